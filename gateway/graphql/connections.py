@@ -24,41 +24,43 @@ LONGEST_CURSOR = 2_048
 _json = msgspec.json
 
 
-def stretch(args: Mapping[str, Any], order: str = NEWEST, *, text: bool = False) -> SliceRequest:
+def slice_request(
+    args: Mapping[str, Any], order: str = NEWEST, *, text: bool = False
+) -> SliceRequest:
     """Return what `first`, `after`, `last` and `before` select. Raises validation_error.
 
     `last` counts from the end, in place of `first`. `text`: the order compares texts.
     """
-    wanted, last = args.get("last"), True
-    if wanted is None:
-        wanted, last = args.get("first"), False
-    if wanted is None:
-        wanted = DEFAULT
+    size, last = args.get("last"), True
+    if size is None:
+        size, last = args.get("first"), False
+    if size is None:
+        size = DEFAULT
     field = "last" if last else "first"
-    if not 0 <= wanted <= MOST:
+    if not 0 <= size <= MOST:
         raise refusal([Fault(field, "out_of_range", f"Send a whole number from 0 to {MOST}.")])
     places = {name: _place(args.get(name), name, order, text) for name in ("after", "before")}
-    return SliceRequest(wanted, last, **places)
+    return SliceRequest(size, last, **places)
 
 
 def connection(
-    found: Slice,
-    wanted: SliceRequest,
+    page: Slice,
+    request: SliceRequest,
     count: Callable[[], Awaitable[int]],
     order: str = NEWEST,
     show: Callable[[Any], Any] = lambda record: record,
 ) -> dict[str, Any]:
     """Return the value of a connection; `count` runs only when the client asks for totalCount."""
-    nodes = [show(record) for record in found.records]
-    cursors = [cursor(place, order) for place in found.places]
-    before, after = wanted.before is not None, wanted.after is not None
+    nodes = [show(record) for record in page.records]
+    cursors = [cursor(place, order) for place in page.places]
+    before, after = request.before is not None, request.after is not None
     return {
         "edges": [{"node": n, "cursor": c} for n, c in zip(nodes, cursors, strict=True)],
         "nodes": nodes,
         "pageInfo": {
-            # The cursor of the client is the cursor of a record on its other side.
-            "hasNextPage": before if wanted.last else found.more,
-            "hasPreviousPage": found.more if wanted.last else after,
+            # The client took its cursor from a record beyond this side of the page.
+            "hasNextPage": before if request.last else page.more,
+            "hasPreviousPage": page.more if request.last else after,
             "startCursor": cursors[0] if cursors else None,
             "endCursor": cursors[-1] if cursors else None,
         },
@@ -75,13 +77,13 @@ def cursor(place: Place, order: str = NEWEST) -> str:
 def _place(sent: str | None, field: str, order: str, text: bool) -> Place | None:
     if sent is None:
         return None
-    found: Any = None
+    decoded: Any = None
     if len(sent) <= LONGEST_CURSOR and sent.isascii():
         try:
-            found = _json.decode(urlsafe_b64decode(sent + "=" * (-len(sent) % 4)))
+            decoded = _json.decode(urlsafe_b64decode(sent + "=" * (-len(sent) % 4)))
         except (ValueError, binascii.Error):
-            found = None
-    match found:
+            decoded = None
+    match decoded:
         case [str(kind), int(at), str(record_id)] if not text and abs(at) < 2**62:
             known = kind == order and is_id(record_id) and not isinstance(at, bool)
         case [str(kind), str(at), str(record_id)] if text and "\0" not in at:
@@ -92,4 +94,4 @@ def _place(sent: str | None, field: str, order: str, text: bool) -> Place | None
         raise refusal(
             [Fault(field, "invalid_cursor", "Send a cursor of this list, with the same orderBy.")]
         )
-    return Place(found[1], found[2])
+    return Place(decoded[1], decoded[2])

@@ -55,7 +55,7 @@ COOKIES = web.RequestKey("COOKIES", Cookies)
 
 def cookies_of(request: web.Request) -> Cookies:
     """Return the cookies of a request, which are read once."""
-    found = request.get(COOKIES)
-    if found is None:
-        found = request[COOKIES] = Cookies(request)
-    return found
+    cookies = request.get(COOKIES)
+    if cookies is None:
+        cookies = request[COOKIES] = Cookies(request)
+    return cookies

@@ -9,16 +9,12 @@ from typing import Any, NamedTuple
 
 from graphql import (
     FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
     GraphQLInterfaceType,
     GraphQLObjectType,
     GraphQLSchema,
-    InlineFragmentNode,
     IntValueNode,
     ListValueNode,
     OperationDefinitionNode,
-    SelectionSetNode,
     ValueNode,
     VariableNode,
 )
@@ -37,10 +33,41 @@ SIZED = frozenset({"first", "last", "ids"})
 
 
 class Cost(NamedTuple):
-    """The objects and the values of a selection set."""
+    """The objects and the values of a selection set, without those of `varying`."""
 
     objects: int = 0
     values: int = 0
+    varying: tuple["VaryingField", ...] = ()
+    """The fields whose cost depends on variables."""
+
+    @property
+    def weight(self) -> int:
+        """The number of requests that the operation counts as."""
+        return max(1, -(-self.values // WEIGHED))
+
+    def must_be_affordable(self, *, introspection: bool) -> None:
+        """Raise query_too_complex. `introspection`: the operation reads nothing but the schema."""
+        most = INTROSPECTED if introspection else VALUES
+        if self.objects > COST:
+            raise too_complex(
+                "cost", f"The lists of the operation may hold {_shown(self.objects)} "
+                f"objects; the limit is {COST}. Ask for smaller pages.",
+            )  # fmt: skip
+        if self.values > most:
+            raise too_complex(
+                "cost", f"The response may hold {_shown(self.values)} values; the limit is "
+                f"{most}. Ask for smaller pages or fewer fields.",
+            )  # fmt: skip
+
+
+class VaryingField(NamedTuple):
+    """A field whose size, or the cost of whose selections, depends on variables."""
+
+    sizes: list[ValueNode]
+    """The arguments that set its size."""
+    default: int | None
+    """Its size without them; None for a field without a size."""
+    selections: Cost
 
 
 class Prices:
@@ -66,119 +93,83 @@ class Prices:
             "directives": len(schema.directives),
         }  # fmt: skip
 
-
-class Bill:
-    """The cost of an operation with its variables; each fragment is computed once."""
-
-    def __init__(
-        self,
-        prices: Prices,
-        fragments: Mapping[str, FragmentDefinitionNode],
-        operation: OperationDefinitionNode,
-        variables: Mapping[str, Any] | None,
-    ) -> None:
-        self._prices = prices
-        self._fragments = fragments
-        self._variables = {
-            definition.variable.name.value: definition.default_value
-            for definition in operation.variable_definitions or ()
-            if definition.default_value is not None
-        } | dict(variables or {})
-        self._known: dict[str, Cost] = {}
-        self.varies = False
-        """Whether the cost depends on variables."""
-        self.total = self._selections(operation.selection_set, shown=False)
-
-    @property
-    def weight(self) -> int:
-        """The number of requests that the operation counts as."""
-        return max(1, -(-self.total.values // WEIGHED))
-
-    def must_be_affordable(self, *, introspection: bool) -> None:
-        """Raise query_too_complex. `introspection`: the operation reads nothing but the schema."""
-        most = INTROSPECTED if introspection else VALUES
-        if self.total.objects > COST:
-            raise too_complex(
-                "cost", f"The lists of the operation may hold {_shown(self.total.objects)} "
-                f"objects; the limit is {COST}. Ask for smaller pages.",
-            )  # fmt: skip
-        if self.total.values > most:
-            raise too_complex(
-                "cost", f"The response may hold {_shown(self.total.values)} values; the limit is "
-                f"{most}. Ask for smaller pages or fewer fields.",
-            )  # fmt: skip
-
-    def _selections(self, found: SelectionSetNode, *, shown: bool) -> Cost:
-        """`shown`: inside of the schema that introspection shows."""
-        objects = values = 0
-        for selection in found.selections:
-            if isinstance(selection, FieldNode):
-                name = selection.name.value
-                below = Cost()
-                inside = shown or name in ("__schema", "__type")
-                if selection.selection_set is not None:
-                    below = self._selections(selection.selection_set, shown=inside)
-                size = self._size(selection, shown=shown)
-                if size is None:
-                    objects += below.objects
-                    values += 1 + below.values
-                else:
-                    objects += size * (1 + below.objects)
-                    values += 1 + size * below.values
-            else:
-                if isinstance(selection, InlineFragmentNode):
-                    below = self._selections(selection.selection_set, shown=shown)
-                else:
-                    assert isinstance(selection, FragmentSpreadNode)
-                    below = self._fragment(selection.name.value)
-                objects += below.objects
-                values += below.values
-        return Cost(objects, values)
-
-    def _fragment(self, name: str) -> Cost:
-        known = self._known.get(name)
-        if known is None:
-            definition = self._fragments.get(name)
-            if definition is None:
-                return Cost()
-            shown = definition.type_condition.name.value.startswith("__")
-            known = self._known[name] = self._selections(definition.selection_set, shown=shown)
-        return known
-
-    def _size(self, field: FieldNode, *, shown: bool) -> int | None:
-        """Return the size of a field's list, or None for a field without a size."""
+    def field(self, field: FieldNode, selections: Cost, *, introspected: bool) -> Cost:
+        """Return the cost of a field. `introspected`: it is a field of the schema itself."""
         name = field.name.value
-        if shown:
-            return self._prices.introspection.get(name)
-        sizes = [
-            size
-            for argument in field.arguments or ()
-            if argument.name.value in SIZED and (size := self._value(argument.value)) is not None
-        ]
-        return max(sizes) if sizes else self._prices.pages.get(name)
-
-    def _value(self, node: ValueNode) -> int | None:
-        """Return the size that a value sets; None for a value that is no size."""
-        found: Any = node
-        if isinstance(node, VariableNode):
-            self.varies = True
-            found = self._variables.get(node.name.value)
-        if isinstance(found, IntValueNode):
-            # Digits beyond any limit; int() takes long for very many.
-            found = int(found.value) if len(found.value) < 10 else COST + 1
-        if isinstance(found, ListValueNode):
-            return len(found.values)
-        if isinstance(found, list):
-            return len(found)
-        # A number that the field refuses costs nothing.
-        return max(int(found), 0) if isinstance(found, int | float) else None
-
-
-def _shown(number: int) -> str:
-    return str(number) if number < 10**9 else "more than 999999999"
+        sizes: list[ValueNode] = []
+        if introspected:
+            default = self.introspection.get(name)
+        else:
+            default = self.pages.get(name)
+            sizes = [
+                argument.value for argument in field.arguments or () if argument.name.value in SIZED
+            ]
+        if selections.varying or any(isinstance(size, VariableNode) for size in sizes):
+            return Cost(0, 1, (VaryingField(sizes, default, selections),))
+        objects, values = _multiplied(_size(sizes, default, {}), selections)
+        return Cost(objects, 1 + values)
 
 
 @cache
 def prices(schema: GraphQLSchema) -> Prices:
     """Return the sizes of a schema's lists."""
     return Prices(schema)
+
+
+def cost_with(
+    cost: Cost, operation: OperationDefinitionNode, variables: Mapping[str, Any] | None
+) -> Cost:
+    """Return the cost of an operation with the values of its variables."""
+    if not cost.varying:
+        return cost
+    values = {
+        definition.variable.name.value: definition.default_value
+        for definition in operation.variable_definitions or ()
+        if definition.default_value is not None
+    } | dict(variables or {})
+    return _evaluated(cost, values, {})
+
+
+def _evaluated(cost: Cost, variables: Mapping[str, Any], known: dict[int, Cost]) -> Cost:
+    """`known`: the selection sets that are evaluated, by `id`; fragments occur many times."""
+    result = known.get(id(cost))
+    if result is None:
+        objects, values = cost.objects, cost.values
+        for sizes, default, selections in cost.varying:
+            below = _evaluated(selections, variables, known)
+            more = _multiplied(_size(sizes, default, variables), below)
+            objects += more[0]
+            values += more[1]
+        result = known[id(cost)] = Cost(objects, values)
+    return result
+
+
+def _multiplied(size: int | None, selections: Cost) -> tuple[int, int]:
+    """Return the objects and the values of a field with these selections."""
+    if size is None:
+        return selections.objects, selections.values
+    return size * (1 + selections.objects), size * selections.values
+
+
+def _size(sizes: list[ValueNode], default: int | None, variables: Mapping[str, Any]) -> int | None:
+    return max(
+        (size for node in sizes if (size := _number(node, variables)) is not None), default=default
+    )
+
+
+def _number(node: ValueNode, variables: Mapping[str, Any]) -> int | None:
+    """Return the size that a value sets; None for a value that is no size."""
+    value: Any = variables.get(node.name.value) if isinstance(node, VariableNode) else node
+    if isinstance(value, IntValueNode):
+        # Digits beyond any limit; int() takes long for very many.
+        value = int(value.value) if len(value.value) < 10 else COST + 1
+    if isinstance(value, ListValueNode):
+        return len(value.values)
+    if isinstance(value, list):
+        return len(value)
+    # A number that the field refuses costs nothing.
+    return max(int(value), 0) if isinstance(value, int | float) else None
+
+
+def _shown(number: int) -> str:
+    return str(number) if number < 10**9 else "more than 999999999"

@@ -24,9 +24,8 @@ from graphql import (
     visit,
 )
 
-from gateway.graphql.costs import Bill, prices
-from gateway.graphql.limits import fragments_of, must_be_modest
-from gateway.graphql.overlaps import must_hardly_overlap
+from gateway.graphql.costs import Cost, cost_with, prices
+from gateway.graphql.limits import measure
 from gateway.graphql.tokens import TOKENS, must_be_short
 from gateway.records.errors import Refusal
 
@@ -55,14 +54,14 @@ class Known:
     """The operations by name; the empty name for one without."""
     introspecting: frozenset[str]
     """The names of the operations that read nothing but the schema."""
-    affordable: dict[int, int]
-    """The weight of the operations (by `id`) whose cost is checked and depends on no variables."""
+    costs: Mapping[int, Cost]
+    """The costs of the operations by their `id`."""
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
         """Return the operation with this name, or the only one; None when there is none."""
         if name is None:
-            [*found] = self.operations.values()
-            return found[0] if len(found) == 1 else None
+            operations = list(self.operations.values())
+            return operations[0] if len(operations) == 1 else None
         return self.operations.get(name)
 
     def introspects(self, operation: OperationDefinitionNode) -> bool:
@@ -76,14 +75,9 @@ class Known:
 
         Raises query_too_complex when it costs too much.
         """
-        known = self.affordable.get(id(operation))
-        if known is not None:
-            return known
-        bill = Bill(prices(self.schema), fragments_of(self.document), operation, variables)
-        bill.must_be_affordable(introspection=self.introspects(operation))
-        if not bill.varies:
-            self.affordable[id(operation)] = bill.weight
-        return bill.weight
+        cost = cost_with(self.costs[id(operation)], operation, variables)
+        cost.must_be_affordable(introspection=self.introspects(operation))
+        return cost.weight
 
 
 class Documents:
@@ -121,13 +115,12 @@ class Documents:
         try:
             must_be_short(text)
             document = parse(text, max_tokens=TOKENS)
-            must_be_modest(document)
-            must_hardly_overlap(document, fragments_of(document))
+            costs = measure(document, prices(self._schema))
             operations = operations_of(document)
             introspecting = frozenset(
-                name for name, found in operations.items() if only_introspects(found)
+                name for name, operation in operations.items() if only_introspects(operation)
             )
-            known = Known(self._schema, document, "", operations, introspecting, {})
+            known = Known(self._schema, document, "", operations, introspecting, costs)
             for operation in operations.values():
                 known.weight(operation, variables)
         except GraphQLError as error:
@@ -153,19 +146,19 @@ def name_of(operation: OperationDefinitionNode) -> str:
 
 def operations_of(document: DocumentNode) -> dict[str, OperationDefinitionNode]:
     """Return the operations by name. Raises GraphQLError when two have one name."""
-    found: dict[str, OperationDefinitionNode] = {}
+    operations: dict[str, OperationDefinitionNode] = {}
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):
             name = name_of(definition)
-            if name in found:
+            if name in operations:
                 message = (
                     f"There can be only one operation named '{name}'."
                     if name
                     else "This anonymous operation must be the only defined operation."
                 )
-                raise GraphQLError(message, [found[name], definition])
-            found[name] = definition
-    return found
+                raise GraphQLError(message, [operations[name], definition])
+            operations[name] = definition
+    return operations
 
 
 def only_introspects(operation: OperationDefinitionNode) -> bool:
@@ -179,13 +172,13 @@ def only_introspects(operation: OperationDefinitionNode) -> bool:
 def deprecated_in(schema: GraphQLSchema, document: DocumentNode) -> str:
     """Return the deprecated fields that a document selects, sorted, with commas between."""
     info = TypeInfo(schema)
-    found: set[str] = set()
+    deprecated: set[str] = set()
 
     class Finder(Visitor):
         def enter_field(self, node: FieldNode, *_: Any) -> None:
             field, parent = info.get_field_def(), info.get_parent_type()
             if field is not None and parent is not None and field.deprecation_reason is not None:
-                found.add(f"{parent.name}.{node.name.value}")
+                deprecated.add(f"{parent.name}.{node.name.value}")
 
     visit(document, TypeInfoVisitor(info, Finder()))
-    return ", ".join(sorted(found))
+    return ", ".join(sorted(deprecated))

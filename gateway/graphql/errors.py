@@ -28,7 +28,7 @@ INTERNAL = "Internal server error; report it with the requestId."
 NOTHING: Mapping[str | int, Commits] = {}
 LONGEST = 500
 LONGEST_FIELD = 100
-"""A client may invent the name of a field."""
+"""Characters of a field's name in an error: a client may send a name of any length."""
 _FIELDS = (
     re.compile(r"^Variable '\$\w+' has invalid value at \.?([\w.\[\]]+):"),
     re.compile(r"required field '(\w+)'"),
@@ -52,16 +52,16 @@ def refusal_of(error: BaseException | None, noted: Commits | None = None) -> Ref
 
 def extensions(refusal: Refusal, request_id: str) -> dict[str, Any]:
     """Return the `extensions` of a refusal."""
-    found: dict[str, Any] = {"code": CODES.get(refusal.code, refusal.code.upper())}
+    extensions: dict[str, Any] = {"code": CODES.get(refusal.code, refusal.code.upper())}
     if refusal.faults:
-        found["field"] = refusal.faults[0].field
+        extensions["field"] = refusal.faults[0].field
         if len(refusal.faults) > 1:
-            found["fields"] = [
+            extensions["fields"] = [
                 {"field": f.field, "code": f.code, "message": f.message} for f in refusal.faults
             ]
     if "retry_after" in refusal.facts:
-        found["retryAfter"] = refusal.facts["retry_after"]
-    return {**found, "requestId": request_id}
+        extensions["retryAfter"] = refusal.facts["retry_after"]
+    return {**extensions, "requestId": request_id}
 
 
 def render(
@@ -85,7 +85,7 @@ def render(
         member["extensions"] = extensions(refusal, request_id)
         _log_unavailable(original, request_id)
     elif original is None and (error.path is None or error.message.startswith("Argument ")):
-        # Of the document, its variables or its arguments: errors of the client.
+        # Errors of the document, its variables or its arguments are those of the client.
         field = _field_of(error.message)
         member["extensions"] = {
             "code": "BAD_USER_INPUT", **({"field": field} if field else {}),

@@ -34,17 +34,17 @@ class Outcome:
 
 
 async def run(
-    documents: Documents, visit: Visit, wanted: OperationRequest, *, reads_only: bool
+    documents: Documents, visit: Visit, request: OperationRequest, *, reads_only: bool
 ) -> Outcome:
     """Execute an operation.
 
     Raises method_not_allowed for a mutation when `reads_only`, and rate_limited.
     """
     try:
-        known = documents.read(wanted.query, wanted.variables)
+        known = documents.read(request.query, request.variables)
     except Invalid as invalid:
         return _rejected(invalid.errors, invalid.outcome)
-    operation = known.operation(wanted.operation)
+    operation = known.operation(request.operation)
     kind = "unknown" if operation is None else operation.operation.value
     if operation is not None:
         if reads_only and operation.operation is not OperationType.QUERY:
@@ -52,19 +52,19 @@ async def run(
                 "method_not_allowed", "Send mutations with POST.", facts={"allow": "POST"}
             )
         try:
-            weight = known.weight(operation, wanted.variables)
+            weight = known.weight(operation, request.variables)
         except Refusal as refusal:
             return _rejected([of_refusal(refusal)], "rejected_cost", kind)
         if weight > 1:
             count(visit.request, weight - 1)
     try:
         async with asyncio.timeout(SECONDS):
-            found = await _execute(documents, known, operation, visit, wanted)
+            result = await _execute(documents, known, operation, visit, request)
     except TimeoutError:
-        found = ExecutionResult(None, [of_refusal(_late(kind, visit))])
-    if isinstance(found, list):
-        return _rejected(found, "rejected_parse", kind)
-    return Outcome(found, True, kind, "error" if found.errors else "ok", known.deprecated)
+        result = ExecutionResult(None, [of_refusal(_late(kind, visit))])
+    if isinstance(result, list):
+        return _rejected(result, "rejected_parse", kind)
+    return Outcome(result, True, kind, "error" if result.errors else "ok", known.deprecated)
 
 
 def _late(kind: str, visit: Visit) -> Refusal:
@@ -85,22 +85,22 @@ async def _execute(
     known: Known,
     operation: OperationDefinitionNode | None,
     visit: Visit,
-    wanted: OperationRequest,
+    request: OperationRequest,
 ) -> ExecutionResult | list[GraphQLError]:
     """Return the result, or the errors of the variables or of the operation's name."""
     executor = Executor.build(
-        known.schema, known.document, None, visit, wanted.variables, wanted.operation,
+        known.schema, known.document, None, visit, request.variables, request.operation,
         is_awaitable=is_awaitable, hide_suggestions=True,
     )  # fmt: skip
     if isinstance(executor, list):
         return executor
     if operation is not None and known.introspects(operation):
-        # Pure computation, during which the loop serves others.
+        # A thread computes it, because it takes long; the loop serves others meanwhile.
         async with documents.introspecting:
-            found: Any = await asyncio.to_thread(executor.execute_operation)
+            result: Any = await asyncio.to_thread(executor.execute_operation)
     else:
-        found = executor.execute_operation()
-    if inspect.isawaitable(found):
-        found = await found
-    assert isinstance(found, ExecutionResult)
-    return found
+        result = executor.execute_operation()
+    if inspect.isawaitable(result):
+        result = await result
+    assert isinstance(result, ExecutionResult)
+    return result

@@ -37,8 +37,8 @@ def record_id(text: str, kind: str, field: str, *, plain: bool = False) -> str:
     """
     if plain and is_id(text):
         return text.lower()
-    found = parse(text)
-    if found is None or found[0] != kind:
+    parsed = parse(text)
+    if parsed is None or parsed[0] != kind:
         message = f"Send the global id of a {kind}."
         raise refusal([Fault(field, "invalid_id", message)])
-    return found[1]
+    return parsed[1]

@@ -1,9 +1,11 @@
-"""Measures a document before it is validated, and refuses one that would cost too much.
+"""Measures a document in one walk before it is validated, and refuses one beyond a limit.
 
 Each fragment is measured once, and its figures are added where it is spread. Nothing is expanded:
 twenty fragments that each spread the next one twice are measured in microseconds.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from graphql import (
@@ -18,6 +20,7 @@ from graphql import (
     SelectionSetNode,
 )
 
+from gateway.graphql.costs import Cost, Prices, VaryingField
 from gateway.graphql.tokens import too_complex
 
 DEPTH = 15
@@ -31,6 +34,10 @@ OPERATIONS = 10
 FRAGMENTS = 50
 SHARED = 120
 """Operations times fragments: validation follows the fragments of each operation."""
+PAIRS = 5_000
+"""Pairs of fields with one name in the response; validation compares each with each."""
+VISITS = 10_000
+"""Fields that are counted at most, in all combinations of selection sets that merge."""
 
 
 class Size(NamedTuple):
@@ -40,34 +47,26 @@ class Size(NamedTuple):
     aliases: int = 0
     directives: int = 0
     fields: int = 0
+    cost: Cost = Cost()
 
 
-def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
-    """Return the fragments by name. Raises GraphQLError when two have one name."""
-    found: dict[str, FragmentDefinitionNode] = {}
-    for definition in document.definitions:
-        if isinstance(definition, FragmentDefinitionNode):
-            name = definition.name.value
-            if name in found:
-                message = f"There can be only one fragment named '{name}'."
-                raise GraphQLError(message, [found[name].name, definition.name])
-            found[name] = definition
-    return found
+def measure(document: DocumentNode, prices: Prices) -> dict[int, Cost]:
+    """Return the cost of each operation by its `id`.
 
-
-def must_be_modest(document: DocumentNode) -> None:
-    """Raise query_too_complex, or GraphQLError for fragments that spread themselves."""
-    fragments = fragments_of(document)
+    Raises query_too_complex, and GraphQLError for two fragments of one name and for fragments that
+    spread themselves.
+    """
+    fragments = _fragments_of(document)
     if len(fragments) > FRAGMENTS:
         raise too_complex("cost", f"A document must not have more than {FRAGMENTS} fragments.")
-    measured = Measured(fragments)
-    operations = 0
+    walk = _Walk(fragments, prices)
+    costs: dict[int, Cost] = {}
     for definition in document.definitions:
         if isinstance(definition, FragmentDefinitionNode):
-            _check(measured.fragment(definition.name.value))
+            _check(walk.fragment(definition.name.value))
         elif isinstance(definition, OperationDefinitionNode):
-            operations += 1
-            size = measured.selections(definition.selection_set)
+            size = walk.selections(definition.selection_set)
+            costs[id(definition)] = size.cost
             own = len(definition.directives or ()) + sum(
                 len(variable.directives or ()) for variable in definition.variable_definitions or ()
             )
@@ -76,17 +75,36 @@ def must_be_modest(document: DocumentNode) -> None:
                 raise too_complex(
                     "cost", f"A document must not have more than {MUTATIONS} mutations."
                 )
-    if operations > OPERATIONS:
+    if len(costs) > OPERATIONS:
         raise too_complex("cost", f"A document must not have more than {OPERATIONS} operations.")
-    if operations * len(fragments) > SHARED:
+    if len(costs) * len(fragments) > SHARED:
         raise too_complex("cost", "The document has too many operations for its fragments.")
+    overlaps = _Overlaps(fragments)
+    for definition in document.definitions:
+        if isinstance(definition, OperationDefinitionNode | FragmentDefinitionNode):
+            overlaps.merge((definition.selection_set,))
+    return costs
 
 
-class Measured:
-    """The sizes of the fragments of a document, each measured once."""
+def _fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
+    """Return the fragments by name. Raises GraphQLError when two have one name."""
+    fragments: dict[str, FragmentDefinitionNode] = {}
+    for definition in document.definitions:
+        if isinstance(definition, FragmentDefinitionNode):
+            name = definition.name.value
+            if name in fragments:
+                message = f"There can be only one fragment named '{name}'."
+                raise GraphQLError(message, [fragments[name].name, definition.name])
+            fragments[name] = definition
+    return fragments
 
-    def __init__(self, fragments: dict[str, FragmentDefinitionNode]) -> None:
+
+class _Walk:
+    """Measures selection sets, and each fragment once."""
+
+    def __init__(self, fragments: dict[str, FragmentDefinitionNode], prices: Prices) -> None:
         self._fragments = fragments
+        self._prices = prices
         self._sizes: dict[str, Size] = {}
         self._open: list[str] = []
 
@@ -102,38 +120,48 @@ class Measured:
                     f"Cannot spread fragment '{name}' within itself.", definition.name
                 )
             self._open.append(name)
-            size = self.selections(definition.selection_set)
+            introspected = definition.type_condition.name.value.startswith("__")
+            size = self.selections(definition.selection_set, introspected=introspected)
             self._open.pop()
             own = len(definition.directives or ())
             size = self._sizes[name] = size._replace(directives=size.directives + own)
         return size
 
-    def selections(self, found: SelectionSetNode) -> Size:
-        """Return the size of a selection set."""
-        depth = aliases = directives = fields = 0
-        for selection in found.selections:
+    def selections(self, selections: SelectionSetNode, *, introspected: bool = False) -> Size:
+        """Return the size of a selection set. `introspected`: of the schema itself."""
+        depth = aliases = directives = fields = objects = values = 0
+        varying: list[VaryingField] = []
+        for selection in selections.selections:
             directives += len(selection.directives or ())
             if isinstance(selection, FieldNode):
                 fields += 1
                 aliases += selection.alias is not None
                 inner = Size()
                 if selection.selection_set is not None:
-                    inner = self.selections(selection.selection_set)
+                    inner = self.selections(
+                        selection.selection_set,
+                        introspected=introspected or selection.name.value in ("__schema", "__type"),
+                    )
                 depth = max(depth, inner.depth + 1)
+                cost = self._prices.field(selection, inner.cost, introspected=introspected)
             else:
                 if isinstance(selection, InlineFragmentNode):
-                    inner = self.selections(selection.selection_set)
+                    inner = self.selections(selection.selection_set, introspected=introspected)
                 else:
                     assert isinstance(selection, FragmentSpreadNode)
                     inner = self.fragment(selection.name.value)
                 depth = max(depth, inner.depth)
                 # An empty fragment counts too: validation compares each with each.
                 fields += max(inner.fields, 1)
+                cost = inner.cost
             aliases += inner.aliases
             directives += inner.directives
+            objects += cost.objects
+            values += cost.values
+            varying += cost.varying
         if fields > FIELDS:
             raise too_complex("cost", f"A selection set must not have more than {FIELDS} fields.")
-        return Size(depth, aliases, directives, fields)
+        return Size(depth, aliases, directives, fields, Cost(objects, values, tuple(varying)))
 
 
 def _check(size: Size) -> None:
@@ -143,3 +171,47 @@ def _check(size: Size) -> None:
         raise too_complex("cost", f"The document must not have more than {ALIASES} aliases.")
     if size.directives > DIRECTIVES:
         raise too_complex("cost", f"The document must not have more than {DIRECTIVES} directives.")
+
+
+class _Overlaps:
+    """Counts the pairs of fields that validation compares: selection sets that merge, together.
+
+    Their number grows with the square of the document, so it is no sum of sizes.
+    """
+
+    def __init__(self, fragments: dict[str, FragmentDefinitionNode]) -> None:
+        self._fragments = fragments
+        self._seen: set[frozenset[int]] = set()
+        self._visits = 0
+        self._pairs = 0
+
+    def merge(self, merged: Iterable[SelectionSetNode]) -> None:
+        """Count the pairs in selection sets that are merged into one, and in those below."""
+        waiting = list(merged)
+        group = frozenset(map(id, waiting))
+        if group in self._seen:
+            return
+        self._seen.add(group)
+        named: dict[str, list[SelectionSetNode]] = defaultdict(list)
+        counts: dict[str, int] = defaultdict(int)
+        spread: set[str] = set()
+        while waiting:
+            for selection in waiting.pop().selections:
+                self._visits += 1
+                if isinstance(selection, FieldNode):
+                    name = (selection.alias or selection.name).value
+                    self._pairs += counts[name]
+                    counts[name] += 1
+                    if selection.selection_set is not None:
+                        named[name].append(selection.selection_set)
+                elif isinstance(selection, FragmentSpreadNode):
+                    fragment = self._fragments.get(selection.name.value)
+                    if fragment is not None and selection.name.value not in spread:
+                        spread.add(selection.name.value)
+                        waiting.append(fragment.selection_set)
+                elif isinstance(selection, InlineFragmentNode):
+                    waiting.append(selection.selection_set)
+            if self._pairs > PAIRS or self._visits > VISITS:
+                raise too_complex("cost", "The document has too many fields of the same name.")
+        for below in named.values():
+            self.merge(below)

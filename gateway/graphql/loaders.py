@@ -24,7 +24,7 @@ class Loaders:
     def __init__(self, read: Callable[..., Awaitable[Any]]) -> None:
         self._read = read
         self._known: dict[Hashable, asyncio.Future[Any]] = {}
-        self._wanted: dict[Hashable, tuple[Unit[Any], tuple[Hashable, ...], list[str]]] = {}
+        self._batches: dict[Hashable, tuple[Unit[Any], tuple[Hashable, ...], list[str]]] = {}
         self._running: set[asyncio.Task[None]] = set()
 
     def load(self, unit: Unit[V], key: str, *args: Hashable) -> "asyncio.Future[V | None]":
@@ -35,9 +35,9 @@ class Loaders:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[V | None] = loop.create_future()
         self._known[unit, args, key] = future
-        if not self._wanted:
+        if not self._batches:
             loop.call_soon(self._wait, TICKS)
-        self._wanted.setdefault((unit, args), (unit, args, []))[2].append(key)
+        self._batches.setdefault((unit, args), (unit, args, []))[2].append(key)
         return future
 
     def forget(self) -> None:
@@ -53,16 +53,16 @@ class Loaders:
         task.add_done_callback(self._running.discard)
 
     async def _run(self) -> None:
-        wanted = [*self._wanted.values()]
-        self._wanted = {}
-        futures = [[self._known[unit, args, key] for key in keys] for unit, args, keys in wanted]
-        batches = [(unit, tuple(keys), args) for unit, args, keys in wanted]
-        found: Sequence[Any]
+        batches = [*self._batches.values()]
+        self._batches = {}
+        futures = [[self._known[unit, args, key] for key in keys] for unit, args, keys in batches]
+        units = [(unit, tuple(keys), args) for unit, args, keys in batches]
+        results: Sequence[Any]
         try:
-            found = await self._read(_together, batches)
+            results = await self._read(_together, units)
         except Exception as error:  # noqa: BLE001 - each field that waits raises it
-            found = [error] * len(batches)
-        for (_, keys, _), theirs, values in zip(batches, futures, found, strict=True):
+            results = [error] * len(units)
+        for (_, keys, _), theirs, values in zip(units, futures, results, strict=True):
             for key, future in zip(keys, theirs, strict=True):
                 _settle(future, values, key)
 
@@ -79,10 +79,10 @@ def _settle(future: "asyncio.Future[Any]", values: Any, key: str) -> None:
 
 async def _together(tx: Tx, batches: Sequence[_Batch]) -> list[Any]:
     """Return the mapping of each batch, or its refusal."""
-    found: list[Any] = []
+    results: list[Any] = []
     for unit, keys, args in batches:
         try:
-            found.append(await unit(tx, keys, *args))
+            results.append(await unit(tx, keys, *args))
         except Refusal as refusal:
-            found.append(refusal)
-    return found
+            results.append(refusal)
+    return results

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.graphql.negotiation import JSON
+from gateway.graphql.responses import JSON
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.strictjson import Digits, InvalidJson, decode
 from gateway.server.http import bodies
@@ -44,13 +44,13 @@ async def from_body(request: web.Request) -> OperationRequest:
 
 def from_query(query: Mapping[str, str]) -> OperationRequest:
     """Return the parameters in the query string of a GET. Raises as `from_body`."""
-    found: dict[str, Any] = {
+    members: dict[str, Any] = {
         name: query[name] for name in ("query", "operationName") if name in query
     }
     for name in ("variables", "extensions"):
         if query.get(name):
-            found[name] = _decoded(query[name].encode("utf-8", "replace"))
-    return _asked(found)
+            members[name] = _decoded(query[name].encode("utf-8", "replace"))
+    return _asked(members)
 
 
 def _decoded(data: bytes) -> Any:

@@ -70,7 +70,7 @@ async def known(request: web.Request) -> dict[str, str]:
 def _headers(origin: str) -> dict[str, str]:
     return {
         **VARY,
-        # The browser compares it with its own spelling.
+        # The browser compares this with its own spelling of the origin.
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Credentials": "true",
         "Access-Control-Expose-Headers": EXPOSED,
@@ -87,7 +87,7 @@ async def must_be_allowed_by(request: web.Request, store: Record) -> None:
         _is_secure_enough(name, request[CLIENT]) and is_hostname_of(store, _host(name))
     ):
         return
-    # The page of this server itself, such as GraphiQL, where no store lives on its hostname.
+    # This server's own pages, such as GraphiQL, may call it unless a store has the hostname.
     if own(request, name) and not await _is_hostname(request.app[DIRECTORY], name, request[CLIENT]):
         return
     raise Refusal(

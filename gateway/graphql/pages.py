@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from gateway.graphql.negotiation import HTML, chosen
+from gateway.graphql.responses import HTML, chosen
 from gateway.graphql.schema import sdl
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG
@@ -28,7 +28,7 @@ GUARDED = {
 }
 
 
-def wanted(request: web.Request) -> bool:
+def wants_page(request: web.Request) -> bool:
     """Return whether a GET asks for the page, and the page is switched on."""
     return request.app[CONFIG].storefront.graphiql and (
         chosen(request.headers.get("Accept", ""), html=True) == HTML

@@ -19,44 +19,46 @@ def sdl() -> str:
 @cache
 def schema() -> GraphQLSchema:
     """Return the executable schema."""
-    made = build_schema(sdl())
-    _bind(made, "Query", {name: _query(wanted) for name, wanted in QUERIES.items()})
-    _bind(made, "Mutation", {name: _mutation(wanted) for name, wanted in MUTATIONS.items()})
+    schema = build_schema(sdl())
+    _bind(schema, "Query", {name: _query(resolver) for name, resolver in QUERIES.items()})
+    _bind(schema, "Mutation", {name: _mutation(resolver) for name, resolver in MUTATIONS.items()})
     for type_name, fields in TYPES.items():
-        _bind(made, type_name, {name: _field(wanted) for name, wanted in fields.items()})
-    node: Any = made.type_map["Node"]
-    node.resolve_type = lambda found, info, kind: kind_of(found)
-    return made
+        _bind(schema, type_name, {name: _field(resolver) for name, resolver in fields.items()})
+    node: Any = schema.type_map["Node"]
+    node.resolve_type = lambda record, info, kind: kind_of(record)
+    return schema
 
 
-def _bind(made: GraphQLSchema, type_name: str, resolvers: Mapping[str, Callable[..., Any]]) -> None:
-    kind = made.type_map[type_name]
+def _bind(
+    schema: GraphQLSchema, type_name: str, resolvers: Mapping[str, Callable[..., Any]]
+) -> None:
+    kind = schema.type_map[type_name]
     assert isinstance(kind, GraphQLObjectType)
     for name, resolve in resolvers.items():
         kind.fields[name].resolve = resolve
 
 
-def _query(wanted: Resolver) -> Callable[..., Any]:
+def _query(resolver: Resolver) -> Callable[..., Any]:
     def resolve(_: None, info: GraphQLResolveInfo[Visit], /, **args: Any) -> Any:
-        return wanted(info.context, args)
+        return resolver(info.context, args)
 
     return resolve
 
 
-def _mutation(wanted: Resolver) -> Callable[..., Any]:
+def _mutation(resolver: Resolver) -> Callable[..., Any]:
     """Return the resolver of a mutation, whose payload repeats the input's clientMutationId."""
 
     async def resolve(_: None, info: GraphQLResolveInfo[Visit], /, input: dict[str, Any]) -> Any:  # noqa: A002 - the argument's name in the schema
         info.context.begin_mutation(info.path.key)
-        payload = await wanted(info.context, input)
+        payload = await resolver(info.context, input)
         info.context.loaders.forget()
         return {**payload, "clientMutationId": input.get("clientMutationId")}
 
     return resolve
 
 
-def _field(wanted: FieldResolver) -> Callable[..., Any]:
+def _field(resolver: FieldResolver) -> Callable[..., Any]:
     def resolve(source: Any, info: GraphQLResolveInfo[Visit], /, **args: Any) -> Any:
-        return wanted(source, info.context, args)
+        return resolver(source, info.context, args)
 
     return resolve

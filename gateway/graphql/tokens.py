@@ -37,14 +37,14 @@ def must_be_short(text: str) -> None:
     place = level = arguments = characters = 0
     outer: list[int] = []
     for _ in range(TOKENS):
-        found = match(text, place)
-        if found is None:
+        token = match(text, place)
+        if token is None:
             # The end, or a text that the parser refuses, such as a string that never ends.
             characters += len(text) - place
             break
-        place = found.end()
+        place = token.end()
         arguments += bool(outer)
-        bracket = found["open"]
+        bracket = token["open"]
         if bracket is not None:
             level += 1
             if bracket == "(":
@@ -53,12 +53,12 @@ def must_be_short(text: str) -> None:
                 raise too_complex(
                     "depth", f"The document must not nest more than {BRACKETS} brackets."
                 )
-        elif found["close"] is not None:
+        elif token["close"] is not None:
             if outer and outer[-1] == level:
                 outer.pop()
             level -= 1
-        elif found["text"] is not None:
-            characters += len(found["text"])
+        elif token["text"] is not None:
+            characters += len(token["text"])
         if arguments > ARGUMENTS:
             raise too_complex(
                 "tokens", f"The arguments must not exceed {ARGUMENTS} tokens; use variables."

@@ -28,15 +28,15 @@ def effective(headers: MultiMapping[str]) -> str:
     """
     if HEADER not in headers:
         return RELEASES[-1]
-    # A repeated header becomes one list (RFC 9110, 5.3), and so no date.
-    wanted = ", ".join(headers.getall(HEADER)).strip()
-    if not _SHAPE.fullmatch(wanted) or not _exists(wanted):
+    # A repeated header is one list (RFC 9110, 5.3), which is not a date.
+    version = ", ".join(headers.getall(HEADER)).strip()
+    if not _SHAPE.fullmatch(version) or not _exists(version):
         message = "Send a date such as 2026-11-01, or omit the header for the newest behaviour."
         raise Refusal(
             "invalid_api_version", f"{HEADER}: {message}",
             faults=[Fault(HEADER, "invalid_date", message)],
         )  # fmt: skip
-    return max((release for release in RELEASES if release <= wanted), default=RELEASES[0])
+    return max((release for release in RELEASES if release <= version), default=RELEASES[0])
 
 
 def _exists(day: str) -> bool:

@@ -9,10 +9,9 @@ from gateway.graphql.admission import admit
 from gateway.graphql.documents import Documents
 from gateway.graphql.errors import render
 from gateway.graphql.execution import run
-from gateway.graphql.negotiation import GRAPHQL, chosen
 from gateway.graphql.operation_request import OperationRequest
 from gateway.graphql.origins import PREFLIGHT, VARY, must_be_allowed
-from gateway.graphql.responses import HEADERS, respond
+from gateway.graphql.responses import GRAPHQL, HEADERS, chosen, respond
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
 from gateway.server.telemetry.metrics import METRICS
@@ -29,7 +28,7 @@ async def post(request: web.Request) -> web.Response:
 
 async def get(request: web.Request) -> web.Response:
     """Return the result of the query in the query string; GraphiQL for a browser."""
-    if pages.wanted(request):
+    if pages.wants_page(request):
         return pages.graphiql()
     await admit(request)
     return await _answer(request, operation_request.from_query(request.query))
@@ -51,20 +50,24 @@ async def refuse_method(request: web.Request) -> web.Response:
     raise Refusal("method_not_allowed", "Send GET or POST.", facts={"allow": ALLOW})
 
 
-async def _answer(request: web.Request, wanted: OperationRequest) -> web.Response:
+async def _answer(request: web.Request, operation: OperationRequest) -> web.Response:
     visit = Visit(request)
-    found = await run(request.app[DOCUMENTS], visit, wanted, reads_only=request.method != "POST")
-    request.app[METRICS].operation(found.kind, found.outcome)
+    outcome = await run(
+        request.app[DOCUMENTS], visit, operation, reads_only=request.method != "POST"
+    )
+    request.app[METRICS].operation(outcome.kind, outcome.outcome)
     members: dict[str, Any] = {}
-    if found.result.errors:
+    if outcome.result.errors:
         members["errors"] = [
-            render(error, visit.request_id, visit.commits) for error in found.result.errors
+            render(error, visit.request_id, visit.commits) for error in outcome.result.errors
         ]
-    if found.executed:
-        members["data"] = found.result.data
+    if outcome.executed:
+        members["data"] = outcome.result.data
     accepts = chosen(request.headers.get("Accept", ""))
-    response = respond(request, members, 400 if not found.executed and accepts == GRAPHQL else 200)
-    if found.deprecated:
-        response.headers["X-API-Deprecated-Fields"] = found.deprecated
+    response = respond(
+        request, members, 400 if not outcome.executed and accepts == GRAPHQL else 200
+    )
+    if outcome.deprecated:
+        response.headers["X-API-Deprecated-Fields"] = outcome.deprecated
     visit.cookies.write(response)
     return response

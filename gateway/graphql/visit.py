@@ -81,7 +81,7 @@ class Visit:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run a long read in the turn of `owner`. Raises rate_limited when too many wait."""
+        """Run a long read in the owner's turn. Raises rate_limited when too many wait."""
         try:
             return await self._db.scan(owner, unit, *args, **kwargs)
         except Crowded:
@@ -105,28 +105,28 @@ class Visit:
         invalid_token for an Authorization header without a live session
         of the store, unless not `strict`. A cookie without one is no error: browsers keep cookies.
         """
-        found = self._visitors.get(hostname)
-        if found is None:
+        visitor = self._visitors.get(hostname)
+        if visitor is None:
             store, zone = await self.request.app[DIRECTORY].find(hostname)
             await must_be_allowed_by(self.request, store)
             belongs_to(store.owner_id)
             cookies = self.cookies
             token = cookies.bearer or cookies.auth
             claim = None if token is None else self.storefront.tokens.read(token, self.now)
-            found = Visitor(
+            visitor = Visitor(
                 store=store, zone=zone, cart_token=token_of_store(store.id, cookies.carts),
                 address=share_of(self.address),
             )  # fmt: skip
             if claim is not None:
-                found = await self._db.read(recognise, found, claim)
-            self._visitors[hostname] = found
-        if strict and self.cookies.bearer is not None and found.customer_id is None:
+                visitor = await self._db.read(recognise, visitor, claim)
+            self._visitors[hostname] = visitor
+        if strict and self.cookies.bearer is not None and visitor.customer_id is None:
             raise Refusal(
                 "invalid_token",
                 "The token in the Authorization header is not valid in this store; "
                 "sign in again, or send no header.",
             )
-        return found
+        return visitor
 
     def cart_token(self, store: Record) -> str:
         """Return a new token for a cart in a store."""
@@ -139,9 +139,9 @@ class Visit:
     def become(self, hostname: str, visitor: Visitor) -> None:
         """Continue the request as another visitor, after a sign-in or a sign-out."""
         self._visitors = {
-            name: found
-            for name, found in self._visitors.items()
-            if found.store.id != visitor.store.id
+            name: other
+            for name, other in self._visitors.items()
+            if other.store.id != visitor.store.id
         }
         self._visitors[hostname] = visitor
 

@@ -80,10 +80,10 @@ async def remove(
     announce(tx, "deleted", Record(resource, gone, before.derived))
 
 
-async def page(tx: Tx, actor: Actor, resource: Resource, wanted: Query) -> Page:
+async def page(tx: Tx, actor: Actor, resource: Resource, list_query: Query) -> Page:
     """Return one page of the actor's own records. Raises forbidden."""
     actor.must("read")
-    return await query.page(tx, resource, actor.owner_id, wanted, actor.zone)
+    return await query.page(tx, resource, actor.owner_id, list_query, actor.zone)
 
 
 async def edition(tx: Tx, actor: Actor, resource: Resource, limit: int) -> Edition:
@@ -208,13 +208,13 @@ async def reference_faults(
     faults = []
     for field, reference in resource.references:
         name = field.name
-        kept = draft.sent.get(name)
-        if kept is None and before is not None and reference.by in draft.sent:
+        value = draft.sent.get(name)
+        if value is None and before is not None and reference.by in draft.sent:
             # The same id with another kind refers to another record.
-            kept = before[field.column]
-        if kept is None:
+            value = before[field.column]
+        if value is None:
             continue
-        ids = json.decode(kept) if field.listed_in else [kept]
+        ids = json.decode(value) if field.listed_in else [value]
         table, noun = reference.table, reference.noun
         if reference.by:
             kind = draft.sent.get(reference.by)
@@ -224,11 +224,11 @@ async def reference_faults(
             if not table:
                 # The kind is invalid, and its own fault reports that.
                 continue
-        found = await store.owned_of(tx, table, actor.owner_id, ids)
+        owned = await store.owned_of(tx, table, actor.owner_id, ids)
         wrong = missing(noun)
         faults += [
             Fault(name + (f"[{i}]" if field.listed_in else ""), wrong.code, wrong.message)
             for i, target in enumerate(ids)
-            if target not in found
+            if target not in owned
         ]
     return faults

@@ -2,26 +2,40 @@
 
 Up to MOST dependants are settled in the transaction of the delete. With more, that transaction only
 writes a row to `pending_ends`: reads then behave as if the work were done
-(gateway.records.settled_rows), and `settle` does it in batches.
+(gateway.records.settled_rows), and Dependants does it in batches, in the background.
 """
 
+import asyncio
 from collections import Counter
+from collections.abc import Iterable
 
 from gateway.records import statements
 from gateway.records.resource import Cascade, Drop, Remove, Resource, Unset
 from gateway.records.store import slot, tally
 from outbox.clock import Clock
 from outbox.database.plans import by_index
-from outbox.database.sql import items
-from outbox.database.transaction import Tx
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Database, Tx
 
 MOST = 500
 """Most dependants that are settled in the transaction of the delete."""
 UNIT_SECONDS = 0.002
 """After this time `settle` starts no further batch."""
 PIECES = {"sqlite": 100, "postgres": 200}
+REST = 3.0
+"""Length of a pause as a multiple of the unit before it; leaves 3/4 of the time to others."""
+MOST_REST = 0.25
+OWNERS = 50
 _NOTE = "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, $3)"
 _DONE = "delete from pending_ends where owner_id = $1 and record_id = $2"
+
+# One row of each owner. Rows with a noun that only a newer version knows are left for it.
+_PENDING = f"""
+select p.owner_id, p.record_id, p.noun from pending_ends p join (
+  select owner_id, min(record_id) as record_id from pending_ends where noun in {IDS}
+  group by owner_id limit $2
+) as firsts on firsts.owner_id = p.owner_id and firsts.record_id = p.record_id
+"""
 
 
 async def follow(tx: Tx, resource: Resource, owner_id: str, record_id: str) -> None:
@@ -94,3 +108,38 @@ async def _piece(
             if counted:
                 gone.setdefault(table, Counter()).update(slot(row[0]) for row in removed)
     return len(rows)
+
+
+class Dependants:
+    """The background duty that settles what `follow` left; run it one at a time.
+
+    It runs small units with a pause after each and takes the owners in turn, so that neither other
+    writes nor another owner's dependants wait for one big delete. A run may be cancelled; the next
+    one continues it.
+    """
+
+    def __init__(self, db: Database, resources: Iterable[Resource]) -> None:
+        self._db = db
+        self._resources = {resource.noun: resource for resource in resources}
+        self._nouns = items(list(self._resources))
+
+    async def run_once(self) -> None:
+        """Settle dependants until nothing is pending."""
+        while rows := await self._db.read(_pending, self._nouns):
+            for owner_id, record_id, noun in rows:
+                await self.one(owner_id, record_id, noun)
+
+    async def one(self, owner_id: str, record_id: str, noun: str) -> None:
+        """Settle some dependants of one record, and pause."""
+        resource = self._resources[noun]
+        took = await self._db.write(settle, resource, owner_id, record_id, self._db.clock)
+        await asyncio.sleep(min(REST * took, MOST_REST))
+
+    async def any_pending(self) -> bool:
+        """Return whether there is anything to settle."""
+        return bool(await self._db.read(_pending, self._nouns))
+
+
+async def _pending(tx: Tx, nouns: str) -> list[tuple[str, str, str]]:
+    """Return owner, id and noun of deleted records with dependants left, one of each owner."""
+    return [(row[0], row[1], row[2]) for row in await tx.all(_PENDING, nouns, OWNERS)]

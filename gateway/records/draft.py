@@ -51,20 +51,20 @@ def check(
     else:
         writable = {name: form.named[name] for name in takes if name in form.named}
     for name, value in sent.items():
-        wanted = writable.get(name)
-        if wanted is None:
+        field = writable.get(name)
+        if field is None:
             draft.ignored.append(name)
         elif value is None:
-            _clear(draft, wanted, creating=creating)
+            _clear(draft, field, creating=creating)
         else:
-            _take(draft, wanted, value, read)
+            _take(draft, field, value, read)
     if creating:
         _complete(draft, form, sent)
     return draft
 
 
-def _take(draft: Draft, wanted: Field, value: Any, read: Read) -> None:
-    form = wanted.format
+def _take(draft: Draft, field: Field, value: Any, read: Read) -> None:
+    form = field.format
     try:
         if form.parts is None:
             value = read(form, value)
@@ -72,22 +72,22 @@ def _take(draft: Draft, wanted: Field, value: Any, read: Read) -> None:
         else:
             stored = form.parts(value, read)
     except Wrong as wrong:
-        draft.faults += [Fault(wanted.name + w.at, w.code, w.message) for w in (wrong, *wrong.more)]
+        draft.faults += [Fault(field.name + w.at, w.code, w.message) for w in (wrong, *wrong.more)]
         return
-    draft.sent[wanted.name] = stored
-    draft.values[wanted.column] = stored
-    for beside in wanted.beside:
+    draft.sent[field.name] = stored
+    draft.values[field.column] = stored
+    for beside in field.beside:
         draft.values[beside.column] = beside.of(value)
 
 
-def _clear(draft: Draft, wanted: Field, *, creating: bool) -> None:
-    if wanted.required or not wanted.nullable:
-        draft.faults.append(Fault(wanted.name, "not_nullable", f"{wanted.name} cannot be null."))
+def _clear(draft: Draft, field: Field, *, creating: bool) -> None:
+    if field.required or not field.nullable:
+        draft.faults.append(Fault(field.name, "not_nullable", f"{field.name} cannot be null."))
         return
-    draft.sent[wanted.name] = None
+    draft.sent[field.name] = None
     # In a field with a default, null means the default.
-    draft.values[wanted.column] = wanted.default
-    for beside in wanted.beside:
+    draft.values[field.column] = field.default
+    for beside in field.beside:
         draft.values[beside.column] = None
 
 

@@ -1,4 +1,4 @@
-"""Tells whether the first page of a list has changed, without reading its records whole.
+"""Reads whether the first page of a list has changed, without reading its records whole.
 
 A record's version grows with every change; a derived field may change with the time alone.
 """

@@ -62,10 +62,10 @@ async def write(
         if use is not None and not await _claim(tx, use):
             return outcomes.restore(await _stored(tx, use))
         claiming = False
-        found = outcomes.of(await unit(tx, *args, **kwargs))
+        outcome = outcomes.of(await unit(tx, *args, **kwargs))
         if use is not None:
-            await tx.run(_KEEP, *_scope(use), outcomes.keep(found))
-        return found
+            await tx.run(_KEEP, *_scope(use), outcomes.keep(outcome))
+        return outcome
 
     # Traces show the name of the unit.
     once.__name__ = getattr(unit, "__name__", "once")

@@ -26,18 +26,18 @@ class Record(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        found: str = self.row[ID]
-        return found
+        record_id: str = self.row[ID]
+        return record_id
 
     @property
     def owner_id(self) -> str:
-        found: str = self.row[OWNER_ID]
-        return found
+        owner_id: str = self.row[OWNER_ID]
+        return owner_id
 
     @property
     def version(self) -> int:
-        found: int = self.row[VERSION]
-        return found
+        version: int = self.row[VERSION]
+        return version
 
     def __getitem__(self, name: str) -> Any:
         """Return the value of a column, or of the derived field that replaces it."""
@@ -66,10 +66,10 @@ class Record(Struct, frozen=True):
         """Text that changes with every change of the record, derived fields included."""
         tag = str(self.row[VERSION])
         resource = self.resource
-        for wanted, value in zip(resource.derived, self.derived, strict=True):
-            field = resource.named.get(wanted.name)
+        for derived, value in zip(resource.derived, self.derived, strict=True):
+            field = resource.named.get(derived.name)
             if field is None:
-                tag += f"-{wanted.name}" if value and not wanted.constant else ""
+                tag += f"-{derived.name}" if value and not derived.constant else ""
             elif value != self.row[resource.position[field.column]]:
                 tag += f"-{value}"
         return tag

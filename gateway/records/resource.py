@@ -44,7 +44,7 @@ class Reference:
     owns: bool = False
     """Whether the record it points to takes this one with it when it is deleted."""
     also: tuple[str, ...] = ()
-    """Columns that say something of the record it points to, and become null with it."""
+    """Columns that describe the record it points to, and become null with it."""
 
 
 Within = Literal["owner", "store", "installation"]
@@ -127,7 +127,7 @@ class Sort:
 
 
 LASTS = "not exists (select 1 from pending_ends e where e.owner_id = $1 and e.record_id = {})"
-"""For the `sql` of a filter by a reference: no record points to a deleted one. See ends."""
+"""A condition for a filter by a reference: the record that it names is not deleted."""
 CHANGED = "coalesce(updated_at, created_at)"
 """When a record last changed; indexed in exactly this spelling."""
 BY_TIME = (Sort("createdAt", "created_at"), Sort("updatedAt", CHANGED))
@@ -138,7 +138,7 @@ BY_NAME = Sort("name", "sort_name")
 class Unset:
     """On delete of a record, null the column in the records that point to it.
 
-    `also` are columns that say something of the deleted record, and become null with it.
+    `also` are columns that describe the deleted record, and become null with it.
     """
 
     table: str
@@ -262,9 +262,9 @@ class Resource(Form):
     @cached_property
     def derived_at(self) -> Mapping[str, int]:
         """The position in `derived` of a field, by its name and by the column that it replaces."""
-        found = {d.name: i for i, d in enumerate(self.derived)}
+        positions = {d.name: i for i, d in enumerate(self.derived)}
         named = self.named
-        return found | {named[name].column: i for name, i in found.items() if name in named}
+        return positions | {named[name].column: i for name, i in positions.items() if name in named}
 
     @cached_property
     def forms(self) -> Mapping[str, tuple[int, Callable[[Any], Any] | None]]:
@@ -282,8 +282,8 @@ class Resource(Form):
 
         For a door that writes JSON: text that is JSON already stays as it is.
         """
-        found = enumerate(Raw if f.format.is_json else f.format.show for f in self.fields)
-        return tuple((place, show) for place, show in found if show is not None)
+        forms = enumerate(Raw if f.format.is_json else f.format.show for f in self.fields)
+        return tuple((position, show) for position, show in forms if show is not None)
 
     @cached_property
     def derives(self) -> tuple[int | None, ...]:

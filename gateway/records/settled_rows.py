@@ -1,6 +1,6 @@
 """Generates SQL that reads records as if all dependants of deleted records were settled.
 
-A delete with many dependants writes a row to `pending_ends`; records.dependants settles them later
+A delete with many dependants writes a row to `pending_ends`; records.cascades settles them later
 in batches. Each statement here costs one lookup in that table, which is nearly always empty.
 
 Each reference that reads as removed adds one to the version, and settling it adds two: settling
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from gateway.records.resource import Field, Resource
 
-# The same for every row, so a statement evaluates it once.
+# It does not depend on the row, so a statement evaluates it once.
 _ANY = "exists (select 1 from pending_ends)"
 
 
@@ -38,18 +38,18 @@ def expressions(resource: Resource) -> Mapping[str, str]:
     for field in resource.ending:
         value = f"{resource.table}.{field.column}"
         if field.listed_in:
-            left, count = _list(resource, field)
+            rest, count = _list(resource, field)
         else:
             is_gone = gone(f"{resource.table}.owner_id", value)
-            left = f"case when {is_gone} then null else {value} end"
+            rest = f"case when {is_gone} then null else {value} end"
             count = f"cast({is_gone} as int)"
             for column in field.reference.also if field.reference else ():
-                kept = f"{resource.table}.{column}"
+                stored = f"{resource.table}.{column}"
                 shown[column] = (
-                    f"case when {_ANY} then case when {is_gone} then null else {kept} end"
-                    f" else {kept} end as {column}"
+                    f"case when {_ANY} then case when {is_gone} then null else {stored} end"
+                    f" else {stored} end as {column}"
                 )
-        shown[field.column] = f"case when {_ANY} then {left} else {value} end as {field.column}"
+        shown[field.column] = f"case when {_ANY} then {rest} else {value} end as {field.column}"
         ended.append(count)
     if ended:
         shown["version"] = (
@@ -61,20 +61,20 @@ def expressions(resource: Resource) -> Mapping[str, str]:
 
 def _list(resource: Resource, field: Field) -> tuple[str, str]:
     """Return SQL for a JSON list of ids without deleted ones, and for the count of deleted ones."""
-    kept = f"{resource.table}.{field.column}"
+    stored = f"{resource.table}.{field.column}"
     items = (
-        f"/*sqlite json_each({kept}) as i*/"
-        f" /*postgres json_array_elements_text(cast({kept} as json))"
+        f"/*sqlite json_each({stored}) as i*/"
+        f" /*postgres json_array_elements_text(cast({stored} as json))"
         " with ordinality as i (value, n)*/"
     )
     is_gone = gone(f"{resource.table}.owner_id", "i.value")
-    # In exactly the form in which nested lists are stored.
-    left = (
+    # The text must equal the stored form of a list, byte for byte.
+    rest = (
         "/*sqlite json_group_array(i.value)*/ /*postgres"
         """ coalesce('["' || string_agg(i.value, '","' order by i.n) || '"]', '[]')*/"""
     )
     return (
-        f"(select {left} from {items} where not {is_gone})",
+        f"(select {rest} from {items} where not {is_gone})",
         f"(select count(*) from {items} where {is_gone})",
     )
 
@@ -85,13 +85,13 @@ def seen(resource: Resource, name: str = "") -> str:
 
     It is empty for a kind that is never deleted with another. `name` is the table's alias.
     """
-    found = ""
+    condition = ""
     table = name or resource.table
     for field in resource.belongs:
         # With `or` PostgreSQL uses the index of the page instead of a join.
         is_gone = gone(f"{table}.owner_id", f"{table}.{field.column}")
-        found += f" and (not {_ANY} or not {is_gone})"
-    return found
+        condition += f" and (not {_ANY} or not {is_gone})"
+    return condition
 
 
 @lru_cache(maxsize=64)
@@ -106,6 +106,6 @@ def hidden(resource: Resource) -> str:
             f" and d.{field.column} = e.record_id{others}) as n"
             " from pending_ends e where e.owner_id = $1) as hidden)"
         )
-        # A record that goes with two others counts once.
+        # Count a record that two deleted records take with them once.
         others += f" and not {gone('d.owner_id', f'd.{field.column}')}"
     return " + ".join(counts)

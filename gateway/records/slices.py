@@ -1,4 +1,4 @@
-"""Reads a stretch of a list by position, forwards or backwards, without counting the list."""
+"""Reads a slice of a list by position, forwards or backwards, without counting the list."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class SliceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The records of a stretch in the list's order, each with its position.
+    """The records of a slice in the list's order, each with its position.
 
-    `more`: the stretch has records past the limit. `long`: ids whose long texts are unread.
+    `more`: there are records past the limit. `long`: ids whose long texts are unread.
     """
 
     records: Sequence[Record]
@@ -38,64 +38,64 @@ NOTHING = Slice([], [], False)
 
 
 def bounds(
-    stretch: SliceRequest, key: str, descending: bool, args: list[Any], record_id: str = "id"
+    request: SliceRequest, key: str, descending: bool, args: list[Any], record_id: str = "id"
 ) -> str:
-    """Return the conditions of a stretch, each with a leading ` and `; append their values."""
-    found = ""
-    for place, later in ((stretch.after, True), (stretch.before, False)):
+    """Return the conditions of a slice, each with a leading ` and `; append their values."""
+    condition = ""
+    for place, later in ((request.after, True), (request.before, False)):
         if place is not None:
             args += (place.at, place.record_id)
             sign = "<" if later == descending else ">"
-            found += f" and ({key}, {record_id}) {sign} (${len(args) - 1}, ${len(args)})"
-    return found
+            condition += f" and ({key}, {record_id}) {sign} (${len(args) - 1}, ${len(args)})"
+    return condition
 
 
-def order(stretch: SliceRequest, key: str, descending: bool, record_id: str = "id") -> str:
-    """Return the order in which to read a stretch: from its end when `last`."""
-    way = " desc" * (descending != stretch.last)
+def order(request: SliceRequest, key: str, descending: bool, record_id: str = "id") -> str:
+    """Return the order in which to read a slice: from its end when `last`."""
+    way = " desc" * (descending != request.last)
     return f"{key}{way}, {record_id}{way}"
 
 
-def read_slice(
-    records: Sequence[Record], stretch: SliceRequest, place: Callable[[Record], Place],
+def slice_of(
+    records: Sequence[Record], request: SliceRequest, place: Callable[[Record], Place],
     long: frozenset[str] = frozenset(),
 ) -> Slice:  # fmt: skip
-    """Return the Walk of up to `limit` + 1 records in the order of `order`."""
-    more = len(records) > stretch.limit
-    records = records[: stretch.limit]
-    if stretch.last:
+    """Return the slice of up to `limit` + 1 records in the order of `order`."""
+    more = len(records) > request.limit
+    records = records[: request.limit]
+    if request.last:
         records = records[::-1]
-    return Slice(records, [place(found) for found in records], more, long)
+    return Slice(records, [place(record) for record in records], more, long)
 
 
-async def walk(
-    tx: Tx, resource: Resource, owner_id: str, wanted: Query, stretch: SliceRequest, zone: str
+async def read_slice(
+    tx: Tx, resource: Resource, owner_id: str, query: Query, request: SliceRequest, zone: str
 ) -> Slice:
-    """Return a stretch of the list, the newest first, with whole records.
+    """Return a slice of the list, the newest first, with whole records.
 
-    `wanted` narrows the list. Its limit, order and positions do not count.
+    `query` narrows the list. Its limit, order and positions do not count.
     """
-    assert stretch.limit <= MOST, "too many at once"
-    where, values = conditions(resource, wanted, tx.now, zone)
+    assert request.limit <= MOST, "too many at once"
+    where, values = conditions(resource, query, tx.now, zone)
     args = [owner_id, *values]
-    where += bounds(stretch, "created_at", True, args)
-    args += (stretch.limit + 1, 0)
+    where += bounds(request, "created_at", True, args)
+    args += (request.limit + 1, 0)
     sql = statements.page(
-        resource, where, order(stretch, "created_at", True),
+        resource, where, order(request, "created_at", True),
         size=len(args) - 1, offset=len(args), late=False,
     )  # fmt: skip
     rows, long = await store.fetch_all(tx, sql, *args)
     if long:
         whole = await store.fetch_whole(tx, resource, [*long])
         rows = [whole.get(row[ID], row) for row in rows]
-    return read_slice(
-        records_of(resource, rows, tx.now, zone), stretch,
-        lambda found: Place(found.row[CREATED_AT], found.id),
+    return slice_of(
+        records_of(resource, rows, tx.now, zone), request,
+        lambda record: Place(record.row[CREATED_AT], record.id),
     )  # fmt: skip
 
 
-async def count(tx: Tx, resource: Resource, owner_id: str, wanted: Query, zone: str) -> int:
+async def count(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> int:
     """Return the number of records in the list."""
-    where, args = conditions(resource, wanted, tx.now, zone)
+    where, args = conditions(resource, query, tx.now, zone)
     row = await tx.one(statements.count(resource, where), owner_id, *args)
     return int(row[0]) if row else 0

@@ -106,9 +106,9 @@ def edition(resource: Resource, order: str) -> str:
 
     The records are one JSON text: a list of values in the order of `edition_columns` each.
     """
-    wanted = edition_columns(resource)
-    selected = ", ".join(settled_rows.expressions(resource)[column] for column in wanted)
-    listed = ", ".join(wanted)
+    columns = edition_columns(resource)
+    selected = ", ".join(settled_rows.expressions(resource)[column] for column in columns)
+    listed = ", ".join(columns)
     return (
         f"select ({total(resource)}) as n, /*sqlite json_group_array(json_array({listed}))*/"
         f" /*postgres cast(json_agg(json_build_array({listed})) as text)*/ as records"
@@ -220,7 +220,7 @@ def drop(table: str, column: str, listed_in: str) -> str:
 
 def _without(column: str) -> str:
     rest = column
-    # Removes the item with the comma before it, or the one after it, or alone.
+    # Remove the item together with the comma before it or after it, if there is one.
     for before, after in ((",", ""), ("", ","), ("", "")):
         rest = f"replace({rest}, '{before}\"' || $2 || '\"{after}', '')"
     return rest

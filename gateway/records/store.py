@@ -34,10 +34,10 @@ async def fetch_all(tx: Tx, sql: str, *args: Any) -> tuple[list[Row], frozenset[
     A long record lacks its long texts.
     """
     rows = await tx.all(sql, *args)
-    found: list[list[Any]] = (
+    records: list[list[Any]] = (
         json.decode(rows[0][0]) if tx.engine == "sqlite" else [[*cast(Any, row)] for row in rows]
     )
-    return [*found], frozenset(record[0] for record in found if record.pop())
+    return [*records], frozenset(record[0] for record in records if record.pop())
 
 
 async def fetch_whole(tx: Tx, resource: Resource, ids: Sequence[str]) -> dict[str, Row]:
@@ -75,7 +75,7 @@ async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any
         changed[position[column]] = value
     changed[position["version"]] += 1
     changed[position["updated_at"]] = tx.now
-    # References that read as removed are stored so; a null is the only sign of a single one.
+    # Also store the references that read as removed: lists, and single ones that are null.
     columns = {
         column: row[position[column]]
         for field in resource.ending
@@ -137,13 +137,13 @@ def slot(record_id: str) -> int:
 def _search_columns(resource: Resource, row: Row) -> list[str]:
     """Return the values of `folded` and `sort_name`, if the resource has these columns."""
     position = resource.position
-    found = []
+    folded = []
     if resource.search:
         texts = [row[position[resource.named[name].column]] or "" for name in resource.search]
-        found.append(fold_all(texts))
+        folded.append(fold_all(texts))
     if resource.folded_sort:
-        found.append(fold(row[position[resource.named[resource.folded_sort].column]]))
-    return found
+        folded.append(fold(row[position[resource.named[resource.folded_sort].column]]))
+    return folded
 
 
 def _list_items(tx: Tx, table: str, owner_id: str, record_id: str, listed: str) -> None:

@@ -10,10 +10,9 @@ from gateway.records.errors import Refusal
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate, presented
-from gateway.rest.body import read_draft
+from gateway.rest.body import read_draft, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import respond
 from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS, SIGN_IN
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS

@@ -22,5 +22,5 @@ async def recent_activities(request: web.Request) -> web.StreamResponse:
     """GET /api/activities/recent: list the caller's latest activities."""
     caller = await authenticate(request)
     _, limit = window(request.query, activities.RECENT)
-    found = await lists.read(request, activities.recent, caller, limit)
-    return lists.unpaged(request, caller, ACTIVITIES, found)
+    content = await lists.read(request, activities.recent, caller, limit)
+    return lists.unpaged(request, caller, ACTIVITIES, content)

@@ -14,11 +14,10 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
-from gateway.rest.body import read_draft
+from gateway.rest.body import read_draft, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import respond
 from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS
 from outbox.database.transaction import Row
 from outbox.ids import is_id

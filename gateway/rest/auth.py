@@ -31,17 +31,17 @@ async def authenticate(request: web.Request) -> Actor:
         text = presented(request, scheme)
         if text is None:
             continue
-        found = credentials.remembered(text, scheme)
-        if found is None:
-            found = await credentials.recognise(text, scheme)
-        if found is None:
+        actor = credentials.remembered(text, scheme)
+        if actor is None:
+            actor = await credentials.recognise(text, scheme)
+        if actor is None:
             raise _refused(f"The {_NAMES[scheme]} is invalid, revoked or expired.")
-        if caller is not None and caller.owner_id != found.owner_id:
+        if caller is not None and caller.owner_id != actor.owner_id:
             raise Refusal(
                 "conflicting_credentials",
                 "The X-API-Key and the bearer credential belong to different users; send only one.",
             )
-        caller = found if caller is None else _both(caller, found)
+        caller = actor if caller is None else _both(caller, actor)
     if caller is None:
         raise _refused(
             "Send an API key in the header X-API-Key, or a key or token as Authorization: Bearer."
@@ -60,9 +60,9 @@ def charge(request: web.Request, caller: Actor, tokens: int = 1) -> None:
     """
     kind: Kind = "read" if request.method in READS else "write"
     limits = request.app[LIMITS]
-    left = limits.call(kind, caller.owner_id, tokens)
-    if left is not None:
-        request[RATE_LIMIT] = (left, limits.policies[kind])
+    limit = limits.call(kind, caller.owner_id, tokens)
+    if limit is not None:
+        request[RATE_LIMIT] = (limit, limits.policies[kind])
 
 
 def presented(request: web.Request, scheme: Scheme) -> str | None:

@@ -1,10 +1,12 @@
-"""Reads request bodies and checks them into drafts."""
+"""Reads request bodies and checks them into drafts; writes structs as response bodies."""
 
 import asyncio
 import re
 from collections.abc import Sequence
 
+import msgspec
 from aiohttp import web
+from msgspec import Struct
 
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
@@ -16,6 +18,8 @@ from gateway.server.http import bodies
 from gateway.server.http.bodies import READING
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+PRIVATE = {"Content-Type": JSON, "Cache-Control": "no-store"}
+"""The headers of a response that caches must not store."""
 IGNORED_SHOWN = 10
 IN_TURN_BYTES = 8_192
 """A body from this size on is parsed in turn: it may take as long as a hundred small ones."""
@@ -28,7 +32,7 @@ async def read_body(request: web.Request) -> bytes:
         raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
     body = await bodies.read(request)
     if len(body) >= IN_TURN_BYTES:
-        # The loop is free between any two of them, for all others; this one is parsed next.
+        # The loop serves other requests between two large bodies; then this one is parsed.
         async with request.app[READING]:
             await asyncio.sleep(0)
     return body
@@ -65,3 +69,9 @@ def ignored(draft: Draft) -> dict[str, str]:
 def _is_json(kind: str) -> bool:
     name, charset = bodies.media_type(kind)
     return (name == JSON or name.endswith("+json")) and charset in ("utf-8", "utf8", "us-ascii")
+
+
+def respond(body: Struct, status: int = 200, draft: Draft | None = None) -> web.Response:
+    """Return the response with `body` and the names of ignored fields of `draft`."""
+    headers = PRIVATE | ({} if draft is None else ignored(draft))
+    return web.Response(status=status, body=msgspec.json.encode(body), headers=headers)

@@ -54,15 +54,15 @@ STATS = PipelineStats(
 async def pipeline_stats(request: web.Request) -> web.Response:
     """GET /api/deals/pipeline-stats: read figures over all deals of the caller."""
     caller = await authenticate(request)
-    found = await request.app[DB].read(deals.pipeline_stats, caller)
+    stats = await request.app[DB].read(deals.pipeline_stats, caller)
     by_stage = {
         name: StageStats(stage.count, show_money(stage.value))
-        for name, stage in found.by_stage.items()
+        for name, stage in stats.by_stage.items()
     }
     return _respond(
         PipelineStats(
-            found.total_deals, show_money(found.total_value), by_stage, found.won_deals,
-            found.lost_deals, found.conversion_rate,
+            stats.total_deals, show_money(stats.total_value), by_stage, stats.won_deals,
+            stats.lost_deals, stats.conversion_rate,
         )
     )  # fmt: skip
 
@@ -85,8 +85,8 @@ PIPELINE_CHANGED = shapes.written(PIPELINE_SHAPE)
 async def read_pipeline(request: web.Request) -> web.Response:
     """GET /api/settings/pipeline: read the stages of the caller's pipeline."""
     caller = await authenticate(request)
-    found = await request.app[DB].read(pipelines.read, caller)
-    return show(request, _view(caller, found))
+    pipeline = await request.app[DB].read(pipelines.read, caller)
+    return show(request, _view(caller, pipeline))
 
 
 @operation(
@@ -104,9 +104,9 @@ async def change_pipeline(request: web.Request) -> web.Response:
     return show_change(caller, _view(caller, changed), draft)
 
 
-def _view(caller: Actor, found: pipelines.Pipeline) -> View:
-    shown = Pipeline([*found.stages], found.strict)
-    return View(caller.owner_id, shown, quoted(str(found.version)))
+def _view(caller: Actor, pipeline: pipelines.Pipeline) -> View:
+    shown = Pipeline([*pipeline.stages], pipeline.strict)
+    return View(caller.owner_id, shown, quoted(str(pipeline.version)))
 
 
 def _respond(body: Any) -> web.Response:

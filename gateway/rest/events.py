@@ -84,22 +84,22 @@ async def list_events(request: web.Request) -> web.Response:
     names = {name for part in query.get("types", "").split(",") if (name := part.strip())}
     if query.get("types"):
         # A search for some event types is slower than reading the next events.
-        found = await scan(
+        page = await scan(
             request, caller, "searched", feed.page, caller, after=after, names=names or None,
             limit=limit, days=days,
         )  # fmt: skip
     else:
-        found = await request.app[DB].read(
+        page = await request.app[DB].read(
             feed.page, caller, after=after, names=None, limit=limit, days=days
         )
     headers = {"Content-Type": "application/json"}
-    if found.more:
+    if page.more:
         onward = [(k, v) for k, v in query.items() if k != "after"]
-        onward.append(("after", str(found.place)))
+        onward.append(("after", str(page.place)))
         target = f"{request.rel_url.raw_path}?{urlencode(onward, errors='replace')}"
         headers["Link"] = f'<{target}>; rel="next"'
-    place: str | UnsetType = UNSET if found.place is None else found.place
-    body = Events([_shown(entry) for entry in found.entries], found.more, place)
+    place: str | UnsetType = UNSET if page.place is None else page.place
+    body = Events([_shown(entry) for entry in page.entries], page.more, place)
     return web.Response(body=msgspec.json.encode(body), headers=headers)
 
 

@@ -46,33 +46,33 @@ def page(
     request: web.Request,
     caller: Actor,
     resource: Resource,
-    found: Page,
+    content: Page,
     envelope: Mapping[str, Any],
     headers: Mapping[str, str],
 ) -> web.StreamResponse:
     """Return the response with a page; `envelope` has its members besides the records."""
     headers = {"Content-Type": JSON, **headers}
-    if not found.long and not found.rest:
-        data = shown(resource, found.records)
+    if not content.long and not content.rest:
+        data = shown(resource, content.records)
         return web.Response(body=_encode({"data": data, **envelope}), headers=headers)
-    return Flow(_flow(_bytes(request, caller, resource, found), envelope), headers)
+    return Flow(_flow(_bytes(request, caller, resource, content), envelope), headers)
 
 
-def envelope(found: Page, page: int, limit: int, cursor: str | None = None) -> dict[str, Any]:
+def envelope(content: Page, page: int, limit: int, cursor: str | None = None) -> dict[str, Any]:
     """Return the members of a page besides its records; `cursor` is that of the next page."""
-    beside: dict[str, Any] = {"total": found.total, "page": page, "limit": limit}
+    beside: dict[str, Any] = {"total": content.total, "page": page, "limit": limit}
     return beside if cursor is None else {**beside, "nextCursor": cursor}
 
 
 def unpaged(
-    request: web.Request, caller: Actor, resource: Resource, found: Page
+    request: web.Request, caller: Actor, resource: Resource, content: Page
 ) -> web.StreamResponse:
     """Return the response with a list without pages; `truncated` when it is cut."""
-    if not found.long and not found.rest:
-        body = _encode({"data": shown(resource, found.records)})
+    if not content.long and not content.rest:
+        body = _encode({"data": shown(resource, content.records)})
         if len(body) <= MOST_BYTES:
             return web.Response(body=body, headers={"Content-Type": JSON})
-    return Flow(_flow(_bytes(request, caller, resource, found), None), {"Content-Type": JSON})
+    return Flow(_flow(_bytes(request, caller, resource, content), None), {"Content-Type": JSON})
 
 
 async def _flow(
@@ -97,13 +97,13 @@ async def _flow(
 
 
 async def _bytes(
-    request: web.Request, caller: Actor, resource: Resource, found: Page
+    request: web.Request, caller: Actor, resource: Resource, content: Page
 ) -> AsyncGenerator[bytes, None]:
     """Yield each record as JSON, without records that are deleted meanwhile."""
-    db, rest = request.app[DB], found.rest
+    db, rest = request.app[DB], content.rest
     while True:
-        for record, members in zip(found.records, shown(resource, found.records), strict=True):
-            if record.id not in found.long:
+        for record, members in zip(content.records, shown(resource, content.records), strict=True):
+            if record.id not in content.long:
                 yield _encode(members)
                 continue
             try:
@@ -113,5 +113,5 @@ async def _bytes(
             yield _encode(view(alone).shown)
         if not rest:
             return
-        found = await db.read(actions.some, caller, resource, rest[:AT_ONCE])
+        content = await db.read(actions.some, caller, resource, rest[:AT_ONCE])
         rest = rest[AT_ONCE:]

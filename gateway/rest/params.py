@@ -26,32 +26,34 @@ LARGEST = 2**63 - 1
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 
 
-def query_of(resource: Resource, given: Mapping[str, str]) -> Query:
+def query_of(resource: Resource, parameters: Mapping[str, str]) -> Query:
     """Return the Query of a request. Raises validation_error for cursor, sort and updatedSince."""
-    page, limit = window(given)
-    found = Query(page=page, limit=limit)
-    if not given:
-        return found
-    _narrow(found, resource, given)
-    since = given.get("updatedSince")
+    page, limit = window(parameters)
+    query = Query(page=page, limit=limit)
+    if not parameters:
+        return query
+    _narrow(query, resource, parameters)
+    since = parameters.get("updatedSince")
     if since is not None:
-        found.since = bound(since.strip())
-        if found.since is None:
+        query.since = bound(since.strip())
+        if query.since is None:
             raise refused(
                 "updatedSince", "Send an ISO 8601 date-time such as 2026-11-21T14:30:00Z."
             )
-    if given.get("sort"):
-        found.order = _order(resource, given["sort"])
-    if given.get("cursor"):
-        if not walks(resource, found):
+    if parameters.get("sort"):
+        query.order = _order(resource, parameters["sort"])
+    if parameters.get("cursor"):
+        if not walks(resource, query):
             raise refused("cursor", "A cursor needs the default order; remove sort.")
-        found.after = _cursor(given["cursor"], order_of(resource, found))
-    return found
+        query.after = _cursor(parameters["cursor"], order_of(resource, query))
+    return query
 
 
-def window(given: Mapping[str, str], limit: int = LIMIT, most: int = MOST) -> tuple[int, int]:
+def window(parameters: Mapping[str, str], limit: int = LIMIT, most: int = MOST) -> tuple[int, int]:
     """Return `page` and `limit`; the argument `limit` is the default, `most` the maximum."""
-    return _positive(given.get("page"), 1), min(_positive(given.get("limit"), limit), most)
+    return _positive(parameters.get("page"), 1), min(
+        _positive(parameters.get("limit"), limit), most
+    )
 
 
 def bound(text: str) -> int | dates.Day | None:
@@ -59,10 +61,10 @@ def bound(text: str) -> int | dates.Day | None:
 
     A plus without percent-encoding arrives as a space.
     """
-    found = dates.parse(text)
-    if found is None:
-        found = dates.parse("+".join(text.rsplit(" ", 1)))
-    return dates.Day(found) if found is not None and dates.is_day(text) else found
+    instant = dates.parse(text)
+    if instant is None:
+        instant = dates.parse("+".join(text.rsplit(" ", 1)))
+    return dates.Day(instant) if instant is not None and dates.is_day(text) else instant
 
 
 def cursor_of(resource: Resource, query: Query, place: Place | None) -> str | None:
@@ -81,9 +83,9 @@ def expected_of(if_match: str | None) -> frozenset[str] | None:
     tags = [tag.strip() for tag in if_match.split(",")]
     if ANY in tags:
         return frozenset({ANY})
-    found = {tag[1:-1] for tag in tags if len(tag) > 1 and tag[0] == tag[-1] == '"'}
+    quoted = {tag[1:-1] for tag in tags if len(tag) > 1 and tag[0] == tag[-1] == '"'}
     # A quoted star is an ordinary tag, which no record has.
-    return frozenset(found - {ANY})
+    return frozenset(quoted - {ANY})
 
 
 def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) -> Once | None:
@@ -109,26 +111,26 @@ def refused(name: str, message: str) -> Refusal:
     return Refusal("validation_error", fault.sentence, faults=[fault])
 
 
-def _narrow(found: Query, resource: Resource, given: Mapping[str, str]) -> None:
-    found.search = given.get("search", "").strip()
+def _narrow(query: Query, resource: Resource, parameters: Mapping[str, str]) -> None:
+    query.search = parameters.get("search", "").strip()
     # Text that the database cannot store matches nothing.
-    found.nothing = not _is_text(found.search)
-    if "ids" in given:
-        found.ids = [i.strip().lower() for i in given["ids"].split(",") if is_id(i.strip())]
+    query.nothing = not _is_text(query.search)
+    if "ids" in parameters:
+        query.ids = [i.strip().lower() for i in parameters["ids"].split(",") if is_id(i.strip())]
     values = {}
     for offered in resource.filters:
-        text = given.get(offered.name)
+        text = parameters.get(offered.name)
         if text is None:
             continue
         try:
             values[offered.name] = READ[offered.kind](text)
         except Wrong:
-            found.nothing = True
-        found.nothing = found.nothing or not _is_text(text)
-    found.filters = values
+            query.nothing = True
+        query.nothing = query.nothing or not _is_text(text)
+    query.filters = values
 
 
-def _json(wanted: Format) -> Callable[[str], Any]:
+def _json(form: Format) -> Callable[[str], Any]:
     """Return a function that reads text as JSON: a number, true, false."""
 
     def read(text: str) -> Any:
@@ -136,16 +138,16 @@ def _json(wanted: Format) -> Callable[[str], Any]:
             value = decode(text.encode(errors="replace"))
         except InvalidJson as error:
             raise Wrong("wrong_type", str(error)) from None
-        return wanted.accept(value, of_json)
+        return form.accept(value, of_json)
 
     return read
 
 
 def _bound(text: str) -> int | dates.Day:
-    found = bound(text)
-    if found is None:
+    instant = bound(text)
+    if instant is None:
         raise Wrong("invalid_date", "Send an ISO 8601 date or date-time.")
-    return found
+    return instant
 
 
 def _cnpj(text: str) -> str:

@@ -13,10 +13,9 @@ from gateway.records.values import dates, zones
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.account import ME_EXAMPLE, me_of
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft_of, read_body
+from gateway.rest.body import draft_of, read_body, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import respond
 from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, PASSWORDS
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS

@@ -34,7 +34,7 @@ Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
 VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
 
 PLACE = frozenset({"page", "cursor"})
-"""The parameters that tell the place of a page."""
+"""The parameters that select a page of a list."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -46,10 +46,10 @@ def create(resource: Resource, unit: Create) -> Operation:
         body = await read_body(request)
         draft = draft_of(resource, body, creating=True)
 
-        def response(made: Record) -> Response:
-            found = view(made)
-            headers = {"ETag": found.etag, "Location": f"{path_of(resource)}/{made.id}"}
-            return Response(201, headers | ignored(draft), _encode(found.shown))
+        def response(record: Record) -> Response:
+            state = view(record)
+            headers = {"ETag": state.etag, "Location": f"{path_of(resource)}/{record.id}"}
+            return Response(201, headers | ignored(draft), _encode(state.shown))
 
         return await _once(request, caller, body, response, unit, draft)
 
@@ -62,8 +62,8 @@ def read(resource: Resource) -> Operation:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
-        found = await request.app[DB].read(actions.read, caller, resource, record_id)
-        return show(request, view(found))
+        record = await request.app[DB].read(actions.read, caller, resource, record_id)
+        return show(request, view(record))
 
     return describe.read(resource)(handle)
 
@@ -108,8 +108,8 @@ def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] =
         caller = await authenticate(request)
 
         def response(done: Record) -> Response:
-            found = view(done)
-            return Response(200, {"ETag": found.etag}, _encode(found.shown))
+            state = view(done)
+            return Response(200, {"ETag": state.etag}, _encode(state.shown))
 
         # The handler ignores the body, so any body is valid.
         body = await bodies.read(request)
@@ -140,11 +140,11 @@ def verb_with(
         draft = draft_of(result, body or b"{}", takes=takes)
 
         def response(done: Record) -> Response:
-            found = view(done)
-            headers = {"ETag": found.etag} | ignored(draft)
+            state = view(done)
+            headers = {"ETag": state.etag} | ignored(draft)
             if makes is not None:
                 headers["Location"] = f"{path_of(makes)}/{done.id}"
-            return Response(200 if makes is None else 201, headers, _encode(found.shown))
+            return Response(200 if makes is None else 201, headers, _encode(state.shown))
 
         return await _once(request, caller, body, response, unit, request.match_info["id"], draft)
 
@@ -163,21 +163,21 @@ def page(resource: Resource, **of: str) -> Operation:
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         fixed = {name: request.match_info[parameter] for name, parameter in of.items()}
-        wanted = query_of(resource, {**request.query, **fixed} if of else request.query)
-        kind = costly(resource, wanted)
+        query = query_of(resource, {**request.query, **fixed} if of else request.query)
+        kind = costly(resource, query)
         if kind is not None:
-            found = await scan(request, caller, kind, actions.page, caller, resource, wanted)
-        elif list_versions.has(wanted):
-            first = await first_pages.read(request, caller, resource, wanted)
+            content = await scan(request, caller, kind, actions.page, caller, resource, query)
+        elif list_versions.has(query):
+            first = await first_pages.read(request, caller, resource, query)
             if isinstance(first, First):
                 headers = {"Content-Type": JSON, **_link(request, first.cursor)}
                 return web.Response(body=first.body, headers=headers)
-            found = first
+            content = first
         else:
-            found = await lists.read(request, actions.page, caller, resource, wanted)
-        cursor = cursor_of(resource, wanted, found.onward)
-        beside = lists.envelope(found, wanted.page, wanted.limit, cursor)
-        return lists.page(request, caller, resource, found, beside, _link(request, cursor))
+            content = await lists.read(request, actions.page, caller, resource, query)
+        cursor = cursor_of(resource, query, content.onward)
+        beside = lists.envelope(content, query.page, query.limit, cursor)
+        return lists.page(request, caller, resource, content, beside, _link(request, cursor))
 
     return describe.page(resource, **of)(handle)
 
@@ -210,13 +210,13 @@ async def _once(
     )
 
 
-def show(request: web.Request, found: View) -> web.Response:
+def show(request: web.Request, state: View) -> web.Response:
     """Return 200 with the record, or 304 when the client has the current state."""
-    headers = {"ETag": found.etag}
-    if _is_known(found.etag, request.headers.get("If-None-Match")):
+    headers = {"ETag": state.etag}
+    if _is_known(state.etag, request.headers.get("If-None-Match")):
         return web.Response(status=304, headers=headers)
     headers["Content-Type"] = JSON
-    return web.Response(body=_encode(found.shown), headers=headers)
+    return web.Response(body=_encode(state.shown), headers=headers)
 
 
 def show_change(caller: Actor, changed: View, draft: Draft) -> web.Response:

@@ -26,27 +26,27 @@ def keep(response: Response) -> str:
     return msgspec.json.encode(members).decode()
 
 
-def restore(kept: str) -> Response:
+def restore(text: str) -> Response:
     """Return the response of a repeated request."""
-    status, headers, body = msgspec.json.decode(kept, type=tuple[int, dict[str, str], str])
+    status, headers, body = msgspec.json.decode(text, type=tuple[int, dict[str, str], str])
     return Response(status, headers, body.encode(), replayed=True)
 
 
-def respond_to_write(caller: Actor, found: Response) -> web.Response:
+def respond_to_write(caller: Actor, response: Response) -> web.Response:
     """Return the response to a write; without the scope `read` its body is the id alone.
 
     The kept response is complete; each repeat shows what its own credential can read.
     """
     if "read" in caller.scopes:
-        return respond(found)
-    whole: dict[str, Any] = msgspec.json.decode(found.body)
+        return respond(response)
+    whole: dict[str, Any] = msgspec.json.decode(response.body)
     shown = {k: v for k, v in whole.items() if k == "id"}
-    return respond(replace(found, body=msgspec.json.encode(shown)))
+    return respond(replace(response, body=msgspec.json.encode(shown)))
 
 
-def respond(found: Response) -> web.Response:
+def respond(response: Response) -> web.Response:
     """Return the HTTP response, with Idempotent-Replayed when it is a repeat."""
-    headers = {"Content-Type": JSON, **found.headers}
-    if found.replayed:
+    headers = {"Content-Type": JSON, **response.headers}
+    if response.replayed:
         headers["Idempotent-Replayed"] = "true"
-    return web.Response(status=found.status, body=found.body, headers=headers)
+    return web.Response(status=response.status, body=response.body, headers=headers)

@@ -176,15 +176,15 @@ FORMS: Mapping[str, Form] = {
 }
 
 
-def body_of(name: str, found: Report[Any, Any]) -> Body:
+def body_of(name: str, report: Report[Any, Any]) -> Body:
     """Return the body of the report `name`."""
-    form, span = FORMS[name], found.span
+    form, span = FORMS[name], report.span
     members: dict[str, Any] = {
         "report": name,
         "timezone": span.zone,
         "group_by": span.group_by,
-        "data": [form.row(group, *_shown(figures)) for group, figures in found.rows],
-        "totals": form.totals(*_shown(found.totals)),
+        "data": [form.row(group, *_shown(figures)) for group, figures in report.rows],
+        "totals": form.totals(*_shown(report.totals)),
     }
     if span.first is not None:
         members["first"] = dates.show(span.first)

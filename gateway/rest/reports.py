@@ -117,18 +117,18 @@ def report(kind: Kind) -> Operation:
             message = f"Send one of: {', '.join(FORMATS)}."
             raise refused("format", message)
         caller.must("read")
-        asked = _asked(request.query)
-        report = await scan(request, caller, "reported", kind.unit, caller, asked)
-        found = body_of(kind.name, report)
+        query = _asked(request.query)
+        report = await scan(request, caller, "reported", kind.unit, caller, query)
+        body = body_of(kind.name, report)
         if form == "csv":
             return web.Response(
-                body=as_csv(found).encode(),
+                body=as_csv(body).encode(),
                 headers={
                     "Content-Type": "text/csv; charset=utf-8",
                     "Content-Disposition": f'attachment; filename="{kind.name}.csv"',
                 },
             )
-        return web.Response(body=msgspec.json.encode(found), headers={"Content-Type": JSON})
+        return web.Response(body=msgspec.json.encode(body), headers={"Content-Type": JSON})
 
     bound = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
     groups = {"type": "string", "enum": [*kind.groups], "default": kind.groups[0]}
@@ -160,9 +160,9 @@ def _asked(query: Mapping[str, str]) -> ReportQuery:
     def read(text: str) -> int | dates.Day | None:
         if not text:
             return None
-        found = bound(text)
-        # Outside the calendar, so that the report refuses it in the order of all its checks.
-        return LARGEST if found is None else found
+        instant = bound(text)
+        # The report refuses a bound outside the calendar, in the order of its checks.
+        return LARGEST if instant is None else instant
 
     first, last = read(query.get("from", "")), read(query.get("to", ""))
     return ReportQuery(
@@ -170,10 +170,10 @@ def _asked(query: Mapping[str, str]) -> ReportQuery:
     )
 
 
-def as_csv(found: Body) -> str:
+def as_csv(report: Body) -> str:
     """Return the rows of a report as CSV with a header line."""
-    body = msgspec.to_builtins(found)
-    columns = msgspec.structs.fields(FORMS[found.report].row)
+    body = msgspec.to_builtins(report)
+    columns = msgspec.structs.fields(FORMS[report.report].row)
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([column.encode_name for column in columns])

@@ -104,14 +104,14 @@ OTHERS: tuple[Route, ...] = (
 
 def routes(catalogue: Iterable[Entry] = CATALOGUE) -> tuple[Route, ...]:
     """Return all routes; the catalogue defines those of the records."""
-    found: list[Route] = []
+    routes: list[Route] = []
     for entry in catalogue:
         # Fixed paths precede those with {id}, because the first match wins.
         path = path_of(entry.resource)
-        found += (route for route in FIXED if route[1].startswith(f"{path}/"))
-        found += of_records(entry)
-        found += (route for route in VERBS if route[1].startswith(f"{path}/"))
-    return (*found, *OTHERS)
+        routes += (route for route in FIXED if route[1].startswith(f"{path}/"))
+        routes += of_records(entry)
+        routes += (route for route in VERBS if route[1].startswith(f"{path}/"))
+    return (*routes, *OTHERS)
 
 
 ROUTES = routes()

@@ -28,8 +28,8 @@ def _by_due_date(unit: ByDate) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         page, limit = window(request.query, tasks.MOST, tasks.MOST)
-        found = await lists.read(request, unit, caller, page, limit)
-        return lists.page(request, caller, TASKS, found, lists.envelope(found, page, limit), {})
+        content = await lists.read(request, unit, caller, page, limit)
+        return lists.page(request, caller, TASKS, content, lists.envelope(content, page, limit), {})
 
     return handle
 
@@ -62,9 +62,9 @@ async def calendar(request: web.Request) -> web.StreamResponse:
     page, limit = window(query, tasks.MOST, tasks.MOST)
     texts = [query.get(name, "").strip() for name in ("start", "end")]
     bounds = [bound(text) for text in texts]
-    if any(text and found is None for text, found in zip(texts, bounds, strict=True)):
+    if any(text and bound is None for text, bound in zip(texts, bounds, strict=True)):
         nothing = Query(page=page, limit=limit, nothing=True)
-        found = await lists.read(request, actions.page, caller, TASKS, nothing)
+        content = await lists.read(request, actions.page, caller, TASKS, nothing)
     else:
-        found = await lists.read(request, tasks.calendar, caller, page, limit, *bounds)
-    return lists.page(request, caller, TASKS, found, lists.envelope(found, page, limit), {})
+        content = await lists.read(request, tasks.calendar, caller, page, limit, *bounds)
+    return lists.page(request, caller, TASKS, content, lists.envelope(content, page, limit), {})

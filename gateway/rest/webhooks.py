@@ -8,9 +8,9 @@ from gateway.domain.webhooks import webhooks
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
+from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.structs import respond
 from gateway.server.app_keys import DB
 from outbox.webhooks import Webhook
 
@@ -55,5 +55,5 @@ WEBHOOK_EXAMPLE = Record(
 async def list_webhooks(request: web.Request) -> web.Response:
     """GET /api/webhooks: list the caller's webhooks and all events."""
     caller = await authenticate(request)
-    found = await request.app[DB].read(webhooks.listed, caller)
-    return respond(Webhooks([record(one) for one in found], list(EVENT_NAMES)))
+    rows = await request.app[DB].read(webhooks.listed, caller)
+    return respond(Webhooks([record(one) for one in rows], list(EVENT_NAMES)))

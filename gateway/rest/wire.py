@@ -42,8 +42,8 @@ def shape(resource: Resource) -> type[Struct]:
 
 def view(record: Record) -> View:
     """Return the JSON form of a record and its ETag."""
-    [found] = shown(record.resource, [record])
-    return View(record.id, found, quoted(record.etag))
+    [members] = shown(record.resource, [record])
+    return View(record.id, members, quoted(record.etag))
 
 
 def quoted(etag: str) -> str:
@@ -55,7 +55,7 @@ def shown(resource: Resource, records: Sequence[Record]) -> list[Struct]:
     """Return the JSON members of each record, without unset fields except `always` ones."""
     make, shows, end = shape(resource), resource.shows, _FIRST + len(resource.fields)
     derives = resource.derives
-    found = []
+    members = []
     for record in records:
         row = record.row
         fields = list(row[_FIRST:end])
@@ -69,7 +69,7 @@ def shown(resource: Resource, records: Sequence[Record]) -> list[Struct]:
                 else:
                     fields[derived_place] = value
         updated_at = row[UPDATED_AT]
-        found.append(
+        members.append(
             make(
                 row[ID],
                 *fields,
@@ -77,4 +77,4 @@ def shown(resource: Resource, records: Sequence[Record]) -> list[Struct]:
                 None if updated_at is None else dates.show(updated_at),
             )
         )
-    return found
+    return members

@@ -46,11 +46,11 @@ MUTATIONS: Mapping[str, Resolver] = {k: v for part in _PARTS for k, v in part.MU
 
 def _types() -> Mapping[str, Mapping[str, FieldResolver]]:
     """Return the resolvers by type and field; several parts may serve fields of one type."""
-    found: dict[str, dict[str, FieldResolver]] = {}
+    resolvers: dict[str, dict[str, FieldResolver]] = {}
     for part in _PARTS:
         for name, fields in part.TYPES.items():
-            found.setdefault(name, {}).update(fields)
-    return found
+            resolvers.setdefault(name, {}).update(fields)
+    return resolvers
 
 
 TYPES = _types()
@@ -64,6 +64,6 @@ KINDS: Mapping[str, str] = {
 """The GraphQL type of a record, by the noun of its resource."""
 
 
-def kind_of(found: Any) -> str:
+def kind_of(record: Any) -> str:
     """Return the GraphQL type of an object that implements Node."""
-    return KINDS[found.resource.noun]
+    return KINDS[record.resource.noun]

@@ -25,14 +25,14 @@ async def client(visit: Visit, args: Args) -> Payload:
     return {"store": visitor.store, "user": user}
 
 
-async def sign_up(visit: Visit, given: Args) -> Payload:
+async def sign_up(visit: Visit, args: Args) -> Payload:
     """Create an account with a password."""
-    visitor = await visit.visitor(given["hostname"], strict=False)
+    visitor = await visit.visitor(args["hostname"], strict=False)
     visit.count_form()
-    password = given["password"]
+    password = args["password"]
     wrong = customer_passwords.fault_of(password, "password")
     try:
-        values = sign_in.check_sign_up(given).values
+        values = sign_in.check_sign_up(args).values
     except Refusal as refusal:
         raise _together(refusal, wrong) from None
     if wrong is not None:
@@ -48,24 +48,24 @@ async def sign_up(visit: Visit, given: Args) -> Payload:
         visit.cart_token(visitor.store),
         mail=visit.storefront.mails,
     )
-    return greet(visit, given["hostname"], done)
+    return greet(visit, args["hostname"], done)
 
 
-async def log_in(visit: Visit, given: Args) -> Payload:
+async def log_in(visit: Visit, args: Args) -> Payload:
     """Sign in with email and password."""
-    visitor = await visit.visitor(given["hostname"], strict=False)
+    visitor = await visit.visitor(args["hostname"], strict=False)
     checked = await visit.storefront.passwords.check(
-        visitor.store.id, given["email"], given["password"], visit.address
+        visitor.store.id, args["email"], args["password"], visit.address
     )
     done = await visit.write(sign_in.sign_in, visitor, checked, visit.cart_token(visitor.store))
-    return greet(visit, given["hostname"], done)
+    return greet(visit, args["hostname"], done)
 
 
-async def log_out(visit: Visit, given: Args) -> Payload:
+async def log_out(visit: Visit, args: Args) -> Payload:
     """End the session and forget the cart."""
-    visitor = await visit.visitor(given["hostname"], strict=False)
+    visitor = await visit.visitor(args["hostname"], strict=False)
     await visit.write(sign_in.sign_out, visitor)
-    forget(visit, given["hostname"], visitor)
+    forget(visit, args["hostname"], visitor)
     return {"success": True}
 
 
@@ -74,8 +74,8 @@ def forget(visit: Visit, hostname: str, visitor: Visitor) -> None:
     same_site = visitor.store["cookie_same_site"]
     visit.cookies.set_auth(None, same_site)
     visit.cookies.set_cart(None, same_site)
-    left = replace(visitor, customer_id=None, session_id=None, cart_token=None)
-    visit.become(hostname, left)
+    guest = replace(visitor, customer_id=None, session_id=None, cart_token=None)
+    visit.become(hostname, guest)
 
 
 def greet(visit: Visit, hostname: str, done: SignedIn) -> Payload:
@@ -98,8 +98,8 @@ def _together(refusal: Refusal, wrong: Refusal | None) -> Refusal:
 
 
 def _user(name: str) -> FieldResolver:
-    def resolve(found: Record, visit: Visit, args: Args) -> Any:
-        return found.shown(name)
+    def resolve(user: Record, visit: Visit, args: Args) -> Any:
+        return user.shown(name)
 
     return resolve
 
@@ -112,7 +112,7 @@ MUTATIONS: Mapping[str, Resolver] = {
 }
 TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
     "AuthUser": {
-        "id": lambda found, visit, args: global_id("AuthUser", found.id),
+        "id": lambda user, visit, args: global_id("AuthUser", user.id),
         **{
             name: _user(name)
             for name in ("name", "email", "phone", "emailVerified", "acceptsMarketing")

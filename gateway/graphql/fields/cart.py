@@ -17,17 +17,17 @@ from gateway.records.errors import Fault, Refusal
 from gateway.server.http.rate_limits import LIMITS
 
 LIMITS_QUANTITIES = "2026-11-01"
-"""From this date on, more than the stock has is limited with a warning; before it is refused."""
+"""From this date on, a quantity above the stock is limited with a warning, not refused."""
 
 
 async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:
     visitor = await visitor_of(visit, args["hostname"])
-    found = await visit.read(current, visitor)
-    cart_id = found.cart.id
-    if visitor.customer_id is None and cart_id is not None and found.cart.stale(visit.now):
+    contents = await visit.read(current, visitor)
+    cart_id = contents.cart.id
+    if visitor.customer_id is None and cart_id is not None and contents.cart.stale(visit.now):
         await visit.write(rows.touch, cart_id)
         _keep(visit, visitor)
-    return _shown(visitor, found)
+    return _shown(visitor, contents)
 
 
 async def add(visit: Visit, sent: Args) -> dict[str, Any]:
@@ -129,25 +129,25 @@ def _named(text: str) -> dict[str, str]:
     return {names[kind]: record_id}
 
 
-def _shown(visitor: Visitor, found: Contents) -> dict[str, Any]:
-    coupon = found.coupon
+def _shown(visitor: Visitor, contents: Contents) -> dict[str, Any]:
+    coupon = contents.coupon
     return {
         "id": _id(visitor),
-        "products": [_line(item) for item in found.items],
-        "totalPrice": found.total_price,
-        "totalQuantity": found.total_quantity,
+        "products": [_line(item) for item in contents.items],
+        "totalPrice": contents.total_price,
+        "totalQuantity": contents.total_quantity,
         "coupon": None if coupon is None else {
             "code": coupon.code,
             "discountPercentage": percent(coupon.discount_percentage),
             "discountValue": coupon.discount_value,
         },
-        "totalShipping": found.total_shipping,
-        "shippingOptions": found.options,
-        "totalDiscount": found.total_discount,
-        "total": found.total,
-        "cep": found.cart.cep,
-        "shippingType": found.cart.shipping_type,
-        "warnings": [warning(warn) for warn in found.warnings],
+        "totalShipping": contents.total_shipping,
+        "shippingOptions": contents.options,
+        "totalDiscount": contents.total_discount,
+        "total": contents.total,
+        "cep": contents.cart.cep,
+        "shippingType": contents.cart.shipping_type,
+        "warnings": [warning(warn) for warn in contents.warnings],
     }  # fmt: skip
 
 
@@ -157,8 +157,8 @@ def _id(visitor: Visitor) -> str:
     A client that keeps objects by id then sees one cart change, not one replaced by another.
     """
     whose = visitor.customer_id or sha256((visitor.cart_token or "").encode()).hexdigest()
-    made = sha256(f"cart of {whose} in {visitor.store.id}".encode()).hexdigest()
-    return global_id("ShoppingCart", made[:24])
+    digest = sha256(f"cart of {whose} in {visitor.store.id}".encode()).hexdigest()
+    return global_id("ShoppingCart", digest[:24])
 
 
 def _line(item: Item) -> dict[str, Any]:

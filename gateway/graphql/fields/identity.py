@@ -18,40 +18,40 @@ NONCE = "idpNonce"
 ATTEMPTS = 3
 
 
-async def log_in(visit: Visit, given: Args) -> Payload:
+async def log_in(visit: Visit, args: Args) -> Payload:
     """Sign in with an id_token; create the account when there is none."""
-    visitor = await visit.visitor(given["hostname"], strict=False)
-    identity = await _verified(visit, visitor, given)
+    visitor = await visit.visitor(args["hostname"], strict=False)
+    identity = await _verified(visit, visitor, args)
     token, mail = visit.cart_token(visitor.store), visit.storefront.mails
 
     async def enter() -> SignedIn:
         return await visit.write(identities.enter, visitor, identity, token, mail=mail)
 
-    return greet(visit, given["hostname"], await _again(enter))
+    return greet(visit, args["hostname"], await _again(enter))
 
 
-async def link(visit: Visit, given: Args) -> Payload:
+async def link(visit: Visit, args: Args) -> Payload:
     """Link an identity provider to the customer who is signed in."""
-    visitor = await visit.visitor(given["hostname"])
+    visitor = await visit.visitor(args["hostname"])
     visitor.must_be_customer()
-    identity = await _verified(visit, visitor, given)
+    identity = await _verified(visit, visitor, args)
 
     async def enter() -> SignedIn:
         return await visit.write(identities.link, visitor, identity)
 
-    return greet(visit, given["hostname"], await _again(enter))
+    return greet(visit, args["hostname"], await _again(enter))
 
 
-async def _verified(visit: Visit, visitor: Visitor, given: Args) -> Identity:
+async def _verified(visit: Visit, visitor: Visitor, args: Args) -> Identity:
     """Return the identity of the id_token in an input. Raises invalid_token, unavailable."""
-    nonce = given.get("nonce") or visit.request.cookies.get(NONCE)
+    nonce = args.get("nonce") or visit.request.cookies.get(NONCE)
     return await idp_tokens.verify(
-        visitor.store, given["token"], nonce, visit.storefront.providers, visit.now
+        visitor.store, args["token"], nonce, visit.storefront.providers, visit.now
     )
 
 
 async def _again(enter: Callable[[], Awaitable[SignedIn]]) -> SignedIn:
-    """Repeat a sign-in that another one overtook."""
+    """Run a sign-in again when another one has changed the same account meanwhile."""
     for _ in range(ATTEMPTS):
         try:
             return await enter()

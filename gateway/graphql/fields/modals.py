@@ -10,7 +10,7 @@ from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.record import Record
 
 CODES = 3
-"""Codes to choose a free one from."""
+"""Random codes; the write takes the first one that is free."""
 
 
 async def discount_modal(visit: Visit, args: Args) -> Record | None:
@@ -37,10 +37,10 @@ MUTATIONS: Mapping[str, Resolver] = {"saveDiscountModalUserData": save_user_data
 NODES = {"DiscountModal": modals.public}
 TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
     "DiscountModal": {
-        "id": lambda found, visit, args: global_id("DiscountModal", found.id),
-        "title": lambda found, visit, args: found["title"],
-        "discountPercentage": lambda found, visit, args: percent(found["discount_percentage"]),
-        "discountValue": lambda found, visit, args: found["discount_value"],
-        "validDays": lambda found, visit, args: found["valid_days"],
+        "id": lambda modal, visit, args: global_id("DiscountModal", modal.id),
+        "title": lambda modal, visit, args: modal["title"],
+        "discountPercentage": lambda modal, visit, args: percent(modal["discount_percentage"]),
+        "discountValue": lambda modal, visit, args: modal["discount_value"],
+        "validDays": lambda modal, visit, args: modal["valid_days"],
     }
 }

@@ -23,8 +23,8 @@ def queries(public: Public) -> Mapping[str, Resolver]:
         if len(args["ids"]) > MOST:
             message = f"Send at most {MOST} ids."
             raise refusal([Fault("ids", "too_many", message)])
-        found = [_found(visit, text) for text in args["ids"]]
-        return [await one for one in found]
+        loads = [_found(visit, text) for text in args["ids"]]
+        return [await one for one in loads]
 
     def _found(visit: Visit, text: str) -> Awaitable[Any]:
         kind, record_id = parse(text) or ("", "")

@@ -53,37 +53,37 @@ async def order(visit: Visit, args: Args) -> dict[str, Any] | None:
     """Return an order of the visitor."""
     visitor = await visit.visitor(args["hostname"])
     token = args.get("accessToken")
-    found = await visit.read(own_orders.one, visitor, args["number"], token)
-    return None if found is None else shown(visitor.store, found)
+    order = await visit.read(own_orders.one, visitor, args["number"], token)
+    return None if order is None else shown(visitor.store, order)
 
 
 async def orders(visit: Visit, args: Args) -> dict[str, Any]:
     """Return a page of the customer's orders."""
-    wanted = connections.stretch(args)
+    request = connections.slice_request(args)
     visitor = await visit.visitor(args["hostname"])
     customer_id = visitor.must_be_customer()
 
     async def count() -> int:
         return await visit.read(own_orders.count, visitor, customer_id)
 
-    found = await visit.read(own_orders.stretch, visitor, customer_id, wanted)
+    page = await visit.read(own_orders.stretch, visitor, customer_id, request)
     return connections.connection(
-        found, wanted, count, show=lambda record: shown(visitor.store, record)
+        page, request, count, show=lambda record: shown(visitor.store, record)
     )
 
 
-def shown(store: Record, found: Record) -> dict[str, Any]:
+def shown(store: Record, order: Record) -> dict[str, Any]:
     """Return an order in the form of the schema."""
     coupon, option, address = (
-        None if found[column] is None else json.decode(found[column])
+        None if order[column] is None else json.decode(order[column])
         for column in ("coupon", "shipping_option", "address")
     )
     if coupon is not None:
         coupon["discountPercentage"] = percent(coupon.get("discountPercentage"))
     return {
-        "id": global_id("Order", found.id),
-        "number": found["number"],
-        "status": found["status"],
+        "id": global_id("Order", order.id),
+        "number": order["number"],
+        "status": order["status"],
         "items": [
             {
                 "productId": global_id("Product", line.product_id or ""),
@@ -91,36 +91,36 @@ def shown(store: Record, found: Record) -> dict[str, Any]:
                 "price": line.unit_price,
                 "quantity": line.quantity // 1000,
             }
-            for line in document_lines.read(found["items"])
+            for line in document_lines.read(order["items"])
         ],
-        "totalPrice": found["subtotal"],
-        "totalDiscount": found["discount"],
-        "totalShipping": found["shipping"],
-        "total": found["total"],
+        "totalPrice": order["subtotal"],
+        "totalDiscount": order["discount"],
+        "totalShipping": order["shipping"],
+        "total": order["total"],
         "coupon": coupon,
         "shipping": option,
-        "name": found["name"],
-        "email": found["email"],
+        "name": order["name"],
+        "email": order["email"],
         "address": address,
-        "notes": found["notes"],
-        "payment": _payment(store, found),
-        "createdAt": dates.show(found["created_at"]),
-        "expiresAt": dates.show(found["expires_at"]),
-        "paidAt": _time(found["paid_at"]),
-        "canceledAt": _time(found["canceled_at"]),
+        "notes": order["notes"],
+        "payment": _payment(store, order),
+        "createdAt": dates.show(order["created_at"]),
+        "expiresAt": dates.show(order["expires_at"]),
+        "paidAt": _time(order["paid_at"]),
+        "canceledAt": _time(order["canceled_at"]),
     }
 
 
-def _payment(store: Record, found: Record) -> dict[str, Any]:
+def _payment(store: Record, order: Record) -> dict[str, Any]:
     """Return how to pay an order; only a pending one has a Pix code."""
-    method, key, code = found["payment_method"], store["pix_key"], None
-    if method == "pix" and key is not None and found["status"] == "pending":
-        code = pix.code(key, store["name"], found["total"], found["number"])
+    method, key, code = order["payment_method"], store["pix_key"], None
+    if method == "pix" and key is not None and order["status"] == "pending":
+        code = pix.code(key, store["name"], order["total"], order["number"])
     return {"method": method, "pixCode": code}
 
 
-def _time(kept: int | None) -> str | None:
-    return None if kept is None else dates.show(kept)
+def _time(time: int | None) -> str | None:
+    return None if time is None else dates.show(time)
 
 
 def _access(visit: Visit) -> str:

@@ -30,15 +30,15 @@ async def product(visit: Visit, args: Args) -> Record | None:
     if (sent is None) == (slug is None):
         message = "Send either the id or the slug of a product."
         raise Refusal("validation_error", message, faults=[Fault("id", "required", message)])
-    wanted = None if sent is None else record_id(sent, "Product", "id")
+    product_id = None if sent is None else record_id(sent, "Product", "id")
     shop = (await visit.visitor(args["hostname"])).store
-    return await visit.read(assortment.one, shop, wanted, _known(SLUG, slug))
+    return await visit.read(assortment.one, shop, product_id, _known(SLUG, slug))
 
 
 async def products(visit: Visit, args: Args) -> dict[str, Any]:
     """Return a page of products."""
     order = args.get("orderBy") or "NEWEST"
-    wanted = connections.stretch(args, order, text=ORDERS[order].column == "sort_name")
+    request = connections.slice_request(args, order, text=ORDERS[order].column == "sort_name")
     search = _checked(SEARCH, args.get("search") or "", "search")
     shop = (await visit.visitor(args["hostname"])).store
     shelf: str | None = ALL_PRODUCTS
@@ -51,13 +51,13 @@ async def products(visit: Visit, args: Args) -> dict[str, Any]:
         read = partial(visit.scan, shop.owner_id)
 
     async def count() -> int:
-        found: int = 0 if shelf is None else await read(assortment.count, shop, shelf, search)
-        return found
+        total: int = 0 if shelf is None else await read(assortment.count, shop, shelf, search)
+        return total
 
-    found = NOTHING
+    page = NOTHING
     if shelf is not None:
-        found = await read(assortment.stretch, shop, order, wanted, shelf, search)
-    return connections.connection(found, wanted, count, order)
+        page = await read(assortment.stretch, shop, order, request, shelf, search)
+    return connections.connection(page, request, count, order)
 
 
 async def categories_of_store(visit: Visit, args: Args) -> Any:
@@ -68,66 +68,66 @@ async def categories_of_store(visit: Visit, args: Args) -> Any:
 
 async def _shelf(tx: Any, shop: Record, text: str) -> str | None:
     """Return the shelf of a category by its global id or slug, or None."""
-    kind, category_id = parse(text) or ("", None)
-    wanted = category_id if kind == "Category" else None
-    found = await categories.named(tx, shop, wanted, _known(SLUG, text))
-    return None if found is None else fold(found["name"])
+    kind, node_id = parse(text) or ("", None)
+    category_id = node_id if kind == "Category" else None
+    category = await categories.named(tx, shop, category_id, _known(SLUG, text))
+    return None if category is None else fold(category["name"])
 
 
-def _checked(wanted: Format, text: str, field: str) -> str:
+def _checked(form: Format, text: str, field: str) -> str:
     try:
-        found: str = wanted.check(text)
+        value: str = form.check(text)
     except Wrong as wrong:
         fault = Fault(field, wrong.code, wrong.message)
         raise Refusal("validation_error", fault.sentence, faults=[fault]) from None
-    return found
+    return value
 
 
-def _known(wanted: Format, text: str | None) -> str | None:
+def _known(form: Format, text: str | None) -> str | None:
     """Return the text, or None when no record can have it."""
     try:
-        return None if text is None else wanted.check(text)
+        return None if text is None else form.check(text)
     except Wrong:
         return None
 
 
 def _of(column: str) -> FieldResolver:
-    return lambda found, visit, args: found[column]
+    return lambda record, visit, args: record[column]
 
 
-def _text(column: str, show: Callable[[Any], Any] = lambda kept: kept) -> FieldResolver:
+def _text(column: str, show: Callable[[Any], Any] = lambda value: value) -> FieldResolver:
     """Return the resolver of a long text, which a list leaves unread where it is long."""
 
-    async def later(found: Record, visit: Visit) -> Any:
-        full = await visit.loaders.load(assortment.whole, found.id)
+    async def later(product: Record, visit: Visit) -> Any:
+        full = await visit.loaders.load(assortment.whole, product.id)
         return None if full is None else show(full[column])
 
-    def resolve(found: Record, visit: Visit, args: Args) -> Any:
+    def resolve(product: Record, visit: Visit, args: Args) -> Any:
         # Every product has a list of images, so null means unread.
-        return later(found, visit) if found["images"] is None else show(found[column])
+        return later(product, visit) if product["images"] is None else show(product[column])
 
     return resolve
 
 
 def _time(column: str) -> FieldResolver:
-    def resolve(found: Record, visit: Visit, args: Args) -> str | None:
-        return None if found[column] is None else dates.show(found[column])
+    def resolve(record: Record, visit: Visit, args: Args) -> str | None:
+        return None if record[column] is None else dates.show(record[column])
 
     return resolve
 
 
-def _available(found: Record, visit: Visit, args: Args) -> bool:
-    return found["stock"] is None or found["stock"] > 0
+def _available(product: Record, visit: Visit, args: Args) -> bool:
+    return product["stock"] is None or product["stock"] > 0
 
 
-def _categories(found: Record, visit: Visit, args: Args) -> Awaitable[Any]:
-    return visit.loaders.load(categories.of_products, found.id)
+def _categories(product: Record, visit: Visit, args: Args) -> Awaitable[Any]:
+    return visit.loaders.load(categories.of_products, product.id)
 
 
-def _parent(found: Record, visit: Visit, args: Args) -> Awaitable[Any] | None:
-    if found["parent_id"] is None:
+def _parent(category: Record, visit: Visit, args: Args) -> Awaitable[Any] | None:
+    if category["parent_id"] is None:
         return None
-    return visit.loaders.load(categories.some, found["parent_id"])
+    return visit.loaders.load(categories.some, category["parent_id"])
 
 
 QUERIES: Mapping[str, Resolver] = {
@@ -139,7 +139,7 @@ MUTATIONS: Mapping[str, Resolver] = {}
 NODES: Public = {"Product": assortment.public, "Category": categories.public}
 TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
     "Product": {
-        "id": lambda found, visit, args: global_id("Product", found.id),
+        "id": lambda record, visit, args: global_id("Product", record.id),
         "title": _of("name"),
         "slug": _of("slug"),
         "description": _text("description"),
@@ -156,7 +156,7 @@ TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
         "updatedAt": _time("updated_at"),
     },
     "Category": {
-        "id": lambda found, visit, args: global_id("Category", found.id),
+        "id": lambda record, visit, args: global_id("Category", record.id),
         "name": _of("name"),
         "slug": _of("slug"),
         "parent": _parent,

@@ -16,93 +16,93 @@ Payload = dict[str, Any]
 NO_MAIL = "This server sends no mails, so it cannot reset passwords; its operator sets [mail] host."
 
 
-async def update(visit: Visit, given: Args) -> Payload:
+async def update(visit: Visit, args: Args) -> Payload:
     """Change name, phone and marketing."""
-    visitor = await _customer(visit, given)
-    return {"user": await visit.write(account_changes.update, visitor, given)}
+    visitor = await _customer(visit, args)
+    return {"user": await visit.write(account_changes.update, visitor, args)}
 
 
-async def change_password(visit: Visit, given: Args) -> Payload:
+async def change_password(visit: Visit, args: Args) -> Payload:
     """Change the password; only this browser stays signed in."""
-    visitor = await _customer(visit, given)
-    _must_do(given["newPassword"], "newPassword")
-    checked = await _checked(visit, visitor, given["currentPassword"], "currentPassword")
-    hashed = await visit.storefront.passwords.hash(given["newPassword"], visit.address)
+    visitor = await _customer(visit, args)
+    _must_do(args["newPassword"], "newPassword")
+    checked = await _checked(visit, visitor, args["currentPassword"], "currentPassword")
+    hashed = await visit.storefront.passwords.hash(args["newPassword"], visit.address)
     done = await visit.write(
         account_changes.change_password, visitor, checked, hashed, visitor.cart_token
     )
-    return greet(visit, given["hostname"], done)
+    return greet(visit, args["hostname"], done)
 
 
-async def request_reset(visit: Visit, given: Args) -> Payload:
+async def request_reset(visit: Visit, args: Args) -> Payload:
     """Send the mail for a new password."""
-    visitor = await visit.visitor(given["hostname"], strict=False)
+    visitor = await visit.visitor(args["hostname"], strict=False)
     if not visit.storefront.mails:
         raise Refusal("unavailable", NO_MAIL)
     visit.storefront.resets.begin(visit.address, visitor.store.id)
-    await visit.write(account_changes.request_reset, visitor.store.id, given["email"])
+    await visit.write(account_changes.request_reset, visitor.store.id, args["email"])
     return {"success": True}
 
 
-async def reset_password(visit: Visit, given: Args) -> Payload:
+async def reset_password(visit: Visit, args: Args) -> Payload:
     """Set a new password with the token of the mail."""
-    visitor = await visit.visitor(given["hostname"], strict=False)
-    _must_do(given["password"], "password")
+    visitor = await visit.visitor(args["hostname"], strict=False)
+    _must_do(args["password"], "password")
     visit.storefront.resets.begin(visit.address, visitor.store.id)
-    hashed = await visit.storefront.passwords.hash(given["password"], visit.address)
-    await visit.write(account_changes.reset_password, visitor, given["token"], hashed)
+    hashed = await visit.storefront.passwords.hash(args["password"], visit.address)
+    await visit.write(account_changes.reset_password, visitor, args["token"], hashed)
     return {"success": True}
 
 
-async def verify_email(visit: Visit, given: Args) -> Payload:
+async def verify_email(visit: Visit, args: Args) -> Payload:
     """Verify the email with the token of the mail."""
-    visitor = await visit.visitor(given["hostname"], strict=False)
-    await visit.write(account_changes.verify_email, visitor, given["token"])
+    visitor = await visit.visitor(args["hostname"], strict=False)
+    await visit.write(account_changes.verify_email, visitor, args["token"])
     return {"success": True}
 
 
-async def save_address(visit: Visit, given: Args) -> Payload:
+async def save_address(visit: Visit, args: Args) -> Payload:
     """Create or change an address."""
-    visitor = await _customer(visit, given)
+    visitor = await _customer(visit, args)
     customer_id = visitor.must_be_customer()
-    values = addresses.check(given)
-    saved = await visit.write(addresses.save, customer_id, given.get("id"), values)
+    values = addresses.check(args)
+    saved = await visit.write(addresses.save, customer_id, args.get("id"), values)
     return {"address": saved, "addresses": await visit.read(addresses.listed, customer_id)}
 
 
-async def delete_address(visit: Visit, given: Args) -> Payload:
+async def delete_address(visit: Visit, args: Args) -> Payload:
     """Delete an address."""
-    visitor = await _customer(visit, given)
-    await visit.write(addresses.delete, visitor.must_be_customer(), given["id"])
+    visitor = await _customer(visit, args)
+    await visit.write(addresses.delete, visitor.must_be_customer(), args["id"])
     return {"success": True}
 
 
-async def export(visit: Visit, given: Args) -> Payload:
+async def export(visit: Visit, args: Args) -> Payload:
     """Return all data of the customer."""
-    visitor = await _customer(visit, given)
+    visitor = await _customer(visit, args)
     return {"data": await visit.read(erasure.export, visitor), "success": True}
 
 
-async def delete_account(visit: Visit, given: Args) -> Payload:
+async def delete_account(visit: Visit, args: Args) -> Payload:
     """Erase the account."""
-    visitor = await _customer(visit, given)
+    visitor = await _customer(visit, args)
     checked = await visit.read(customers.password_hash, visitor.must_be_customer())
     if checked is not None:
-        checked = await _checked(visit, visitor, given.get("password") or "", "password")
+        checked = await _checked(visit, visitor, args.get("password") or "", "password")
     await visit.write(erasure.erase_own, visitor, checked)
-    forget(visit, given["hostname"], visitor)
+    forget(visit, args["hostname"], visitor)
     return {"success": True}
 
 
-async def client_addresses(found: Payload, visit: Visit, args: Args) -> list[addresses.Address]:
+async def client_addresses(payload: Payload, visit: Visit, args: Args) -> list[addresses.Address]:
     """Return the addresses of the customer, or none."""
-    user = found["user"]
+    user = payload["user"]
     return [] if user is None else await visit.read(addresses.listed, user.id)
 
 
-async def _customer(visit: Visit, given: Args) -> Visitor:
+async def _customer(visit: Visit, args: Args) -> Visitor:
     """Return the visitor, who is signed in. Raises unauthenticated."""
-    visitor = await visit.visitor(given["hostname"])
+    visitor = await visit.visitor(args["hostname"])
     visitor.must_be_customer()
     return visitor
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.domain.storefront.catalogue import reviews
 from gateway.graphql import ids
-from gateway.graphql.connections import connection, stretch
+from gateway.graphql.connections import connection, slice_request
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.record import Record
@@ -23,14 +23,14 @@ async def of_product(product: Record, visit: Visit, args: Args) -> Any:
 
 
 async def _page(visit: Visit, product_id: str, args: Args) -> Any:
-    wanted = stretch(args)
-    found = await visit.loaders.load(reviews.first_of_products, product_id, wanted)
-    assert found is not None, "each product has a list"
+    request = slice_request(args)
+    page = await visit.loaders.load(reviews.first_of_products, product_id, request)
+    assert page is not None, "each product has a list"
 
     async def count() -> int:
         return (await _totals(visit, product_id))[0]
 
-    return connection(found, wanted, count)
+    return connection(page, request, count)
 
 
 async def _totals(visit: Visit, product_id: str) -> tuple[int, int]:
@@ -51,8 +51,8 @@ async def create_review(visit: Visit, sent: Args) -> Args:
     visitor = await visit.visitor(sent["hostname"])
     visitor.must_be_customer()
     product_id = ids.record_id(sent["productId"], "Product", "productId")
-    made = await visit.write(reviews.create, visitor, product_id, sent)
-    return {"review": made}
+    review = await visit.write(reviews.create, visitor, product_id, sent)
+    return {"review": review}
 
 
 NODES: Public = {"Review": reviews.public}
@@ -65,10 +65,10 @@ TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
         "averageStars": average_stars,
     },
     "Review": {
-        "id": lambda found, visit, args: ids.global_id("Review", found.id),
-        "stars": lambda found, visit, args: found["stars"],
-        "text": lambda found, visit, args: found["text"],
-        "author": lambda found, visit, args: found["author"],
-        "createdAt": lambda found, visit, args: found.shown("createdAt"),
+        "id": lambda review, visit, args: ids.global_id("Review", review.id),
+        "stars": lambda review, visit, args: review["stars"],
+        "text": lambda review, visit, args: review["text"],
+        "author": lambda review, visit, args: review["author"],
+        "createdAt": lambda review, visit, args: review.shown("createdAt"),
     },
 }

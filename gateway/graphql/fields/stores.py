@@ -18,8 +18,8 @@ QUERIES: Mapping[str, Resolver] = {"store": store}
 MUTATIONS: Mapping[str, Resolver] = {}
 TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
     "Store": {
-        "id": lambda found, visit, args: global_id("Store", found.id),
-        "name": lambda found, visit, args: found["name"],
-        "hostname": lambda found, visit, args: found["hostname"],
+        "id": lambda store, visit, args: global_id("Store", store.id),
+        "name": lambda store, visit, args: store["name"],
+        "hostname": lambda store, visit, args: store["hostname"],
     }
 }

@@ -56,6 +56,6 @@ def typed(_: Format, value: Any) -> Any:
     return value
 
 
-def of_json(wanted: Format, value: Any) -> Any:
+def of_json(form: Format, value: Any) -> Any:
     """Convert a JSON value to the typed value: the Read of doors with JSON."""
-    return value if wanted.read is None else wanted.read(value)
+    return value if form.read is None else form.read(value)

@@ -80,7 +80,7 @@ def _show_each(item: Format) -> Callable[[str], Any]:
     show = item.show
     if show is None:
         return json.decode
-    return lambda kept: [show(value) for value in json.decode(kept)]
+    return lambda text: [show(value) for value in json.decode(text)]
 
 
 def _shown_list(schema: Mapping[str, Any], item: Format) -> Mapping[str, Any] | None:
@@ -111,7 +111,7 @@ def object_of(members: Sequence[Member]) -> Format:
     def parts(value: Any, read: Read) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Wrong("wrong_type", "Send an object.")
-        kept: dict[str, Any] = {}
+        stored: dict[str, Any] = {}
         wrongs: list[Wrong] = []
         for member in members:
             sent = value.get(member.name)
@@ -121,18 +121,18 @@ def object_of(members: Sequence[Member]) -> Format:
                     wrongs.append(Wrong("required", message, f".{member.name}"))
                 continue
             try:
-                kept[member.name] = member.format.accept(sent, read)
+                stored[member.name] = member.format.accept(sent, read)
             except Wrong as wrong:
                 wrongs.append(Wrong(wrong.code, wrong.message, f".{member.name}{wrong.at}"))
         if wrongs:
             first, *more = wrongs
             raise Wrong(first.code, first.message, first.at, more)
-        return kept
+        return stored
 
     shows = [(m.name, m.format.show) for m in members if m.format.show is not None]
 
-    def show(kept: Mapping[str, Any]) -> dict[str, Any]:
-        shown = dict(kept)
+    def show(stored: Mapping[str, Any]) -> dict[str, Any]:
+        shown = dict(stored)
         for name, show_member in shows:
             if name in shown:
                 shown[name] = show_member(shown[name])
@@ -157,19 +157,19 @@ def object_text(members: Sequence[Member]) -> Format:
     def parts(value: Any, read: Read) -> str:
         return dumps(inner.accept(value, read))
 
-    def shown(kept: str) -> Any:
-        return json.decode(kept) if show is None else show(json.decode(kept))
+    def shown(text: str) -> Any:
+        return json.decode(text) if show is None else show(json.decode(text))
 
     return composite(parts, inner.schema, shown, inner.shown, is_json=show is None)
 
 
 def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
     """Return the stored form of each item. Raises Wrong with the places of up to 20 faults."""
-    kept = []
+    stored = []
     wrongs: list[Wrong] = []
     for position, value in enumerate(values):
         try:
-            kept.append(item.accept(value, read))
+            stored.append(item.accept(value, read))
         except Wrong as wrong:
             wrongs += [
                 Wrong(w.code, w.message, f"[{position}]{w.at}") for w in (wrong, *wrong.more)
@@ -179,7 +179,7 @@ def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
     if wrongs:
         first, *more = wrongs
         raise Wrong(first.code, first.message, first.at, more)
-    return kept
+    return stored
 
 
 def free_object(most_bytes: int = 16_384, most_depth: int = 8) -> Format:
@@ -190,14 +190,14 @@ def free_object(most_bytes: int = 16_384, most_depth: int = 8) -> Format:
             raise Wrong("wrong_type", "Send an object.")
         if depth(value) > most_depth:
             raise Wrong("too_deep", f"Nest at most {most_depth} levels.")
-        kept = dumps(value)
-        if len(kept.encode()) > most_bytes:
+        text = dumps(value)
+        if len(text.encode()) > most_bytes:
             raise Wrong("too_long", f"Send at most {most_bytes} bytes of JSON.")
-        return kept
+        return text
 
     # Raw, because a JSON integer has any size.
     return Format(check, {"type": "object", "additionalProperties": True}, _raw)
 
 
-def _raw(kept: str) -> Raw:
-    return Raw(kept.encode())
+def _raw(text: str) -> Raw:
+    return Raw(text.encode())

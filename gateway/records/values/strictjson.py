@@ -55,7 +55,7 @@ def decode(data: bytes) -> Any:
 def _decode_plain(data: bytes) -> Any:
     """Return the value of a text ; raise for one that needs the slower decoder."""
     value = _PLAIN(data)
-    # Of a repeated key it keeps the last value: then the text has more quotes than the value.
+    # It keeps only the last value of a repeated key: then the text has more quotes than the value.
     if _quotes(value, DEPTH) != data.count(b'"'):
         raise _NotPlain
     return value
@@ -67,11 +67,11 @@ def _quotes(value: Any, levels: int) -> int:
     if kind is dict or kind is list:
         if not levels:
             raise _NotPlain
-        found, inner = (2 * len(value), value.values()) if kind is dict else (0, value)
+        quotes, inner = (2 * len(value), value.values()) if kind is dict else (0, value)
         for item in inner:
-            found += 2 if type(item) is str else _quotes(item, levels - 1)
-        return found
-    # -0 keeps its text, and this decoder makes a plain 0 of it.
+            quotes += 2 if type(item) is str else _quotes(item, levels - 1)
+        return quotes
+    # -0 must keep its text, but this decoder turns it into 0.
     if kind is int and not value:
         raise _NotPlain
     return 2 if kind is str else 0
@@ -129,12 +129,12 @@ _TOO_DEEP = f"The body has more than {DEPTH} nested levels."
 
 
 def _is_crowded(data: bytes) -> bool:
-    """Whether there are more values than may be: each follows a comma or a bracket, or is first."""
+    """Return whether there are too many values. Each follows a comma or a bracket, or is first."""
     if _separators(data) < MOST_VALUES:
         return False
-    # Those inside of strings do not count.
+    # Separators inside of strings do not count.
     plain = data.replace(rb"\\", b"").replace(rb"\"", b"")
-    # Beside each separator stand two strings at most: a key and its value.
+    # Each separator has at most two strings: a key and its value.
     if plain.count(b'"') > 4 * MOST_VALUES:
         return True
     return _separators(b'"'.join(plain.split(b'"')[::2])) >= MOST_VALUES
@@ -166,10 +166,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         first: dict[str, Any] = {}
-        for key, given in pairs:
-            before = first.setdefault(key, given)
+        for key, member in pairs:
+            other = first.setdefault(key, member)
             # Only duplicate keys are serialised: serialising every level again takes minutes.
-            if before is not given and not _same(before, given):
+            if other is not member and not _same(other, member):
                 # The key can contain any text, so the message shows it as JSON and shortened.
                 shown = json.dumps(key)[:80]
                 raise InvalidJson(f"The body has the key {shown} twice with different values.")

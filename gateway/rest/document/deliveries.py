@@ -59,8 +59,8 @@ def webhooks(use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
 
 def _is_there(resource: Resource, event: str, name: str) -> bool:
     # A change sets these fields before it enqueues the event.
-    given = {"updated": "updatedAt", "completed": "completedAt", "paid": "paidAt"}
-    return name in shapes.record(resource).schema["required"] or name == given.get(
+    times = {"updated": "updatedAt", "completed": "completedAt", "paid": "paidAt"}
+    return name in shapes.record(resource).schema["required"] or name == times.get(
         event.partition(".")[2]
     )
 

@@ -93,14 +93,14 @@ def remove(resource: Resource) -> Described:
 def _left(resource: Resource) -> str:
     """Describe what a delete does to the records that point to the deleted one."""
     gone = [each.table.replace("_", " ") for each in resource.cascades if isinstance(each, Remove)]
-    kept = [
+    others = [
         each.table.replace("_", " ") for each in resource.cascades if not isinstance(each, Remove)
     ]
     sentences = []
     if gone:
         sentences.append(f"This also deletes its {_and(gone)}, without events.")
-    if kept:
-        sentences.append(f"Other {_and(kept)} that refer to it lose the reference.")
+    if others:
+        sentences.append(f"Other {_and(others)} that refer to it lose the reference.")
     return " ".join(sentences)
 
 

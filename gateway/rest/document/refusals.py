@@ -89,8 +89,8 @@ def statuses(path: str, operation: Operation) -> list[int]:
         codes.update(REPEAT)
     if IF_MATCH in operation.parameters:
         codes.add("precondition_failed")
-    found = {STATUS[code] for code in codes}
-    return sorted(found | ({304} if IF_NONE_MATCH in operation.parameters else set()))
+    statuses = {STATUS[code] for code in codes}
+    return sorted(statuses | ({304} if IF_NONE_MATCH in operation.parameters else set()))
 
 
 def response(

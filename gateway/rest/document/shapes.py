@@ -75,7 +75,7 @@ def record(resource: Resource) -> Shape:
     return Shape(schema, _example(resource), title_of(resource))
 
 
-def written(made: Shape) -> Shape:
+def written(record: Shape) -> Shape:
     """Return the response to a write: the record, or the id for a key without the scope `read`."""
     alone = {
         "type": "object",
@@ -84,9 +84,9 @@ def written(made: Shape) -> Shape:
         "properties": {"id": ID},
         "additionalProperties": False,
     }
-    schema = {"anyOf": [reference(made.name), reference("Written")]}
-    parts = {made.name: made.schema, **made.parts, "Written": alone}
-    return Shape(schema, made.example, "", parts)
+    schema = {"anyOf": [reference(record.name), reference("Written")]}
+    parts = {record.name: record.schema, **record.parts, "Written": alone}
+    return Shape(schema, record.example, "", parts)
 
 
 @lru_cache(maxsize=256)

@@ -24,7 +24,7 @@ from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.sign_in import identities
 from gateway.domain.storefront.visitors import customer_sessions
 from gateway.records import once
-from gateway.records.dependants import Dependants
+from gateway.records.cascades import Dependants
 from gateway.server import config
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import IDLE_SECONDS

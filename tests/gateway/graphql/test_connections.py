@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.graphql.connections import NEWEST, connection, cursor, stretch
+from gateway.graphql.connections import NEWEST, connection, cursor, slice_request
 from gateway.records.errors import Refusal
 from gateway.records.query import Place
 from gateway.records.slices import Slice, SliceRequest
@@ -22,16 +22,18 @@ def test_stretches() -> None:
     place = Place(1_700_000_000_000_000, ID)
     text = cursor(place)
     assert "=" not in text
-    assert stretch({}) == SliceRequest(20)
-    assert stretch({"first": None, "last": None}) == SliceRequest(20)
-    assert stretch({"first": 5, "after": text}) == SliceRequest(5, after=place)
-    assert stretch({"first": 20, "last": 3, "before": text}) == SliceRequest(3, True, before=place)
-    assert stretch({"first": 0, "after": text, "before": text}) == SliceRequest(
+    assert slice_request({}) == SliceRequest(20)
+    assert slice_request({"first": None, "last": None}) == SliceRequest(20)
+    assert slice_request({"first": 5, "after": text}) == SliceRequest(5, after=place)
+    assert slice_request({"first": 20, "last": 3, "before": text}) == SliceRequest(
+        3, True, before=place
+    )
+    assert slice_request({"first": 0, "after": text, "before": text}) == SliceRequest(
         0, False, place, place
     )
-    assert stretch({"first": 100}).limit == 100
+    assert slice_request({"first": 100}).limit == 100
     named = Place("cafe", ID)
-    assert stretch({"after": cursor(named, "t")}, "t", text=True).after == named
+    assert slice_request({"after": cursor(named, "t")}, "t", text=True).after == named
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_stretches() -> None:
 )
 def test_what_selects_nothing_is_refused(args: dict[str, Any], field: str) -> None:
     with pytest.raises(Refusal) as refused:
-        stretch(args)
+        slice_request(args)
     assert refused.value.code == "validation_error"
     assert refused.value.faults[0].field == field
 
@@ -66,7 +68,7 @@ def test_what_selects_nothing_is_refused(args: dict[str, Any], field: str) -> No
 def test_a_text_cursor_is_a_text_that_databases_store() -> None:
     for at in ("a\0", "\ud800", 5):
         with pytest.raises(Refusal):
-            stretch({"after": forged("t", at, ID)}, "t", text=True)
+            slice_request({"after": forged("t", at, ID)}, "t", text=True)
 
 
 def test_page_info() -> None:

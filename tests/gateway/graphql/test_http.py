@@ -8,7 +8,7 @@ import pytest
 from graphql import get_introspection_query
 
 from gateway.graphql import execution
-from gateway.graphql.negotiation import GRAPHQL, HTML, JSON, chosen
+from gateway.graphql.responses import GRAPHQL, HTML, JSON, chosen
 from gateway.graphql.view import DOCUMENTS
 from gateway.server.app_keys import DIRECTORY
 from gateway.server.config import Config, Limits

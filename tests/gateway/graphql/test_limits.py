@@ -1,12 +1,13 @@
 """Each limit of a document holds exactly, and refuses before anything is validated."""
 
 import time
+from types import ModuleType
 from typing import Any
 
 import pytest
 from graphql import get_introspection_query
 
-from gateway.graphql import documents as module
+from gateway.graphql import costs, limits, tokens
 from gateway.graphql.costs import COST
 from gateway.graphql.documents import Documents, Invalid
 from gateway.graphql.errors import render
@@ -167,20 +168,19 @@ def test_full_introspection_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    "guard", ["must_be_short", "must_be_modest", "must_hardly_overlap", "Bill"]
-)
-def test_cases_tell_whether_a_guard_works(monkeypatch: pytest.MonkeyPatch, guard: str) -> None:
-    """With one of the guards off, some case above passes its limit."""
-
-    class Free:
-        varies = False
-        weight = 1
-
-        def __init__(self, *_: Any) -> None: ...
-
-        def must_be_affordable(self, **_: Any) -> None: ...
-
-    monkeypatch.setattr(module, guard, Free if guard == "Bill" else lambda *_: None)
+    "limit",
+    [
+        (tokens, "CHARACTERS"), (tokens, "ARGUMENTS"), (tokens, "TEXT"), (tokens, "BRACKETS"),
+        (limits, "DEPTH"), (limits, "ALIASES"), (limits, "FIELDS"), (limits, "MUTATIONS"),
+        (limits, "DIRECTIVES"), (limits, "OPERATIONS"), (limits, "FRAGMENTS"), (limits, "SHARED"),
+        (limits, "PAIRS"), (costs, "COST"), (costs, "VALUES"),
+    ],
+)  # fmt: skip
+def test_cases_tell_whether_a_limit_holds(
+    monkeypatch: pytest.MonkeyPatch, limit: tuple[ModuleType, str]
+) -> None:
+    """Without the limit, some case above passes."""
+    monkeypatch.setattr(*limit, 1 << 62)
     beyond = [text for _, text, _ in CASES.values()]
     assert "" in [refused(text) for text in beyond]
 

@@ -9,8 +9,7 @@ from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.storefront.catalogue.reviews import REVIEWS
 from gateway.records import cascades, store
-from gateway.records.cascades import MOST, PIECES
-from gateway.records.dependants import Dependants
+from gateway.records.cascades import MOST, PIECES, Dependants
 from gateway.records.resource import Drop, Remove, Resource, Unset
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
@@ -45,7 +44,7 @@ class Hasty(SystemClock):
         return self._looks
 
 
-async def made(person: Person, kind: str, **more: Any) -> str:
+async def create(person: Person, kind: str, **more: Any) -> str:
     reply = await person.post(f"/api/{kind}", BODIES[kind] | more)
     assert reply.status == 201, reply.text
     return str(reply.body["id"])
@@ -57,15 +56,15 @@ def noun_of(kind: str) -> str:
 
 async def with_dependants(api: RestApi, person: Person, kind: str) -> tuple[str, dict[str, str]]:
     """Create a record with MOST activities and one dependant of each kind; return the paths."""
-    record_id = await made(person, kind)
+    record_id = await create(person, kind)
     noun = noun_of(kind)
     await api.db.write(add_activities, person.user_id, MOST, record_id, noun)
     paths = {}
     for other in POINTING[kind]:
         link = {f"{noun}Id": record_id}
         if (kind, other) == ("contacts", "deals"):
-            link = {"contactIds": [await made(person, "contacts"), record_id]}  # type: ignore[dict-item] # a list here
-        paths[other] = f"/api/{other}/{await made(person, other, **link)}"
+            link = {"contactIds": [await create(person, "contacts"), record_id]}  # type: ignore[dict-item] # a list here
+        paths[other] = f"/api/{other}/{await create(person, other, **link)}"
     return record_id, paths
 
 
@@ -98,7 +97,7 @@ def version(reply: Reply) -> int:
 
 
 async def test_up_to_the_limit_dependants_are_settled_at_once(api: RestApi, ana: Person) -> None:
-    contact = await made(ana, "contacts")
+    contact = await create(ana, "contacts")
     await api.db.write(add_activities, ana.user_id, MOST, contact)
     assert (await ana.delete(f"/api/contacts/{contact}")).status == 200
     assert await pending(api.db) == 0
@@ -111,9 +110,9 @@ async def test_above_the_limit_dependants_read_as_settled(
     api: RestApi, ana: Person, bia: Person, kind: str
 ) -> None:
     record_id, paths = await with_dependants(api, ana, kind)
-    await api.db.write(add_activities, bia.user_id, 3, await made(bia, "contacts"))
-    kept = await made(ana, "contacts")
-    await api.db.write(add_activities, ana.user_id, 2, kept)
+    await api.db.write(add_activities, bia.user_id, 3, await create(bia, "contacts"))
+    remaining = await create(ana, "contacts")
+    await api.db.write(add_activities, ana.user_id, 2, remaining)
     listed = (await ana.get(f"/api/activities?relatedTo={record_id}&limit=1")).body["data"]
     before = {other: await ana.get(path) for other, path in paths.items()}
 
@@ -127,8 +126,8 @@ async def test_above_the_limit_dependants_read_as_settled(
         assert record_id in before[other].text
         assert version(reply) == version(before[other]) + 1
         name = f"{noun_of(kind)}Id"
-        found = (await ana.get(f"/api/{other}?{name}={record_id}")).body
-        assert (found["total"], found["data"]) == (0, [])
+        body = (await ana.get(f"/api/{other}?{name}={record_id}")).body
+        assert (body["total"], body["data"]) == (0, [])
         page = await ana.get(f"/api/{other}?limit=100")
         assert record_id not in page.text
         assert reply.body in page.body["data"]
@@ -150,8 +149,8 @@ async def test_above_the_limit_dependants_read_as_settled(
 async def _no_activities(ana: Person, record_id: str, activity: str) -> None:
     """Assert that no list shows the record's activities; two other activities are left."""
     for path in (f"/api/activities?relatedTo={record_id}", f"/api/activities/entity/{record_id}"):
-        found = (await ana.get(path)).body
-        assert (found["total"], found["data"]) == (0, [])
+        body = (await ana.get(path)).body
+        assert (body["total"], body["data"]) == (0, [])
     everything = (await ana.get("/api/activities")).body
     assert (everything["total"], len(everything["data"])) == (2, 2)
     assert (await ana.get("/api/activities?type=note")).body["total"] == 2
@@ -186,24 +185,24 @@ async def test_a_change_during_the_settling_is_kept(api: RestApi, ana: Person, k
 
 
 async def test_a_deal_loses_two_contacts_and_its_company(api: RestApi, ana: Person) -> None:
-    company = await made(ana, "companies")
-    first, kept, last = [await made(ana, "contacts") for _ in range(3)]
-    deal = await made(ana, "deals", companyId=company, contactIds=[first, kept, last])
+    company = await create(ana, "companies")
+    first, remaining, last = [await create(ana, "contacts") for _ in range(3)]
+    deal = await create(ana, "deals", companyId=company, contactIds=[first, remaining, last])
     for record_id, noun in ((company, "company"), (first, "contact"), (last, "contact")):
         await api.db.write(add_activities, ana.user_id, MOST + 1, record_id, noun)
     for path in (f"companies/{company}", f"contacts/{first}", f"contacts/{last}"):
         assert (await ana.delete(f"/api/{path}")).status == 200
     during = await ana.get(f"/api/deals/{deal}")
-    assert during.body["contactIds"] == [kept]
+    assert during.body["contactIds"] == [remaining]
     assert "companyId" not in during.body
     assert version(during) == 4
     moved = await ana.put(f"/api/deals/{deal}", {"stage": "won"}, If_Match=during.headers["ETag"])
-    assert (moved.status, version(moved), moved.body["contactIds"]) == (200, 5, [kept])
+    assert (moved.status, version(moved), moved.body["contactIds"]) == (200, 5, [remaining])
     await settled(api.db)
     after = await ana.get(f"/api/deals/{deal}")
     assert (version(after), after.body) == (5, moved.body)
     assert await rows(api.db, "deal_contacts") == 1
-    assert (await ana.get(f"/api/deals?contactId={kept}")).body["total"] == 1
+    assert (await ana.get(f"/api/deals?contactId={remaining}")).body["total"] == 1
 
 
 async def test_no_new_record_can_refer_to_a_deleted_one(api: RestApi, ana: Person) -> None:
@@ -230,7 +229,7 @@ async def test_no_new_record_can_refer_to_a_deleted_one(api: RestApi, ana: Perso
 
 
 async def test_a_unit_ends_after_its_time(api: RestApi, ana: Person) -> None:
-    company = await made(ana, "companies")
+    company = await create(ana, "companies")
     await api.db.write(add_contacts, ana.user_id, MOST + 1, company)
     assert (await ana.delete(f"/api/companies/{company}")).status == 200
     assert (await ana.get(f"/api/contacts?companyId={company}")).body["total"] == 0
@@ -245,12 +244,12 @@ async def test_a_unit_ends_after_its_time(api: RestApi, ana: Person) -> None:
 
 
 async def test_a_contact_of_many_deals(api: RestApi, ana: Person) -> None:
-    contact = await made(ana, "contacts")
+    contact = await create(ana, "contacts")
     await api.db.write(add_deals, ana.user_id, MOST + 1, contact)
     assert (await ana.delete(f"/api/contacts/{contact}")).status == 200
-    found = (await ana.get("/api/deals?limit=100")).body
-    assert found["total"] == MOST + 1
-    assert {tuple(deal["contactIds"]) for deal in found["data"]} == {()}
+    body = (await ana.get("/api/deals?limit=100")).body
+    assert body["total"] == MOST + 1
+    assert {tuple(deal["contactIds"]) for deal in body["data"]} == {()}
     await settled(api.db)
     assert await rows(api.db, "deal_contacts") == 0
     assert await rows(api.db, "deals", "contact_ids = '[]' and version = 3") == MOST + 1
@@ -266,7 +265,7 @@ async def test_owners_take_turns(api: RestApi, ana: Person, bia: Person) -> None
 
     for person, count in ((ana, 3), (bia, 1)):
         for _ in range(count):
-            contact = await made(person, "contacts")
+            contact = await create(person, "contacts")
             await api.db.write(add_activities, person.user_id, MOST + 1, contact)
             assert (await person.delete(f"/api/contacts/{contact}")).status == 200
     await Noting(api.db, RESOURCES).run_once()
@@ -342,8 +341,8 @@ async def test_an_erased_author_stays_erased(api: RestApi, ana: Person) -> None:
     assert "author" not in (await ana.get(path)).body
     assert (await ana.call("PATCH", path, {"status": "rejected"})).status == 200
     await settled(api.db)
-    found = (await ana.get(path)).body
-    assert ("author" in found, "customerId" in found) == (False, False)
+    body = (await ana.get(path)).body
+    assert ("author" in body, "customerId" in body) == (False, False)
     assert await rows(api.db, "reviews", "author is not null") == 0
 
 

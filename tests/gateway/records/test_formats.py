@@ -163,7 +163,7 @@ def test_a_long_list_reports_only_the_first_faults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "found"),
+    ("sent", "stored"),
     [
         ("(11) 98888-7777", "+5511988887777"),
         ("11 3333-4444", "+551133334444"),
@@ -174,8 +174,8 @@ def test_a_long_list_reports_only_the_first_faults() -> None:
         ("+999 1", None),
     ],
 )
-def test_e164(sent: str, found: str | None) -> None:
-    assert formats.e164(sent) == found
+def test_e164(sent: str, stored: str | None) -> None:
+    assert formats.e164(sent) == stored
 
 
 def library_e164(sent: str) -> str | None:

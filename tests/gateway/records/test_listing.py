@@ -28,7 +28,7 @@ class Shown(NamedTuple):
     cursor: str | None
 
 
-async def made(db: Database, *bodies: dict[str, Any], resource: Resource = CONTACTS) -> list[str]:
+async def create(db: Database, *bodies: dict[str, Any], resource: Resource = CONTACTS) -> list[str]:
     """Create the records one after another and return their ids."""
     ids = []
     for body in bodies:
@@ -38,7 +38,7 @@ async def made(db: Database, *bodies: dict[str, Any], resource: Resource = CONTA
 
 
 async def named(db: Database, *names: str) -> list[str]:
-    return await made(db, *({"name": name} for name in names))
+    return await create(db, *({"name": name} for name in names))
 
 
 async def listed(
@@ -48,13 +48,13 @@ async def listed(
     return Shown(structs, page.total, cursor)
 
 
-def members(found: Shown) -> list[dict[str, Any]]:
+def members(page: Shown) -> list[dict[str, Any]]:
     # Stored JSON is in them as it is, so only the encoder takes them.
-    return [msgspec.json.decode(msgspec.json.encode(record)) for record in found.records]
+    return [msgspec.json.decode(msgspec.json.encode(record)) for record in page.records]
 
 
-def names(found: Shown) -> list[str]:
-    return [record["name"] for record in members(found)]
+def names(page: Shown) -> list[str]:
+    return [record["name"] for record in members(page)]
 
 
 async def at_once(db: Database, *bodies: dict[str, Any]) -> None:
@@ -75,10 +75,10 @@ def refused(query: dict[str, str]) -> Refusal:
 
 async def test_a_list_is_newest_first_and_has_only_own_records(db: Database) -> None:
     await named(db, "one", "two", "three")
-    found = await listed(db)
-    assert names(found) == ["three", "two", "one"]
-    assert found.total == 3
-    assert found.cursor is None
+    shown = await listed(db)
+    assert names(shown) == ["three", "two", "one"]
+    assert shown.total == 3
+    assert shown.cursor is None
     assert (await listed(db, who=BIA)).records == []
     assert (await listed(db, who=BIA)).total == 0
 
@@ -114,9 +114,9 @@ async def test_pages_contain_every_record_once(db: Database) -> None:
     for limit in (1, 5, 10, 23, 24):
         seen: list[str] = []
         for page in range(1, 30):
-            found = await listed(db, limit=str(limit), page=str(page))
-            assert found.total == 23
-            seen += [r["id"] for r in members(found)]
+            shown = await listed(db, limit=str(limit), page=str(page))
+            assert shown.total == 23
+            seen += [r["id"] for r in members(shown)]
         assert len(seen) == 23
         assert seen == sorted(seen, reverse=True)
 
@@ -124,24 +124,24 @@ async def test_pages_contain_every_record_once(db: Database) -> None:
 async def test_a_page_after_the_last_is_empty_with_the_total(db: Database) -> None:
     await named(db, "one", "two")
     for page in ("2", "1000000", "999999999999999999", "9" * 19, "9" * 5000):
-        found = await listed(db, page=page, limit="100")
-        assert (found.records, found.total) == ([], 2)
-        found = await listed(db, page=page, limit="100", search="o")
-        assert (found.records, found.total) == ([], 2)
+        shown = await listed(db, page=page, limit="100")
+        assert (shown.records, shown.total) == ([], 2)
+        shown = await listed(db, page=page, limit="100", search="o")
+        assert (shown.records, shown.total) == ([], 2)
 
 
 async def test_a_cursor_is_stable_under_concurrent_writes(db: Database) -> None:
     await at_once(db, *({"name": f"c{i}"} for i in range(10)))
     first = await listed(db, limit="4")
     await named(db, "newer")
-    read_slice = names(first)
+    seen = names(first)
     cursor = first.cursor
     while cursor:
-        found = await listed(db, limit="4", cursor=cursor)
-        assert found.total == 11
-        read_slice += names(found)
-        cursor = found.cursor
-    assert sorted(read_slice) == [f"c{i}" for i in range(10)]
+        shown = await listed(db, limit="4", cursor=cursor)
+        assert shown.total == 11
+        seen += names(shown)
+        cursor = shown.cursor
+    assert sorted(seen) == [f"c{i}" for i in range(10)]
 
 
 async def test_a_cursor_keeps_the_filter(db: Database) -> None:
@@ -155,7 +155,7 @@ async def test_a_cursor_keeps_the_filter(db: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("term", "found"),
+    ("term", "expected"),
     [
         ("jose", ["José Álvares"]),
         ("JOSÉ", ["José Álvares"]),
@@ -174,14 +174,14 @@ async def test_a_cursor_keeps_the_filter(db: Database) -> None:
         ("strasse", ["Straße 1"]),
     ],
 )
-async def test_search_is_a_literal_substring(db: Database, term: str, found: list[str]) -> None:
+async def test_search_is_a_literal_substring(db: Database, term: str, expected: list[str]) -> None:
     await named(
         db, "José Álvares", "100% natural", "under_score", "back\\slash", "D'Ávila", "Straße 1"
     )
-    await made(db, {"name": "Maria", "email": "maria@example.com", "notes": "zzz"})
+    await create(db, {"name": "Maria", "email": "maria@example.com", "notes": "zzz"})
     result = await listed(db, search=term)
-    assert names(result) == found
-    assert result.total == len(found)
+    assert names(result) == expected
+    assert result.total == len(expected)
 
 
 async def test_an_empty_search_is_ignored(db: Database) -> None:
@@ -201,8 +201,8 @@ async def test_search_follows_a_change(db: Database) -> None:
 
 
 async def test_filters_of_contacts(db: Database) -> None:
-    company, other = await made(db, {"name": "A"}, {"name": "B"}, resource=COMPANIES)
-    ids = await made(
+    company, other = await create(db, {"name": "A"}, {"name": "B"}, resource=COMPANIES)
+    ids = await create(
         db,
         {"name": "one", "companyId": company, "tags": ["x", "y"]},
         {"name": "two", "companyId": other, "tags": ["y"]},
@@ -217,8 +217,8 @@ async def test_filters_of_contacts(db: Database) -> None:
         for name in ("companyId", "tag"):
             if (name, nothing) != ("tag", "x"):
                 query: dict[str, Any] = {name: nothing}
-                found = await listed(db, **query)
-                assert (found.records, found.total) == ([], 0)
+                shown = await listed(db, **query)
+                assert (shown.records, shown.total) == ([], 0)
     assert names(await listed(db, ids=f"{ids[2]},{ids[0].upper()},zzz,{'0' * 24}")) == [
         "three", "one",
     ]  # fmt: skip
@@ -229,7 +229,7 @@ async def test_filters_of_contacts(db: Database) -> None:
 
 
 async def test_the_cnpj_filter_ignores_the_mask(db: Database) -> None:
-    await made(
+    await create(
         db,
         {"name": "Masked", "cnpj": "11.222.333/0001-81"},
         {"name": "Letters", "cnpj": "12abc34501de35"},
@@ -275,16 +275,16 @@ async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> N
     draft = asked(CONTACTS, {"name": "c0 changed"})
     oldest = everything[-1]["id"]
     await db.write(actions.change, ANA, CONTACTS, oldest, draft)
-    read_slice: list[str] = []
+    seen: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
         query: dict[str, Any] = {"cursor": cursor} if cursor else {}
-        found = await listed(db, updatedSince=since, limit="3", **query)
-        assert found.total == 10
-        read_slice += [r["id"] for r in members(found)]
-        cursor = found.cursor
-    assert len(read_slice) == len(set(read_slice)) == 10
-    assert read_slice[-2:] == [touched, oldest]
+        shown = await listed(db, updatedSince=since, limit="3", **query)
+        assert shown.total == 10
+        seen += [r["id"] for r in members(shown)]
+        cursor = shown.cursor
+    assert len(seen) == len(set(seen)) == 10
+    assert seen[-2:] == [touched, oldest]
     changed = (await db.read(actions.read, ANA, CONTACTS, oldest)).shown("updatedAt")
     # JSON has milliseconds and the database microseconds, so the bound is inclusive.
     again = members(await listed(db, updatedSince=changed))
@@ -294,8 +294,8 @@ async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> N
 
 @pytest.mark.parametrize("text", ["", "x", "yesterday", "2026-02-30", "\0"])
 def test_an_invalid_updated_since_is_refused(text: str) -> None:
-    told = refused({"updatedSince": text})
-    assert (told.code, told.faults[0].field) == ("validation_error", "updatedSince")
+    refusal = refused({"updatedSince": text})
+    assert (refusal.code, refusal.faults[0].field) == ("validation_error", "updatedSince")
 
 
 @pytest.mark.parametrize("text", ["2026-11-21T10:00:00-03:00", "2026-11-21T10:00:00 03:00"])
@@ -305,17 +305,17 @@ def test_an_unescaped_plus_is_accepted(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["notes", "name,", "-", "--name", "name;drop", "id", "name desc"])
 def test_an_unknown_sort_is_refused(text: str) -> None:
-    told = refused({"sort": text})
-    assert (told.code, told.faults[0].field) == ("validation_error", "sort")
-    assert "createdAt, updatedAt, name" in told.message
+    refusal = refused({"sort": text})
+    assert (refusal.code, refusal.faults[0].field) == ("validation_error", "sort")
+    assert "createdAt, updatedAt, name" in refusal.message
 
 
 @pytest.mark.parametrize(
     "text", ["x", "AAAA", "é", "Yw", "Y3guMDA", "%00", "Yzk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTku" * 3]
 )
 def test_an_invalid_cursor_is_refused(text: str) -> None:
-    told = refused({"cursor": text})
-    assert (told.code, told.faults[0].field) == ("validation_error", "cursor")
+    refusal = refused({"cursor": text})
+    assert (refusal.code, refusal.faults[0].field) == ("validation_error", "cursor")
 
 
 async def test_a_cursor_of_another_order_is_refused(db: Database) -> None:

@@ -9,7 +9,7 @@ FORMAT = taxpayer.taxpayer()
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"),
+    ("sent", "stored"),
     [
         ("52998224725", "52998224725"), ("529.982.247-25", "52998224725"),
         ("123.456.789-09", "12345678909"), ("111.444.777-35", "11144477735"),
@@ -17,8 +17,8 @@ FORMAT = taxpayer.taxpayer()
         ("11.222.333/0001-81", "11222333000181"), ("12abc34501de35", "12ABC34501DE35"),
     ],
 )  # fmt: skip
-def test_valid_numbers_are_kept_without_mask(sent: str, kept: str) -> None:
-    assert FORMAT.check(sent) == kept
+def test_valid_numbers_are_kept_without_mask(sent: str, stored: str) -> None:
+    assert FORMAT.check(sent) == stored
 
 
 @pytest.mark.parametrize(

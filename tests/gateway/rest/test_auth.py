@@ -25,9 +25,9 @@ async def me(site: Site, headers: Headers) -> tuple[int, dict[str, object], Mapp
 
 def test_keys_have_the_documented_form_and_a_checksum() -> None:
     ids = Ids()
-    made = {api_keys.make(ids) for _ in range(200)}
-    assert len(made) == 200
-    for text in made:
+    keys = {api_keys.make(ids) for _ in range(200)}
+    assert len(keys) == 200
+    for text in keys:
         assert api_keys.SHAPE.fullmatch(text)
         assert api_keys.well_formed(text)
         for at in (4, 13, 55):
@@ -181,9 +181,9 @@ async def test_a_token_for_a_password(site: Site) -> None:
     async with site.http.post("/api/auth/token", json=body) as answer:
         assert answer.status == 200
         assert answer.headers["Cache-Control"] == "no-store"
-        given = await answer.json()
-    assert (given["tokenType"], given["expiresIn"]) == ("Bearer", 43_200)
-    bearer = {"Authorization": f"Bearer {given['token']}"}
+        token = await answer.json()
+    assert (token["tokenType"], token["expiresIn"]) == ("Bearer", 43_200)
+    bearer = {"Authorization": f"Bearer {token['token']}"}
     assert (await me(site, bearer))[1]["id"] == user_id
     async with site.http.delete("/api/auth/token", headers=bearer) as answer:
         assert answer.status == 200
@@ -233,10 +233,10 @@ async def test_only_a_token_can_manage_keys(site: Site) -> None:
             "/api/keys", json={"name": "CI", "scopes": ["read"]}, headers=headers
         ) as answer:
             assert answer.status == status
-            made = await answer.json()
-    assert made["scopes"] == ["read"]
-    assert made["key"].startswith(made["prefix"])
-    status, body, _ = await me(site, {"X-API-Key": made["key"]})
+            created = await answer.json()
+    assert created["scopes"] == ["read"]
+    assert created["key"].startswith(created["prefix"])
+    status, body, _ = await me(site, {"X-API-Key": created["key"]})
     assert (status, body["id"], body["scopes"]) == (200, owner, ["read"])
     async with site.http.get("/api/keys", headers=bearer) as answer:
         listed = (await answer.json())["data"]
@@ -244,11 +244,11 @@ async def test_only_a_token_can_manage_keys(site: Site) -> None:
     assert all("key" not in record for record in listed)
     async with site.http.get("/api/keys", headers=theirs) as answer:
         assert (await answer.json())["data"] == []
-    path = f"/api/keys/{made['id']}"
+    path = f"/api/keys/{created['id']}"
     for headers, status in (({}, 401), (theirs, 403), (bearer, 200), (bearer, 404)):
         async with site.http.delete(path, headers=headers) as answer:
             assert answer.status == status
-    assert (await me(site, {"X-API-Key": made["key"]}))[0] == 401
+    assert (await me(site, {"X-API-Key": created["key"]}))[0] == 401
     async with site.http.delete("/api/keys/nonsense", headers=bearer) as answer:
         assert answer.status == 404
     assert other
@@ -301,12 +301,12 @@ async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -
     writes = {"Authorization": f"Bearer {await site.key(user_id, ['write'])}"}
 
     async def statuses(headers: Headers) -> tuple[int, int, int]:
-        async with site.http.post("/api/contacts", json={"name": "x"}, headers=headers) as made:
+        async with site.http.post("/api/contacts", json={"name": "x"}, headers=headers) as created:
             pass
         async with site.http.get("/api/contacts", headers=headers) as listed:
             pass
         async with site.http.get("/api/keys", headers=headers) as managed:
-            return made.status, listed.status, managed.status
+            return created.status, listed.status, managed.status
 
     assert await statuses(reads) == (403, 200, 403)
     assert await statuses(token) == (201, 200, 200)

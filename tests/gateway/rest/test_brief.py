@@ -17,24 +17,24 @@ from tests.support.rest import Person
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
     """Whether each unit that was written is brief, by its name."""
-    found: dict[str, bool] = {}
+    marked: dict[str, bool] = {}
     write = SqliteDatabase.write
 
     async def noting(
         self: SqliteDatabase, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any
     ) -> Any:
-        found[unit.__name__] = is_brief(unit)
+        marked[unit.__name__] = is_brief(unit)
         return await write(self, unit, *args, **kwargs)
 
     monkeypatch.setattr(SqliteDatabase, "write", noting)
-    return found
+    return marked
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_writes_of_the_rest_api_are_brief(seen: dict[str, bool], ana: Person) -> None:
     seen.clear()
-    made = await ana.post("/api/tasks", {"title": "Call Maria"}, Idempotency_Key="k1")
-    path = f"/api/tasks/{made.body['id']}"
+    task = await ana.post("/api/tasks", {"title": "Call Maria"}, Idempotency_Key="k1")
+    path = f"/api/tasks/{task.body['id']}"
     assert (await ana.put(path, {"title": "Call Ana"})).status == 200
     assert (await ana.post(f"{path}/complete")).status == 200
     names = {"create", "change", "complete"}

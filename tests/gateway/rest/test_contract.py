@@ -137,8 +137,8 @@ async def test_each_caller_and_each_id(
     assert reply.status == operation["success"], reply.text
     assert reply.headers["Content-Type"] == "application/json"
     assert isinstance(reply.body, dict)
-    found = answer_faults(operation["method"], operation["path"], reply.status, reply.body)
-    assert found == []
+    faults = answer_faults(operation["method"], operation["path"], reply.status, reply.body)
+    assert faults == []
     if operation["method"] == "DELETE":
         assert isinstance(reply.body["message"], str)
         refused(await ana.delete(path), 404, operation)
@@ -148,8 +148,8 @@ async def another_user(operation: dict[str, Any], path: str, ana: Person, bia: P
     reply = await bia.call(operation["method"], path, await body_for(operation, bia))
     if "{id}" in operation["path"]:
         refused(reply, 403, operation)
-        kept = await ana.get(path.removesuffix("/complete"))
-        assert (kept.status, "updatedAt" in kept.body) == (200, False)
+        task = await ana.get(path.removesuffix("/complete"))
+        assert (task.status, "updatedAt" in task.body) == (200, False)
         return
     # Lists and creates concern only the caller's own records.
     assert reply.status == operation["success"], reply.text

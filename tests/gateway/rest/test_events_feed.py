@@ -52,11 +52,11 @@ def names_in(page: Any) -> list[str]:
 
 
 async def test_the_bodies_are_those_of_the_outbox(api: RestApi, ana: Person) -> None:
-    made = await ana.post(
+    contact = await ana.post(
         "/api/contacts", {"name": "João \U0001f600 \\ \" Ünï", "email": "j@example.com"},
         X_Request_Id="order-77",
     )  # fmt: skip
-    await ana.put(f"/api/contacts/{made.body['id']}", {"position": "Buyer"})
+    await ana.put(f"/api/contacts/{contact.body['id']}", {"position": "Buyer"})
     await fanned_out(api)
     page = await read(ana)
     assert page["hasMore"] is False
@@ -67,7 +67,7 @@ async def test_the_bodies_are_those_of_the_outbox(api: RestApi, ana: Person) -> 
         assert hashlib.sha256(event["body"].encode()).hexdigest() == row["body_digest"]
     first, second = page["data"]
     assert (first["event"], first["recordId"], first["recordVersion"]) == (
-        "contact.created", made.body["id"], 1,
+        "contact.created", contact.body["id"], 1,
     )  # fmt: skip
     assert (second["event"], second["recordVersion"]) == ("contact.updated", 2)
     assert first["requestId"] == "order-77"

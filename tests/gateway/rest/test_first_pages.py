@@ -127,21 +127,21 @@ async def test_it_leaves_out_a_reference_that_ends_later(api: RestApi, ana: Pers
 
 
 async def test_another_node_changes_it(api: RestApi, ana: Person) -> None:
-    made = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
+    contact_id = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
     await page_of(ana, CONTACTS)
     async with serving(api.db, UNLIMITED) as other:
         there = Person(other.http, ana.user_id, ana.headers)
         assert (await page_of(there, CONTACTS))["data"][0]["name"] == "Maria"
-        await there.put(f"/api/contacts/{made}", {"name": "Eva"})
+        await there.put(f"/api/contacts/{contact_id}", {"name": "Eva"})
         assert (await page_of(ana, CONTACTS))["data"][0]["name"] == "Eva"
-        await ana.delete(f"/api/contacts/{made}")
+        await ana.delete(f"/api/contacts/{contact_id}")
         assert (await page_of(there, CONTACTS))["data"] == []
 
 
 async def test_without_the_look_it_is_stale(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
+    contact_id = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
     first = await page_of(ana, CONTACTS)
     old = kept(api, ana, CONTACTS)
     assert old is not None
@@ -150,7 +150,7 @@ async def test_without_the_look_it_is_stale(
         return old.edition
 
     monkeypatch.setattr(list_versions, "current", unchanged)
-    await ana.put(f"/api/contacts/{made}", {"name": "Eva"})
+    await ana.put(f"/api/contacts/{contact_id}", {"name": "Eva"})
     stale = (await ana.get(f"/api/contacts?limit={LIMIT}")).body
     assert stale == first
     monkeypatch.undo()
@@ -183,10 +183,10 @@ async def test_the_address_of_the_next_page(ana: Person, query: str) -> None:
     reply = await ana.get(f"/api/contacts?limit=2{query}")
     address = reply.headers["Link"].removeprefix("<").removesuffix('>; rel="next"')
     assert not set('<>" ') & set(address)
-    asked = parse_qs(urlsplit(address).query, keep_blank_values=True)
-    assert asked["limit"] == ["2"]
-    assert asked["cursor"] == [reply.body["nextCursor"]]
-    assert "page" not in asked
+    parameters = parse_qs(urlsplit(address).query, keep_blank_values=True)
+    assert parameters["limit"] == ["2"]
+    assert parameters["cursor"] == [reply.body["nextCursor"]]
+    assert "page" not in parameters
     onward = await ana.get(address)
     assert [record["name"] for record in onward.body["data"]] == ["Ana"]
 

@@ -118,8 +118,8 @@ async def _answer(tx: Tx) -> Response:
     return Response(200, {}, b"{}")
 
 
-def _same(found: Response) -> Response:
-    return found
+def _same(response: Response) -> Response:
+    return response
 
 
 _KEPT = Outcomes(_same, keep, restore)
@@ -203,5 +203,5 @@ async def test_the_outcome_of_an_earlier_version_is_replayed(db: Database) -> No
             await tx.run(statement)
 
     await db.write(unit)
-    found = await once.write(db, use, _KEPT, _answer)
-    assert found == Response(201, {"ETag": '"1"'}, '{"id":"é"}'.encode(), replayed=True)
+    response = await once.write(db, use, _KEPT, _answer)
+    assert response == Response(201, {"ETag": '"1"'}, '{"id":"é"}'.encode(), replayed=True)

@@ -23,9 +23,9 @@ async def posted(site: Site, path: str, body: Any) -> tuple[int, Any]:
 
 async def test_sign_up_is_closed_by_default(site: Site) -> None:
     for body in (SENT, {}, None):
-        status, told = await posted(site, "/api/auth/signup", body)
-        assert (status, told["code"]) == (403, "forbidden")
-        assert "Sign-up is closed" in told["error"]
+        status, reply = await posted(site, "/api/auth/signup", body)
+        assert (status, reply["code"]) == (403, "forbidden")
+        assert "Sign-up is closed" in reply["error"]
 
 
 async def test_sign_up_creates_an_account_that_can_sign_in(db: Database) -> None:
@@ -44,12 +44,12 @@ async def test_sign_up_creates_an_account_that_can_sign_in(db: Database) -> None
         bearer = {"Authorization": f"Bearer {token['token']}"}
         async with site.http.get("/api/me", headers=bearer) as answer:
             assert (await answer.json()) == user | {"scopes": ["read", "write"]}
-        status, told = await posted(site, "/api/auth/signup", SENT | {"email": "RUI@example.com"})
-        assert (status, told["code"]) == (409, "conflict")
-        assert told["details"][0]["field"] == "email"
+        status, reply = await posted(site, "/api/auth/signup", SENT | {"email": "RUI@example.com"})
+        assert (status, reply["code"]) == (409, "conflict")
+        assert reply["details"][0]["field"] == "email"
         there = SENT | {"email": "t@example.com", "timezone": "Asia/Tokyo"}
-        status, told = await posted(site, "/api/auth/signup", there)
-        assert (status, told["timezone"]) == (201, "Asia/Tokyo")
+        status, reply = await posted(site, "/api/auth/signup", there)
+        assert (status, reply["timezone"]) == (201, "Asia/Tokyo")
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ async def test_sign_up_creates_an_account_that_can_sign_in(db: Database) -> None
 )  # fmt: skip
 async def test_an_invalid_sign_up_is_refused(db: Database, change: Any, field: str) -> None:
     async with serving(db, open_to_all(sign_in_per_minute=0, forms_per_minute=0)) as site:
-        status, told = await posted(site, "/api/auth/signup", SENT | change)
-        assert (status, [d["field"] for d in told["details"]]) == (400, [field])
+        status, reply = await posted(site, "/api/auth/signup", SENT | change)
+        assert (status, [d["field"] for d in reply["details"]]) == (400, [field])
         assert (await posted(site, "/api/auth/signup", {}))[1]["details"][2]["field"] == "name"
 
 
@@ -84,9 +84,9 @@ async def test_name_and_time_zone_can_be_changed(api: RestApi, ana: Person, bia:
     assert (reply.status, reply.body) == (200, before | {"timezone": "Asia/Tokyo"})
     assert reply.headers["X-Ignored-Fields"] == "email"
     assert (await ana.call("PATCH", "/api/me", {"name": "Ana"})).body["name"] == "Ana"
-    found = (await ana.get("/api/me")).body
-    assert (found["name"], found["timezone"]) == ("Ana", "Asia/Tokyo")
-    assert (await ana.call("PATCH", "/api/me", {})).body == found
+    account = (await ana.get("/api/me")).body
+    assert (account["name"], account["timezone"]) == ("Ana", "Asia/Tokyo")
+    assert (await ana.call("PATCH", "/api/me", {})).body == account
     assert (await bia.get("/api/me")).body["timezone"] == "America/Sao_Paulo"
     # Reports use the new time zone from now on.
     report = (await ana.get("/api/reports/sales?from=2026-03-01&to=2026-03-01")).body

@@ -63,7 +63,7 @@ async def stretch(
         size=len(args) - 1, offset=len(args), late=False,
     )  # fmt: skip
     rows, long = await store.fetch_all(tx, sql, *args)
-    return slices.read_slice(
+    return slices.slice_of(
         [Record(PRODUCTS, row) for row in rows], request,
         lambda product: Place(by.of(product), product.id),
         long,

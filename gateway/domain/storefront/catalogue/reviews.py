@@ -250,7 +250,7 @@ async def first_of_products(
     for row in rows:
         by_product[row["product_id"]].append(cast("Row", row))
     return {
-        product_id: slices.read_slice(
+        product_id: slices.slice_of(
             records_of(REVIEWS, rows_of_product, tx.now, "UTC"), request,
             lambda record: Place(record.row[CREATED_AT], record.id),
         )

@@ -63,7 +63,7 @@ async def cancel(tx: Tx, visitor: Visitor, number: str, access_token: str | None
 async def stretch(tx: Tx, visitor: Visitor, customer_id: str, request: SliceRequest) -> Slice:
     """Return a slice of the customer's orders, the newest first."""
     store = visitor.store
-    return await slices.walk(
+    return await slices.read_slice(
         tx, ORDERS, store.owner_id, _of(visitor, customer_id), request, visitor.zone
     )
 
