@@ -66,7 +66,7 @@ def add_console(app: web.Application) -> None:
     get("/console/jobs/{id}", page(recoveries.job))
     post("/console/jobs/{id}/cancel", action(recoveries.cancel))
 
-    get("/console/webhooks/{id}/deliveries", page(deliveries.of_webhook))
+    get("/console/webhooks/{id}/deliveries", page(history.of_webhook))
     get("/console/deliveries", page(history.deliveries))
     post("/console/deliveries/selected", action(steering.selected))
     get("/console/deliveries/{id}", page(deliveries.show))

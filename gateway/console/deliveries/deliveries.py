@@ -1,6 +1,4 @@
-"""The pages of deliveries: a webhook's log, a delivery with its attempts, its replay."""
-
-import re
+"""The pages of one delivery: its attempts, its replay."""
 
 from aiohttp import web
 
@@ -11,7 +9,7 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks.curl import command
 from gateway.console.webhooks.doctor import usual_schedule
 from gateway.domain.accounts import users
-from gateway.domain.webhooks import pings, replays, webhooks
+from gateway.domain.webhooks import pings, replays
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, REQUEST_ID
@@ -19,39 +17,13 @@ from gateway.server.telemetry.logs import logger
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Tx
 from outbox.queue.log import delivery_log
-from outbox.queue.log.delivery_log import Announced, Attempt, Delivery
+from outbox.queue.log.delivery_types import Announced, Attempt, Delivery, shown
 from outbox.queue.order import record_lines
 from outbox.queue.replays import replay
 from outbox.queue.state.policy import Schedule
 from outbox.webhooks import Webhook
 
-CURSOR = re.compile(r"[0-9a-f]{1,24}(-[0-9a-f]{24})?")
-OFFERED: tuple[delivery_log.Filter, ...] = (
-    "all", "waiting", "in_flight", "delivered", "failed", "cancelled",
-)  # fmt: skip
 UNFINISHED = frozenset({"ready", "in_flight", "held"})
-
-
-async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Show a page of a webhook's deliveries; query parameters `state` and `after`."""
-    wanted = request.query.get("state", "all")
-    only: delivery_log.Filter = next(
-        (state for state in delivery_log.FILTERS if state == wanted), "all"
-    )
-    after = request.query.get("after", "")
-    after = after if CURSOR.fullmatch(after) else ""
-    webhook, found = await request.app[DB].read(
-        _page, visitor.actor, pages.id_of(request), only, after
-    )
-    back = f"{request.path}?state={only}"
-    context = {
-        "webhook": webhook, "page": found, "only": only, "after": after,
-        "selecting": "select" in request.query, "back": back,
-        "more": f"{back}&select=1&after={found.after}" if found.after else "",
-        "filters": _offered(only), "narrower": _narrower(only, webhook.state == "active"),
-        "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
-    }  # fmt: skip
-    return polling.live(request, visitor, "deliveries.html", "parts/delivery_rows.html", context)
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -64,8 +36,8 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     active = webhook is not None and webhook.state == "active"
     context = {
         "delivery": delivery, "webhook": webhook, "event": event, "attempts": attempts,
-        "others": others, "replayed_by": by, "state": display.delivery_state(delivery, active),
-        "state_of": lambda other: display.delivery_state(other, active),
+        "others": others, "replayed_by": by, "state": shown(delivery, active),
+        "state_of": lambda other: shown(other, active),
         "stages": display.stages, "moving": delivery.state in UNFINISHED and active,
         "question": _question(delivery), "place": place, "lines_cap": record_lines.COUNTED,
         "course": course(
@@ -104,30 +76,6 @@ async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.
         "replayed", request_id=request[REQUEST_ID], delivery_id=replayed, replay_of=delivery_id
     )
     return pages.to(f"/console/deliveries/{replayed}", "replayed" if active else "replay_parked")
-
-
-def _offered(only: delivery_log.Filter) -> list[delivery_log.Filter]:
-    """Return the filters of the first line; `held` is included only when it is selected."""
-    inner = (*delivery_log.WAITING, *delivery_log.FAILED)
-    return [*OFFERED, *([] if only in OFFERED or only in inner else [only])]
-
-
-def _narrower(
-    only: delivery_log.Filter, active: bool
-) -> tuple[str, tuple[delivery_log.Filter, ...]]:
-    """Return the selected group of states and its states, or nothing outside a group."""
-    if only == "waiting" or only in delivery_log.WAITING:
-        return "waiting", ("ready", "scheduled") if active else ("parked",)
-    if only == "failed" or only in delivery_log.FAILED:
-        return "failed", delivery_log.FAILED
-    return "", ()
-
-
-async def _page(
-    tx: Tx, actor: Actor, webhook_id: str, only: delivery_log.Filter, after: str
-) -> tuple[Webhook, delivery_log.Page]:
-    webhook = await webhooks.one(tx, actor, webhook_id)
-    return webhook, await delivery_log.page(tx, webhook_id, only, after)
 
 
 async def _own(tx: Tx, actor: Actor, delivery_id: str) -> Delivery:

@@ -9,8 +9,7 @@ from math import floor
 from markupsafe import Markup
 
 from gateway.records.values import dates
-from outbox.queue.log import delivery_search
-from outbox.queue.log.delivery_log import Attempt, Delivery
+from outbox.queue.log.delivery_types import Attempt
 from outbox.webhooks import Webhook
 
 T = Callable[..., str]
@@ -143,11 +142,6 @@ def webhook_state(webhook: Webhook) -> str:
     if webhook.circuit != "closed":
         return "probing"
     return "failing" if webhook.failures >= FAILING else "active"
-
-
-def delivery_state(delivery: Delivery, active: bool) -> str:
-    """Return the word for a delivery, one of outbox.queue.log.delivery_log.SHOWN."""
-    return delivery_search.shown(delivery, active)
 
 
 def stages(attempt: Attempt) -> Sequence[Stage]:

@@ -3,7 +3,7 @@
 import shlex
 
 from gateway.console.frame.display import inert
-from outbox.queue.log.delivery_log import Attempt
+from outbox.queue.log.delivery_types import Attempt
 
 LONGEST = 32_768
 """Bytes of a body that a command may have in it; shells and systems refuse very long words."""

@@ -17,7 +17,7 @@ from gateway.server.delivery import settings_of
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger
 from outbox.database.transaction import Tx
-from outbox.queue.log.delivery_log import Attempt
+from outbox.queue.log.delivery_types import Attempt
 from outbox.queue.state.policy import Schedule
 from outbox.webhooks import Webhook
 from outbox.worker.doctor import Examination

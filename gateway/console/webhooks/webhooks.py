@@ -19,6 +19,8 @@ from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Tx
 from outbox.queue.log import delivery_log, series
+from outbox.queue.log.delivery_types import COUNTED as WAITING_COUNTED
+from outbox.queue.log.delivery_types import Health, shown
 from outbox.queue.log.series import Figures, Pending
 from outbox.queue.order import ordering
 from outbox.queue.state import circuits
@@ -36,7 +38,7 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """List all webhooks with their health; htmx polls the table."""
     rows = await request.app[DB].read(_with_health, visitor.actor)
     context = {
-        "rows": rows, "total": len(EVENT_NAMES), "cap": delivery_log.CAP,
+        "rows": rows, "total": len(EVENT_NAMES), "cap": WAITING_COUNTED,
         "state_of": display.webhook_state,
         "most": request.app[CONFIG].limits.webhooks_per_owner,
     }  # fmt: skip
@@ -77,8 +79,8 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     )
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": health,
-        "cap": delivery_log.CAP, "groups": options.groups(webhook.operational),
-        "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
+        "cap": WAITING_COUNTED, "groups": options.groups(webhook.operational),
+        "state_of": lambda delivery: shown(delivery, webhook.state == "active"),
         "found": None, "attempt": None,
     }  # fmt: skip
     context |= options.settings(request, webhook)
@@ -189,7 +191,7 @@ async def test(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     return pages.to(f"{LIST}/{webhook_id}", "tested")
 
 
-async def _with_health(tx: Tx, actor: Actor) -> list[tuple[Webhook, delivery_log.Health]]:
+async def _with_health(tx: Tx, actor: Actor) -> list[tuple[Webhook, Health]]:
     return [
         (webhook, await delivery_log.health(tx, webhook.id))
         for webhook in await webhooks.listed(tx, actor)
@@ -198,7 +200,7 @@ async def _with_health(tx: Tx, actor: Actor) -> list[tuple[Webhook, delivery_log
 
 async def _one_with_figures(
     tx: Tx, actor: Actor, webhook_id: str, asked: Window
-) -> tuple[Webhook, delivery_log.Health, list[Figures], Pending, int, rotation.Standing]:
+) -> tuple[Webhook, Health, list[Figures], Pending, int, rotation.Standing]:
     webhook = await webhooks.one(tx, actor, webhook_id)
     health = await delivery_log.health(tx, webhook.id)
     chosen = asked.range

@@ -13,7 +13,7 @@ from outbox.events import history
 from outbox.events.history import Listed
 from outbox.ids import is_id
 from outbox.queue.log import delivery_log, delivery_search
-from outbox.queue.log.delivery_log import Announced, Delivery
+from outbox.queue.log.delivery_types import Announced, Delivery, DeliveryQuery
 from outbox.webhooks import Webhook
 
 PAGE = 50
@@ -57,31 +57,29 @@ class Events:
 
 
 async def deliveries(
-    tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str,
-    wanted: delivery_search.Wanted,
+    tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str, query: DeliveryQuery,
     after: str,
 ) -> Found:  # fmt: skip
     """Return a page of deliveries; `search` is an id of a delivery, event, record or request."""
     listed = await webhooks.listed(tx, actor)
-    chosen = [one for one in listed if webhook_id in ("", one.id)]
     if search:
         found = await _of_id(tx, actor, clock, search, listed, after)
-        fitting = [
+        rows = [
             one
             for one in found.deliveries
-            if webhook_id in ("", one.webhook_id)
-            and wanted.fits(one, delivery_search.shown(one, found.active(one)))
+            if webhook_id in ("", one.webhook_id) and query.matches(one, found.active(one))
         ]
-        return Found(fitting, listed, found.after, found.searched)
-    began, rows = clock.monotonic(), list[Delivery]()
-    while True:
-        page = await delivery_search.page(tx, chosen, wanted, after, PAGE - len(rows))
-        rows += page.deliveries
-        after = page.after or ""
-        if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
-            break
-    searched = page.searched and len(rows) < PAGE
-    return Found(rows, listed, page.after, _moment(after.rpartition("-")[2]) if searched else None)
+        return Found(rows, listed, found.after, found.searched)
+    chosen = [one for one in listed if webhook_id in ("", one.id)]
+    return await _page(tx, clock, chosen, listed, query, after)
+
+
+async def of_webhook(
+    tx: Tx, actor: Actor, clock: Clock, webhook_id: str, query: DeliveryQuery, after: str
+) -> Found:
+    """Return the same of one webhook, the only one in `webhooks`. Raises not_found, forbidden."""
+    listed = [await webhooks.one(tx, actor, webhook_id)]
+    return await _page(tx, clock, listed, listed, query, after)
 
 
 async def events(
@@ -131,6 +129,21 @@ def place_of(after: str) -> int | None:
     """Return the place in the order of events that a text names; None for any other text."""
     # An id may consist of digits, and has more of them than a column holds.
     return int(after) if after.isascii() and after.isdigit() and len(after) < 19 else None
+
+
+async def _page(
+    tx: Tx, clock: Clock, chosen: Sequence[Webhook], listed: Sequence[Webhook],
+    query: DeliveryQuery, after: str,
+) -> Found:  # fmt: skip
+    began, rows = clock.monotonic(), list[Delivery]()
+    while True:
+        page = await delivery_search.page(tx, chosen, query, after, PAGE - len(rows))
+        rows += page.deliveries
+        after = page.after or ""
+        if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
+            break
+    searched = page.searched and len(rows) < PAGE
+    return Found(rows, listed, page.after, _moment(after.rpartition("-")[2]) if searched else None)
 
 
 async def _of_id(

@@ -6,7 +6,7 @@ from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
 from outbox.queue.log import delivery_log
-from outbox.queue.log.delivery_log import Delivery
+from outbox.queue.log.delivery_types import Delivery
 from outbox.queue.replays import steering
 
 

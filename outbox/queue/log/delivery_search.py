@@ -1,4 +1,4 @@
-"""Read the deliveries of several webhooks as one list, with filters.
+"""Read the deliveries of one webhook or several as one list, with filters.
 
 Each webhook's log is read by its own index and merged, so a list costs the same however long the
 logs are. A filter that no index serves is judged row by row, and a page then ends after a number of
@@ -15,16 +15,14 @@ from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.ids import first_at
-from outbox.queue.log import delivery_log
-from outbox.queue.log.delivery_log import (
-    COLUMNS,
+from outbox.queue.log.delivery_log import COLUMNS, delivery_of
+from outbox.queue.log.delivery_types import (
     FAILED,
-    RANGES,
-    SHOWN,
+    NO_TIME,
     WAITING,
     Delivery,
-    Filter,
-    Shown,
+    DeliveryQuery,
+    StateFilter,
 )
 from outbox.queue.state import lanes
 from outbox.webhooks import Webhook
@@ -33,24 +31,34 @@ SCANNED = 5_000
 """Rows that one round examines when no index serves a filter."""
 TERMS = 50
 """Parts of one statement; SQLite allows 500."""
-NO_TIME = 2**62
 Key = tuple[int, str]
 """The place of a delivery in the list: when it is due (0 in lists of the newest), and its id."""
 _Read = tuple[list[Key], Key | None]
 """What matched, and where the first part ended that has more rows."""
 
+ENDED = "d.state in ('exhausted', 'gone', 'cancelled', 'dead') and d.state = '{}'"
+# SQLite is told the index, because without statistics it may read the whole log for a rare state.
+RANGES: dict[StateFilter, tuple[str, str]] = {
+    "all": ("deliveries_log", "d.state is not null"),
+    **{state: ("deliveries_ended", ENDED.format(state)) for state in (*FAILED, "cancelled")},
+}
 NEWEST = """
 select * from (
   select d.id, 0 as due, {hit} as hit from deliveries d /*sqlite indexed by {index}*/
   where d.webhook_id = {webhook} and d.id < $1 and d.id >= $2 and {state}
   order by d.id desc limit $3) as {name}
 """
-IN_FLIGHT = """
+# Sorted by an expression, so that PostgreSQL does not walk the whole log in the order of ids.
+FEW = """
 select * from (
-  select d.id, 0 as due, {hit} as hit from deliveries d /*sqlite indexed by deliveries_claimed*/
-  where d.state = 'in_flight' and d.webhook_id in {webhooks} and d.id < $1 and d.id >= $2
-  order by d.id desc limit $3) as claimed
+  select d.id, 0 as due, {hit} as hit from deliveries d /*sqlite indexed by {index}*/
+  where d.state = '{state}' and d.webhook_id in {webhooks} and d.id < $1 and d.id >= $2
+  order by d.id || '' desc limit $3) as few
 """
+FEW_INDEXES: dict[StateFilter, str] = {
+    "in_flight": "deliveries_claimed",
+    "held": "deliveries_held",
+}
 SOONEST = """
 select * from (
   select d.id, d.next_at as due, {hit} as hit
@@ -64,33 +72,17 @@ GIVEN = f"/*sqlite in*/ /*postgres = any (array*/ {IDS} /*postgres )*/"
 BY_ID = f"""
 select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id {GIVEN}
 """
+HELD = f"""
+select count(*) as held from (
+  select 1 as one from deliveries /*sqlite indexed by deliveries_held*/
+  where state = 'held' and webhook_id {GIVEN} limit $2) as held
+"""
 # One probe of each of the two partial indexes for each event.
 OF_EVENTS = f"""
 select id from deliveries where event_id {GIVEN} and origin = 'event'
 union all
 select id from deliveries where event_id {GIVEN} and origin <> 'event'
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which deliveries; times are those of their creation, in microseconds UTC."""
-
-    only: Filter = "all"
-    event: str = ""
-    status: int | None = None
-    since: int = 0
-    until: int = NO_TIME
-
-    def fits(self, delivery: Delivery, state: str) -> bool:
-        """Return whether a delivery is wanted; `state` is the one that is shown."""
-        group = {"waiting": WAITING, "failed": FAILED}.get(self.only, (self.only,))
-        return (
-            (self.only == "all" or state in group)
-            and self.event in ("", delivery.event)
-            and self.status in (None, delivery.last_status)
-            and self.since <= delivery.created_at < self.until
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,42 +109,33 @@ class _Terms:
         return f"${len(self.values)}"
 
 
-def shown(delivery: Delivery, active: bool) -> Shown:
-    """Return the state to show; `active` is whether the webhook is."""
-    if delivery.state != "ready":
-        return next(state for state in SHOWN if state == delivery.state)
-    if not active:
-        return "parked"
-    return "scheduled" if delivery.due_in > 0 else "ready"
-
-
 async def page(
-    tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str = "", size: int = 50
+    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str = "", size: int = 50
 ) -> Page:
-    """Return a page of the wanted deliveries: newest first, or waiting ones by due time.
+    """Return a page of the matching deliveries: newest first, or waiting ones by due time.
 
     `after` is the end of the previous page; an invalid value starts at the beginning.
     """
     await by_index(tx)
-    waiting = wanted.only == "waiting" or wanted.only in WAITING
-    if waiting and wanted.only != "waiting":
-        parked = wanted.only == "parked"
+    waiting = query.only == "waiting" or query.only in WAITING
+    if waiting and query.only != "waiting":
+        parked = query.only == "parked"
         webhooks = [one for one in webhooks if (one.state != "active") == parked]
     keys: list[Key] = []
     horizon: Key | None = None
     for start in range(0, len(webhooks), TERMS):
         some = webhooks[start : start + TERMS]
-        hits, end = await (_soonest if waiting else _newest)(tx, some, wanted, after, size)
+        hits, end = await (_soonest if waiting else _newest)(tx, some, query, after, size)
         keys += hits
         horizon = _nearer(horizon, end, waiting)
     if horizon is not None:
         keys = [key for key in keys if (key <= horizon if waiting else key >= horizon)]
     keys.sort(reverse=not waiting)
-    found = keys[:size]
-    last = found[-1] if len(keys) > size else horizon
+    shown = keys[:size]
+    last = shown[-1] if len(keys) > size else horizon
     cursor = None if last is None else f"{last[0]}-{last[1]}" if waiting else last[1]
     return Page(
-        await by_ids(tx, [key[1] for key in found]), cursor, cursor is not None and len(keys) < size
+        await by_ids(tx, [key[1] for key in shown]), cursor, cursor is not None and len(keys) < size
     )
 
 
@@ -160,8 +143,8 @@ async def by_ids(tx: Tx, ids: Sequence[str]) -> list[Delivery]:
     """Return the deliveries with these ids, in this order."""
     if not ids:
         return []
-    found = {row["id"]: delivery_log.delivery_of(row) for row in await tx.all(BY_ID, items(ids))}
-    return [found[one] for one in ids if one in found]
+    rows = {row["id"]: row for row in await tx.all(BY_ID, items(ids))}
+    return [delivery_of(rows[one]) for one in ids if one in rows]
 
 
 async def of_events(
@@ -176,50 +159,58 @@ async def of_events(
 
 
 async def _newest(
-    tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str, size: int
+    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int
 ) -> _Read:
-    before = min(after or "~", first_at(wanted.until))
-    conditions = []
-    states: Sequence[Filter] = FAILED if wanted.only == "failed" else (wanted.only,)
-    terms = _Terms([], [before, first_at(wanted.since), 0])
-    if wanted.only in ("delivered", "held"):
-        # Their indexes have another order or none of their own.
-        conditions.append(f"d.state = '{wanted.only}'")
-        states = ("all",)
-    hit = _hit(terms, wanted, conditions)
-    if wanted.only == "in_flight":
+    before = min(after or "~", first_at(query.until))
+    terms = _Terms([], [before, first_at(query.since), 0])
+    if query.only == "in_flight" or (query.only == "held" and await _few_held(tx, webhooks)):
+        hit = _hit(terms, query, ())
         ids = ", ".join(terms.value(webhook.id) for webhook in webhooks)
-        terms.texts.append(IN_FLIGHT.format(hit=hit, webhooks=f"({ids})"))
-    else:
-        for webhook in webhooks:
-            place = terms.value(webhook.id)
-            for state in states:
-                index, condition = RANGES[state]
-                name = f"t{len(terms.texts)}"
-                terms.texts.append(
-                    NEWEST.format(hit=hit, index=index, webhook=place, state=condition, name=name)
-                )
+        index = FEW_INDEXES[query.only]
+        terms.texts.append(FEW.format(hit=hit, index=index, state=query.only, webhooks=f"({ids})"))
+        return await _read(tx, terms, hit, size, False)
+    states: Sequence[StateFilter] = FAILED if query.only == "failed" else (query.only,)
+    conditions = []
+    if query.only not in RANGES and query.only != "failed":
+        # No index has them in the order of the log.
+        conditions.append(f"d.state = '{query.only}'")
+        states = ("all",)
+    hit = _hit(terms, query, conditions)
+    for webhook in webhooks:
+        place = terms.value(webhook.id)
+        for state in states:
+            index, condition = RANGES[state]
+            name = f"t{len(terms.texts)}"
+            terms.texts.append(
+                NEWEST.format(hit=hit, index=index, webhook=place, state=condition, name=name)
+            )
     return await _read(tx, terms, hit, size, False)
 
 
+async def _few_held(tx: Tx, webhooks: Sequence[Webhook]) -> bool:
+    """Return whether so few deliveries are held that all of them can be sorted."""
+    row = await tx.one(HELD, items([webhook.id for webhook in webhooks]), SCANNED + 1)
+    return row is not None and int(row["held"]) <= SCANNED
+
+
 async def _soonest(
-    tx: Tx, webhooks: Sequence[Webhook], wanted: Wanted, after: str, size: int
+    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int
 ) -> _Read:
     moment, _, last = after.partition("-")
     start = int(moment) if moment.isascii() and moment.isdigit() and len(moment) < 19 else 0
     end = NO_TIME
-    if wanted.only in ("ready", "scheduled"):
+    if query.only in ("ready", "scheduled"):
         due = await lanes.due_now(tx)
-        if wanted.only == "ready":
+        if query.only == "ready":
             end = due
         elif start <= due:
             start, last = due + 1, ""
     terms = _Terms([], [last, start, 0])
     conditions = []
-    if wanted.since > 0 or wanted.until < NO_TIME:
-        conditions.append(f"d.created_at >= {terms.value(wanted.since)}")
-        conditions.append(f"d.created_at < {terms.value(wanted.until)}")
-    hit = _hit(terms, wanted, conditions)
+    if query.since > 0 or query.until < NO_TIME:
+        conditions.append(f"d.created_at >= {terms.value(query.since)}")
+        conditions.append(f"d.created_at < {terms.value(query.until)}")
+    hit = _hit(terms, query, conditions)
     bound = terms.value(end)
     for webhook in webhooks:
         place = terms.value(webhook.id)
@@ -231,13 +222,13 @@ async def _soonest(
     return await _read(tx, terms, hit, size, True)
 
 
-def _hit(terms: _Terms, wanted: Wanted, conditions: Sequence[str]) -> str:
-    """Return what is 1 for a wanted row; `1` alone when an index has judged already."""
+def _hit(terms: _Terms, query: DeliveryQuery, conditions: Sequence[str]) -> str:
+    """Return what is 1 for a matching row; `1` alone when an index has judged already."""
     judged = list(conditions)
-    if wanted.status is not None:
-        judged.append(f"d.last_status = {terms.value(wanted.status)}")
-    if wanted.event:
-        named = terms.value(wanted.event)
+    if query.status is not None:
+        judged.append(f"d.last_status = {terms.value(query.status)}")
+    if query.event:
+        named = terms.value(query.event)
         judged.append(f"(select e.name from events e where e.id = d.event_id) = {named}")
     return f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
 

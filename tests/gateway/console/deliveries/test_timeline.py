@@ -10,7 +10,7 @@ import pytest
 
 from gateway.console.deliveries.timeline import SECOND, SHOWN, course
 from gateway.console.webhooks.curl import LONGEST, command
-from outbox.queue.log.delivery_log import Attempt, Delivery
+from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule
 
 SUNDAY = 1_795_375_440 * SECOND
