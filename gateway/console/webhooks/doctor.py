@@ -10,13 +10,11 @@ from gateway.console.frame import display, pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.domain.webhooks import pings, webhooks
-from gateway.records.access import Actor
 from gateway.server.app_keys import DB, DOCTOR, KEYRING
 from gateway.server.config import CONFIG
 from gateway.server.delivery import settings_of
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger
-from outbox.database.transaction import Tx
 from outbox.queue.log.delivery_types import Attempt
 from outbox.queue.state.policy import Schedule
 from outbox.webhooks import Webhook
@@ -38,7 +36,7 @@ class Retry:
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the page of the doctor, without an examination."""
     webhook, schedule = await request.app[DB].read(
-        _with_schedule, visitor.actor, pages.id_of(request), usual_schedule(request)
+        pings.with_schedule, visitor.actor, pages.id_of(request), usual_schedule(request)
     )
     return _page(request, visitor, webhook, None, schedule)
 
@@ -100,10 +98,3 @@ def _page(
     }  # fmt: skip
     template = "parts/examination.html" if "HX-Request" in request.headers else "doctor.html"
     return templates.render(request, visitor, template, context)
-
-
-async def _with_schedule(
-    tx: Tx, actor: Actor, webhook_id: str, usual: Schedule
-) -> tuple[Webhook, Schedule]:
-    webhook = await webhooks.one(tx, actor, webhook_id)
-    return webhook, await pings.schedule_of(tx, webhook_id, usual)

@@ -180,7 +180,7 @@ async def test_no_page_reads_the_whole_log_on_sqlite(
     [plan] = plans
     assert all(step in plan for step in steps), plan
     # A few rows of these states are sorted; the others are read in order.
-    assert ("TEMP B-TREE" in plan) == (only in ("in_flight", "held")), plan
+    assert ("USE TEMP B-TREE FOR ORDER BY" in plan) == (only in ("in_flight", "held")), plan
 
 
 async def test_events_lead_to_their_deliveries_of_one_owner(db: Database) -> None:
