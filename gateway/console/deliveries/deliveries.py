@@ -34,7 +34,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "lines_cap": deliveries.LINES_COUNTED,
         "course": course(
             delivery, page.attempts, page.schedule, db.clock.wall(), visitor.actor.zone,
-            parked=not active, made=page.attempted,
+            parked=not active, attempted=page.attempted,
         ),
         "curl_of": lambda attempt: curl(attempt, page.event.body if page.event else None),
     }  # fmt: skip

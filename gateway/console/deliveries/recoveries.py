@@ -54,23 +54,23 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Tell how many deliveries the job will make, and start it after the confirmation."""
     db, webhook_id = request.app[DB], pages.id_of(request)
-    asked = read(form, db.clock.wall(), visitor.actor.zone)
-    if asked.draft is None:
-        return await _form(request, visitor, asked)
+    order = read(form, db.clock.wall(), visitor.actor.zone)
+    if order.draft is None:
+        return await _form(request, visitor, order)
     # A count may read many rows, so it takes the turn of its owner.
     count = await db.scan(
-        visitor.actor.owner_id, recoveries.count, visitor.actor, webhook_id, asked.draft
+        visitor.actor.owner_id, recoveries.count, visitor.actor, webhook_id, order.draft
     )
-    if form.text("confirmed") != asked.question:
+    if form.text("confirmed") != order.question:
         context = {
-            "webhook": count.webhook, "asked": asked, "count": count, "draft": asked.draft,
-            "seconds": -(-count.total // asked.draft.rate),
+            "webhook": count.webhook, "order": order, "count": count, "draft": order.draft,
+            "seconds": -(-count.total // order.draft.rate),
         }  # fmt: skip
         return templates.render(request, visitor, "recover_confirm.html", context)
-    job_id = await db.write(recoveries.start, visitor.actor, webhook_id, asked.draft, count.total)
+    job_id = await db.write(recoveries.start, visitor.actor, webhook_id, order.draft, count.total)
     logger().info(
         "job_started", request_id=request[REQUEST_ID], job=job_id, webhook_id=webhook_id,
-        kind="backfill" if asked.backfill else "recover", total=count.total,
+        kind="backfill" if order.backfill else "recover", total=count.total,
     )  # fmt: skip
     return pages.to(f"/console/jobs/{job_id}", "job_started")
 
@@ -96,18 +96,18 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     return pages.to(f"/console/jobs/{job_id}", "job_cancelled")
 
 
-async def _form(request: web.Request, visitor: Visitor, form: JobForm) -> web.StreamResponse:
+async def _form(request: web.Request, visitor: Visitor, order: JobForm) -> web.StreamResponse:
     webhook, latest = await request.app[DB].read(
         recoveries.listed, visitor.actor, pages.id_of(request)
     )
     context = {
-        "webhook": webhook, "jobs": latest, "asked": form, "typed": form.typed,
-        "faults": form.faults, "ends": ENDS, "least": SLOWEST,
+        "webhook": webhook, "jobs": latest, "order": order, "typed": order.typed,
+        "faults": order.faults, "ends": ENDS, "least": SLOWEST,
         "most": FASTEST, "zone": visitor.actor.zone,
         "days": request.app[CONFIG].retention.deliveries_days,
     }  # fmt: skip
     return templates.render(
-        request, visitor, "recover.html", context, status=400 if form.faults else 200
+        request, visitor, "recover.html", context, status=400 if order.faults else 200
     )
 
 

@@ -110,10 +110,10 @@ class Window:
             for place, step in enumerate(steps)
             if step.results.total()
         ]
-        drawn = (charts.attempts(steps), charts.rate(steps), charts.durations(steps))
+        drawings = (charts.attempts(steps), charts.rate(steps), charts.durations(steps))
         partial = oldest is not None and oldest < since and since > start
         return Board(
-            self.range, offered(self.days), total(steps), drawn,
+            self.range, offered(self.days), total(steps), drawings,
             self.range.marks(self.now, zone), rows[::-1], since if partial else None,
         )  # fmt: skip
 

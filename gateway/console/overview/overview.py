@@ -42,8 +42,8 @@ class Line:
 
 async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show figures, charts and webhooks of the chosen range; htmx polls them."""
-    asked = window(request)
-    overview = await request.app[DB].read(overviews.overview, visitor.actor, asked.steps)
+    view = window(request)
+    overview = await request.app[DB].read(overviews.overview, visitor.actor, view.steps)
     lines = [
         Line(
             webhook, display.webhook_state(webhook),
@@ -56,7 +56,7 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     ages = [line.pending.oldest_at for line in lines if line.pending.oldest_at is not None]
     waiting = [line.pending.waiting for line in lines]
     context = {
-        "board": asked.board(overview.steps, visitor.actor.zone, overview.since, oldest),
+        "board": view.board(overview.steps, visitor.actor.zone, overview.since, oldest),
         "lines": sorted(lines, key=lambda line: line.urgency)[:MOST_ROWS],
         "count": len(lines), "events": overview.events,
         "troubled": sum(line.state in TROUBLED for line in lines),
@@ -68,18 +68,18 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 async def compare(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show both ranges; the query parameter `webhook` names one webhook."""
-    db, asked = request.app[DB], request.query.get("webhook", "")
-    if asked and not is_id(asked):
+    db, webhook_id = request.app[DB], request.query.get("webhook", "")
+    if webhook_id and not is_id(webhook_id):
         raise Refusal("not_found", "error.not_found_help")
     days = request.app[CONFIG].retention.deliveries_days
     now = db.clock.wall()
     windows = [Window(one, now, days) for one in offered(days) if one.name in BESIDE]
     comparison = await db.read(
-        overviews.compare, visitor.actor, asked.lower(), [window.steps for window in windows]
+        overviews.compare, visitor.actor, webhook_id.lower(), [window.steps for window in windows]
     )
     boards = [
         window.board(steps, visitor.actor.zone, comparison.since, comparison.oldest)
         for window, steps in zip(windows, comparison.steps, strict=True)
     ]
-    context = {"boards": boards, "webhook": comparison.webhook, "asked": asked.lower()}
+    context = {"boards": boards, "webhook": comparison.webhook, "asked": webhook_id.lower()}
     return polling.live(request, visitor, "beside.html", "parts/beside.html", context)

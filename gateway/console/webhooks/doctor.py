@@ -46,13 +46,13 @@ async def examine(request: web.Request, visitor: Visitor, form: Form) -> web.Str
     app, actor, webhook_id = request.app, visitor.actor, pages.id_of(request)
     delivery, endpoint = await app[DB].read(pings.of_webhook, actor, webhook_id)
     with app[LIMITS].examination(actor.owner_id):
-        found = await app[DOCTOR].examine_webhook(app[KEYRING], delivery, endpoint)
+        examination = await app[DOCTOR].examine_webhook(app[KEYRING], delivery, endpoint)
     logger().info(
-        "webhook_examined", webhook_id=webhook_id, outcome=found.decision.reason,
-        failed_step=found.failed.name if found.failed else None,
+        "webhook_examined", webhook_id=webhook_id, outcome=examination.decision.reason,
+        failed_step=examination.failed.name if examination.failed else None,
     )  # fmt: skip
     webhook = await app[DB].read(webhooks.one, actor, webhook_id)
-    return _page(request, visitor, webhook, found, found.schedule)
+    return _page(request, visitor, webhook, examination, examination.schedule)
 
 
 def retries(schedule: Schedule, now: int) -> Sequence[Retry]:
@@ -71,15 +71,15 @@ def usual_schedule(request: web.Request) -> Schedule:
     return settings_of(request.app[CONFIG]).schedule
 
 
-def attempt_of(found: Examination) -> Attempt | None:
+def attempt_of(examination: Examination) -> Attempt | None:
     """Return what the log would keep of the request; None when nothing could be sent."""
-    outcome = found.outcome
+    outcome = examination.outcome
     if outcome is None:
         return None
     return Attempt(
-        1, "test", outcome.outcome, outcome.status, outcome.error, found.started_at,
+        1, "test", outcome.outcome, outcome.status, outcome.error, examination.started_at,
         outcome.dns_us, outcome.connect_us, outcome.tls_us, outcome.first_byte_us,
-        outcome.total_us, outcome.address, found.url, list(found.headers),
+        outcome.total_us, outcome.address, examination.url, list(examination.headers),
         outcome.response_headers, outcome.response_body, outcome.truncated,
     )  # fmt: skip
 
@@ -88,12 +88,13 @@ def _page(
     request: web.Request,
     visitor: Visitor,
     webhook: Webhook,
-    found: Examination | None,
+    examination: Examination | None,
     schedule: Schedule,
 ) -> web.Response:
     now = request.app[DB].clock.wall()
     context: dict[str, Any] = {
-        "webhook": webhook, "found": found, "attempt": attempt_of(found) if found else None,
+        "webhook": webhook, "found": examination,
+        "attempt": attempt_of(examination) if examination else None,
         "retries": retries(schedule, now), "now": now, "stages": display.stages,
     }  # fmt: skip
     template = "parts/examination.html" if "HX-Request" in request.headers else "doctor.html"

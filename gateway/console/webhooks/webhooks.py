@@ -63,9 +63,9 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a webhook: state, health, settings, latest deliveries, and the secret of a new one."""
     webhook_id = pages.id_of(request)
-    asked = window(request)
+    view = window(request)
     page = await request.app[DB].read(
-        overviews.of_webhook, visitor.actor, webhook_id, asked.steps, doctor.usual_schedule(request)
+        overviews.of_webhook, visitor.actor, webhook_id, view.steps, doctor.usual_schedule(request)
     )
     webhook, now = page.webhook, request.app[DB].clock.wall()
     secret = await reveal.now(request, visitor, webhook_id)
@@ -75,7 +75,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "state_of": lambda delivery: shown(delivery, webhook.state == "active"),
         "found": None, "attempt": None, "here": f"{LIST}/{webhook_id}",
         "left_out": total(page.steps).filtered, "pending": page.pending,
-        "board": asked.board(page.steps, visitor.actor.zone, page.since, webhook.created_at),
+        "board": view.board(page.steps, visitor.actor.zone, page.since, webhook.created_at),
         "standing": page.standing, "retries": doctor.retries(page.schedule, now),
         "next_probe": None if page.next_probe is None else now + page.next_probe,
         "secret": secret, "programs": guide.with_secret(request, secret),
@@ -87,10 +87,10 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the form with the current settings."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
-    kept, fault = options.kept_headers(request, webhook)
+    headers, fault = options.kept_headers(request, webhook)
     refusal = None if fault is None else Refusal("conflict", fault.message, faults=[fault])
     return options.page(
-        request, visitor, webhook, options.typed_for(webhook, kept), refusal, status=200
+        request, visitor, webhook, options.typed_for(webhook, headers), refusal, status=200
     )
 
 
@@ -100,9 +100,9 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     typed = options.typed_in(form, webhook)
     seen = form.text("version")
-    kept, _ = options.kept_headers(request, webhook)
+    headers, _ = options.kept_headers(request, webhook)
     try:
-        draft = options.judged(request, typed, kept)
+        draft = options.judged(request, typed, headers)
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
         await webhooks.change(
             request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING]

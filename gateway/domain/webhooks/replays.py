@@ -32,21 +32,21 @@ async def one(tx: Tx, actor: Actor, delivery_id: str) -> str:
     return await replay.one(tx, delivery_id, actor.owner_id)
 
 
-async def count(tx: Tx, actor: Actor, webhook_id: str, wanted: Wanted) -> int:
+async def count(tx: Tx, actor: Actor, webhook_id: str, query: Wanted) -> int:
     """Return how many deliveries `batch` would replay. Raises not_found, forbidden."""
     await webhooks.one(tx, actor, webhook_id)
-    return await recovery.count(tx, webhook_id, wanted)
+    return await recovery.count(tx, webhook_id, query)
 
 
 async def batch(
-    tx: Tx, actor: Actor, webhook_id: str, wanted: Wanted, place: str, size: int
+    tx: Tx, actor: Actor, webhook_id: str, query: Wanted, place: str, size: int
 ) -> Batch:
     """Replay the next deliveries behind `place`, in their order. Raises not_found, forbidden."""
     await webhooks.one(tx, actor, webhook_id)
     # Two runs at the same time wait for each other here, and the second one sees the first's work.
     await lanes.lock(tx, [webhook_id])
     replayed, refused = [], []
-    ids = await recovery.page(tx, webhook_id, wanted, place, size)
+    ids = await recovery.page(tx, webhook_id, query, place, size)
     for delivery_id in ids:
         try:
             replayed.append(await one(tx, actor, delivery_id))

@@ -50,7 +50,7 @@ def judge(
     schedule: str = "",
     ordered: bool = False,
     conditions: str = "",
-    kept: Sequence[Header] = (),
+    stored: Sequence[Header] = (),
     unread: Sequence[Fault] = (),
     listens: bool = False,
 ) -> Draft:
@@ -58,7 +58,7 @@ def judge(
 
     `timeout` is in seconds; None means the default of the installation. The modules schedules and
     conditions read the texts of the same names. A header with the value `***` keeps the value of
-    that name in `kept`. `unread` are the faults that the caller found. `listens`: it is an
+    that name in `stored`. `unread` are the faults that the caller found. `listens`: it is an
     operational webhook, which has events of its own.
     """
     faults: list[Fault] = []
@@ -89,21 +89,22 @@ def judge(
         faults.append(Fault("description", "invalid", text))
     if timeout is not None and not FASTEST <= timeout <= SLOWEST:
         faults.append(Fault("timeout", "out_of_range", TIMEOUT))
-    known = {name.lower(): value for name, value in kept}
+    known = {name.lower(): value for name, value in stored}
     custom = tuple((n, known.get(n.lower(), v) if v == MASK else v) for n, v in headers)
     try:
         check_headers(custom)
     except ValueError as wrong:
         faults.append(Fault("headers", "invalid", str(wrong)))
     waits = _read(faults, "schedule", partial(schedules.read, schedule))
-    asked = _read(faults, "conditions", partial(filters.read, conditions, events)) or ()
+    filter_conditions = _read(faults, "conditions", partial(filters.read, conditions, events)) or ()
     faults += unread
     if faults:
         raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
     chosen = tuple(name for name in names if name in set(events))
     return Draft(
-        url, chosen, description or None, timeout and timeout * 1000, custom, waits, ordered, asked
-    )
+        url, chosen, description or None, timeout and timeout * 1000, custom, waits, ordered,
+        filter_conditions,
+    )  # fmt: skip
 
 
 def _read(faults: list[Fault], name: str, read: Callable[[], T]) -> T | None:

@@ -28,7 +28,7 @@ from outbox.queue.state import lanes
 from outbox.webhooks import Webhook
 
 SCANNED = 5_000
-"""Rows that one round examines when no index serves a filter."""
+"""Rows that one page examines at most when no index serves a filter."""
 TERMS = 50
 """Parts of one statement; SQLite allows 500."""
 Key = tuple[int, str]
@@ -110,11 +110,13 @@ class _Terms:
 
 
 async def page(
-    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str = "", size: int = 50
-) -> Page:
+    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str = "", size: int = 50,
+    scanned: int = SCANNED,
+) -> Page:  # fmt: skip
     """Return a page of the matching deliveries: newest first, or waiting ones by due time.
 
-    `after` is the end of the previous page; an invalid value starts at the beginning.
+    `after` is the end of the previous page; an invalid value starts at the beginning. About
+    `scanned` rows are examined when no index serves a filter.
     """
     await by_index(tx)
     waiting = query.only == "waiting" or query.only in WAITING
@@ -125,7 +127,7 @@ async def page(
     horizon: Key | None = None
     for start in range(0, len(webhooks), TERMS):
         some = webhooks[start : start + TERMS]
-        hits, end = await (_soonest if waiting else _newest)(tx, some, query, after, size)
+        hits, end = await (_soonest if waiting else _newest)(tx, some, query, after, size, scanned)
         keys += hits
         horizon = _nearer(horizon, end, waiting)
     if horizon is not None:
@@ -159,16 +161,18 @@ async def of_events(
 
 
 async def _newest(
-    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int
+    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int, scanned: int
 ) -> _Read:
     before = min(after or "~", first_at(query.until))
     terms = _Terms([], [before, first_at(query.since), 0])
-    if query.only == "in_flight" or (query.only == "held" and await _few_held(tx, webhooks)):
+    if query.only == "in_flight" or (
+        query.only == "held" and await _few_held(tx, webhooks, scanned)
+    ):
         hit = _hit(terms, query, ())
         ids = ", ".join(terms.value(webhook.id) for webhook in webhooks)
         index = FEW_INDEXES[query.only]
         terms.texts.append(FEW.format(hit=hit, index=index, state=query.only, webhooks=f"({ids})"))
-        return await _read(tx, terms, hit, size, False)
+        return await _read(tx, terms, hit, size, scanned, False)
     states: Sequence[StateFilter] = FAILED if query.only == "failed" else (query.only,)
     conditions = []
     if query.only not in RANGES and query.only != "failed":
@@ -184,17 +188,17 @@ async def _newest(
             terms.texts.append(
                 NEWEST.format(hit=hit, index=index, webhook=place, state=condition, name=name)
             )
-    return await _read(tx, terms, hit, size, False)
+    return await _read(tx, terms, hit, size, scanned, False)
 
 
-async def _few_held(tx: Tx, webhooks: Sequence[Webhook]) -> bool:
-    """Return whether so few deliveries are held that all of them can be sorted."""
-    row = await tx.one(HELD, items([webhook.id for webhook in webhooks]), SCANNED + 1)
-    return row is not None and int(row["held"]) <= SCANNED
+async def _few_held(tx: Tx, webhooks: Sequence[Webhook], most: int) -> bool:
+    """Return whether at most so many deliveries are held, so that all of them can be sorted."""
+    row = await tx.one(HELD, items([webhook.id for webhook in webhooks]), most + 1)
+    return row is not None and int(row["held"]) <= most
 
 
 async def _soonest(
-    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int
+    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int, scanned: int
 ) -> _Read:
     moment, _, last = after.partition("-")
     start = int(moment) if moment.isascii() and moment.isdigit() and len(moment) < 19 else 0
@@ -219,7 +223,7 @@ async def _soonest(
             terms.texts.append(
                 SOONEST.format(hit=hit, webhook=place, retry=retry, end=bound, name=name)
             )
-    return await _read(tx, terms, hit, size, True)
+    return await _read(tx, terms, hit, size, scanned, True)
 
 
 def _hit(terms: _Terms, query: DeliveryQuery, conditions: Sequence[str]) -> str:
@@ -233,10 +237,10 @@ def _hit(terms: _Terms, query: DeliveryQuery, conditions: Sequence[str]) -> str:
     return f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
 
 
-async def _read(tx: Tx, terms: _Terms, hit: str, size: int, rising: bool) -> _Read:
+async def _read(tx: Tx, terms: _Terms, hit: str, size: int, scanned: int, rising: bool) -> _Read:
     if not terms.texts:
         return [], None
-    most = size + 1 if hit == "1" else max(size + 1, SCANNED // len(terms.texts))
+    most = size + 1 if hit == "1" else max(size + 1, scanned // len(terms.texts))
     terms.values[2] = most
     marked = (
         text.replace("select * from (", f"select {number} as part, * from (", 1)

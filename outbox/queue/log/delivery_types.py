@@ -19,7 +19,10 @@ SHOWN: tuple[Shown, ...] = get_args(Shown)
 WAITING: tuple[Shown, ...] = ("ready", "scheduled", "parked")
 FAILED: tuple[Shown, ...] = ("exhausted", "gone", "dead")
 """The final states that a receiver or a fault causes."""
-FILTERS: tuple[StateFilter, ...] = ("all", "waiting", "failed", *SHOWN)
+FILTERS: tuple[StateFilter, ...] = (
+    "all", "failed", "waiting", "ready", "scheduled", "parked", "held", "in_flight", "delivered",
+    "exhausted", "gone", "dead", "cancelled",
+)  # fmt: skip
 NO_TIME = 2**62
 """Later than every time in microseconds."""
 COUNTED = 10_000

@@ -148,12 +148,12 @@ async def _others(tx: Tx) -> Gauges:
 
 
 async def _standing(tx: Tx, webhooks: list[str]) -> dict[str, Standing]:
-    found = {}
+    standings = {}
     for row in await tx.all(STANDING, items(webhooks)):
         up = row["state"] != "disabled" and not (row["state"] == "active" and row["failing"])
         host = _host(row["url"])
-        found[row["id"]] = Standing(up, row["last_success_at"], host, bool(row["failing"]))
-    return found
+        standings[row["id"]] = Standing(up, row["last_success_at"], host, bool(row["failing"]))
+    return standings
 
 
 def _host(url: str) -> str:

@@ -184,10 +184,10 @@ async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
     """Count the piece after `start`."""
     await by_index(tx)
     now = await due_now(tx)
-    found = await tx.one(PIECE_END, *start, rows - 1)
-    if found is None:
+    row = await tx.one(PIECE_END, *start, rows - 1)
+    if row is None:
         return _Piece(now, None, await tx.all(LAST_PIECE, *start, now))
-    end = (str(found["webhook_id"]), bool(found["retry"]), int(found["next_at"]))
+    end = (str(row["webhook_id"]), bool(row["retry"]), int(row["next_at"]))
     if start[:2] == end[:2] and (end[2] <= now or start[2] > now):
         row = await tx.one(INSIDE, *start, end[2])
         n = 0 if row is None else int(row["n"])

@@ -32,7 +32,7 @@ def made(delivery: Delivery = DELIVERY, schedule: Schedule | None = None, **opti
     options = defaults | options
     return course(
         delivery, options["attempts"], schedule or Schedule(), SUNDAY, options["zone"],
-        parked=options["parked"], made=len(options["attempts"]) + options["older"],
+        parked=options["parked"], attempted=len(options["attempts"]) + options["older"],
     )  # fmt: skip
 
 

@@ -79,12 +79,12 @@ async def every(tx: Tx, listed: Sequence[Webhook]) -> list[tuple[Delivery, bool]
 
 
 async def walk(
-    db: Database, listed: Sequence[Webhook], query: DeliveryQuery, size: int
+    db: Database, listed: Sequence[Webhook], query: DeliveryQuery, size: int, scanned: int
 ) -> list[str]:
     ids: list[str] = []
     after: str | None = ""
     while after is not None:
-        page = await db.read(delivery_search.page, listed, query, after, size)
+        page = await db.read(delivery_search.page, listed, query, after, size, scanned)
         assert len(page.deliveries) <= size
         ids += [one.id for one in page.deliveries]
         after = page.after
@@ -96,7 +96,6 @@ async def test_pages_hold_what_a_filter_in_memory_finds(
     db: Database, monkeypatch: pytest.MonkeyPatch, scanned: int
 ) -> None:
     """With few rows a round, pages are short, and nothing is left out between them."""
-    monkeypatch.setattr(delivery_search, "SCANNED", scanned)
     monkeypatch.setattr(delivery_search, "TERMS", 2)
     listed = await made(db, 40)
     everything = await db.read(every, listed)
@@ -117,7 +116,7 @@ async def test_pages_hold_what_a_filter_in_memory_finds(
                 for one, active in everything
                 if query.matches(one, active) and one.webhook_id in {each.id for each in some}
             ]
-            ids = await walk(db, some, query, 7)
+            ids = await walk(db, some, query, 7, scanned)
             assert sorted(ids) == sorted(one.id for one in right), query
             key = {one.id: (one.next_at, one.id) if _waits(only) else (0, one.id) for one in right}
             assert ids == sorted(ids, key=lambda one: key[one], reverse=not _waits(only))
