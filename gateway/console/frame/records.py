@@ -148,17 +148,17 @@ class Section:
         return await db.scan(actor.owner_id, self._page, actor, query)
 
     async def _page(self, tx: Tx, actor: Actor, query: Query) -> Listed:
-        found = await actions.page(tx, actor, self.resource, query)
+        page = await actions.page(tx, actor, self.resource, query)
         named = self.resource.named
         references = [named[name] for name in self.columns if name in named]
-        names = await record_fields.names_of(tx, actor, found.records, references)
+        names = await record_fields.names_of(tx, actor, page.records, references)
         rows = [
             (record, [record_fields.fact(record, name, names) for name in self.columns])
-            for record in found.records
+            for record in page.records
         ]
-        onward = found.onward
+        onward = page.onward
         after = "" if onward is None else f"{onward.at}-{onward.record_id}"
-        return Listed(rows, found.total, after)
+        return Listed(rows, page.total, after)
 
     async def _one(self, tx: Tx, actor: Actor, record_id: str) -> tuple[Record, Names]:
         record = await actions.read(tx, actor, self.resource, record_id)
