@@ -6,8 +6,8 @@ from gateway.console.account import api_keys, login, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, not_found, page, set_up
-from gateway.console.overview import day_and_week, overview, store_pages
-from gateway.console.webhooks import doctor, guide, options, record_lines, rotation, webhooks
+from gateway.console.overview import overview, store_pages
+from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
 
 
 def _is_page(resource: web.AbstractResource) -> bool:
@@ -28,7 +28,7 @@ def add_console(app: web.Application) -> None:
     get("/console/static/{name:.+}", static_files.serve)
 
     get("/console", page(overview.index))
-    get("/console/charts", page(day_and_week.show))
+    get("/console/charts", page(overview.compare))
     get("/console/sign-in", page(login.sign_in_page, public=True))
     post("/console/sign-in", action(login.sign_in, public=True, limit=login.slow_down))
     post("/console/sign-out", action(login.sign_out))
@@ -63,10 +63,10 @@ def add_console(app: web.Application) -> None:
 
     get("/console/webhooks/{id}/recover", page(recoveries.show))
     post("/console/webhooks/{id}/recover", action(recoveries.start))
-    get("/console/jobs/{id}", page(recoveries.job))
+    get("/console/jobs/{id}", page(recoveries.show_job))
     post("/console/jobs/{id}/cancel", action(recoveries.cancel))
 
-    get("/console/webhooks/{id}/deliveries", page(deliveries.of_webhook))
+    get("/console/webhooks/{id}/deliveries", page(history.of_webhook))
     get("/console/deliveries", page(history.deliveries))
     post("/console/deliveries/selected", action(steering.selected))
     get("/console/deliveries/{id}", page(deliveries.show))
@@ -74,7 +74,7 @@ def add_console(app: web.Application) -> None:
     post("/console/deliveries/{id}/cancel", action(steering.cancel))
     get("/console/deliveries/{id}/replay", page(deliveries.replay_page))
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
-    post("/console/deliveries/{id}/skip", action(record_lines.skip))
+    post("/console/deliveries/{id}/skip", action(steering.skip))
 
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))

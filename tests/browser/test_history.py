@@ -46,11 +46,11 @@ async def furnish(site: Site, box: Inbox, view: Any, owner: str) -> dict[str, st
     await view.open(f"/console/webhooks/{fine}")
     await send_test(view)
     await view.open("/console/deliveries?state=scheduled")
-    await page.locator("#history-rows tbody tr").nth(2).wait_for()
-    failing = await page.locator("#history-rows tbody a").first.get_attribute("href")
+    await page.locator("#delivery-rows tbody tr").nth(2).wait_for()
+    failing = await page.locator("#delivery-rows tbody a").first.get_attribute("href")
     await view.open("/console/deliveries?state=delivered")
-    await page.locator("#history-rows tbody tr").nth(3).wait_for()
-    delivered = await page.locator("#history-rows tbody a").nth(1).get_attribute("href")
+    await page.locator("#delivery-rows tbody tr").nth(3).wait_for()
+    delivered = await page.locator("#delivery-rows tbody a").nth(1).get_attribute("href")
     await view.open(f"/console/events?q={record}")
     event = await page.locator("#event-rows tbody a").first.get_attribute("href")
     assert failing
@@ -108,10 +108,10 @@ async def test_without_scripts_every_page_answers(
         await page.get_by_label("State").select_option("Delivered")
         await page.get_by_label("Response status").fill("200")
         await page.get_by_role("button", name="Show").click()
-        assert await page.locator("#history-rows tbody tr").count() == 4
+        assert await page.locator("#delivery-rows tbody tr").count() == 4
         await page.get_by_role("button", name="Clear").click()
-        assert await page.locator("#history-rows tbody tr").count() == 7
-        await page.locator("#history-rows tbody a").last.click()
+        assert await page.locator("#delivery-rows tbody tr").count() == 7
+        await page.locator("#delivery-rows tbody a").last.click()
         await page.get_by_text("Exact bytes").click()
         assert await page.get_by_test_id("delivery-body").is_visible()
         assert await page.get_by_role("button", name="Copy").count() == 0

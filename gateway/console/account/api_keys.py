@@ -80,9 +80,9 @@ async def _page(
     faults: Sequence[Fault] = (),
     status: int = 200,
 ) -> web.Response:
-    found = await request.app[DB].read(api_keys.listed, visitor.actor.owner_id)
+    keys = await request.app[DB].read(api_keys.listed, visitor.actor.owner_id)
     context = {
-        "keys": [(key, sorted(api_keys.scopes_of(key))) for key in found], "shown": shown,
+        "keys": [(key, sorted(api_keys.scopes_of(key))) for key in keys], "shown": shown,
         "name": typed[0], "scopes": typed[1], "expires": typed[2], "days": DAYS,
         "faults": {fault.field: fault.message for fault in faults},
         "origin": guard.origin_of(request),

@@ -1,6 +1,6 @@
-"""The pages of deliveries: a webhook's log, a delivery with its attempts, its replay."""
+"""The pages of one delivery: its attempts, its replay; an attempt as a command of curl."""
 
-import re
+import shlex
 
 from aiohttp import web
 
@@ -8,70 +8,35 @@ from gateway.console.deliveries.timeline import course
 from gateway.console.frame import display, pages, polling, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.webhooks.curl import command
 from gateway.console.webhooks.doctor import usual_schedule
-from gateway.domain.accounts import users
-from gateway.domain.webhooks import pings, replays, webhooks
-from gateway.records.access import Actor, must_own
-from gateway.records.errors import Refusal
+from gateway.domain.webhooks import deliveries
 from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
-from outbox import webhooks as endpoints
-from outbox.database.transaction import Tx
-from outbox.queue.log import delivery_log
-from outbox.queue.log.delivery_log import Announced, Attempt, Delivery
-from outbox.queue.order import record_lines
-from outbox.queue.replays import replay
-from outbox.queue.state.policy import Schedule
-from outbox.webhooks import Webhook
+from outbox.queue.log.delivery_types import Attempt, shown
 
-CURSOR = re.compile(r"[0-9a-f]{1,24}(-[0-9a-f]{24})?")
-OFFERED: tuple[delivery_log.Filter, ...] = (
-    "all", "waiting", "in_flight", "delivered", "failed", "cancelled",
-)  # fmt: skip
-UNFINISHED = frozenset({"ready", "in_flight", "held"})
-
-
-async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Show a page of a webhook's deliveries; query parameters `state` and `after`."""
-    wanted = request.query.get("state", "all")
-    only: delivery_log.Filter = next(
-        (state for state in delivery_log.FILTERS if state == wanted), "all"
-    )
-    after = request.query.get("after", "")
-    after = after if CURSOR.fullmatch(after) else ""
-    webhook, found = await request.app[DB].read(
-        _page, visitor.actor, pages.id_of(request), only, after
-    )
-    back = f"{request.path}?state={only}"
-    context = {
-        "webhook": webhook, "page": found, "only": only, "after": after,
-        "selecting": "select" in request.query, "back": back,
-        "more": f"{back}&select=1&after={found.after}" if found.after else "",
-        "filters": _offered(only), "narrower": _narrower(only, webhook.state == "active"),
-        "state_of": lambda delivery: display.delivery_state(delivery, webhook.state == "active"),
-    }  # fmt: skip
-    return polling.live(request, visitor, "deliveries.html", "parts/delivery_rows.html", context)
+LONGEST = 32_768
+"""Bytes of a body that a command may have in it; shells and systems refuse very long words."""
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a delivery: its event, the exact body and the latest attempts."""
     db = request.app[DB]
-    delivery, webhook, event, attempts, made, others, by, schedule, place = await db.read(
-        _whole, visitor.actor, pages.id_of(request), usual_schedule(request)
+    page = await db.read(
+        deliveries.page, visitor.actor, pages.id_of(request), usual_schedule(request)
     )
-    now = db.clock.wall()
-    active = webhook is not None and webhook.state == "active"
+    delivery, active = page.delivery, page.active
     context = {
-        "delivery": delivery, "webhook": webhook, "event": event, "attempts": attempts,
-        "others": others, "replayed_by": by, "state": display.delivery_state(delivery, active),
-        "state_of": lambda other: display.delivery_state(other, active),
-        "stages": display.stages, "moving": delivery.state in UNFINISHED and active,
-        "question": _question(delivery), "place": place, "lines_cap": record_lines.COUNTED,
+        "delivery": delivery, "webhook": page.webhook, "event": page.event,
+        "attempts": page.attempts, "others": page.siblings, "replayed_by": page.replayed_by,
+        "state": shown(delivery, active), "state_of": lambda other: shown(other, active),
+        "stages": display.stages, "moving": delivery.state in deliveries.UNFINISHED and active,
+        "question": deliveries.question(delivery), "place": page.place,
+        "lines_cap": deliveries.LINES_COUNTED,
         "course": course(
-            delivery, attempts, schedule, now, visitor.actor.zone, parked=not active, made=made
+            delivery, page.attempts, page.schedule, db.clock.wall(), visitor.actor.zone,
+            parked=not active, attempted=page.attempted,
         ),
-        "curl_of": lambda attempt: command(attempt, event.body if event else None),
+        "curl_of": lambda attempt: curl(attempt, page.event.body if page.event else None),
     }  # fmt: skip
     return polling.live(request, visitor, "delivery.html", "parts/delivery.html", context)
 
@@ -79,10 +44,11 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def replay_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask for confirmation before a replay of a delivered or waiting delivery."""
     delivery_id = pages.id_of(request)
-    delivery = await request.app[DB].read(_own, visitor.actor, delivery_id)
-    return templates.render(
-        request, visitor, "replay.html", {"delivery": delivery, "question": _question(delivery)}
+    delivery, question = await request.app[DB].read(
+        deliveries.to_replay, visitor.actor, delivery_id
     )
+    context = {"delivery": delivery, "question": question}
+    return templates.render(request, visitor, "replay.html", context)
 
 
 async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -91,12 +57,9 @@ async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.
     The field `confirmed` names the question that the user has confirmed.
     """
     delivery_id = pages.id_of(request)
-    try:
-        replayed, active = await request.app[DB].write(
-            _replay, visitor.actor, delivery_id, form.text("confirmed")
-        )
-    except replay.NotReplayable as why:
-        raise Refusal("conflict", str(why)) from None
+    replayed, active = await request.app[DB].write(
+        deliveries.replay_confirmed, visitor.actor, delivery_id, form.text("confirmed")
+    )
     if not replayed:
         return pages.to(f"/console/deliveries/{delivery_id}/replay")
     # Its attempts bear the request id of the event; this line leads from the replay to them.
@@ -106,74 +69,17 @@ async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.
     return pages.to(f"/console/deliveries/{replayed}", "replayed" if active else "replay_parked")
 
 
-def _offered(only: delivery_log.Filter) -> list[delivery_log.Filter]:
-    """Return the filters of the first line; `held` is included only when it is selected."""
-    inner = (*delivery_log.WAITING, *delivery_log.FAILED)
-    return [*OFFERED, *([] if only in OFFERED or only in inner else [only])]
+def curl(attempt: Attempt, body: bytes | None) -> str | None:
+    """Return an attempt as a command of curl; values of custom headers are masked, as in the log.
 
-
-def _narrower(
-    only: delivery_log.Filter, active: bool
-) -> tuple[str, tuple[delivery_log.Filter, ...]]:
-    """Return the selected group of states and its states, or nothing outside a group."""
-    if only == "waiting" or only in delivery_log.WAITING:
-        return "waiting", ("ready", "scheduled") if active else ("parked",)
-    if only == "failed" or only in delivery_log.FAILED:
-        return "failed", delivery_log.FAILED
-    return "", ()
-
-
-async def _page(
-    tx: Tx, actor: Actor, webhook_id: str, only: delivery_log.Filter, after: str
-) -> tuple[Webhook, delivery_log.Page]:
-    webhook = await webhooks.one(tx, actor, webhook_id)
-    return webhook, await delivery_log.page(tx, webhook_id, only, after)
-
-
-async def _own(tx: Tx, actor: Actor, delivery_id: str) -> Delivery:
-    delivery = await delivery_log.one(tx, delivery_id)
-    if delivery is None:
-        raise Refusal("not_found", "error.not_found_help")
-    must_own(actor, delivery.owner_id, "delivery")
-    return delivery
-
-
-async def _whole(
-    tx: Tx, actor: Actor, delivery_id: str, usual: Schedule
-) -> tuple[
-    Delivery, Webhook | None, Announced | None, list[Attempt], int, list[Delivery], str | None,
-    Schedule, record_lines.Place | None,
-]:  # fmt: skip
-    delivery = await _own(tx, actor, delivery_id)
-    by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
-    return (
-        delivery,
-        await endpoints.one(tx, delivery.webhook_id),
-        await delivery_log.event(tx, delivery.event_id),
-        await delivery_log.attempts(tx, delivery_id),
-        await delivery_log.attempted(tx, delivery_id),
-        await delivery_log.siblings(tx, delivery),
-        by["name"] if by is not None else None,
-        await pings.schedule_of(tx, delivery.webhook_id, usual),
-        await record_lines.place(tx, delivery_id),
-    )
-
-
-def _question(delivery: Delivery) -> str:
-    """Return the question to ask before a replay, or an empty text."""
-    if delivery.state in UNFINISHED:
-        return "waiting"
-    return "delivered" if delivery.state == "delivered" else ""
-
-
-async def _replay(
-    tx: Tx, actor: Actor, delivery_id: str, confirmed: str
-) -> tuple[str | None, bool]:
-    """Return the new delivery's id (None without confirmation) and whether it is sent now."""
-    delivery = await _own(tx, actor, delivery_id)
-    actor.must("write")
-    if delivery.origin != "test" and _question(delivery) not in ("", confirmed):
-        return None, False
-    replayed = await replays.one(tx, actor, delivery_id)
-    webhook = await endpoints.one(tx, delivery.webhook_id)
-    return replayed, webhook is not None and webhook.state == "active"
+    None when the body is gone, or too long for a command line.
+    """
+    if body is None or len(body) > LONGEST:
+        return None
+    words = [f"curl -X POST {shlex.quote(display.inert(attempt.url))}"]
+    words += [
+        f"  -H {shlex.quote(f'{display.inert(name)}: {display.inert(value)}')}"
+        for name, value in attempt.request_headers
+    ]
+    words.append(f"  --data-binary {shlex.quote(body.decode('utf-8', 'replace'))}")
+    return " \\\n".join(words)

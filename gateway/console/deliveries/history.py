@@ -1,4 +1,4 @@
-"""The pages of all deliveries and of all events, with their filters and their search."""
+"""The lists of deliveries, of all webhooks or of one, and of events, with filters and search."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.console.frame import display, pages, polling
+from gateway.console.frame import pages, polling
 from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
@@ -17,62 +17,112 @@ from gateway.domain.webhooks import history
 from gateway.server.app_keys import DB
 from outbox.events.history import EventQuery
 from outbox.ids import is_id
-from outbox.queue.log import delivery_log, delivery_search
-from outbox.queue.log.delivery_search import NO_TIME
+from outbox.queue.log.delivery_types import (
+    FAILED,
+    FILTERS,
+    NO_TIME,
+    WAITING,
+    DeliveryQuery,
+    StateFilter,
+    shown,
+)
 from outbox.webhooks.operational import NAMES as OPERATIONAL
 
-DELIVERIES = "/console/deliveries"
-EVENTS = "/console/events"
-STATES: tuple[delivery_log.Filter, ...] = (
-    "all", "failed", "waiting", "ready", "scheduled", "parked", "held", "in_flight", "delivered",
-    "exhausted", "gone", "dead", "cancelled",
+OFFERED: tuple[StateFilter, ...] = (
+    "all", "waiting", "in_flight", "delivered", "failed", "cancelled",
 )  # fmt: skip
 MINUTE = 60_000_000
 
 
 async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """List the deliveries of all webhooks; each query parameter is a filter."""
-    asked = _asked(request, "q", "state", "webhook", "event", "status", "since", "until")
-    actor = visitor.actor
-    state = asked.get("state", "all")
-    only: delivery_log.Filter = next((one for one in STATES if one == state), "all")
-    since, until = _times(asked, actor.zone)
-    status = int(asked["status"]) if asked.get("status", "").isdecimal() else None
-    wanted = delivery_search.Wanted(only, asked.get("event", ""), status, since, until)
-    after = _after(request)
-    db = request.app[DB]
-    found = await db.scan(
-        actor.owner_id, history.deliveries, actor, db.clock, asked.get("q", ""),
-        asked.get("webhook", ""), wanted, after,
+    filters = _filters(request, "q", "state", "webhook", "event", "status", "since", "until")
+    actor, db, after = visitor.actor, request.app[DB], _after(request)
+    since, until = _times(filters, actor.zone)
+    status = int(filters["status"]) if filters.get("status", "").isdecimal() else None
+    query = DeliveryQuery(_state(filters), filters.get("event", ""), status, since, until)
+    page = await db.scan(
+        actor.owner_id, history.deliveries, actor, db.clock, filters.get("q", ""),
+        filters.get("webhook", ""), query, after,
     )  # fmt: skip
     context = {
-        "found": found, "asked": asked, "states": STATES, "groups": {**groups(), **groups(True)},
-        "after": after,
-        "this": _address(DELIVERIES, asked), "urls": {one.id: one.url for one in found.webhooks},
-        "state_of": lambda one: display.delivery_state(one, found.active(one)),
-        "selecting": "select" in request.query and bool(found.deliveries),
+        "webhook": None, "states": FILTERS, "groups": {**groups(), **groups(True)},
+        "urls": {one.id: one.url for one in page.webhooks},
     }  # fmt: skip
-    return polling.live(request, visitor, "history.html", "parts/history_rows.html", context)
+    return _list(request, visitor, page, filters, context)
+
+
+async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """List the deliveries of a webhook; the query parameter `state` is a filter."""
+    filters = _filters(request, "state")
+    actor, db, only = visitor.actor, request.app[DB], _state(filters)
+    page = await db.scan(
+        actor.owner_id, history.of_webhook, actor, db.clock, pages.id_of(request),
+        DeliveryQuery(only), _after(request),
+    )  # fmt: skip
+    [webhook] = page.webhooks
+    context = {
+        "webhook": webhook, "only": only, "offered": _offered(only),
+        "narrower": _narrower(only, webhook.state == "active"),
+    }  # fmt: skip
+    return _list(request, visitor, page, filters, context)
+
+
+def _list(
+    request: web.Request,
+    visitor: Visitor,
+    page: history.DeliveryList,
+    filters: Mapping[str, str],
+    context: Mapping[str, Any],
+) -> web.Response:
+    every = {
+        "page": page, "filters": filters, "after": _after(request), "path": request.path,
+        "this": _address(request.path, filters),
+        "state_of": lambda one: shown(one, page.active(one)),
+        "selecting": "select" in request.query and bool(page.deliveries),
+    }  # fmt: skip
+    return polling.live(
+        request, visitor, "deliveries.html", "parts/delivery_rows.html", {**every, **context}
+    )
+
+
+def _state(filters: Mapping[str, str]) -> StateFilter:
+    return next((one for one in FILTERS if one == filters.get("state")), "all")
+
+
+def _offered(only: StateFilter) -> list[StateFilter]:
+    """Return the filters of the first line; `held` is included only when it is selected."""
+    inner = (*WAITING, *FAILED)
+    return [*OFFERED, *([] if only in OFFERED or only in inner else [only])]
+
+
+def _narrower(only: StateFilter, active: bool) -> tuple[str, tuple[StateFilter, ...]]:
+    """Return the selected group of states and its states, or nothing outside a group."""
+    if only == "waiting" or only in WAITING:
+        return "waiting", ("ready", "scheduled") if active else ("parked",)
+    if only == "failed" or only in FAILED:
+        return "failed", FAILED
+    return "", ()
 
 
 async def events(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """List all events with what became of their deliveries."""
-    asked = _asked(request, "q", "event", "since", "until")
+    filters = _filters(request, "q", "event", "since", "until")
     actor = visitor.actor
-    since, until = _times(asked, actor.zone)
-    wanted = EventQuery(asked.get("event", ""), asked.get("q", ""), since, until)
+    since, until = _times(filters, actor.zone)
+    query = EventQuery(filters.get("event", ""), filters.get("q", ""), since, until)
     after = _after(request)
     db = request.app[DB]
-    found = await db.scan(
-        actor.owner_id, history.events, actor, db.clock, asked.get("q", ""), wanted,
+    page = await db.scan(
+        actor.owner_id, history.events, actor, db.clock, filters.get("q", ""), query,
         history.place_of(after),
     )  # fmt: skip
-    active = {one.id for one in found.webhooks if one.state == "active"}
+    active = {one.id for one in page.webhooks if one.state == "active"}
     context = {
-        "found": found, "asked": asked, "groups": groups(), "after": after,
-        "this": _address(EVENTS, asked),
+        "page": page, "filters": filters, "groups": groups(), "after": after,
+        "this": _address(request.path, filters),
         "states_of": lambda one: Counter(
-            display.delivery_state(made, made.webhook_id in active) for made in found.of(one)
+            shown(delivery, delivery.webhook_id in active) for delivery in page.of(one)
         ),
     }  # fmt: skip
     return polling.live(request, visitor, "events.html", "parts/event_rows.html", context)
@@ -80,37 +130,37 @@ async def events(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 async def event(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show an event: its body and its deliveries."""
-    found, made, listed = await request.app[DB].read(
+    record, deliveries, listed = await request.app[DB].read(
         history.event, visitor.actor, pages.id_of(request)
     )
     active = {one.id for one in listed if one.state == "active"}
     context = {
-        "event": found,
-        "deliveries": made,
+        "event": record,
+        "deliveries": deliveries,
         "urls": {one.id: one.url for one in listed},
-        "state_of": lambda one: display.delivery_state(one, one.webhook_id in active),
+        "state_of": lambda one: shown(one, one.webhook_id in active),
     }
     return polling.live(request, visitor, "event.html", "parts/event.html", context)
 
 
-def _asked(request: web.Request, *names: str) -> Mapping[str, str]:
+def _filters(request: web.Request, *names: str) -> Mapping[str, str]:
     """Return the filters of the query that say something."""
-    asked = {name: request.query.get(name, "").strip() for name in names}
-    asked["q"] = "".join(filter(str.isprintable, asked["q"]))[: history.LONGEST_SEARCH]
-    if asked.get("event") not in (*EVENT_NAMES, *OPERATIONAL):
-        asked["event"] = ""
-    if asked.get("state") not in STATES or asked.get("state") == "all":
-        asked["state"] = ""
-    if not is_id(asked.get("webhook", "")):
-        asked["webhook"] = ""
-    if not (asked.get("status", "").isascii() and len(asked.get("status", "")) == 3):
-        asked["status"] = ""
-    return {name: text for name, text in asked.items() if text}
+    filters = {name: request.query.get(name, "").strip() for name in names}
+    filters["q"] = "".join(filter(str.isprintable, filters.get("q", "")))[: history.LONGEST_SEARCH]
+    if filters.get("event") not in (*EVENT_NAMES, *OPERATIONAL):
+        filters["event"] = ""
+    if filters.get("state") not in FILTERS or filters.get("state") == "all":
+        filters["state"] = ""
+    if not is_id(filters.get("webhook", "")):
+        filters["webhook"] = ""
+    if not (filters.get("status", "").isascii() and len(filters.get("status", "")) == 3):
+        filters["status"] = ""
+    return {name: text for name, text in filters.items() if text}
 
 
-def _times(asked: Mapping[str, str], zone: str) -> tuple[int, int]:
+def _times(filters: Mapping[str, str], zone: str) -> tuple[int, int]:
     """Return the wanted range in microseconds; the minute of `until` belongs to it."""
-    since, until = (_moment(asked.get(name, ""), zone) for name in ("since", "until"))
+    since, until = (_moment(filters.get(name, ""), zone) for name in ("since", "until"))
     return since or 0, NO_TIME if until is None else until + MINUTE
 
 
@@ -137,5 +187,5 @@ def log_cursor(text: str) -> bool:
     )
 
 
-def _address(path: str, asked: Mapping[str, Any]) -> str:
-    return f"{path}?{urlencode(asked)}" if asked else f"{path}?"
+def _address(path: str, filters: Mapping[str, Any]) -> str:
+    return f"{path}?{urlencode(filters)}" if filters else f"{path}?"

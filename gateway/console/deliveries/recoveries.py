@@ -1,59 +1,86 @@
 """The pages of jobs that recover or backfill deliveries: form, confirmation, progress, cancel."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, get_args
+from zoneinfo import ZoneInfo
+
 from aiohttp import web
 
-from gateway.console.deliveries import recovery_form
-from gateway.console.deliveries.recovery_form import Asked
 from gateway.console.frame import pages, polling, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import recoveries
 from gateway.records.errors import Refusal
+from gateway.records.values import dates
 from gateway.server.app_keys import CONFIG, DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from gateway.server.telemetry.metrics import METRICS
-from outbox.queue.replays import jobs
+from outbox.queue.replays.jobs import FASTEST, SLOWEST, Draft
+from outbox.states import End
+
+ENDS: tuple[End, ...] = ("exhausted", "gone", "dead", "cancelled", "delivered")
+USUAL_ENDS: tuple[End, ...] = ("exhausted", "gone", "dead")
+USUAL_RATE = 50
+DAY = 86_400_000_000
+assert set(ENDS) == set(get_args(End))
+
+
+@dataclass(frozen=True, slots=True)
+class JobForm:
+    """What was typed, as text, with its faults; `draft` is set when there are none."""
+
+    backfill: bool
+    typed: Mapping[str, Any]
+    faults: Mapping[str, str]
+    draft: Draft | None
+
+    @property
+    def question(self) -> str:
+        """What must be confirmed: `twice` when receivers get events that they accepted."""
+        return "twice" if self.draft and "delivered" in self.draft.ends else "count"
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the form of a new job, and the webhook's latest jobs."""
     now = request.app[DB].clock.wall()
     backfill = request.query.get("kind") == "backfill"
-    return await _form(request, visitor, recovery_form.fresh(backfill, now, visitor.actor.zone))
+    return await _form(request, visitor, fresh(backfill, now, visitor.actor.zone))
 
 
 async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Tell how many deliveries the job will make, and start it after the confirmation."""
     db, webhook_id = request.app[DB], pages.id_of(request)
-    asked = recovery_form.read(form, db.clock.wall(), visitor.actor.zone)
-    if asked.draft is None:
-        return await _form(request, visitor, asked)
+    order = read(form, db.clock.wall(), visitor.actor.zone)
+    if order.draft is None:
+        return await _form(request, visitor, order)
     # A count may read many rows, so it takes the turn of its owner.
     count = await db.scan(
-        visitor.actor.owner_id, recoveries.count, visitor.actor, webhook_id, asked.draft
+        visitor.actor.owner_id, recoveries.count, visitor.actor, webhook_id, order.draft
     )
-    if form.text("confirmed") != asked.question:
-        webhook, _ = await db.read(recoveries.listed, visitor.actor, webhook_id)
+    if form.text("confirmed") != order.question:
         context = {
-            "webhook": webhook, "asked": asked, "count": count, "draft": asked.draft,
-            "seconds": -(-count.total // asked.draft.rate),
+            "webhook": count.webhook, "order": order, "count": count, "draft": order.draft,
+            "seconds": -(-count.total // order.draft.rate),
         }  # fmt: skip
         return templates.render(request, visitor, "recover_confirm.html", context)
-    job_id = await db.write(recoveries.start, visitor.actor, webhook_id, asked.draft, count.total)
+    job_id = await db.write(recoveries.start, visitor.actor, webhook_id, order.draft, count.total)
     logger().info(
         "job_started", request_id=request[REQUEST_ID], job=job_id, webhook_id=webhook_id,
-        kind="backfill" if asked.backfill else "recover", total=count.total,
+        kind="backfill" if order.backfill else "recover", total=count.total,
     )  # fmt: skip
     return pages.to(f"/console/jobs/{job_id}", "job_started")
 
 
-async def job(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show_job(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a job and how far it is; htmx polls while it runs."""
-    found, webhook = await request.app[DB].read(recoveries.one, visitor.actor, pages.id_of(request))
-    past = found.made + found.refused
+    job, webhook = await request.app[DB].read(recoveries.one, visitor.actor, pages.id_of(request))
+    past = job.made + job.refused
     context = {
-        "job": found, "webhook": webhook, "past": past, "total": max(found.total, past),
-        "waits": found.state == "running" and webhook.state != "active",
+        "job": job, "webhook": webhook, "past": past, "total": max(job.total, past),
+        "waits": job.state == "running" and webhook.state != "active",
     }  # fmt: skip
     return polling.live(request, visitor, "job.html", "parts/job.html", context)
 
@@ -68,16 +95,74 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     return pages.to(f"/console/jobs/{job_id}", "job_cancelled")
 
 
-async def _form(request: web.Request, visitor: Visitor, asked: Asked) -> web.StreamResponse:
+async def _form(request: web.Request, visitor: Visitor, order: JobForm) -> web.StreamResponse:
     webhook, latest = await request.app[DB].read(
         recoveries.listed, visitor.actor, pages.id_of(request)
     )
     context = {
-        "webhook": webhook, "jobs": latest, "asked": asked, "typed": asked.typed,
-        "faults": asked.faults, "ends": recovery_form.ENDS, "least": jobs.SLOWEST,
-        "most": jobs.FASTEST, "zone": visitor.actor.zone,
+        "webhook": webhook, "jobs": latest, "order": order, "typed": order.typed,
+        "faults": order.faults, "ends": ENDS, "least": SLOWEST,
+        "most": FASTEST, "zone": visitor.actor.zone,
         "days": request.app[CONFIG].retention.deliveries_days,
     }  # fmt: skip
     return templates.render(
-        request, visitor, "recover.html", context, status=400 if asked.faults else 200
+        request, visitor, "recover.html", context, status=400 if order.faults else 200
     )
+
+
+def fresh(backfill: bool, now: int, zone: str) -> JobForm:
+    """Return the form before anything is typed: the last day."""
+    typed = {
+        "ends": USUAL_ENDS, "names": (), "since": _local(now - DAY, zone), "until": "",
+        "rate": str(USUAL_RATE),
+    }  # fmt: skip
+    return JobForm(backfill, typed, {}, None)
+
+
+def read(form: Form, now: int, zone: str) -> JobForm:
+    """Read the form; times without an offset are in the time zone `zone`."""
+    backfill = form.text("kind") == "backfill"
+    typed = {
+        "ends": tuple(end for end in ENDS if end in form.all("ends")),
+        "names": tuple(name for name in EVENT_NAMES if name in form.all("names")),
+        "since": form.text("since").strip(), "until": form.text("until").strip(),
+        "rate": form.text("rate").strip(),
+    }  # fmt: skip
+    faults = {}
+    since = _moment(str(typed["since"]), zone)
+    until = _moment(str(typed["until"]), zone) if typed["until"] else now
+    rate = str(typed["rate"])
+    if since is None:
+        faults["since"] = "recover.fault.time"
+    if until is None:
+        faults["until"] = "recover.fault.time"
+    if since is not None and until is not None and since >= min(until, now):
+        faults["since"] = "recover.fault.order"
+    if not (rate.isascii() and rate.isdigit() and SLOWEST <= int(rate[:9]) <= FASTEST):
+        faults["rate"] = "recover.fault.rate"
+    if not backfill and not typed["ends"]:
+        faults["ends"] = "recover.fault.ends"
+    if faults or since is None or until is None:
+        return JobForm(backfill, typed, faults, None)
+    ends = () if backfill else tuple(end for end in ENDS if end in form.all("ends"))
+    names = tuple(name for name in EVENT_NAMES if name in form.all("names")) or None
+    # The page that asks for confirmation sends these back, so both mean the same moments.
+    typed |= {"since": dates.show(since), "until": dates.show(min(until, now))}
+    return JobForm(backfill, typed, {}, Draft(ends, names, since, min(until, now), int(rate)))
+
+
+def _moment(text: str, zone: str) -> int | None:
+    """Return the moment of a text in RFC 3339 with Z, or of a date and time in the zone."""
+    if text.endswith("Z"):
+        return dates.parse(text)
+    try:
+        local = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if local.tzinfo is not None or not 1970 < local.year < 9999:
+        return None
+    return round(local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC).timestamp()) * 1_000_000
+
+
+def _local(micros: int, zone: str) -> str:
+    return f"{datetime.fromtimestamp(micros // 1_000_000, ZoneInfo(zone)):%Y-%m-%dT%H:%M}"

@@ -1,4 +1,4 @@
-"""The forms that steer deliveries: try one now, cancel some, replay a selection."""
+"""The forms that steer deliveries: try one now, cancel or skip it, replay a selection."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ from aiohttp import web
 from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.domain.webhooks import selections, steering
+from gateway.domain.webhooks import deliveries
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
@@ -18,7 +18,7 @@ from outbox.ids import is_id
 async def try_now(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Make a waiting delivery the next one of its webhook."""
     delivery_id = pages.id_of(request)
-    await request.app[DB].write(steering.try_now, visitor.actor, delivery_id)
+    await request.app[DB].write(deliveries.try_now, visitor.actor, delivery_id)
     return pages.to(f"/console/deliveries/{delivery_id}", "hastened")
 
 
@@ -28,6 +28,14 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     if not await _cancel(request, visitor, [delivery_id]):
         raise Refusal("conflict", "error.not_waiting")
     return pages.to(f"/console/deliveries/{delivery_id}", "cancelled")
+
+
+async def skip(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Cancel a delivery that others of its record wait for."""
+    app = request.app
+    webhook_id = await app[DB].write(deliveries.skip, visitor.actor, pages.id_of(request))
+    app[METRICS].delivery_finished(webhook_id, "cancelled", None)
+    return pages.to(f"/console/webhooks/{webhook_id}", "skipped")
 
 
 async def selected(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -43,21 +51,21 @@ async def selected(request: web.Request, visitor: Visitor, form: Form) -> web.St
     if form.text("act") == "cancel":
         await _cancel(request, visitor, ids)
         return pages.to(back, "selection_cancelled")
-    selection, made = await request.app[DB].write(
-        selections.replay_all, visitor.actor, ids, form.text("confirmed")
+    selection, replayed = await request.app[DB].write(
+        deliveries.replay_all, visitor.actor, ids, form.text("confirmed")
     )
-    if not made:
+    if not replayed:
         context = {"selection": selection, "back": back}
         return templates.render(request, visitor, "selection.html", context)
-    for old, new in zip(sorted(selection.ids), made, strict=True):
+    for old, new in zip(sorted(selection.ids), replayed, strict=True):
         logger().info("replayed", request_id=request[REQUEST_ID], delivery_id=new, replay_of=old)
     return pages.to(back, "selection_replayed")
 
 
 async def _cancel(request: web.Request, visitor: Visitor, ids: list[str]) -> int:
-    if len(ids) > selections.MOST:
-        raise Refusal("validation_error", f"Select at most {selections.MOST} deliveries at a time.")
-    webhooks = Counter(await request.app[DB].write(steering.cancel, visitor.actor, ids))
+    if len(ids) > deliveries.MOST:
+        raise Refusal("validation_error", f"Select at most {deliveries.MOST} deliveries at a time.")
+    webhooks = Counter(await request.app[DB].write(deliveries.cancel, visitor.actor, ids))
     for webhook_id in webhooks.elements():
         request.app[METRICS].delivery_finished(webhook_id, "cancelled", None)
     return webhooks.total()

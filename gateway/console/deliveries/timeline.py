@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from outbox.queue.log.delivery_log import Attempt, Delivery
+from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule
 
 SECOND = 1_000_000
@@ -49,7 +49,7 @@ class Course:
 
 def course(
     delivery: Delivery, attempts: Sequence[Attempt], schedule: Schedule, now: int, zone: str,
-    *, parked: bool, made: int,
+    *, parked: bool, attempted: int,
 ) -> Course:  # fmt: skip
     """Return the course of a delivery; `attempts` are the latest of `made`, the last one first.
 
@@ -65,8 +65,8 @@ def course(
         ends_at = next_at + round(sum(schedule.waits[delivery.tries :]) * SECOND)
     latest = list(attempts[:SHOWN])[::-1]
     return Course(
-        latest, made - len(latest), made - len(attempts), max(number, 1), total, next_at, ends_at,
-        zone, now,
+        latest, attempted - len(latest), attempted - len(attempts), max(number, 1), total,
+        next_at, ends_at, zone, now,
     )  # fmt: skip
 
 

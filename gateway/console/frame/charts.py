@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from gateway.console.frame.display import took
-from outbox.queue.log.series import Figures
+from outbox.queue.log.chart_figures import Figures
 
 STEP_WIDTH = 10
 LEAST_HEIGHT = 2

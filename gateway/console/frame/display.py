@@ -9,8 +9,7 @@ from math import floor
 from markupsafe import Markup
 
 from gateway.records.values import dates
-from outbox.queue.log import delivery_search
-from outbox.queue.log.delivery_log import Attempt, Delivery
+from outbox.queue.log.delivery_types import Attempt
 from outbox.webhooks import Webhook
 
 T = Callable[..., str]
@@ -105,10 +104,10 @@ def size(count: int) -> str:
 
 def browser(agent: str) -> str:
     """Return browser and system of a User-Agent: `Firefox, Linux`; the header if unknown."""
-    found = [
+    names = [
         next((name for mark, name in marks if mark in agent), "") for marks in (BROWSERS, SYSTEMS)
     ]
-    return ", ".join(name for name in found if name) or agent or "–"
+    return ", ".join(name for name in names if name) or agent or "–"
 
 
 def inert(value: str | bytes | None) -> str:
@@ -145,11 +144,6 @@ def webhook_state(webhook: Webhook) -> str:
     return "failing" if webhook.failures >= FAILING else "active"
 
 
-def delivery_state(delivery: Delivery, active: bool) -> str:
-    """Return the word for a delivery, one of outbox.queue.log.delivery_log.SHOWN."""
-    return delivery_search.shown(delivery, active)
-
-
 def stages(attempt: Attempt) -> Sequence[Stage]:
     """Return the steps of an attempt in order; their sum is the total time.
 
@@ -162,13 +156,13 @@ def stages(attempt: Attempt) -> Sequence[Stage]:
         "tls": attempt.tls_us or 0, "wait": attempt.first_byte_us or 0, "read": 0,
     }  # fmt: skip
     spent[_last_step(attempt)] += max(0, whole - sum(spent.values()))
-    found: list[Stage] = []
+    steps: list[Stage] = []
     passed = 0
     for name, micros in spent.items():
         start, passed = round(passed * 1000 / whole), min(passed + micros, whole)
         if micros:
-            found.append(Stage(name, micros, start, round(passed * 1000 / whole) - start))
-    return found
+            steps.append(Stage(name, micros, start, round(passed * 1000 / whole) - start))
+    return steps
 
 
 def _last_step(attempt: Attempt) -> str:

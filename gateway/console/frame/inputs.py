@@ -77,59 +77,59 @@ def plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema without the null that it allows."""
     if isinstance(schema.get("type"), list):
         return {**schema, "type": schema["type"][0]}
-    found: Mapping[str, Any] = schema["anyOf"][0] if "anyOf" in schema else schema
-    return found
+    only: Mapping[str, Any] = schema["anyOf"][0] if "anyOf" in schema else schema
+    return only
 
 
-def of_record(record: Record, wanted: Sequence[Input]) -> Typed:
+def of_record(record: Record, inputs: Sequence[Input]) -> Typed:
     """Return the values of a record as they would be typed."""
-    return {one.name: _text(one, record.shown(one.name)) for one in wanted}
+    return {one.name: _text(one, record.shown(one.name)) for one in inputs}
 
 
-def of_defaults(fields: Sequence[Field], wanted: Sequence[Input]) -> Typed:
+def of_defaults(fields: Sequence[Field], inputs: Sequence[Input]) -> Typed:
     """Return the default values as they would be typed."""
-    found = {}
-    for field, one in zip(fields, wanted, strict=True):
+    typed = {}
+    for field, one in zip(fields, inputs, strict=True):
         show, value = field.format.show, field.default
-        found[one.name] = _text(one, show(value) if show and value is not None else value)
-    return found
+        typed[one.name] = _text(one, show(value) if show and value is not None else value)
+    return typed
 
 
-def of_form(form: Form, wanted: Sequence[Input], prefix: str = "") -> dict[str, Any]:
+def of_form(form: Form, inputs: Sequence[Input], prefix: str = "") -> dict[str, Any]:
     """Return what was typed into the inputs, without empty rows."""
-    found: dict[str, Any] = {}
-    for one in wanted:
+    typed: dict[str, Any] = {}
+    for one in inputs:
         name = prefix + one.name
         if one.kind == "box":
-            found[one.name] = bool(form.all(name))
+            typed[one.name] = bool(form.all(name))
         elif one.kind == "rows":
-            found[one.name] = _rows(form, one, name)
+            typed[one.name] = _rows(form, one, name)
         else:
-            found[one.name] = form.text(name).replace("\r\n", "\n").strip()
-    return found
+            typed[one.name] = form.text(name).replace("\r\n", "\n").strip()
+    return typed
 
 
-def values(typed: Typed, wanted: Sequence[Input], *, creating: bool) -> dict[str, Any]:
+def values(typed: Typed, inputs: Sequence[Input], *, creating: bool) -> dict[str, Any]:
     """Return what was typed in the JSON form of the fields; what is empty is null or left out."""
-    found: dict[str, Any] = {}
-    for one in wanted:
+    values: dict[str, Any] = {}
+    for one in inputs:
         value = _value(one, typed[one.name])
         if value is not None or (one.required and not creating):
-            found[one.name] = "" if value is None else value
+            values[one.name] = "" if value is None else value
         elif not creating:
-            found[one.name] = None
-    return found
+            values[one.name] = None
+    return values
 
 
-def faults(found: Sequence[Fault], wanted: Sequence[Input], typed: Typed) -> dict[str, str]:
+def faults(faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed) -> dict[str, str]:
     """Return the messages by the name of the input; those of no input are under ""."""
-    names = [one.name for one in wanted]
-    for one in wanted:
+    names = [one.name for one in inputs]
+    for one in inputs:
         if one.kind == "rows":
             rows = range(len(typed[one.name]))
             names += [f"{one.name}[{row}].{column.name}" for row in rows for column in one.columns]
     messages: dict[str, list[str]] = {}
-    for fault in found:
+    for fault in faults:
         places = [name for name in names if f"{fault.field}[".startswith((f"{name}[", f"{name}."))]
         messages.setdefault(max(places, key=len, default=""), []).append(fault.message)
     return {name: " ".join(dict.fromkeys(texts)) for name, texts in messages.items()}
@@ -164,17 +164,17 @@ def _text(one: Input, value: Any) -> Any:
 
 
 def _rows(form: Form, one: Input, name: str) -> list[dict[str, Any]]:
-    found = []
-    sent = [column for column in one.columns if column.kind != "box"]
+    rows = []
+    columns = [column for column in one.columns if column.kind != "box"]
     place = 0
     # A box that is not ticked is not sent, but every row has a text.
-    while any(form.all(f"{name}[{place}].{column.name}") for column in sent):
+    while any(form.all(f"{name}[{place}].{column.name}") for column in columns):
         row = of_form(form, one.columns, f"{name}[{place}].")
         # A choice is never empty.
-        if any(row[column.name] for column in sent if column.kind != "choice"):
-            found.append(row)
+        if any(row[column.name] for column in columns if column.kind != "choice"):
+            rows.append(row)
         place += 1
-    return found
+    return rows
 
 
 def _value(one: Input, text: Any) -> Any:

@@ -61,33 +61,33 @@ def fact(record: Record, name: str, names: Names) -> Fact:
 
 def facts(record: Record, names: Names) -> list[Fact]:
     """Return what to show of a whole record, without what is unset."""
-    found = [fact(record, field.name, names) for field in record.resource.fields]
-    found += [fact(record, name, names) for name in ("createdAt", "updatedAt")]
-    found += [
+    facts = [fact(record, field.name, names) for field in record.resource.fields]
+    facts += [fact(record, name, names) for name in ("createdAt", "updatedAt")]
+    facts += [
         Fact(derived.name, label_of(derived.name), "code", (record.shown(derived.name), None))
         for derived in record.resource.derived
     ]
-    found.append(Fact("id", "Id", "code", (record.id, None)))
-    return [one for one in found if one.value is not None and one.value != []]
+    facts.append(Fact("id", "Id", "code", (record.id, None)))
+    return [one for one in facts if one.value is not None and one.value != []]
 
 
 async def names_of(
     tx: Tx, actor: Actor, records: Iterable[Record], fields: Sequence[Field]
 ) -> Names:
     """Return the names of the records that these fields refer to."""
-    wanted: dict[Resource, set[str]] = {}
+    ids_of: dict[Resource, set[str]] = {}
     for record in records:
         for field in fields:
             if field.reference is not None and record[field.column] is not None:
                 target = BY_TABLE[field.reference.table]
-                wanted.setdefault(target, set()).add(record[field.column])
-    found: dict[str, str] = {}
-    for target, ids in wanted.items():
+                ids_of.setdefault(target, set()).add(record[field.column])
+    names: dict[str, str] = {}
+    for target, ids in ids_of.items():
         heading = next((name for name in HEADINGS if name in target.named), None)
         if heading is not None:
             page = await actions.some(tx, actor, target, sorted(ids))
-            found |= {one.id: one[target.named[heading].column] for one in page.records}
-    return found
+            names |= {one.id: one[target.named[heading].column] for one in page.records}
+    return names
 
 
 def _shown(schema: Mapping[str, Any], value: Any) -> tuple[Kind, Any, Sequence[str]]:

@@ -56,8 +56,8 @@ class Section:
 
     async def index(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         """Show a page of the list; query parameters of the filter, `search` and `after`."""
-        wanted = request.query.get(self.choice.name, "")
-        only = wanted if wanted in self.choices else ""
+        choice = request.query.get(self.choice.name, "")
+        only = choice if choice in self.choices else ""
         search = request.query.get("search", "").strip()[:LONGEST_SEARCH].replace("\0", "")
         after = request.query.get("after", "")
         query = Query(limit=LIMIT, search=search if self.resource.search else "")
@@ -66,9 +66,9 @@ class Section:
             query.filters = {self.choice.name: value}
         if match := CURSOR.fullmatch(after):
             query.after = Place(int(match[1]), match[2])
-        found = await self._listed(request.app[DB], visitor.actor, query)
+        page = await self._listed(request.app[DB], visitor.actor, query)
         context = {
-            "section": self, "found": found, "only": only, "search": query.search,
+            "section": self, "page": page, "only": only, "search": query.search,
             "after": query.after is not None, "label_of": inputs.label_of,
         }  # fmt: skip
         return polling.live(
@@ -87,46 +87,48 @@ class Section:
     async def new(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         """Show an empty form."""
         fields = self._writable(creating=True)
-        wanted = inputs.inputs(fields)
-        return self._form(request, visitor, None, wanted, inputs.of_defaults(fields, wanted))
+        form_inputs = inputs.inputs(fields)
+        typed = inputs.of_defaults(fields, form_inputs)
+        return self._form(request, visitor, None, form_inputs, typed)
 
     async def create(
         self, request: web.Request, visitor: Visitor, form: Form
     ) -> web.StreamResponse:
         """Create a record and show it."""
         assert self.entry.create is not None, "no form leads here"
-        wanted = inputs.inputs(self._writable(creating=True))
-        typed = inputs.of_form(form, wanted)
-        sent = inputs.values(typed, wanted, creating=True)
-        draft = check(self.resource, sent, read=of_json, creating=True)
+        form_inputs = inputs.inputs(self._writable(creating=True))
+        typed = inputs.of_form(form, form_inputs)
+        values = inputs.values(typed, form_inputs, creating=True)
+        draft = check(self.resource, values, read=of_json, creating=True)
         try:
-            made = await request.app[DB].write(self.entry.create, visitor.actor, draft)
+            record = await request.app[DB].write(self.entry.create, visitor.actor, draft)
         except Refusal as refusal:
-            return self._form(request, visitor, None, wanted, typed, refusal)
-        return pages.to(f"{self.path}/{made.id}", f"{self.resource.noun}_created")
+            return self._form(request, visitor, None, form_inputs, typed, refusal)
+        return pages.to(f"{self.path}/{record.id}", f"{self.resource.noun}_created")
 
     async def edit_page(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         """Show the form with the values of a record."""
         record, _ = await request.app[DB].read(self._one, visitor.actor, pages.id_of(request))
-        wanted = inputs.inputs(self._writable(creating=False))
-        return self._form(request, visitor, record, wanted, inputs.of_record(record, wanted))
+        form_inputs = inputs.inputs(self._writable(creating=False))
+        typed = inputs.of_record(record, form_inputs)
+        return self._form(request, visitor, record, form_inputs, typed)
 
     async def edit(self, request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
         """Save an edited record unless it has changed since the form was loaded."""
         assert self.entry.change is not None, "no form leads here"
         record, _ = await request.app[DB].read(self._one, visitor.actor, pages.id_of(request))
-        wanted = inputs.inputs(self._writable(creating=False))
-        typed = inputs.of_form(form, wanted)
-        sent = inputs.values(typed, wanted, creating=False)
+        form_inputs = inputs.inputs(self._writable(creating=False))
+        typed = inputs.of_form(form, form_inputs)
+        values = inputs.values(typed, form_inputs, creating=False)
         try:
             await request.app[DB].write(
                 self.entry.change, visitor.actor, record.id,
-                check(self.resource, sent, read=of_json), frozenset({form.text("version")}),
+                check(self.resource, values, read=of_json), frozenset({form.text("version")}),
             )  # fmt: skip
         except Refusal as refusal:
             if refusal.code == "precondition_failed":
                 raise Refusal("conflict", "error.changed") from None
-            return self._form(request, visitor, record, wanted, typed, refusal)
+            return self._form(request, visitor, record, form_inputs, typed, refusal)
         return pages.to(f"{self.path}/{record.id}", "saved")
 
     def heading(self, record: Record, names: Names) -> str:
@@ -144,17 +146,17 @@ class Section:
         return await db.scan(actor.owner_id, self._page, actor, query)
 
     async def _page(self, tx: Tx, actor: Actor, query: Query) -> Listed:
-        found = await actions.page(tx, actor, self.resource, query)
+        page = await actions.page(tx, actor, self.resource, query)
         named = self.resource.named
         references = [named[name] for name in self.columns if name in named]
-        names = await record_fields.names_of(tx, actor, found.records, references)
+        names = await record_fields.names_of(tx, actor, page.records, references)
         rows = [
             (record, [record_fields.fact(record, name, names) for name in self.columns])
-            for record in found.records
+            for record in page.records
         ]
-        onward = found.onward
+        onward = page.onward
         after = "" if onward is None else f"{onward.at}-{onward.record_id}"
-        return Listed(rows, found.total, after)
+        return Listed(rows, page.total, after)
 
     async def _one(self, tx: Tx, actor: Actor, record_id: str) -> tuple[Record, Names]:
         record = await actions.read(tx, actor, self.resource, record_id)
@@ -165,15 +167,15 @@ class Section:
         request: web.Request,
         visitor: Visitor,
         record: Record | None,
-        wanted: Sequence[Input],
+        form_inputs: Sequence[Input],
         typed: Typed,
         refusal: Refusal | None = None,
     ) -> web.Response:
         faults: Mapping[str, str] = {}
         if refusal is not None:
-            faults = inputs.faults(refusal.faults, wanted, typed)
+            faults = inputs.faults(refusal.faults, form_inputs, typed)
         context: dict[str, Any] = {
-            "section": self, "record": record, "inputs": wanted, "typed": typed,
+            "section": self, "record": record, "inputs": form_inputs, "typed": typed,
             "faults": faults, "spare": inputs.SPARE,
             "heading": self.heading(record, {}) if record else "",
             "refusal": faults.get("", refusal.message if refusal and not faults else ""),

@@ -28,10 +28,10 @@ async def now(request: web.Request, visitor: Visitor, subject: str) -> str | Non
     if sealed is None:
         return None
     try:
-        meant, secret = json.loads(request.app[KEYRING].open(sealed, visitor.session.id))
+        secret_subject, secret = json.loads(request.app[KEYRING].open(sealed, visitor.session.id))
     except SealBroken:
         return None
-    if meant != subject:
+    if secret_subject != subject:
         return None
     await request.app[DB].write(sessions.forget_reveal, visitor.session.id)
     return str(secret)

@@ -25,18 +25,18 @@ TROUBLES = web.RequestKey("CONSOLE_TROUBLES", Troubles)
 def environment() -> jinja2.Environment:
     """Return the environment of the templates."""
     files = static_files.files()
-    made = jinja2.Environment(
+    engine = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(
+    engine.globals.update(
         t=partial(translate, ENGLISH),
         static=lambda name: f"/console/static/{name}?v={files[name][1]}",
     )
-    made.filters.update(
+    engine.filters.update(
         took=display.took,
         percent=display.percent,
         lasting=display.lasting,
@@ -47,7 +47,7 @@ def environment() -> jinja2.Environment:
         exact=display.exact,
         pretty=display.pretty,
     )
-    return made
+    return engine
 
 
 def render(

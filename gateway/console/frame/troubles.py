@@ -27,7 +27,7 @@ async def of(request: web.Request, visitor: Visitor) -> Troubles:
     """Return the troubles to show; none on parts of pages, and none on a webhook's own page."""
     if visitor.session is None or request.method not in SAFE or "HX-Request" in request.headers:
         return Troubles()
-    found = await request.app[DB].read(troubled, visitor.session.owner_id, COUNTED)
-    others = [one for one in found if one.id not in request.path]
+    webhooks = await request.app[DB].read(troubled, visitor.session.owner_id, COUNTED)
+    others = [one for one in webhooks if one.id not in request.path]
     groups = groupby(others[:SHOWN], attrgetter("trouble"))
     return Troubles([(trouble, list(some)) for trouble, some in groups], len(others[SHOWN:]))

@@ -1,26 +1,26 @@
-"""The first page: what the webhooks of an account have done, and the failing ones first."""
+"""The first page: what the webhooks of an account have done; and a page that compares two times."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
 
 from gateway.console.frame import display, polling
-from gateway.console.frame.chart_panel import Window, window
+from gateway.console.frame.chart_panel import Window, offered, window
 from gateway.console.frame.guard import Visitor
-from gateway.domain.webhooks import webhooks
-from gateway.records.access import Actor
+from gateway.domain.webhooks import overviews
+from gateway.domain.webhooks.overviews import CAP
+from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB
-from outbox.database.transaction import Tx
-from outbox.queue.log import series
-from outbox.queue.log.series import Figures, Pending
+from gateway.server.config import CONFIG
+from outbox.ids import is_id
+from outbox.queue.log.chart_figures import Figures, Pending
 from outbox.webhooks import Webhook
 
 MOST_ROWS = 20
-CAP = 1_000
-"""Waiting deliveries of a webhook are counted up to this number; its own page counts further."""
+BESIDE = ("24h", "7d")
+"""The ranges that are compared."""
 TROUBLED = ("disabled", "failing", "probing")
 
 
@@ -40,44 +40,46 @@ class Line:
         return (self.state not in TROUBLED, not failed, -failed, -self.pending.waiting)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    lines: Sequence[Line]
-    steps: Sequence[Figures]
-    events: int
-    since: int
-
-
 async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show figures, charts and webhooks of the chosen range; htmx polls them."""
-    asked = window(request)
-    found = await request.app[DB].read(_read, visitor.actor, asked)
-    oldest = min((line.webhook.created_at for line in found.lines), default=None)
-    ages = [line.pending.oldest_at for line in found.lines if line.pending.oldest_at is not None]
-    waiting = [line.pending.waiting for line in found.lines]
+    view = window(request)
+    overview = await request.app[DB].read(overviews.overview, visitor.actor, view.steps)
+    lines = [
+        Line(
+            webhook, display.webhook_state(webhook),
+            overview.figures.get(webhook.id, Figures()),
+            overview.pending.get(webhook.id, Pending()),
+        )
+        for webhook in overview.webhooks
+    ]  # fmt: skip
+    oldest = min((webhook.created_at for webhook in overview.webhooks), default=None)
+    ages = [line.pending.oldest_at for line in lines if line.pending.oldest_at is not None]
+    waiting = [line.pending.waiting for line in lines]
     context = {
-        "board": asked.board(found.steps, visitor.actor.zone, found.since, oldest),
-        "lines": sorted(found.lines, key=lambda line: line.urgency)[:MOST_ROWS],
-        "count": len(found.lines), "events": found.events,
-        "troubled": sum(line.state in TROUBLED for line in found.lines),
+        "board": view.board(overview.steps, visitor.actor.zone, overview.since, oldest),
+        "lines": sorted(lines, key=lambda line: line.urgency)[:MOST_ROWS],
+        "count": len(lines), "events": overview.events,
+        "troubled": sum(line.state in TROUBLED for line in lines),
         "waiting": sum(waiting), "capped": CAP in waiting,
         "oldest": min(ages, default=None), "cap": CAP, "here": "/console",
     }  # fmt: skip
     return polling.live(request, visitor, "overview.html", "parts/overview.html", context)
 
 
-async def _read(tx: Tx, actor: Actor, asked: Window) -> _Read:
-    owner_id, chosen = actor.owner_id, asked.range
-    listed = await webhooks.listed(tx, actor)
-    figures = await series.by_webhook(tx, owner_id, asked.start, asked.end)
-    pending = await series.pending(tx, "owner", owner_id, CAP)
-    lines = [
-        Line(
-            webhook, display.webhook_state(webhook),
-            figures.get(webhook.id, Figures()), pending.get(webhook.id, Pending()),
-        )
-        for webhook in listed
-    ]  # fmt: skip
-    steps = await series.by_step(tx, "owner", owner_id, asked.start, chosen.step, chosen.count)
-    events = await series.events(tx, owner_id, asked.start, asked.end)
-    return _Read(lines, steps, events, await series.since(tx))
+async def compare(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show both ranges; the query parameter `webhook` names one webhook."""
+    db, webhook_id = request.app[DB], request.query.get("webhook", "")
+    if webhook_id and not is_id(webhook_id):
+        raise Refusal("not_found", "error.not_found_help")
+    days = request.app[CONFIG].retention.deliveries_days
+    now = db.clock.wall()
+    windows = [Window(one, now, days) for one in offered(days) if one.name in BESIDE]
+    comparison = await db.read(
+        overviews.compare, visitor.actor, webhook_id.lower(), [window.steps for window in windows]
+    )
+    boards = [
+        window.board(steps, visitor.actor.zone, comparison.since, comparison.oldest)
+        for window, steps in zip(windows, comparison.steps, strict=True)
+    ]
+    context = {"boards": boards, "webhook": comparison.webhook, "asked": webhook_id.lower()}
+    return polling.live(request, visitor, "beside.html", "parts/beside.html", context)

@@ -22,8 +22,8 @@ from outbox.database.transaction import Tx
 
 
 def _entry(resource: Resource) -> Entry:
-    [found] = [entry for entry in CATALOGUE if entry.resource is resource]
-    return found
+    [entry] = [entry for entry in CATALOGUE if entry.resource is resource]
+    return entry
 
 
 stores = Section(_entry(STORES), ("hostname", "name", "active", "createdAt"), "active")

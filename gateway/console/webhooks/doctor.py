@@ -10,13 +10,11 @@ from gateway.console.frame import display, pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.domain.webhooks import pings, webhooks
-from gateway.records.access import Actor
 from gateway.server.app_keys import CONFIG, DB, DOCTOR, KEYRING
 from gateway.server.delivery import settings_of
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger
-from outbox.database.transaction import Tx
-from outbox.queue.log.delivery_log import Attempt
+from outbox.queue.log.delivery_types import Attempt
 from outbox.queue.state.policy import Schedule
 from outbox.webhooks import Webhook
 from outbox.worker.doctor import Examination
@@ -37,7 +35,7 @@ class Retry:
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the page of the doctor, without an examination."""
     webhook, schedule = await request.app[DB].read(
-        _with_schedule, visitor.actor, pages.id_of(request), usual_schedule(request)
+        pings.with_schedule, visitor.actor, pages.id_of(request), usual_schedule(request)
     )
     return _page(request, visitor, webhook, None, schedule)
 
@@ -47,13 +45,13 @@ async def examine(request: web.Request, visitor: Visitor, form: Form) -> web.Str
     app, actor, webhook_id = request.app, visitor.actor, pages.id_of(request)
     delivery, endpoint = await app[DB].read(pings.of_webhook, actor, webhook_id)
     with app[LIMITS].examination(actor.owner_id):
-        found = await app[DOCTOR].examine_webhook(app[KEYRING], delivery, endpoint)
+        examination = await app[DOCTOR].examine_webhook(app[KEYRING], delivery, endpoint)
     logger().info(
-        "webhook_examined", webhook_id=webhook_id, outcome=found.decision.reason,
-        failed_step=found.failed.name if found.failed else None,
+        "webhook_examined", webhook_id=webhook_id, outcome=examination.decision.reason,
+        failed_step=examination.failed.name if examination.failed else None,
     )  # fmt: skip
     webhook = await app[DB].read(webhooks.one, actor, webhook_id)
-    return _page(request, visitor, webhook, found, found.schedule)
+    return _page(request, visitor, webhook, examination, examination.schedule)
 
 
 def retries(schedule: Schedule, now: int) -> Sequence[Retry]:
@@ -72,15 +70,15 @@ def usual_schedule(request: web.Request) -> Schedule:
     return settings_of(request.app[CONFIG]).schedule
 
 
-def attempt_of(found: Examination) -> Attempt | None:
+def attempt_of(examination: Examination) -> Attempt | None:
     """Return what the log would keep of the request; None when nothing could be sent."""
-    outcome = found.outcome
+    outcome = examination.outcome
     if outcome is None:
         return None
     return Attempt(
-        1, "test", outcome.outcome, outcome.status, outcome.error, found.started_at,
+        1, "test", outcome.outcome, outcome.status, outcome.error, examination.started_at,
         outcome.dns_us, outcome.connect_us, outcome.tls_us, outcome.first_byte_us,
-        outcome.total_us, outcome.address, found.url, list(found.headers),
+        outcome.total_us, outcome.address, examination.url, list(examination.headers),
         outcome.response_headers, outcome.response_body, outcome.truncated,
     )  # fmt: skip
 
@@ -89,20 +87,14 @@ def _page(
     request: web.Request,
     visitor: Visitor,
     webhook: Webhook,
-    found: Examination | None,
+    examination: Examination | None,
     schedule: Schedule,
 ) -> web.Response:
     now = request.app[DB].clock.wall()
     context: dict[str, Any] = {
-        "webhook": webhook, "found": found, "attempt": attempt_of(found) if found else None,
+        "webhook": webhook, "found": examination,
+        "attempt": attempt_of(examination) if examination else None,
         "retries": retries(schedule, now), "now": now, "stages": display.stages,
     }  # fmt: skip
     template = "parts/examination.html" if "HX-Request" in request.headers else "doctor.html"
     return templates.render(request, visitor, template, context)
-
-
-async def _with_schedule(
-    tx: Tx, actor: Actor, webhook_id: str, usual: Schedule
-) -> tuple[Webhook, Schedule]:
-    webhook = await webhooks.one(tx, actor, webhook_id)
-    return webhook, await pings.schedule_of(tx, webhook_id, usual)

@@ -69,13 +69,13 @@ def programs(shown: str, signer: str, now: int) -> Sequence[Programs]:
         "escaped": text.replace('"', '\\"'),
         "signature": sign_standard((signer,), EXAMPLE_ID, at, body),
     }  # fmt: skip
-    found = []
+    examples = []
     for language in LANGUAGES:
         check = _text(language.key, "check")
         for name, value in values.items():
             check = check.replace(f"@{name}@", value)
-        found.append(Programs(language, _text(language.key, "verify"), check))
-    return found
+        examples.append(Programs(language, _text(language.key, "verify"), check))
+    return examples
 
 
 def with_secret(request: web.Request, shown: str | None) -> Sequence[Programs]:
@@ -95,9 +95,9 @@ async def check(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     text = form.text("request")
     context: dict[str, Any] = {"pasted": text, "found": None, "fault": ""}
     try:
-        sent = pasted_request.read(text)
+        pasted = pasted_request.read(text)
         now = request.app[DB].clock.wall() / SECOND
-        context["found"] = verification.check(sent, secrets, now)
+        context["found"] = verification.check(pasted, secrets, now)
     except pasted_request.Unreadable as why:
         context["fault"] = str(why)
     return _page(request, visitor, webhook, secrets, context)
@@ -118,9 +118,9 @@ def _page(
     secrets: Sequence[signing.Secret],
     context: dict[str, Any],
 ) -> web.Response:
-    made = programs(HIDDEN, secrets[0].text, request.app[DB].clock.wall())
-    shown = {**context, "webhook": webhook, "programs": made, "secret": None}
-    return templates.render(request, visitor, "guide.html", shown)
+    examples = programs(HIDDEN, secrets[0].text, request.app[DB].clock.wall())
+    values = {**context, "webhook": webhook, "programs": examples, "secret": None}
+    return templates.render(request, visitor, "guide.html", values)
 
 
 @cache

@@ -36,10 +36,10 @@ OPERATIONAL = "operational"
 
 def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
     """Return the events that a webhook can get, by record; `listens`: an operational one."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name in webhooks.names_of(listens):
-        found.setdefault(name.partition(".")[0], []).append(name)
-    return found
+        groups.setdefault(name.partition(".")[0], []).append(name)
+    return groups
 
 
 def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
@@ -52,18 +52,18 @@ def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def typed_for(webhook: Webhook, kept: Sequence[Header]) -> Mapping[str, Any]:
+def typed_for(webhook: Webhook, headers: Sequence[Header]) -> Mapping[str, Any]:
     """Return the settings of a webhook as they would be typed; `kept` are its headers."""
     return {
         "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
         "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
-        "headers": webhooks.shown(kept), "schedule": schedules.of_column(webhook.schedule),
+        "headers": webhooks.shown(headers), "schedule": schedules.of_column(webhook.schedule),
         "ordered": webhook.ordered, "conditions": conditions.written(webhook.conditions or ()),
         "listens": webhook.operational,
     }  # fmt: skip
 
 
-def judged(request: web.Request, typed: Mapping[str, Any], kept: Sequence[Header] = ()) -> Draft:
+def judged(request: web.Request, typed: Mapping[str, Any], stored: Sequence[Header] = ()) -> Draft:
     """Return the settings that were typed. Raise validation_error with every fault."""
     timeout, unread = typed["timeout"].strip(), list[Fault]()
     if timeout and not re.fullmatch("[0-9]{1,4}", timeout):
@@ -71,7 +71,7 @@ def judged(request: web.Request, typed: Mapping[str, Any], kept: Sequence[Header
         timeout = ""
     read = {"timeout": int(timeout) if timeout else None, "headers": _headers(typed, unread)}
     rules = request.app[GUARD].rules
-    return webhooks.judge(rules=rules, kept=kept, unread=unread, **{**typed, **read})
+    return webhooks.judge(rules=rules, stored=stored, unread=unread, **{**typed, **read})
 
 
 def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], Fault | None]:
@@ -157,8 +157,8 @@ def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any
     now = request.app[DB].clock.wall()
     faults, trials, waits = list[str](), list[conditions.Trial](), None
     try:
-        asked = conditions.read(typed["conditions"], typed["events"])
-        trials += conditions.tried(asked, typed["events"], now)
+        filter_conditions = conditions.read(typed["conditions"], typed["events"])
+        trials += conditions.tried(filter_conditions, typed["events"], now)
     except ValueError as wrong:
         faults.append(str(wrong))
     try:
@@ -171,12 +171,12 @@ def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any
 
 def _headers(typed: Mapping[str, Any], unread: list[Fault]) -> list[Header]:
     """Return the headers of the text, one in each line; add to `unread` when a line is none."""
-    found: list[Header] = []
+    headers: list[Header] = []
     for line in filter(None, map(str.strip, typed["headers"].splitlines())):
         name, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
             message = "Write each header on a line of its own, as Name: value."
             unread.append(Fault("headers", "invalid", message))
             return []
-        found.append((name, value))
-    return found
+        headers.append((name, value))
+    return headers

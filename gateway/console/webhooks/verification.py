@@ -64,34 +64,36 @@ def _standard(request: Pasted, secrets: Sequence[Secret]) -> Verdict:
         return Verdict(header, "missing_header")
     if not DIGITS.fullmatch(sent_at):
         return Verdict(header, "malformed_timestamp")
-    given = [one for one in signatures.split() if one.startswith("v1,")]
-    if not given:
+    signatures_v1 = [one for one in signatures.split() if one.startswith("v1,")]
+    if not signatures_v1:
         return Verdict(header, "no_v1_signature")
     return _judged(
-        header, given, request.body, secrets,
+        header, signatures_v1, request.body, secrets,
         lambda secret, body: sign_standard((secret,), event_id, int(sent_at), body),
     )  # fmt: skip
 
 
 def _of_body(request: Pasted, secrets: Sequence[Secret]) -> Verdict:
     header = "x-webhook-signature"
-    given = request.headers.get(header, "")
-    if not given:
+    signature = request.headers.get(header, "")
+    if not signature:
         return Verdict(header, "missing_header")
-    return _judged(header, [given], request.body, secrets, sign_body)
+    return _judged(header, [signature], request.body, secrets, sign_body)
 
 
 def _judged(
     header: str,
-    given: Sequence[str],
+    signatures: Sequence[str],
     body: bytes,
     secrets: Sequence[Secret],
     sign: Callable[[str, bytes], str],
 ) -> Verdict:
-    for sent, reformatted in ((body, False), (_compact(body), True)):
+    for text, reformatted in ((body, False), (_compact(body), True)):
         for secret in secrets:
-            right = sign(secret.text, sent).encode()
-            if any(hmac.compare_digest(right, one.encode("utf-8", "replace")) for one in given):
+            right = sign(secret.text, text).encode()
+            if any(
+                hmac.compare_digest(right, one.encode("utf-8", "replace")) for one in signatures
+            ):
                 return Verdict(header, "", secret.place, reformatted)
     return Verdict(header, "wrong_signature")
 

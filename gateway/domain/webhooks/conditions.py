@@ -35,18 +35,18 @@ def read(text: str, events: Sequence[str]) -> tuple[Condition, ...]:
 
     Raise ValueError for the first fault.
     """
-    found: dict[str, Condition] = {}
+    conditions: dict[str, Condition] = {}
     fields = fields_of(events)
     for line in dict.fromkeys(filter(None, map(str.strip, text.splitlines()))):
         condition = _condition(line, fields, events)
-        known = found.get(condition.field)
+        known = conditions.get(condition.field)
         if known is None or known.value is None:
-            found[condition.field] = condition
+            conditions[condition.field] = condition
         elif condition.value not in (None, known.value):
             raise ValueError(TWICE.format(field=condition.field))
-        if len(found) > MOST:
+        if len(conditions) > MOST:
             raise ValueError(COUNT)
-    return tuple(found.values())
+    return tuple(conditions.values())
 
 
 def written(conditions: Sequence[Condition]) -> str:
@@ -76,15 +76,15 @@ class Trial:
 
 def tried(conditions: Sequence[Condition], events: Sequence[str], now: int) -> Sequence[Trial]:
     """Return what the conditions make of a sample of each event; `now` is microseconds UTC."""
-    found = []
+    trials = []
     for event in filter(EVENTS.__contains__, events):
         data = sample(event, "0" * 24, now)
-        sent = data_of(message(event, now, data))
-        failing = [one for one in conditions if not hold([one], sent)]
+        values = data_of(message(event, now, data))
+        failing = [one for one in conditions if not hold([one], values)]
         hopeless = [one_line(one) for one in failing if not _possible(one, event)]
         text = json.dumps(data, ensure_ascii=False, indent=2)
-        found.append(Trial(event, text, [one_line(one) for one in failing], hopeless))
-    return found
+        trials.append(Trial(event, text, [one_line(one) for one in failing], hopeless))
+    return trials
 
 
 def fields_of(events: Sequence[str]) -> Sequence[str]:

@@ -13,19 +13,21 @@ from outbox.events import history
 from outbox.events.history import Listed
 from outbox.ids import is_id
 from outbox.queue.log import delivery_log, delivery_search
-from outbox.queue.log.delivery_log import Announced, Delivery
+from outbox.queue.log.delivery_types import Announced, Delivery, DeliveryQuery
 from outbox.webhooks import Webhook
 
 PAGE = 50
 SECONDS = 0.15
 """A page that matches few rows searches further during this time."""
+FIRST_SCANNED = 300
+"""Rows that a page examines first: mostly they fill it, as with delivered ones."""
 ROUNDS = 4
 """A search for a record or a request goes this far at least, past the events without marks."""
 LONGEST_SEARCH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DeliveryList:
     """A page of deliveries with the webhooks of their owner.
 
     `searched` is set when more rows are left than a page examines: they are older than this time.
@@ -42,8 +44,8 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
-    """A page of events with their deliveries, and `searched` as in Found."""
+class EventList:
+    """A page of events with their deliveries, and `searched` as in DeliveryList."""
 
     events: Sequence[Listed]
     deliveries: Sequence[Delivery]
@@ -57,36 +59,34 @@ class Events:
 
 
 async def deliveries(
-    tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str,
-    wanted: delivery_search.Wanted,
+    tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str, query: DeliveryQuery,
     after: str,
-) -> Found:  # fmt: skip
+) -> DeliveryList:  # fmt: skip
     """Return a page of deliveries; `search` is an id of a delivery, event, record or request."""
     listed = await webhooks.listed(tx, actor)
-    chosen = [one for one in listed if webhook_id in ("", one.id)]
     if search:
-        found = await _of_id(tx, actor, clock, search, listed, after)
-        fitting = [
+        page = await _of_id(tx, actor, clock, search, listed, after)
+        rows = [
             one
-            for one in found.deliveries
-            if webhook_id in ("", one.webhook_id)
-            and wanted.fits(one, delivery_search.shown(one, found.active(one)))
+            for one in page.deliveries
+            if webhook_id in ("", one.webhook_id) and query.matches(one, page.active(one))
         ]
-        return Found(fitting, listed, found.after, found.searched)
-    began, rows = clock.monotonic(), list[Delivery]()
-    while True:
-        page = await delivery_search.page(tx, chosen, wanted, after, PAGE - len(rows))
-        rows += page.deliveries
-        after = page.after or ""
-        if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
-            break
-    searched = page.searched and len(rows) < PAGE
-    return Found(rows, listed, page.after, _moment(after.rpartition("-")[2]) if searched else None)
+        return DeliveryList(rows, listed, page.after, page.searched)
+    chosen = [one for one in listed if webhook_id in ("", one.id)]
+    return await _page(tx, clock, chosen, listed, query, after)
+
+
+async def of_webhook(
+    tx: Tx, actor: Actor, clock: Clock, webhook_id: str, query: DeliveryQuery, after: str
+) -> DeliveryList:
+    """Return the same of one webhook, the only one in `webhooks`. Raises not_found, forbidden."""
+    listed = [await webhooks.one(tx, actor, webhook_id)]
+    return await _page(tx, clock, listed, listed, query, after)
 
 
 async def events(
-    tx: Tx, actor: Actor, clock: Clock, search: str, wanted: history.EventQuery, after: int | None
-) -> Events:
+    tx: Tx, actor: Actor, clock: Clock, search: str, query: history.EventQuery, after: int | None
+) -> EventList:
     """Return a page of events; `search` is an id of an event, delivery, record or request."""
     listed = await webhooks.listed(tx, actor)
     if is_id(search):
@@ -98,9 +98,9 @@ async def events(
         if event is not None:
             return await _with_deliveries(tx, actor, [event], listed, None, None)
     began, rows = clock.monotonic(), list[Listed]()
-    least = ROUNDS if wanted.cause else 1
+    least = ROUNDS if query.cause else 1
     for done in count(1):
-        page = await history.page(tx, actor.owner_id, wanted, after, PAGE - len(rows))
+        page = await history.page(tx, actor.owner_id, query, after, PAGE - len(rows))
         rows += page.events
         after = page.after
         if not page.searched or len(rows) == PAGE:
@@ -115,13 +115,13 @@ async def event(
     tx: Tx, actor: Actor, event_id: str
 ) -> tuple[Announced, Sequence[Delivery], Sequence[Webhook]]:
     """Return an event with its body and deliveries. Raises not_found, forbidden."""
-    found = await delivery_log.event(tx, event_id)
+    announced = await delivery_log.event(tx, event_id)
     owner = await history.owner_of(tx, event_id)
-    if found is None or owner is None:
+    if announced is None or owner is None:
         raise Refusal("not_found", "This event does not exist.")
     must_own(actor, owner, "event")
     return (
-        found,
+        announced,
         await delivery_search.of_events(tx, actor.owner_id, [event_id]),
         await webhooks.listed(tx, actor),
     )
@@ -133,13 +133,30 @@ def place_of(after: str) -> int | None:
     return int(after) if after.isascii() and after.isdigit() and len(after) < 19 else None
 
 
+async def _page(
+    tx: Tx, clock: Clock, chosen: Sequence[Webhook], listed: Sequence[Webhook],
+    query: DeliveryQuery, after: str,
+) -> DeliveryList:  # fmt: skip
+    began, rows, scanned = clock.monotonic(), list[Delivery](), FIRST_SCANNED
+    while True:
+        page = await delivery_search.page(tx, chosen, query, after, PAGE - len(rows), scanned)
+        scanned = min(4 * scanned, delivery_search.SCANNED)
+        rows += page.deliveries
+        after = page.after or ""
+        if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
+            break
+    searched = page.searched and len(rows) < PAGE
+    reached = _moment(after.rpartition("-")[2]) if searched else None
+    return DeliveryList(rows, listed, page.after, reached)
+
+
 async def _of_id(
     tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], after: str
-) -> Found:
+) -> DeliveryList:
     if is_id(search):
         delivery = await delivery_log.one(tx, search.lower())
         if delivery is not None and delivery.owner_id == actor.owner_id:
-            return Found([delivery], listed)
+            return DeliveryList([delivery], listed)
     place = place_of(after)
     page = await events(tx, actor, clock, search, history.EventQuery(cause=search), place)
     # The event itself may be past its retention while its deliveries are not.
@@ -148,15 +165,16 @@ async def _of_id(
         if is_id(search)
         else ()
     )
-    return Found(rows, listed, None if page.after is None else str(page.after), page.searched)
+    cursor = None if page.after is None else str(page.after)
+    return DeliveryList(rows, listed, cursor, page.searched)
 
 
 async def _with_deliveries(
     tx: Tx, actor: Actor, rows: Sequence[Listed], listed: Sequence[Webhook], after: int | None,
     searched: int | None,
-) -> Events:  # fmt: skip
-    made = await delivery_search.of_events(tx, actor.owner_id, [one.id for one in rows])
-    return Events(rows, made, listed, after, searched)
+) -> EventList:  # fmt: skip
+    deliveries = await delivery_search.of_events(tx, actor.owner_id, [one.id for one in rows])
+    return EventList(rows, deliveries, listed, after, searched)
 
 
 def _moment(row_id: str) -> int:

@@ -14,6 +14,7 @@ from outbox.queue.drain import loading
 from outbox.queue.state.deliveries import Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import Request
+from outbox.webhooks import Webhook
 
 SECOND = 1_000_000
 FIRST_EVENT = EVENT_NAMES[0]
@@ -36,6 +37,14 @@ async def of_webhook(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Claimed, En
         traceparent=None, body=body, body_digest=hashlib.sha256(body).hexdigest(),
     )  # fmt: skip
     return delivery, endpoint
+
+
+async def with_schedule(
+    tx: Tx, actor: Actor, webhook_id: str, usual: Schedule
+) -> tuple[Webhook, Schedule]:
+    """Return a webhook and the schedule of its retries. Raises not_found, forbidden."""
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    return webhook, await schedule_of(tx, webhook_id, usual)
 
 
 async def schedule_of(tx: Tx, webhook_id: str, usual: Schedule) -> Schedule:

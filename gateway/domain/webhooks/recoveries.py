@@ -15,12 +15,13 @@ from outbox.webhooks import Webhook
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What a job would make: how many deliveries, and whether all events were looked at.
+    """What a job would make at a webhook: how many deliveries, and whether all events were read.
 
     `left_out` is set when it leaves out events up to this time (microseconds UTC), because their
     deliveries may have been deleted.
     """
 
+    webhook: Webhook
     total: int
     complete: bool
     left_out: int | None
@@ -33,10 +34,11 @@ async def count(tx: Tx, actor: Actor, webhook_id: str, draft: Draft) -> Count:
     chosen = await jobs.choose(tx, webhook.owner_id, webhook_id, draft)
     total, complete = await jobs.count(tx, chosen)
     if draft.ends:
-        return Count(total, complete, None)
+        return Count(webhook, total, complete, None)
     upto = await deletion_marks.upto(tx, webhook_id)
     time = await deletion_marks.time_of(tx, webhook.owner_id, upto)
-    return Count(total, complete, None if time is None or time < draft.since else time)
+    left_out = None if time is None or time < draft.since else time
+    return Count(webhook, total, complete, left_out)
 
 
 async def start(tx: Tx, actor: Actor, webhook_id: str, draft: Draft, total: int) -> str:

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gateway.domain.webhooks import webhooks
-from gateway.records.access import Actor, must_own
-from gateway.records.errors import Refusal
+from gateway.domain.webhooks import deliveries, webhooks
+from gateway.records.access import Actor
 from outbox.database.transaction import Tx
-from outbox.queue.log import delivery_log
 from outbox.queue.replays import recovery, replay
 from outbox.queue.replays.recovery import Wanted
 from outbox.queue.replays.replay import NotReplayable
@@ -30,31 +28,28 @@ async def one(tx: Tx, actor: Actor, delivery_id: str) -> str:
     Raises not_found, forbidden, NotReplayable.
     """
     actor.must("write")
-    delivery = await delivery_log.one(tx, delivery_id)
-    if delivery is None:
-        raise Refusal("not_found", "This delivery does not exist.")
-    must_own(actor, delivery.owner_id, "delivery")
+    await deliveries.own(tx, actor, delivery_id)
     return await replay.one(tx, delivery_id, actor.owner_id)
 
 
-async def count(tx: Tx, actor: Actor, webhook_id: str, wanted: Wanted) -> int:
+async def count(tx: Tx, actor: Actor, webhook_id: str, query: Wanted) -> int:
     """Return how many deliveries `batch` would replay. Raises not_found, forbidden."""
     await webhooks.one(tx, actor, webhook_id)
-    return await recovery.count(tx, webhook_id, wanted)
+    return await recovery.count(tx, webhook_id, query)
 
 
 async def batch(
-    tx: Tx, actor: Actor, webhook_id: str, wanted: Wanted, place: str, size: int
+    tx: Tx, actor: Actor, webhook_id: str, query: Wanted, place: str, size: int
 ) -> Batch:
     """Replay the next deliveries behind `place`, in their order. Raises not_found, forbidden."""
     await webhooks.one(tx, actor, webhook_id)
     # Two runs at the same time wait for each other here, and the second one sees the first's work.
     await lanes.lock(tx, [webhook_id])
     replayed, refused = [], []
-    found = await recovery.page(tx, webhook_id, wanted, place, size)
-    for delivery_id in found:
+    ids = await recovery.page(tx, webhook_id, query, place, size)
+    for delivery_id in ids:
         try:
             replayed.append(await one(tx, actor, delivery_id))
         except NotReplayable as why:
             refused.append(str(why))
-    return Batch(replayed, refused, found[-1] if len(found) == size else "")
+    return Batch(replayed, refused, ids[-1] if len(ids) == size else "")

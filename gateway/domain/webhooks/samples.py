@@ -4,14 +4,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.catalogue import EVENTS, RESOURCES
-from gateway.domain.webhooks import operational_samples
 from gateway.records.resource import Field, Resource
 from gateway.records.values import dates
 from gateway.records.values.schemas import INSTANT
-from outbox.webhooks.operational import NAMES
+from outbox.queue.state import operational
+from outbox.webhooks.operational import NAMES, Name
 
 AHEAD = 14 * dates.DAY
 MARK = " (test)"
+MINUTE = 60_000_000
+URL = "https://hooks.example.com/orders"
+DESCRIPTION = "Orders (test)"
+WEBHOOK = "019a9d1c2f004b7de1a0c3f2"
+STATES: Mapping[Name, tuple[str, str, int]] = {
+    "endpoint.failing": ("active", "http_5xx", 500),
+    "endpoint.disabled": ("disabled", "gone", 410),
+    "endpoint.recovered": ("active", "success", 200),
+}
 
 
 def sample(event: str, record_id: str, now: int) -> Mapping[str, Any]:
@@ -21,12 +30,34 @@ def sample(event: str, record_id: str, now: int) -> Mapping[str, Any]:
     """
     for name in NAMES:
         if event == name:
-            return operational_samples.sample(name, record_id, now)
-    wanted, noun = EVENTS[event], event.partition(".")[0]
+            return _operational(name, record_id, now)
+    names, noun = EVENTS[event], event.partition(".")[0]
     [resource] = [one for one in RESOURCES if one.noun == noun]
     at = dates.show(now)
     known = {"id": record_id, "createdAt": at, "updatedAt": at}
-    return {name: known[name] if name in known else _value(resource, name, now) for name in wanted}
+    return {name: known[name] if name in known else _value(resource, name, now) for name in names}
+
+
+def _operational(event: Name, record_id: str, now: int) -> Mapping[str, Any]:
+    """Return the `data` of an event of operational webhooks."""
+    if event == "delivery.exhausted":
+        return operational.given_up(
+            delivery_id=record_id, webhook_id=WEBHOOK, url=URL, description=DESCRIPTION,
+            event_id="019a9d1c2f004b7de1a0c3f3", event="contact.created",
+            record_id="019a9d1c2f004b7de1a0c3f4", attempts=10, outcome="http_5xx", status=500,
+            created_at=now - 4320 * MINUTE, finished_at=now,
+        )  # fmt: skip
+    state, reason, status = STATES[event]
+    well = event == "endpoint.recovered"
+    return operational.endpoint(
+        {
+            "id": record_id, "url": URL, "description": DESCRIPTION, "state": state,
+            "failures": 0 if well else 10, "failing_since": None if well else now - 5 * MINUTE,
+            "last_success_at": now if well else now - 6 * MINUTE,
+            "last_outcome": "http_4xx" if status == 410 else reason, "last_status": status,
+        },
+        reason,
+    )  # fmt: skip
 
 
 def _value(resource: Resource, name: str, now: int) -> Any:

@@ -15,7 +15,7 @@ from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
 from outbox import webhooks
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.queue.order import ordering
 from outbox.queue.replays import steering
@@ -27,6 +27,8 @@ from outbox.webhooks.secrets import KeyRing
 
 T = TypeVar("T")
 
+WAITING_COUNTED = 100_000
+"""Waiting deliveries are counted up to this number before a webhook is activated or deleted."""
 LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
 FASTEST, SLOWEST = 1, 30
@@ -47,7 +49,7 @@ def judge(
     schedule: str = "",
     ordered: bool = False,
     conditions: str = "",
-    kept: Sequence[Header] = (),
+    stored: Sequence[Header] = (),
     unread: Sequence[Fault] = (),
     listens: bool = False,
 ) -> Draft:
@@ -55,7 +57,7 @@ def judge(
 
     `timeout` is in seconds; None means the default of the installation. The modules schedules and
     conditions read the texts of the same names. A header with the value `***` keeps the value of
-    that name in `kept`. `unread` are the faults that the caller found. `listens`: it is an
+    that name in `stored`. `unread` are the faults that the caller found. `listens`: it is an
     operational webhook, which has events of its own.
     """
     faults: list[Fault] = []
@@ -86,21 +88,22 @@ def judge(
         faults.append(Fault("description", "invalid", text))
     if timeout is not None and not FASTEST <= timeout <= SLOWEST:
         faults.append(Fault("timeout", "out_of_range", TIMEOUT))
-    known = {name.lower(): value for name, value in kept}
+    known = {name.lower(): value for name, value in stored}
     custom = tuple((n, known.get(n.lower(), v) if v == MASK else v) for n, v in headers)
     try:
         check_headers(custom)
     except ValueError as wrong:
         faults.append(Fault("headers", "invalid", str(wrong)))
     waits = _read(faults, "schedule", partial(schedules.read, schedule))
-    asked = _read(faults, "conditions", partial(filters.read, conditions, events)) or ()
+    filter_conditions = _read(faults, "conditions", partial(filters.read, conditions, events)) or ()
     faults += unread
     if faults:
         raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
     chosen = tuple(name for name in names if name in set(events))
     return Draft(
-        url, chosen, description or None, timeout and timeout * 1000, custom, waits, ordered, asked
-    )
+        url, chosen, description or None, timeout and timeout * 1000, custom, waits, ordered,
+        filter_conditions,
+    )  # fmt: skip
 
 
 def _read(faults: list[Fault], name: str, read: Callable[[], T]) -> T | None:
@@ -146,12 +149,17 @@ async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
 
 
 async def change(
+    db: Database, actor: Actor, webhook_id: str, version: int, draft: Draft, ring: KeyRing
+) -> None:
+    """Change a webhook. Raises not_found, forbidden, conflict when it is not at `version`."""
+    if await db.write(_change, actor, webhook_id, version, draft, ring):
+        await ordering.finish(db, webhook_id, actor.owner_id)
+
+
+async def _change(
     tx: Tx, actor: Actor, webhook_id: str, version: int, draft: Draft, ring: KeyRing
 ) -> bool:
-    """Change a webhook. Raises conflict when it is no longer at `version`.
-
-    Return whether outbox.queue.order.ordering has to finish a change of the option `ordered`.
-    """
+    """Return whether a change of the option `ordered` has to be finished."""
     actor.must("write")
     await one(tx, actor, webhook_id)
     turning = await ordering.begin(tx, webhook_id, draft.ordered)
@@ -169,6 +177,37 @@ async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:
     actor.must("write")
     await one(tx, actor, webhook_id)
     return await parking.pause(tx, webhook_id)
+
+
+async def waiting(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:
+    """Return a webhook, and how many of its deliveries wait, counted up to WAITING_COUNTED.
+
+    Raises not_found, forbidden.
+    """
+    webhook = await one(tx, actor, webhook_id)
+    return webhook, await parking.count(tx, webhook_id, WAITING_COUNTED)
+
+
+async def activate(
+    db: Database, actor: Actor, webhook_id: str, parked: str
+) -> None:
+    """Activate a webhook and send of its parked deliveries `none`, the `newest` or `all`.
+
+    Raises not_found, forbidden, validation_error.
+    """
+    await db.read(one, actor, webhook_id)
+    choice = next((choice for choice in parking.CHOICES if choice == parked), None)
+    if choice is None:
+        raise Refusal("validation_error", "parked must be none, newest or all.")
+    actor.must("write")
+    await parking.activate(db, webhook_id, choice)
+
+
+async def delete(db: Database, actor: Actor, webhook_id: str) -> None:
+    """Delete a webhook; its waiting deliveries are cancelled. Raises not_found, forbidden."""
+    await db.read(one, actor, webhook_id)
+    actor.must("write")
+    await parking.remove(db, webhook_id)
 
 
 async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:

@@ -1,8 +1,8 @@
-"""Read the deliveries of several webhooks as one list, with filters.
+"""Read the deliveries of one webhook or several as one list, with filters.
 
 Each webhook's log is read by its own index and merged, so a list costs the same however long the
-logs are. A filter without an index is applied row by row. A page then ends after a number of rows,
-so it may be short and still have a next page.
+logs are. A filter that no index serves is judged row by row, and a page then ends after a number of
+rows: it may be short and still have a next page.
 """
 
 from __future__ import annotations
@@ -15,42 +15,50 @@ from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.ids import first_at
-from outbox.queue.log import delivery_log
-from outbox.queue.log.delivery_log import (
-    COLUMNS,
+from outbox.queue.log.delivery_log import COLUMNS, delivery_of
+from outbox.queue.log.delivery_types import (
     FAILED,
-    RANGES,
-    SHOWN,
+    NO_TIME,
     WAITING,
     Delivery,
-    Filter,
-    Shown,
+    DeliveryQuery,
+    StateFilter,
 )
 from outbox.queue.state import lanes
 from outbox.webhooks import Webhook
 
 SCANNED = 5_000
-"""Rows that one round examines when no index serves a filter."""
+"""Rows that one page examines at most when no index serves a filter."""
 TERMS = 50
 """Parts of one statement; SQLite allows 500."""
-NO_TIME = 2**62
 Key = tuple[int, str]
 """The place of a delivery in the list: when it is due (0 in lists of the newest), and its id."""
 _Read = tuple[list[Key], Key | None]
-"""The keys that matched, and the end of the first part that has more rows."""
+"""What matched, and where the first part ended that has more rows."""
 
+ENDED = "d.state in ('exhausted', 'gone', 'cancelled', 'dead') and d.state = '{}'"
+# SQLite is told the index, because without statistics it may read the whole log for a rare state.
+RANGES: dict[StateFilter, tuple[str, str]] = {
+    "all": ("deliveries_log", "d.state is not null"),
+    **{state: ("deliveries_ended", ENDED.format(state)) for state in (*FAILED, "cancelled")},
+}
 NEWEST = """
 select * from (
   select d.id, 0 as due, {hit} as hit from deliveries d /*sqlite indexed by {index}*/
   where d.webhook_id = {webhook} and d.id < $1 and d.id >= $2 and {state}
   order by d.id desc limit $3) as {name}
 """
-IN_FLIGHT = """
+# Sorted by an expression, so that PostgreSQL does not walk the whole log in the order of ids.
+FEW = """
 select * from (
-  select d.id, 0 as due, {hit} as hit from deliveries d /*sqlite indexed by deliveries_claimed*/
-  where d.state = 'in_flight' and d.webhook_id in {webhooks} and d.id < $1 and d.id >= $2
-  order by d.id desc limit $3) as claimed
+  select d.id, 0 as due, {hit} as hit from deliveries d /*sqlite indexed by {index}*/
+  where d.state = '{state}' and d.webhook_id in {webhooks} and d.id < $1 and d.id >= $2
+  order by d.id || '' desc limit $3) as few
 """
+FEW_INDEXES: dict[StateFilter, str] = {
+    "in_flight": "deliveries_claimed",
+    "held": "deliveries_held",
+}
 SOONEST = """
 select * from (
   select d.id, d.next_at as due, {hit} as hit
@@ -60,37 +68,21 @@ select * from (
   order by d.next_at, d.id limit $3) as {name}
 """
 # An array, so that PostgreSQL looks up each id, whatever its statistics say.
-BY_IDS = f"/*sqlite in*/ /*postgres = any (array*/ {IDS} /*postgres )*/"
+GIVEN = f"/*sqlite in*/ /*postgres = any (array*/ {IDS} /*postgres )*/"
 BY_ID = f"""
-select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id {BY_IDS}
+select {COLUMNS} from deliveries d left join events e on e.id = d.event_id where d.id {GIVEN}
+"""
+HELD = f"""
+select count(*) as held from (
+  select 1 as one from deliveries /*sqlite indexed by deliveries_held*/
+  where state = 'held' and webhook_id {GIVEN} limit $2) as held
 """
 # One probe of each of the two partial indexes for each event.
 OF_EVENTS = f"""
-select id from deliveries where event_id {BY_IDS} and origin = 'event'
+select id from deliveries where event_id {GIVEN} and origin = 'event'
 union all
-select id from deliveries where event_id {BY_IDS} and origin <> 'event'
+select id from deliveries where event_id {GIVEN} and origin <> 'event'
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which deliveries to list; times are those of their creation, in microseconds UTC."""
-
-    only: Filter = "all"
-    event: str = ""
-    status: int | None = None
-    since: int = 0
-    until: int = NO_TIME
-
-    def fits(self, delivery: Delivery, state: str) -> bool:
-        """Return whether a delivery fits; `state` is the one that is shown."""
-        group = {"waiting": WAITING, "failed": FAILED}.get(self.only, (self.only,))
-        return (
-            (self.only == "all" or state in group)
-            and self.event in ("", delivery.event)
-            and self.status in (None, delivery.last_status)
-            and self.since <= delivery.created_at < self.until
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,21 +109,14 @@ class _Terms:
         return f"${len(self.values)}"
 
 
-def shown(delivery: Delivery, active: bool) -> Shown:
-    """Return the state to show; `active` is whether the webhook is."""
-    if delivery.state != "ready":
-        return next(state for state in SHOWN if state == delivery.state)
-    if not active:
-        return "parked"
-    return "scheduled" if delivery.due_in > 0 else "ready"
-
-
 async def page(
-    tx: Tx, webhooks: Sequence[Webhook], query: Wanted, after: str = "", size: int = 50
-) -> Page:
-    """Return a page of the deliveries that fit: newest first, or waiting ones by due time.
+    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str = "", size: int = 50,
+    scanned: int = SCANNED,
+) -> Page:  # fmt: skip
+    """Return a page of the matching deliveries: newest first, or waiting ones by due time.
 
-    `after` is the end of the previous page; an invalid value starts at the beginning.
+    `after` is the end of the previous page; an invalid value starts at the beginning. About
+    `scanned` rows are examined when no index serves a filter.
     """
     await by_index(tx)
     waiting = query.only == "waiting" or query.only in WAITING
@@ -141,26 +126,27 @@ async def page(
     keys: list[Key] = []
     horizon: Key | None = None
     for start in range(0, len(webhooks), TERMS):
-        batch = webhooks[start : start + TERMS]
-        hits, end = await (_soonest if waiting else _newest)(tx, batch, query, after, size)
+        some = webhooks[start : start + TERMS]
+        hits, end = await (_soonest if waiting else _newest)(tx, some, query, after, size, scanned)
         keys += hits
         horizon = _nearer(horizon, end, waiting)
     if horizon is not None:
         keys = [key for key in keys if (key <= horizon if waiting else key >= horizon)]
     keys.sort(reverse=not waiting)
-    selected = keys[:size]
-    last = selected[-1] if len(keys) > size else horizon
+    shown = keys[:size]
+    last = shown[-1] if len(keys) > size else horizon
     cursor = None if last is None else f"{last[0]}-{last[1]}" if waiting else last[1]
-    deliveries = await by_ids(tx, [key[1] for key in selected])
-    return Page(deliveries, cursor, cursor is not None and len(keys) < size)
+    return Page(
+        await by_ids(tx, [key[1] for key in shown]), cursor, cursor is not None and len(keys) < size
+    )
 
 
 async def by_ids(tx: Tx, ids: Sequence[str]) -> list[Delivery]:
     """Return the deliveries with these ids, in this order."""
     if not ids:
         return []
-    by_id = {row["id"]: delivery_log.delivery_of(row) for row in await tx.all(BY_ID, items(ids))}
-    return [by_id[one] for one in ids if one in by_id]
+    rows = {row["id"]: row for row in await tx.all(BY_ID, items(ids))}
+    return [delivery_of(rows[one]) for one in ids if one in rows]
 
 
 async def of_events(
@@ -175,34 +161,44 @@ async def of_events(
 
 
 async def _newest(
-    tx: Tx, webhooks: Sequence[Webhook], query: Wanted, after: str, size: int
+    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int, scanned: int
 ) -> _Read:
     before = min(after or "~", first_at(query.until))
-    conditions = []
-    states: Sequence[Filter] = FAILED if query.only == "failed" else (query.only,)
     terms = _Terms([], [before, first_at(query.since), 0])
-    if query.only in ("delivered", "held"):
-        # The index of held deliveries has another order; delivered ones have no index of their own.
+    if query.only == "in_flight" or (
+        query.only == "held" and await _few_held(tx, webhooks, scanned)
+    ):
+        hit = _hit(terms, query, ())
+        ids = ", ".join(terms.value(webhook.id) for webhook in webhooks)
+        index = FEW_INDEXES[query.only]
+        terms.texts.append(FEW.format(hit=hit, index=index, state=query.only, webhooks=f"({ids})"))
+        return await _read(tx, terms, hit, size, scanned, False)
+    states: Sequence[StateFilter] = FAILED if query.only == "failed" else (query.only,)
+    conditions = []
+    if query.only not in RANGES and query.only != "failed":
+        # No index has them in the order of the log.
         conditions.append(f"d.state = '{query.only}'")
         states = ("all",)
     hit = _hit(terms, query, conditions)
-    if query.only == "in_flight":
-        ids = ", ".join(terms.value(webhook.id) for webhook in webhooks)
-        terms.texts.append(IN_FLIGHT.format(hit=hit, webhooks=f"({ids})"))
-    else:
-        for webhook in webhooks:
-            place = terms.value(webhook.id)
-            for state in states:
-                index, condition = RANGES[state]
-                name = f"t{len(terms.texts)}"
-                terms.texts.append(
-                    NEWEST.format(hit=hit, index=index, webhook=place, state=condition, name=name)
-                )
-    return await _read(tx, terms, hit, size, False)
+    for webhook in webhooks:
+        place = terms.value(webhook.id)
+        for state in states:
+            index, condition = RANGES[state]
+            name = f"t{len(terms.texts)}"
+            terms.texts.append(
+                NEWEST.format(hit=hit, index=index, webhook=place, state=condition, name=name)
+            )
+    return await _read(tx, terms, hit, size, scanned, False)
+
+
+async def _few_held(tx: Tx, webhooks: Sequence[Webhook], most: int) -> bool:
+    """Return whether at most so many deliveries are held, so that all of them can be sorted."""
+    row = await tx.one(HELD, items([webhook.id for webhook in webhooks]), most + 1)
+    return row is not None and int(row["held"]) <= most
 
 
 async def _soonest(
-    tx: Tx, webhooks: Sequence[Webhook], query: Wanted, after: str, size: int
+    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int, scanned: int
 ) -> _Read:
     moment, _, last = after.partition("-")
     start = int(moment) if moment.isascii() and moment.isdigit() and len(moment) < 19 else 0
@@ -227,24 +223,24 @@ async def _soonest(
             terms.texts.append(
                 SOONEST.format(hit=hit, webhook=place, retry=retry, end=bound, name=name)
             )
-    return await _read(tx, terms, hit, size, True)
+    return await _read(tx, terms, hit, size, scanned, True)
 
 
-def _hit(terms: _Terms, query: Wanted, conditions: Sequence[str]) -> str:
-    """Return SQL that is 1 for a row that fits; `1` alone when the index has only such rows."""
-    tests = list(conditions)
+def _hit(terms: _Terms, query: DeliveryQuery, conditions: Sequence[str]) -> str:
+    """Return what is 1 for a matching row; `1` alone when an index has judged already."""
+    judged = list(conditions)
     if query.status is not None:
-        tests.append(f"d.last_status = {terms.value(query.status)}")
+        judged.append(f"d.last_status = {terms.value(query.status)}")
     if query.event:
-        name = terms.value(query.event)
-        tests.append(f"(select e.name from events e where e.id = d.event_id) = {name}")
-    return f"case when {' and '.join(tests)} then 1 else 0 end" if tests else "1"
+        named = terms.value(query.event)
+        judged.append(f"(select e.name from events e where e.id = d.event_id) = {named}")
+    return f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
 
 
-async def _read(tx: Tx, terms: _Terms, hit: str, size: int, rising: bool) -> _Read:
+async def _read(tx: Tx, terms: _Terms, hit: str, size: int, scanned: int, rising: bool) -> _Read:
     if not terms.texts:
         return [], None
-    most = size + 1 if hit == "1" else max(size + 1, SCANNED // len(terms.texts))
+    most = size + 1 if hit == "1" else max(size + 1, scanned // len(terms.texts))
     terms.values[2] = most
     marked = (
         text.replace("select * from (", f"select {number} as part, * from (", 1)

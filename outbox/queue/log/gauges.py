@@ -1,6 +1,6 @@
 """Read gauges of the outbox: waiting deliveries and the condition of webhooks.
 
-Readings run periodically, outside the hot path. They count waiting rows piece by piece
+Readings run now and then, off any hot path. They count waiting rows piece by piece
 (outbox.queue.log.waiting_counts) until the time for one reading is used up; the next reading
 continues from there.
 """
@@ -90,7 +90,7 @@ select id from webhooks where last_success_at >= $1 order by last_success_at des
 """
 
 Choose = Callable[[Mapping[str, Waiting]], Collection[str]]
-"""Takes what waits at each webhook; returns the webhooks whose condition is read."""
+"""Takes what waits at each webhook; returns the webhooks to read the condition of."""
 
 
 class Readings:
@@ -148,12 +148,12 @@ async def _others(tx: Tx) -> Gauges:
 
 
 async def _standing(tx: Tx, webhooks: list[str]) -> dict[str, Standing]:
-    standing = {}
+    standings = {}
     for row in await tx.all(STANDING, items(webhooks)):
         up = row["state"] != "disabled" and not (row["state"] == "active" and row["failing"])
         host = _host(row["url"])
-        standing[row["id"]] = Standing(up, row["last_success_at"], host, bool(row["failing"]))
-    return standing
+        standings[row["id"]] = Standing(up, row["last_success_at"], host, bool(row["failing"]))
+    return standings
 
 
 def _host(url: str) -> str:

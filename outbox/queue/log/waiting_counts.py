@@ -57,7 +57,7 @@ class _Piece:
     inside_due: int = 0
 
 
-# The end of a piece. All rows of one position belong to the same piece.
+# The end of a piece. Rows of one position always stay together, however many they are.
 PIECE_END = """
 select webhook_id, retry, next_at from deliveries /*sqlite indexed by deliveries_ready*/
 where state = 'ready' and (webhook_id, retry, next_at) > ($1, $2, $3)
@@ -106,7 +106,7 @@ class Counting:
         self.behind = Behind()
 
     def pace(self, took: float) -> None:
-        """Shorten the pieces on a busy machine, so that readings end in time."""
+        """Shorten the pieces on a busy machine, so that no reading ends much too late."""
         if took > PIECE_SECONDS:
             self._rows = max(self._rows // 2, min(FEWEST_ROWS, self._most_rows))
         elif took < PIECE_SECONDS / 3:
@@ -118,11 +118,13 @@ class Counting:
         end = piece.end
         for row in piece.rows:
             _merge(self._partial, row, piece.now)
-        # An earlier piece counted its first rows, so it is known here, unless it has no lane.
+        # An earlier piece met its first rows, or the position would not be inside it; only a
+        # webhook without a lane is not reported at all.
         inside = self._partial.get(self._place[0])
         if piece.inside and inside is not None:
             inside.rows += piece.inside
             inside.due += piece.inside_due
+            # The place is of a first attempt or of a retry.
             inside.firsts += 0 if self._place[1] else piece.inside_due
             if self._growing == self._place[0]:
                 self._report(self._place[0], inside)
@@ -142,7 +144,7 @@ class Counting:
         last = len(self._order) if upto is None else bisect_left(self._order, upto, first)
         for webhook_id in self._order[first:last]:
             if webhook_id not in self._partial:
-                # The pass has no row of it, so none of its rows is ready.
+                # The pass did not meet it, so none of its rows is ready.
                 self._withdraw(webhook_id)
                 self.behind.drop(webhook_id)
                 del self.waiting[webhook_id]
@@ -182,10 +184,10 @@ async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
     """Count the piece after `start`."""
     await by_index(tx)
     now = await due_now(tx)
-    last = await tx.one(PIECE_END, *start, rows - 1)
-    if last is None:
+    row = await tx.one(PIECE_END, *start, rows - 1)
+    if row is None:
         return _Piece(now, None, await tx.all(LAST_PIECE, *start, now))
-    end = (str(last["webhook_id"]), bool(last["retry"]), int(last["next_at"]))
+    end = (str(row["webhook_id"]), bool(row["retry"]), int(row["next_at"]))
     if start[:2] == end[:2] and (end[2] <= now or start[2] > now):
         row = await tx.one(INSIDE, *start, end[2])
         n = 0 if row is None else int(row["n"])

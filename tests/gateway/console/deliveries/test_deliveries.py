@@ -11,7 +11,7 @@ from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config
 from outbox.database.transaction import Database
 from outbox.queue.log import delivery_log
-from outbox.queue.log.delivery_log import Delivery
+from outbox.queue.log.delivery_types import Delivery
 from outbox.queue.upkeep import personal_data
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.drain import Inbox, add_webhook
@@ -31,8 +31,8 @@ async def ended(site: Site, webhook_id: str, count: int = 1) -> list[Delivery]:
     """The finished deliveries of a webhook, once there are `count`."""
     async with asyncio.timeout(20):
         while True:
-            page = await site.db.read(delivery_log.page, webhook_id)
-            done = [d for d in page.deliveries if d.last_outcome is not None]
+            health = await site.db.read(delivery_log.health, webhook_id, 50)
+            done = [d for d in health.latest if d.last_outcome is not None]
             if len(done) >= count:
                 return done
             # The drain runs on this loop too: let it work.
@@ -184,13 +184,13 @@ async def test_a_replay_of_a_delivered_or_waiting_delivery_needs_confirmation(
         [found] = (
             await ended(console, made.id)
             if path != "/slow"
-            else (await console.db.read(delivery_log.page, made.id)).deliveries
+            else (await console.db.read(delivery_log.health, made.id)).latest
         )
         await maria.submit(f"/console/webhooks/{made.id}/pause", at=f"/console/webhooks/{made.id}")
         return found
 
     async def count(delivery: Delivery) -> int:
-        return len((await console.db.read(delivery_log.page, delivery.webhook_id)).deliveries)
+        return len((await console.db.read(delivery_log.health, delivery.webhook_id)).latest)
 
     box.answer = answer
     page = await maria.submit("/console/keys", name="k", scopes=["read", "write"])
@@ -231,7 +231,7 @@ async def test_a_test_event_arrives_marked_and_is_not_replayed(
     assert got.headers["X-Webhook-Test"] == "1"
     assert json.loads(got.body)["event"] == "deal.created"
     [delivery] = await ended(console, made.id)
-    assert (await console.db.read(delivery_log.page, other.id)).deliveries == []
+    assert (await console.db.read(delivery_log.health, other.id)).latest == ()
     page = await maria.get(f"/console/deliveries/{delivery.id}")
     assert "test event" in page.html
     refused = await maria.submit(

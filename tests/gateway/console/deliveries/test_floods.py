@@ -46,11 +46,9 @@ async def test_the_page_of_a_delivery_shows_the_latest_of_many_attempts(
     at = f"/console/webhooks/{made.id}"
     await maria.submit(f"{at}/test", at=at, event="contact.created")
     async with asyncio.timeout(30):
-        while not (
-            page := await console.db.read(delivery_log.page, made.id, "delivered")
-        ).deliveries:
+        while not (health := await console.db.read(delivery_log.health, made.id)).delivered:
             pass
-    [delivery] = page.deliveries
+    [delivery] = health.latest
     path = f"/console/deliveries/{delivery.id}"
     assert "not shown" not in (await maria.get(path)).html
     await console.db.write(repeat, delivery.id, 500)

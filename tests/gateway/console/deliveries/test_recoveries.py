@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.console.deliveries import recovery_form
+from gateway.console.deliveries import recoveries
 from gateway.console.frame.forms import Form
 from gateway.records.values import dates
 from outbox.database.transaction import Database
@@ -237,9 +237,9 @@ def test_local_times_are_those_of_the_account() -> None:
     now = dates.parse("2026-07-01T12:00:00Z")
     assert now is not None
     form = Form({"kind": ["backfill"], "since": ["2026-07-01T08:30"], "rate": ["5"], "until": [""]})
-    asked = recovery_form.read(form, now, "America/Sao_Paulo")
+    asked = recoveries.read(form, now, "America/Sao_Paulo")
     assert asked.draft is not None
     assert dates.show(asked.draft.since) == "2026-07-01T11:30:00.000Z"
     assert asked.draft.until == now
-    fresh = recovery_form.fresh(True, now, "America/Sao_Paulo")
+    fresh = recoveries.fresh(True, now, "America/Sao_Paulo")
     assert fresh.typed["since"] == "2026-06-30T09:00"

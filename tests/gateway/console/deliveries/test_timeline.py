@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from gateway.console.deliveries.deliveries import LONGEST, curl
 from gateway.console.deliveries.timeline import SECOND, SHOWN, course
-from gateway.console.webhooks.curl import LONGEST, command
-from outbox.queue.log.delivery_log import Attempt, Delivery
+from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule
 
 SUNDAY = 1_795_375_440 * SECOND
@@ -32,7 +32,7 @@ def made(delivery: Delivery = DELIVERY, schedule: Schedule | None = None, **opti
     options = defaults | options
     return course(
         delivery, options["attempts"], schedule or Schedule(), SUNDAY, options["zone"],
-        parked=options["parked"], made=len(options["attempts"]) + options["older"],
+        parked=options["parked"], attempted=len(options["attempts"]) + options["older"],
     )  # fmt: skip
 
 
@@ -85,11 +85,11 @@ def test_of_many_attempts_the_latest_are_listed() -> None:
 
 def test_a_command_has_the_exact_words() -> None:
     body = '{"name":"D\'Ávila $(reboot) `id`"}'.encode()
-    text = command(ATTEMPT, body)
+    text = curl(ATTEMPT, body)
     assert text is not None
     assert shlex.split(text.replace("\\\n", " ")) == [
         "curl", "-X", "POST", ATTEMPT.url, "-H", "X-Webhook-Event: contact.created",
         "-H", "X-Key: ***", "--data-binary", body.decode(),
     ]  # fmt: skip
-    assert command(ATTEMPT, None) is None
-    assert command(ATTEMPT, b"x" * (LONGEST + 1)) is None
+    assert curl(ATTEMPT, None) is None
+    assert curl(ATTEMPT, b"x" * (LONGEST + 1)) is None

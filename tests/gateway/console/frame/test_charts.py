@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from gateway.console.frame import charts, ranges
+from gateway.console.frame import chart_panel, charts
 from gateway.console.frame.display import percent
-from outbox.queue.log.series import Figures, total
+from outbox.queue.log.chart_figures import Figures, total
 from outbox.queue.state.figures import BOUNDS, HOUR, LEVELS, STEP, TIMES
 
 BAR = re.compile(r"M(\d+) ([\d.]+)v-([\d.]+)h8v[\d.]+z")
@@ -115,21 +115,21 @@ def test_a_rate_is_100_percent_only_when_nothing_failed(part: float | None, show
 
 def test_ranges_end_now_and_have_the_steps_that_are_stored() -> None:
     for now in (1_790_000_000_000_000, 1_790_000_000_000_000 // (6 * HOUR) * 6 * HOUR):
-        for one, (span, _) in zip(ranges.RANGES, LEVELS, strict=True):
+        for one, (span, _) in zip(chart_panel.RANGES, LEVELS, strict=True):
             start = one.start(now)
             assert (one.step, start % span) == (span, 0)
             assert start + one.length - one.step <= now < start + one.length
             marks = one.marks(now, "America/Sao_Paulo")
-            assert len(marks) == ranges.MARKS
-    first = ranges.RANGES[0]
+            assert len(marks) == chart_panel.MARKS
+    first = chart_panel.RANGES[0]
     at = 1_790_000_100_000_000 // STEP * STEP
     assert first.label(at, "UTC") == "Sep 21, 14:15–14:20"
     assert first.label(at, "America/Sao_Paulo") == "Sep 21, 11:15–11:20"
 
 
 def test_a_range_that_nothing_is_kept_for_is_not_offered() -> None:
-    assert [one.name for one in ranges.offered(30)] == ["3h", "24h", "7d", "30d"]
-    assert [one.name for one in ranges.offered(7)] == ["3h", "24h", "7d"]
-    assert [one.name for one in ranges.offered(1)] == ["3h", "24h"]
-    assert ranges.chosen("30d", 7) is ranges.USUAL
-    assert ranges.chosen("<script>", 30) is ranges.USUAL
+    assert [one.name for one in chart_panel.offered(30)] == ["3h", "24h", "7d", "30d"]
+    assert [one.name for one in chart_panel.offered(7)] == ["3h", "24h", "7d"]
+    assert [one.name for one in chart_panel.offered(1)] == ["3h", "24h"]
+    assert chart_panel.chosen("30d", 7) is chart_panel.USUAL
+    assert chart_panel.chosen("<script>", 30) is chart_panel.USUAL

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.console.frame.display import stages
 from gateway.console.texts import ENGLISH
-from outbox.queue.log.delivery_log import FAILED, FILTERS, SHOWN, WAITING, Attempt
+from outbox.queue.log.delivery_types import FAILED, FILTERS, SHOWN, WAITING, Attempt
 
 ROOT = Path(__file__).parents[4]
 

@@ -1,105 +1,15 @@
-"""The delivery log, its pages and filters, and the replay of a delivery."""
+"""The log of a delivery, the health of its webhook, and the replay of a delivery."""
 
 import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.events import Cause, cause, enqueue
 from outbox.queue.log import delivery_log
-from outbox.queue.log.delivery_log import FILTERS, Filter
 from outbox.queue.replays import replay
 from outbox.queue.upkeep import parking
 from outbox.sending.request import masked
 from tests.outbox.queue.upkeep.test_parking import park, paused
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
-
-
-async def walk(db: Database, webhook_id: str, only: Filter, size: int) -> list[str]:
-    """Return all ids of a filter, page by page."""
-    ids: list[str] = []
-    after = ""
-    while True:
-        page = await db.read(delivery_log.page, webhook_id, only, after, size)
-        ids += [delivery.id for delivery in page.deliveries]
-        assert len(page.deliveries) <= size
-        if page.after is None:
-            return ids
-        after = page.after
-
-
-async def test_pages_hold_every_row_of_a_state_once(db: Database) -> None:
-    webhook_id = await paused(db)
-    ids_by_state: dict[str, list[str]] = {}
-    for state in (
-        "ready",
-        "in_flight",
-        "held",
-        "delivered",
-        "exhausted",
-        "gone",
-        "cancelled",
-        "dead",
-    ):
-        records = [(f"{state}{n}", n % 3 == 0) for n in range(11)]
-        ids_by_state[state] = await db.write(park, webhook_id, records, state)
-    other = await paused(db, ("x", False))
-    assert other
-    for only in FILTERS:
-        ids = await walk(db, webhook_id, only, 4)
-        # The webhook is paused, so its ready deliveries are parked.
-        members: dict[Filter, tuple[str, ...]] = {
-            "all": tuple(ids_by_state), "waiting": ("ready",), "parked": ("ready",), "ready": (),
-            "scheduled": (), "failed": ("exhausted", "gone", "dead"),
-        }  # fmt: skip
-        expected = [each for state in members.get(only, (only,)) for each in ids_by_state[state]]
-        assert len(ids) == len(set(ids))
-        assert set(ids) == set(expected), only
-        if only not in ("waiting", "parked"):
-            assert ids == sorted(ids, reverse=True)
-    waiting = await db.read(delivery_log.page, webhook_id, "waiting", "", 50)
-    order = [(delivery.next_at, delivery.id) for delivery in waiting.deliveries]
-    assert order == sorted(order)
-
-
-async def test_what_waits_at_an_active_webhook_is_ready_or_scheduled(db: Database) -> None:
-    async def ahead(tx: Tx, ids: list[str]) -> None:
-        for delivery_id in ids:
-            await tx.run(
-                "update deliveries set next_at = due_now() + 3600000000 where id = $1", delivery_id
-            )
-
-    webhook_id, _ = await add_webhook(db, ring(), "https://x.example/")
-    records = [(f"r{n}", n % 2 == 0) for n in range(10)]
-    ids = await db.write(park, webhook_id, records)
-    await db.write(ahead, ids[:7])
-    expected: dict[Filter, list[str]] = {
-        "waiting": ids, "ready": ids[7:], "scheduled": ids[:7], "parked": [],
-    }  # fmt: skip
-    for only, members in expected.items():
-        assert set(await walk(db, webhook_id, only, 2)) == set(members), only
-        shown = (await db.read(delivery_log.page, webhook_id, only, "", 50)).deliveries
-        for delivery in shown:
-            assert only in ("waiting", "scheduled" if delivery.due_in > 0 else "ready")
-
-
-@pytest.mark.parametrize("after", ["nonsense", "-", "1-", "99999999999999999999-a", "é"])
-async def test_an_invalid_cursor_starts_at_the_beginning(db: Database, after: str) -> None:
-    webhook_id = await paused(db, ("a", False))
-    for only in FILTERS:
-        await db.read(delivery_log.page, webhook_id, only, after, 10)
-
-
-async def test_no_page_reads_the_whole_log_on_sqlite(db: Database) -> None:
-    if db.engine != "sqlite":
-        return
-    webhook_id = await paused(db, ("a", False))
-    index, state = delivery_log.RANGES["exhausted"]
-    statement = delivery_log.NEWEST.format(columns=delivery_log.COLUMNS, index=index, state=state)
-    plan = await db.read(
-        rows, statement.replace("select", "explain query plan select", 1), webhook_id, "~", 5
-    )
-    text = " ".join(str(row["detail"]) for row in plan)
-    assert "deliveries_ended (webhook_id=? AND state=? AND id<?)" in text
-    assert "TEMP B-TREE" not in text
 
 
 async def test_a_delivery_with_its_attempts_and_exact_body(db: Database) -> None:
@@ -108,7 +18,7 @@ async def test_a_delivery_with_its_attempts_and_exact_body(db: Database) -> None
         event_id = await db.write(make, "r1")
         [got] = await box.until(1)
         await running.watch.until("attempt")
-        [delivery] = (await db.read(delivery_log.page, webhook_id)).deliveries
+        [delivery] = (await db.read(delivery_log.health, webhook_id)).latest
         assert (delivery.event, delivery.state, delivery.attempts) == ("thing.made", "delivered", 1)
         event = await db.read(delivery_log.event, event_id)
         assert event is not None
@@ -129,7 +39,7 @@ async def test_the_log_shows_every_header_that_the_receiver_got(db: Database, or
         await db.write(announce, None if origin == "event" else webhook_id)
         [got] = await box.until(1)
         await running.watch.until("attempt")
-        [delivery] = (await db.read(delivery_log.page, webhook_id)).deliveries
+        [delivery] = (await db.read(delivery_log.health, webhook_id)).latest
         [attempt] = await db.read(delivery_log.attempts, delivery.id)
         sent = [item for item in got.headers.items() if item[0] not in ("Host", "Content-Length")]
         assert attempt.request_headers == masked(sent)
@@ -144,7 +54,7 @@ async def test_headers_stored_with_their_names_are_shown_as_they_are(db: Databas
         webhook_id = await running.webhook(f"{box.url}/hook")
         await db.write(make, "r1")
         await running.watch.until("attempt")
-        [delivery] = (await db.read(delivery_log.page, webhook_id)).deliveries
+        [delivery] = (await db.read(delivery_log.health, webhook_id)).latest
         for text, shown in (
             ('[["X-A","1"],["webhook-id","2"]]', [("X-A", "1"), ("webhook-id", "2")]),
             ("[]", []),
@@ -171,7 +81,7 @@ async def test_a_replay_is_a_new_delivery_of_the_same_bytes(db: Database) -> Non
         await db.write(make, "r1")
         await box.until(1)
         await running.watch.until("attempt")
-        [first] = (await db.read(delivery_log.page, webhook_id)).deliveries
+        [first] = (await db.read(delivery_log.health, webhook_id)).latest
         replayed = await db.write(replay.one, first.id, "u" * 24)
         before, after = await box.until(2)
         await running.watch.until("attempt", 2)
@@ -194,7 +104,7 @@ async def test_what_cannot_be_replayed_says_why(db: Database) -> None:
         await tx.run(sql)
 
     webhook_id = await paused(db, ("a", False), ("b", False))
-    [b, a] = (await db.read(delivery_log.page, webhook_id)).deliveries
+    [b, a] = (await db.read(delivery_log.health, webhook_id)).latest
     assert "no longer" in await refusal("0" * 24)
     await db.write(run, f"update events set body = null, erased_at = 1 where id = '{a.event_id}'")
     assert "erased" in await refusal(a.id)

@@ -1,4 +1,4 @@
-"""Lists across webhooks against a plain filter in memory: each row once, in order, on any page."""
+"""Lists of deliveries against a plain filter in memory: each row once, in order, on any page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.log import delivery_log, delivery_search
-from outbox.queue.log.delivery_log import FILTERS, WAITING, Delivery, Filter
-from outbox.queue.log.delivery_search import Wanted
+from outbox.queue.log.delivery_types import (
+    FILTERS,
+    WAITING,
+    Delivery,
+    DeliveryQuery,
+    StateFilter,
+)
 from outbox.queue.state.lanes import due_now
 from outbox.webhooks import Draft, Webhook
 from tests.support.drain import ring
@@ -64,20 +69,22 @@ async def made(db: Database, count: int) -> list[Webhook]:
     return await db.read(webhooks.listed, OWNER)
 
 
-async def every(tx: Tx, listed: Sequence[Webhook]) -> list[tuple[Delivery, str]]:
+async def every(tx: Tx, listed: Sequence[Webhook]) -> list[tuple[Delivery, bool]]:
     rows = await tx.all(
         f"select {delivery_log.COLUMNS} from deliveries d left join events e on e.id = d.event_id"
     )
     active = {one.id: one.state == "active" for one in listed}
     deliveries = [delivery_log.delivery_of(row) for row in rows if row["webhook_id"] in active]
-    return [(one, delivery_search.shown(one, active[one.webhook_id])) for one in deliveries]
+    return [(one, active[one.webhook_id]) for one in deliveries]
 
 
-async def walk(db: Database, listed: Sequence[Webhook], query: Wanted, size: int) -> list[str]:
+async def walk(
+    db: Database, listed: Sequence[Webhook], query: DeliveryQuery, size: int, scanned: int
+) -> list[str]:
     ids: list[str] = []
     after: str | None = ""
     while after is not None:
-        page = await db.read(delivery_search.page, listed, query, after, size)
+        page = await db.read(delivery_search.page, listed, query, after, size, scanned)
         assert len(page.deliveries) <= size
         ids += [one.id for one in page.deliveries]
         after = page.after
@@ -89,40 +96,98 @@ async def test_pages_hold_what_a_filter_in_memory_finds(
     db: Database, monkeypatch: pytest.MonkeyPatch, scanned: int
 ) -> None:
     """With few rows a round, pages are short, and nothing is left out between them."""
-    monkeypatch.setattr(delivery_search, "SCANNED", scanned)
     monkeypatch.setattr(delivery_search, "TERMS", 2)
     listed = await made(db, 40)
     everything = await db.read(every, listed)
+    [first, second, third] = ([one] for one in listed)
     times = sorted({one.created_at for one, _ in everything})
     # Times of ids are milliseconds.
     since, end = times[10] // 1000 * 1000, times[30] // 1000 * 1000
     for only in FILTERS:
-        for query in (
-            Wanted(only), Wanted(only, event="contact.updated"), Wanted(only, status=500),
-            Wanted(only, "contact.created", 200, since, end), Wanted(only, since=since),
+        for some, query in (
+            (listed, DeliveryQuery(only)), (listed, DeliveryQuery(only, event="contact.updated")),
+            (listed, DeliveryQuery(only, status=500)), (listed, DeliveryQuery(only, since=since)),
+            (listed, DeliveryQuery(only, "contact.created", 200, since, end)),
+            (first, DeliveryQuery(only)), (second, DeliveryQuery(only)),
+            (third, DeliveryQuery(only, status=200)),
         ):  # fmt: skip
-            right = [one for one, state in everything if query.fits(one, state)]
-            ids = await walk(db, listed, query, 7)
+            right = [
+                one
+                for one, active in everything
+                if query.matches(one, active) and one.webhook_id in {each.id for each in some}
+            ]
+            ids = await walk(db, some, query, 7, scanned)
             assert sorted(ids) == sorted(one.id for one in right), query
             key = {one.id: (one.next_at, one.id) if _waits(only) else (0, one.id) for one in right}
             assert ids == sorted(ids, key=lambda one: key[one], reverse=not _waits(only))
 
 
-def _waits(only: Filter) -> bool:
+def _waits(only: StateFilter) -> bool:
     return only == "waiting" or only in WAITING
 
 
 async def test_no_webhooks_have_no_deliveries(db: Database) -> None:
     for only in FILTERS:
-        assert (await db.read(delivery_search.page, [], Wanted(only))).deliveries == []
+        assert (await db.read(delivery_search.page, [], DeliveryQuery(only))).deliveries == []
+
+
+@pytest.mark.parametrize("after", ["nonsense", "-", "1-", "99999999999999999999-a", "é"])
+async def test_an_invalid_cursor_starts_at_the_beginning(db: Database, after: str) -> None:
+    listed = await made(db, 1)
+    for only in FILTERS:
+        await db.read(delivery_search.page, listed, DeliveryQuery(only), after, 10)
+
+
+@pytest.mark.parametrize(
+    ("only", "steps"),
+    [
+        ("all", ["deliveries_log (webhook_id=? AND id>? AND id<?)"]),
+        ("failed", ["deliveries_ended (webhook_id=? AND state=? AND id>? AND id<?)"]),
+        ("in_flight", ["deliveries_claimed"]),
+        ("held", ["deliveries_held (webhook_id=?)"]),
+        ("waiting", ["deliveries_ready (webhook_id=? AND retry=?"]),
+    ],
+)
+async def test_no_page_reads_the_whole_log_on_sqlite(
+    db: Database, only: StateFilter, steps: list[str]
+) -> None:
+    if db.engine != "sqlite":
+        return
+    plans: list[str] = []
+
+    class Explained:
+        """A transaction that explains each list before it reads it."""
+
+        def __init__(self, tx: Tx) -> None:
+            self._tx = tx
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._tx, name)
+
+        async def all(self, sql: str, *args: object) -> Sequence[object]:
+            if "as hit" in sql:
+                rows = await self._tx.all(f"explain query plan {sql}", *args)
+                plans.append(" ".join(str(row["detail"]) for row in rows))
+            return await self._tx.all(sql, *args)
+
+    async def unit(tx: Tx) -> None:
+        query = DeliveryQuery(only)
+        await delivery_search.page(Explained(tx), listed[:1], query)  # type: ignore[arg-type] # a transaction but for its type
+
+    listed = await made(db, 1)
+    await db.read(unit)
+    [plan] = plans
+    assert all(step in plan for step in steps), plan
+    # A few rows of these states are sorted; the others are read in order.
+    assert ("USE TEMP B-TREE FOR ORDER BY" in plan) == (only in ("in_flight", "held")), plan
 
 
 async def test_events_lead_to_their_deliveries_of_one_owner(db: Database) -> None:
     listed = await made(db, 3)
     everything = await db.read(every, listed)
     events = sorted({one.event_id for one, _ in everything})[:2]
-    deliveries = await db.read(delivery_search.of_events, OWNER, events)
-    assert [one.id for one in deliveries] == sorted(
+    found = await db.read(delivery_search.of_events, OWNER, events)
+    assert [one.id for one in found] == sorted(
         (one.id for one, _ in everything if one.event_id in events), reverse=True
     )
     assert await db.read(delivery_search.of_events, OWNER, []) == []

@@ -1,0 +1,204 @@
+"""Reads a delivery of an owner, tries it now, cancels, skips or replays it, one or a selection."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.domain.accounts import users
+from gateway.domain.webhooks import pings
+from gateway.records.access import Actor, must_own
+from gateway.records.errors import Refusal
+from outbox import webhooks
+from outbox.database.transaction import Tx
+from outbox.queue.log import delivery_log
+from outbox.queue.log.delivery_types import Announced, Attempt, Delivery
+from outbox.queue.order import record_lines
+from outbox.queue.replays import replay, steering
+from outbox.queue.replays.replay import NotReplayable
+from outbox.queue.state import lanes
+from outbox.queue.state.policy import Schedule
+from outbox.webhooks import Webhook
+
+MOST = 200
+"""Deliveries in one transaction, which other writes wait for on SQLite."""
+UNFINISHED = frozenset({"ready", "in_flight", "held"})
+LINES_COUNTED = record_lines.COUNTED
+"""Deliveries that wait in lines of records are counted up to this number."""
+NO_PAGE = "error.not_found_help"
+"""The text for the page of a delivery that does not exist, by its key in the console's texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryPage:
+    """What the page of a delivery shows; `attempts` are the latest of `attempted`."""
+
+    delivery: Delivery
+    webhook: Webhook | None
+    event: Announced | None
+    attempts: Sequence[Attempt]
+    attempted: int
+    siblings: Sequence[Delivery]
+    replayed_by: str | None
+    """The name of who requested the replay."""
+    schedule: Schedule
+    place: record_lines.Place | None
+
+    @property
+    def active(self) -> bool:
+        """Return whether its webhook is active."""
+        return self.webhook is not None and self.webhook.state == "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a replay of selected deliveries would send a second time."""
+
+    ids: Sequence[str]
+    delivered: int
+    """Deliveries that their receivers accepted."""
+    waiting: int
+    """Deliveries that will be sent anyway."""
+
+    @property
+    def question(self) -> str:
+        """What the user must confirm; empty when no receiver gets an event twice."""
+        return f"{self.delivered}-{self.waiting}" if self.delivered or self.waiting else ""
+
+
+async def own(
+    tx: Tx, actor: Actor, delivery_id: str, missing: str = "This delivery does not exist."
+) -> Delivery:
+    """Return a delivery of the actor. Raises not_found with the text `missing`, forbidden."""
+    delivery = await delivery_log.one(tx, delivery_id)
+    if delivery is None:
+        raise Refusal("not_found", missing)
+    must_own(actor, delivery.owner_id, "delivery")
+    return delivery
+
+
+async def page(tx: Tx, actor: Actor, delivery_id: str, usual: Schedule) -> DeliveryPage:
+    """Return what the page of a delivery shows. Raises not_found, forbidden.
+
+    `usual` is the schedule of webhooks that have none of their own.
+    """
+    delivery = await own(tx, actor, delivery_id, NO_PAGE)
+    by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
+    return DeliveryPage(
+        delivery=delivery,
+        webhook=await webhooks.one(tx, delivery.webhook_id),
+        event=await delivery_log.event(tx, delivery.event_id),
+        attempts=await delivery_log.attempts(tx, delivery_id),
+        attempted=await delivery_log.attempted(tx, delivery_id),
+        siblings=await delivery_log.siblings(tx, delivery),
+        replayed_by=by["name"] if by is not None else None,
+        schedule=await pings.schedule_of(tx, delivery.webhook_id, usual),
+        place=await record_lines.place(tx, delivery_id),
+    )
+
+
+async def to_replay(tx: Tx, actor: Actor, delivery_id: str) -> tuple[Delivery, str]:
+    """Return a delivery and the question before its replay. Raises not_found, forbidden."""
+    delivery = await own(tx, actor, delivery_id, NO_PAGE)
+    return delivery, question(delivery)
+
+
+def question(delivery: Delivery) -> str:
+    """Return the question to ask before a replay, or an empty text."""
+    if delivery.state in UNFINISHED:
+        return "waiting"
+    return "delivered" if delivery.state == "delivered" else ""
+
+
+async def replay_confirmed(
+    tx: Tx, actor: Actor, delivery_id: str, confirmed: str
+) -> tuple[str | None, bool]:
+    """Replay a delivery, unless it needs a confirmation that is not `confirmed`.
+
+    Return the new delivery's id (None without confirmation) and whether it is sent now. Raises
+    not_found, forbidden, conflict.
+    """
+    delivery = await own(tx, actor, delivery_id, NO_PAGE)
+    actor.must("write")
+    if delivery.origin != "test" and question(delivery) not in ("", confirmed):
+        return None, False
+    try:
+        replayed = await replay.one(tx, delivery_id, actor.owner_id)
+    except NotReplayable as why:
+        raise Refusal("conflict", str(why)) from None
+    webhook = await webhooks.one(tx, delivery.webhook_id)
+    return replayed, webhook is not None and webhook.state == "active"
+
+
+async def look(tx: Tx, actor: Actor, ids: Sequence[str]) -> tuple[Selection, set[str]]:
+    """Return what the selection has, and its webhooks.
+
+    Raises validation_error, not_found, forbidden.
+    """
+    chosen = list(dict.fromkeys(ids))
+    if not chosen:
+        raise Refusal("validation_error", "Select at least one delivery.")
+    if len(chosen) > MOST:
+        raise Refusal("validation_error", f"Select at most {MOST} deliveries at a time.")
+    deliveries = [await own(tx, actor, one) for one in chosen]
+    questions = [question(delivery) for delivery in deliveries]
+    selection = Selection(chosen, questions.count("delivered"), questions.count("waiting"))
+    return selection, {delivery.webhook_id for delivery in deliveries}
+
+
+async def replay_all(
+    tx: Tx, actor: Actor, ids: Sequence[str], confirmed: str
+) -> tuple[Selection, Sequence[str]]:
+    """Replay the selected deliveries, unless it needs a confirmation that is not `confirmed`.
+
+    Return the selection and the new deliveries. Raises validation_error, not_found, forbidden, and
+    conflict when one of them cannot be replayed.
+    """
+    actor.must("write")
+    selection, of_webhooks = await look(tx, actor, ids)
+    if selection.question not in ("", confirmed):
+        return selection, ()
+    # All lanes before the first delivery, in their order: see outbox.queue.state.lanes.
+    await lanes.lock(tx, of_webhooks)
+    replayed = []
+    for delivery_id in sorted(selection.ids):
+        try:
+            replayed.append(await replay.one(tx, delivery_id, actor.owner_id))
+        except NotReplayable as why:
+            raise Refusal("conflict", f"{delivery_id}: {why} Nothing was replayed.") from None
+    return selection, replayed
+
+
+async def try_now(tx: Tx, actor: Actor, delivery_id: str) -> None:
+    """Make a waiting delivery the next one of its webhook.
+
+    Raises not_found, forbidden, conflict when it does not wait or its webhook is not active.
+    """
+    actor.must("write")
+    await own(tx, actor, delivery_id)
+    try:
+        await steering.try_now(tx, delivery_id)
+    except steering.NotWaiting as why:
+        raise Refusal("conflict", str(why)) from None
+
+
+async def cancel(tx: Tx, actor: Actor, ids: Sequence[str]) -> list[str]:
+    """Cancel those of these deliveries that wait; return the webhook of each cancelled one.
+
+    Raises not_found, forbidden.
+    """
+    actor.must("write")
+    for delivery_id in ids:
+        await own(tx, actor, delivery_id)
+    return await steering.cancel(tx, ids)
+
+
+async def skip(tx: Tx, actor: Actor, delivery_id: str) -> str:
+    """Cancel the head of a line of the actor; return its webhook.
+
+    Raises not_found, forbidden, conflict when it holds up no others or is being sent.
+    """
+    actor.must("write")
+    await own(tx, actor, delivery_id)
+    try:
+        return await record_lines.skip(tx, delivery_id)
+    except record_lines.NoHead as why:
+        raise Refusal("conflict", str(why)) from None
