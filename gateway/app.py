@@ -7,10 +7,12 @@ database and listens.
 import asyncio
 import platform
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cache
 
 import msgspec
 from aiohttp import web
 
+from gateway.console.frame.pages import set_up
 from gateway.console.routes import add_console
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import Credentials
@@ -18,11 +20,15 @@ from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.storefront.stores.directory import Directory
 from gateway.graphql import responses as graphql
+from gateway.graphql.documents import Documents
 from gateway.graphql.routes import add_graphql
+from gateway.graphql.schema import schema
+from gateway.graphql.view import DOCUMENTS
 from gateway.records.errors import Refusal
 from gateway.rest import errors as rest
+from gateway.rest.document.page import ROUTE_TABLE
 from gateway.rest.first_pages import FIRST_PAGES, FirstPages
-from gateway.rest.routes import add_routes
+from gateway.rest.routes import ROUTES, add_routes
 from gateway.server import startup
 from gateway.server.app_keys import (
     CLOCK,
@@ -180,12 +186,25 @@ def build_app(
             await traces.close()
 
     app.cleanup_ctx.append(parts)
-    add_probes(app)
     if role != "worker":
-        add_routes(app)
-        add_graphql(app)
-        add_console(app)
+        app[ROUTE_TABLE] = ROUTES
+        app[DOCUMENTS] = Documents(schema())
+        set_up(app)
+    for resource in resources(with_doors=role != "worker"):
+        app.router.register_resource(resource)
     return app
+
+
+@cache
+def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
+    """Return the routes by path; all applications of a process share them."""
+    router = web.UrlDispatcher()
+    add_probes(router)
+    if with_doors:
+        add_routes(router)
+        add_graphql(router)
+        add_console(router)
+    return tuple(router.resources())
 
 
 def answer_supervisor(

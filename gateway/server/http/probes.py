@@ -37,11 +37,11 @@ async def metrics(request: web.Request) -> web.Response:
     return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE} | FRESH)
 
 
-def add_probes(app: web.Application) -> None:
-    """Add the routes to `app`; aiohttp supports HEAD wherever there is GET."""
-    app.router.add_get("/livez", livez)
-    app.router.add_get("/readyz", readyz)
-    app.router.add_get("/metrics", metrics)
+def add_probes(router: web.UrlDispatcher) -> None:
+    """Add the routes; aiohttp supports HEAD wherever there is GET."""
+    router.add_get("/livez", livez)
+    router.add_get("/readyz", readyz)
+    router.add_get("/metrics", metrics)
 
 
 def _json(status: int, body: object) -> web.Response:
