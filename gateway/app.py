@@ -48,9 +48,8 @@ from gateway.server.http import answers
 from gateway.server.http.address import public_address
 from gateway.server.http.bodies import READING
 from gateway.server.http.connections import FRAME
-from gateway.server.http.exposition import EXPOSITION, Exposition
 from gateway.server.http.middleware import frame, surface_of
-from gateway.server.http.probes import add_probes
+from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.proxies import Proxies
 from gateway.server.http.rate_limits import LIMITS, RateLimits
 from gateway.server.http.route_index import RouteIndex

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from functools import wraps
 from pathlib import Path
 
 from gateway.cli.data import backup_keys
@@ -18,7 +21,6 @@ from gateway.cli.data.filling import (
     must_be_ours,
     own_tables,
 )
-from gateway.cli.data.interruption import ended_by_signal
 from gateway.cli.data.progress import Progress
 from gateway.cli.data.unfinished import unfinished
 from gateway.records.values import dates
@@ -33,6 +35,37 @@ from outbox.database.transfer import Place, Table
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.queue.upkeep import queue_transfer
+
+Command = Callable[[Config, Namespace, Callable[[str], None]], Awaitable[None]]
+
+
+def ended_by_signal(command: Command) -> Command:
+    """Return `command` with SIGTERM as a refusal of one line."""
+
+    @wraps(command)
+    async def run(config: Config, given: Namespace, say: Callable[[str], None]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        ended = False
+
+        def end() -> None:
+            nonlocal ended
+            ended = True
+            task.cancel()
+
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, end)
+        try:
+            await command(config, given, say)
+        except asyncio.CancelledError:
+            if not ended:
+                raise
+            raise CannotStart("ended by SIGTERM; nothing is changed") from None
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+
+    return run
+
 
 Say = Callable[[str], None]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import aiohttp
 
-from gateway.cli.demo import goods, ledger, table
+from gateway.cli.demo import goods, table
 from gateway.cli.demo.feed import Feed
 from gateway.cli.demo.goods import Owner
 from gateway.cli.demo.receiver import Inbox, Receiver
@@ -213,7 +213,7 @@ async def _check(
 
 
 async def _all_arrived(receiver: Receiver, writer: Writer) -> None:
-    while any(ledger.waiting(inbox, writer.expected) for inbox in receiver.inboxes.values()):
+    while any(table.waiting(inbox, writer.expected) for inbox in receiver.inboxes.values()):
         receiver.changed.clear()
         await receiver.changed.wait()
 
@@ -230,7 +230,7 @@ async def _settle(
     """Stop the gateway, print totals and faults, and return the exit status."""
     status = await gateway.stop()
     inboxes = list(receiver.inboxes.values())
-    found = ledger.faults(inboxes, writer.expected, complete=waited)
+    found = table.faults(inboxes, writer.expected, complete=waited)
     if status:
         found.append(f"the gateway exited with status {status}")
     for row in table.totals(inboxes, writer.expected, seconds, waited=waited):

@@ -14,7 +14,7 @@ from aiohttp import web
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
-from gateway.server.http.budgets import Budget
+from gateway.server.http.admission import Budget
 from outbox.errors import DatabaseUnavailable
 
 PIECE = 65_536

@@ -1,27 +1,38 @@
 """A client connection with limits for the size of requests and the speed of the client.
 
-aiohttp limits neither: it accepts a head of a megabyte, or a body of a byte per second.
+aiohttp limits neither: it accepts a head of a megabyte, or a body of a byte per second. It is one
+module because each limit needs the state of the connection and the response that names it.
 """
 
 import asyncio
+import re
 import socket
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_exceptions import LineTooLong
 from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
 from gateway.domain.accounts.networks import share_of
 from gateway.server.app_keys import CALLER
-from gateway.server.http import early_responses, one_write
-from gateway.server.http.connection_state import Shared
-from gateway.server.http.early_responses import FULL, LONG_HEAD, PROBE_LINE, SLOW, status_of
+from gateway.server.config import Limits
+from gateway.server.http import one_write
+from gateway.server.http.admission import Admission, Budget
 from gateway.server.telemetry.instruments import Reason
 from gateway.server.telemetry.logs import logger
 
+END = b"Content-Length: 0\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
+FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" + END
+SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + END
+LONG_HEAD = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + END
+PROBE = re.compile(rb"(GET|HEAD) /(livez|readyz|metrics)(\?[!-~]*)? HTTP/1\.[01]")
+PROBE_LINE = 512
+FIELD_BYTES = 16_384
 PROBE_SECONDS = 2.0
 HEAD_BYTES = 32_768
 SLICE_BYTES = 16_384
@@ -31,6 +42,27 @@ MUCH_BYTES = 262_144
 LEAST_RATE = 16_384
 """The lowest speed of a client, in bytes per second, while MUCH_BYTES or more wait for it."""
 UNSENT_BYTES = 131_072
+
+
+def status_of(fault: BaseException | None, message: str) -> int:
+    """Return the status for a request that the parser refuses."""
+    if "invalid `Transfer-Encoding`" in message or "Invalid `Transfer-Encoding`" in message:
+        return 501
+    too_long = isinstance(fault, LineTooLong) and fault.args[1] == FIELD_BYTES
+    return 431 if too_long or message == "Too many headers received" else 400
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The shared state of all connections of a process."""
+
+    limits: Limits
+    admission: Admission
+    requests: Budget
+    """Bytes of requests without a response yet, by address."""
+    answers: Budget
+    """Bytes of unsent responses, by account."""
+    refused: Callable[[Reason], None]
 
 
 class Connection(RequestHandler):
@@ -233,7 +265,7 @@ class Connection(RequestHandler):
         """Return the received start of a probe's request once its first line is complete."""
         self._asked += data
         line, end, _ = self._asked.partition(b"\n")
-        if early_responses.PROBE.fullmatch(line.rstrip(b"\r")) and end:
+        if PROBE.fullmatch(line.rstrip(b"\r")) and end:
             asked, self._asked = self._asked, b""
             return asked
         if end or len(line) > PROBE_LINE:

@@ -24,8 +24,7 @@ from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.instruments import Reason, Surface
 from gateway.server.telemetry.logs import logger, record_writer
 from gateway.server.telemetry.metrics import Metrics
-from gateway.server.telemetry.served import Served
-from gateway.server.telemetry.spans import Spans
+from gateway.server.telemetry.spans import Served, Spans
 from gateway.server.telemetry.trace_context import Marks
 from outbox.clock import Clock
 from outbox.database.transaction import Commits, Patience, commits, patience

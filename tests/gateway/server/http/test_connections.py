@@ -10,11 +10,9 @@ import pytest
 import structlog
 
 from gateway.server.config import Config, Limits
-from gateway.server.http.admission import PROBES, Admission
+from gateway.server.http.admission import PROBES, Admission, Budget
 from gateway.server.http.answers import FLOWING
-from gateway.server.http.budgets import Budget
-from gateway.server.http.connection_state import Shared
-from gateway.server.http.inbound import Connection
+from gateway.server.http.inbound import Connection, Shared
 from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
 from tests.support.site import Site, serving

@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from gateway.server.config import Limits
+from gateway.server.http.admission import Budget
 from gateway.server.http.answers import ANSWERS
-from gateway.server.http.budgets import Budget
 from gateway.server.http.connections import FRAME, Runner
 
 OURS = {"Server": "s"}
