@@ -52,7 +52,6 @@ from gateway.server.http.middleware import frame, surface_of
 from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.proxies import Proxies
 from gateway.server.http.rate_limits import LIMITS, RateLimits
-from gateway.server.http.route_index import RouteIndex
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
@@ -121,9 +120,8 @@ def build_app(
     proxies = Proxies(config.server.trusted_proxies)
     app = web.Application(client_max_size=config.limits.body_bytes)
     app[FRAME] = frame(
-        config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
-        health=health, refuse=refuse, routes=RouteIndex(app),
-        patient=db.engine == "postgres", spans=spans,
+        app, config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
+        health=health, refuse=refuse, patient=db.engine == "postgres", spans=spans,
     )  # fmt: skip
     app[CONFIG] = config
     app[CLOCK] = clock
