@@ -32,6 +32,7 @@ from gateway.rest.routes import ROUTES, add_routes
 from gateway.server import startup
 from gateway.server.app_keys import (
     CLOCK,
+    CONFIG,
     CREDENTIALS,
     DB,
     DIRECTORY,
@@ -42,7 +43,7 @@ from gateway.server.app_keys import (
     PASSWORDS,
     SIGN_IN,
 )
-from gateway.server.config import CONFIG, Config
+from gateway.server.config import Config
 from gateway.server.delivery import DELIVERY, Delivery, doctor_of, rules_of
 from gateway.server.http import answers
 from gateway.server.http.address import public_address

@@ -9,8 +9,7 @@ from aiohttp import web
 from gateway.domain.storefront.stores.directory import Directory, is_hostname_of, origins_of
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.server.app_keys import DIRECTORY
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DIRECTORY
 from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.origins import spelled
 

@@ -9,7 +9,7 @@ from aiohttp import web
 from gateway.graphql.negotiation import HTML, chosen
 from gateway.graphql.schema import sdl
 from gateway.records.errors import Refusal
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG
 
 FOLDER = Path(__file__).parent / "static"
 ASSETS = "/graphql/assets/{name}"

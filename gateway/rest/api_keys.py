@@ -19,8 +19,7 @@ from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
 from gateway.rest.document.operations import operation
 from gateway.rest.structs import respond
-from gateway.server.app_keys import CREDENTIALS, DB, IDS
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS
 from outbox.database.transaction import Row
 from outbox.ids import is_id
 

@@ -16,8 +16,7 @@ from gateway.rest.document.describe import page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.params import window
 from gateway.rest.scans import scan
-from gateway.server.app_keys import DB
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB
 from outbox.events.feed import Entry
 
 

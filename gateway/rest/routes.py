@@ -29,7 +29,7 @@ from gateway.rest import (
 from gateway.rest.document import page as document
 from gateway.rest.document.operations import Handler, Operation, path_of
 from gateway.rest.records import page, verb, verb_with
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG
 
 Route = tuple[str, str, Operation]
 

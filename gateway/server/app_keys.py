@@ -1,6 +1,7 @@
 """Typed keys of the parts from below that the application and each request store.
 
-A part of the server has its key beside its class.
+A part of the server has its key beside its class, except the configuration: commands read it
+without aiohttp.
 """
 
 from aiohttp import web
@@ -10,6 +11,7 @@ from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.storefront.stores.directory import Directory
 from gateway.records.access import Actor
+from gateway.server.config import Config
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
@@ -17,6 +19,7 @@ from outbox.sending.guard import Guard
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.doctor import Doctor
 
+CONFIG = web.AppKey("CONFIG", Config)
 CLOCK = web.AppKey("CLOCK", Clock)
 IDS = web.AppKey("IDS", Ids)
 DB = web.AppKey("DB", Database)

@@ -11,8 +11,7 @@ from gateway.console.frame.guard import Visitor
 from gateway.domain.accounts import api_keys
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
-from gateway.server.app_keys import CREDENTIALS, DB, IDS
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS
 
 LIST = "/console/keys"
 DAY = 86_400_000_000

@@ -11,8 +11,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong
 from gateway.records.values.patterns import NOT_TEXT
-from gateway.server.app_keys import DB, PASSWORDS, SIGN_IN
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB, PASSWORDS, SIGN_IN
 from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Tx
 

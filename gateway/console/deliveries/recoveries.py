@@ -9,8 +9,7 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.domain.webhooks import recoveries
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import DB, REQUEST_ID
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from gateway.server.telemetry.metrics import METRICS
 from outbox.queue.replays import jobs

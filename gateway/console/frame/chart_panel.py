@@ -10,8 +10,7 @@ from aiohttp import web
 from gateway.console.frame import charts
 from gateway.console.frame.charts import Chart
 from gateway.console.frame.ranges import Range, chosen, offered
-from gateway.server.app_keys import DB
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB
 from outbox.queue.log import series
 from outbox.queue.log.series import Figures
 

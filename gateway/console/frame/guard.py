@@ -17,8 +17,7 @@ from gateway.domain.accounts import sessions
 from gateway.domain.accounts.sessions import Session
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import DB, IDS
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB, IDS
 from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.origins import spelled
 from outbox.database.transaction import Commits, belongs_to, commits

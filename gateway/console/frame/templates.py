@@ -13,8 +13,7 @@ from gateway.console.frame import display, static_files
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.troubles import Troubles
 from gateway.console.texts import ENGLISH, translate
-from gateway.server.app_keys import DB
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB
 
 FOLDER = Path(__file__).parents[1] / "templates"
 ENVIRONMENT = web.AppKey("CONSOLE_TEMPLATES", jinja2.Environment)

@@ -13,8 +13,7 @@ from gateway.console.frame.ranges import offered
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import DB
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 from outbox.queue.log import series

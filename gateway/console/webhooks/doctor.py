@@ -11,8 +11,7 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.domain.webhooks import pings, webhooks
 from gateway.records.access import Actor
-from gateway.server.app_keys import DB, DOCTOR, KEYRING
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB, DOCTOR, KEYRING
 from gateway.server.delivery import settings_of
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger

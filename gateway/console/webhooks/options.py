@@ -13,8 +13,7 @@ from gateway.console.texts import ENGLISH
 from gateway.console.webhooks import doctor
 from gateway.domain.webhooks import conditions, schedules, webhooks
 from gateway.records.errors import Fault, Refusal
-from gateway.server.app_keys import DB, GUARD, KEYRING
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
 from outbox.queue.state.policy import Schedule
 from outbox.sending.request import MOST_CUSTOM, Header
 from outbox.webhooks import Draft, Webhook, open_headers

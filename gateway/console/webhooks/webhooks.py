@@ -13,8 +13,7 @@ from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import pings, webhooks
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import DB, IDS, KEYRING
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB, IDS, KEYRING
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Tx

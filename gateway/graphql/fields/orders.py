@@ -18,8 +18,7 @@ from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
-from gateway.server.app_keys import KEYRING
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, KEYRING
 
 
 async def check_out(visit: Visit, sent: Args) -> dict[str, Any]:
