@@ -54,10 +54,10 @@ def _from(module: str, name: str) -> Run:
     """Return a command whose module is imported when it runs, so that --help is quick."""
 
     def run(
-        config: Config, given: argparse.Namespace, say: Callable[[str], None]
+        config: Config, arguments: argparse.Namespace, say: Callable[[str], None]
     ) -> Awaitable[None]:
         command: Run = getattr(import_module(f"gateway.cli.{module}"), name)
-        return command(config, given, say)
+        return command(config, arguments, say)
 
     return run
 

@@ -42,19 +42,20 @@ UNKNOWN_TO_IT = (
 )
 
 
-def lines(found: Examination, addresses: Addresses, *, own_secret: bool) -> Iterator[str]:
+def lines(examination: Examination, addresses: Addresses, *, own_secret: bool) -> Iterator[str]:
     """Return the lines for people: the steps, the verdict, the retries."""
-    for step in found.steps:
+    for step in examination.steps:
         spent = "" if step.micros is None else took(step.micros)
         yield f"{MARKS[step.verdict]:7} {NAMES[step.name]:9} {spent:>8}  {_text(step, addresses)}"
     yield ""
-    if found.failed is None:
+    if examination.failed is None:
         yield "A delivery to this receiver would succeed."
     else:
-        yield f"A delivery to this receiver would fail: {tables.inert(found.decision.reason)}."
-        if own_secret and found.outcome is not None and found.outcome.status in (401, 403):
+        decision, outcome = examination.decision, examination.outcome
+        yield f"A delivery to this receiver would fail: {tables.inert(decision.reason)}."
+        if own_secret and outcome is not None and outcome.status in (401, 403):
             yield UNKNOWN_TO_IT
-    yield from _retries(found.schedule, found.started_at)
+    yield from _retries(examination.schedule, examination.started_at)
 
 
 def reason(step: Step) -> str:
@@ -62,18 +63,18 @@ def reason(step: Step) -> str:
     return f"{NAMES[step.name]}: {tables.inert(step.text).removesuffix('.')}"
 
 
-def record(found: Examination, addresses: Addresses) -> Mapping[str, Any]:
+def record(examination: Examination, addresses: Addresses) -> Mapping[str, Any]:
     """Return the same as JSON."""
-    outcome, failed = found.outcome, found.failed
+    outcome, failed = examination.outcome, examination.failed
     return {
-        "url": found.url,
+        "url": examination.url,
         "succeeds": failed is None,
         "failedStep": failed.name if failed else None,
         "outcome": outcome.outcome if outcome else None,
         "status": outcome.status if outcome else None,
         "steps": [
             {"step": step.name, "verdict": step.verdict, "micros": step.micros, "text": step.text}
-            for step in found.steps
+            for step in examination.steps
         ],
         "addresses": [{"address": one, "allowed": allowed} for one, allowed in addresses],
         "retries": [
@@ -81,7 +82,7 @@ def record(found: Examination, addresses: Addresses) -> Mapping[str, Any]:
                 "attempt": retry.number, "seconds": retry.usual,
                 "earliestSeconds": retry.earliest, "latestSeconds": retry.latest,
             }
-            for retry in found.schedule.preview()
+            for retry in examination.schedule.preview()
         ],
     }  # fmt: skip
 
@@ -117,37 +118,37 @@ class Unwell(OutboxError):
     """A delivery to this receiver would fail; the text is the step and its sentence."""
 
 
-async def doctor(config: Config, given: Namespace, say: Say) -> None:
+async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
     """Examine a URL, or a webhook by its id. Raise Unwell when a delivery would fail."""
     clock, ids = SystemClock(), Ids()
     guard = Guard(rules_of(config.egress), clock)
-    made = doctor_of(config, guard, clock, ids)
-    own = not is_id(given.target) and given.secret is None
+    examiner = doctor_of(config, guard, clock, ids)
+    own = not is_id(arguments.target) and arguments.secret is None
     try:
-        if is_id(given.target):
-            found = await _of_webhook(config, made, given.target.lower(), ids)
+        if is_id(arguments.target):
+            examination = await _of_webhook(config, examiner, arguments.target.lower(), ids)
         else:
-            secret = new_secret(ids.token(SECRET_BYTES)) if own else given.secret
+            secret = new_secret(ids.token(SECRET_BYTES)) if own else arguments.secret
             _must_sign(secret)
             request = pings.of_url(
-                given.target, secret, clock=clock, ids=ids,
-                timeout_s=given.timeout or settings_of(config).timeout,
+                arguments.target, secret, clock=clock, ids=ids,
+                timeout_s=arguments.timeout or settings_of(config).timeout,
             )  # fmt: skip
-            found = await made.examine(request)
-        addresses = await _addresses(guard, found)
+            examination = await examiner.examine(request)
+        addresses = await _addresses(guard, examination)
     finally:
-        await made.close()
+        await examiner.close()
         await guard.close()
-    if given.json:
-        say(json.encode(record(found, addresses)).decode())
+    if arguments.json:
+        say(json.encode(record(examination, addresses)).decode())
     else:
-        for line in lines(found, addresses, own_secret=own):
+        for line in lines(examination, addresses, own_secret=own):
             say(line)
-    if found.failed is not None:
-        raise Unwell(reason(found.failed))
+    if examination.failed is not None:
+        raise Unwell(reason(examination.failed))
 
 
-async def _of_webhook(config: Config, made: Doctor, webhook_id: str, ids: Ids) -> Examination:
+async def _of_webhook(config: Config, examiner: Doctor, webhook_id: str, ids: Ids) -> Examination:
     async with existing(config) as db:
         webhook = await db.read(webhooks.one, webhook_id)
         if webhook is None:
@@ -157,7 +158,7 @@ async def _of_webhook(config: Config, made: Doctor, webhook_id: str, ids: Ids) -
         ring = await startup.open_keys(config, db, ids)
         actor = Actor(webhook.owner_id, "system")
         delivery, endpoint = await db.read(pings.of_webhook, actor, webhook_id)
-    return await made.examine_webhook(ring, delivery, endpoint)
+    return await examiner.examine_webhook(ring, delivery, endpoint)
 
 
 def _must_sign(secret: str) -> None:
@@ -169,10 +170,10 @@ def _must_sign(secret: str) -> None:
         ) from None
 
 
-async def _addresses(guard: Guard, found: Examination) -> Addresses:
+async def _addresses(guard: Guard, examination: Examination) -> Addresses:
     """Return the addresses of the host with the verdict on each, which only operators may see."""
     with suppress(Refused, LookupFailed):
-        target = check_url(found.url, guard.rules)
+        target = check_url(examination.url, guard.rules)
         if not target.literal:
             return await guard.judge(target.host, target.port)
     return []

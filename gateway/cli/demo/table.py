@@ -26,18 +26,18 @@ def faults(inboxes: Iterable[Inbox], expected: Expected, *, complete: bool = Tru
     Unless `complete`, an event that has not arrived is not a fault, as it may still arrive, and
     neither is an event that nobody expected, as its write may not have been heard of yet.
     """
-    found = []
+    lines = []
     for inbox in inboxes:
-        wanted = due(inbox, expected)
-        for event, record in sorted(wanted - inbox.arrived.keys()) if complete else ():
-            found.append(f"{inbox.name}: {event} of {record} never arrived")
-        for event, record in sorted(inbox.arrived.keys() - wanted) if complete else ():
-            found.append(f"{inbox.name}: {event} of {record} is unexpected")
+        due_events = due(inbox, expected)
+        for event, record in sorted(due_events - inbox.arrived.keys()) if complete else ():
+            lines.append(f"{inbox.name}: {event} of {record} never arrived")
+        for event, record in sorted(inbox.arrived.keys() - due_events) if complete else ():
+            lines.append(f"{inbox.name}: {event} of {record} is unexpected")
         for event_id, times in inbox.accepted.items():
             if times > 1:
-                found.append(f"{inbox.name}: event {event_id} arrived {times} times")
-        found.extend(f"{inbox.name}: {fault}" for fault in inbox.bad)
-    return found
+                lines.append(f"{inbox.name}: event {event_id} arrived {times} times")
+        lines.extend(f"{inbox.name}: {fault}" for fault in inbox.bad)
+    return lines
 
 
 COLUMNS = (

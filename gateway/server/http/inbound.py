@@ -68,9 +68,9 @@ class Connection(RequestHandler):
     """A client connection and the times since which the server waits for it."""
 
     __slots__ = (
-        "_asked", "_body", "_marks", "_owed", "_rate_from", "_received", "_shared", "_taken",
-        "_writing", "address", "for_probes", "head_bytes", "head_since", "headed_at",
-        "idle_since", "left", "on_lost", "stalled_since",
+        "_body", "_counted", "_marks", "_owed", "_probe_start", "_rate_from", "_received",
+        "_shared", "_writing", "address", "for_probes", "head_bytes", "head_since", "headed_at",
+        "idle_since", "on_lost", "stalled_since", "unsent_bytes",
     )  # fmt: skip
 
     def __init__(self, manager: web.Server, shared: Shared, **kw: Any) -> None:
@@ -79,19 +79,19 @@ class Connection(RequestHandler):
         self.address = ""
         self.for_probes = False
         self.head_since: float | None = None
-        self.head_bytes = self.left = 0
+        self.head_bytes = self.unsent_bytes = 0
         self.headed_at = 0.0
         self.idle_since = 0.0
         self.stalled_since: float | None = None
         self.on_lost: Callable[[], object] | None = None
         """Called when the client disconnects, to end work for this client only."""
-        self._asked = b""
+        self._probe_start = b""
         self._body: StreamReader | None = None
         self._writing: AbstractStreamWriter | None = None
         self._rate_from: tuple[float, int] | None = None
         self._owed: list[tuple[str, int]] = []
         # Bytes received, bytes counted in the budget, and the end of each waiting head.
-        self._received = self._taken = 0
+        self._received = self._counted = 0
         self._marks: deque[int] = deque()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -108,8 +108,8 @@ class Connection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._shared.admission.release(self, self.address)
-        self._shared.requests.give(self.address, self._taken)
-        self._taken = 0
+        self._shared.requests.give(self.address, self._counted)
+        self._counted = 0
         self._give_back()
         super().connection_lost(exc)
         if self.on_lost is not None:
@@ -135,7 +135,7 @@ class Connection(RequestHandler):
             return await super().finish_response(request, resp, start_time)
         finally:
             self._writing = self._rate_from = None
-            self.left = 0
+            self.unsent_bytes = 0
             self.idle_since = self._loop.time()
             self._give_back()
             self._let_go()
@@ -226,11 +226,11 @@ class Connection(RequestHandler):
                 self._refuse(LONG_HEAD, "too_large")
                 return
         # A small request is always accepted, however large the bodies of other clients are.
-        little = self._taken + size <= SLICE_BYTES
+        little = self._counted + size <= SLICE_BYTES
         if not self._shared.requests.take(self.address, size, must=little):
             self._refuse(FULL, "rate_limited")
             return
-        self._taken += size
+        self._counted += size
         self._received += size
         count = self._request_count
         super().data_received(data)
@@ -246,7 +246,7 @@ class Connection(RequestHandler):
             self.head_bytes += size
             if self.head_since is None and not self.busy:
                 self.head_since = self._loop.time()
-        elif not self.busy and self._taken > DROPPED_BYTES:
+        elif not self.busy and self._counted > DROPPED_BYTES:
             # The rest of a body after an early response; DROPPED_BYTES of it are already read.
             self.force_close()
 
@@ -256,11 +256,11 @@ class Connection(RequestHandler):
 
     def _only_probes(self, data: bytes) -> bytes:
         """Return the received start of a probe's request once its first line is complete."""
-        self._asked += data
-        line, end, _ = self._asked.partition(b"\n")
+        self._probe_start += data
+        line, end, _ = self._probe_start.partition(b"\n")
         if PROBE.fullmatch(line.rstrip(b"\r")) and end:
-            asked, self._asked = self._asked, b""
-            return asked
+            start, self._probe_start = self._probe_start, b""
+            return start
         if end or len(line) > PROBE_LINE:
             self._refuse(FULL, "rate_limited")
         return b""
@@ -269,7 +269,7 @@ class Connection(RequestHandler):
         """Return whether much data waits for the client and it reads slower than LEAST_RATE."""
         writer, transport = self._writing, self.transport
         buffered = transport.get_write_buffer_size() if transport is not None else 0
-        if writer is None or self.left + buffered < MUCH_BYTES:
+        if writer is None or self.unsent_bytes + buffered < MUCH_BYTES:
             self._rate_from = None
             return False
         sent = writer.output_size - buffered
@@ -291,10 +291,10 @@ class Connection(RequestHandler):
         """Release the bytes of a request after its response."""
         if self._marks:
             self._marks.popleft()
-        kept = self._received - self._marks[0] if self._marks else self.head_bytes
-        if kept < self._taken:
-            self._shared.requests.give(self.address, self._taken - kept)
-            self._taken = kept
+        remaining = self._received - self._marks[0] if self._marks else self.head_bytes
+        if remaining < self._counted:
+            self._shared.requests.give(self.address, self._counted - remaining)
+            self._counted = remaining
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Log a fault that aiohttp found outside our middleware."""

@@ -48,8 +48,8 @@ class Exposition:
         scheme, _, token = authorization.partition(" ")
         if self._token and scheme.lower() == "bearer":
             # compare_digest refuses text that is not ASCII, so it gets bytes.
-            given = token.strip().encode("utf-8", "surrogateescape")
-            if hmac.compare_digest(given, self._token.encode()):
+            token_bytes = token.strip().encode("utf-8", "surrogateescape")
+            if hmac.compare_digest(token_bytes, self._token.encode()):
                 return
         if not self._is_ours(client.host):
             raise Refusal(

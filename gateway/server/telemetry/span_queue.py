@@ -74,9 +74,9 @@ class SpanQueue:
         if self._thread is not None:
             self._thread.join(seconds)
         self._exporter.close()
-        left = len(self._take(self._most))
-        if left:
-            self._count("dropped", left)
+        unsent = len(self._take(self._most))
+        if unsent:
+            self._count("dropped", unsent)
 
     def _run(self) -> None:
         batch: list[Span] = []

@@ -132,9 +132,9 @@ class Spans:
         if outcome.address is not None:
             attributes["network.peer.address"] = outcome.address
         for step in ("dns", "connect", "tls", "first_byte"):
-            taken = getattr(outcome, f"{step}_us")
-            if taken is not None:
-                attributes[f"carteiro.{step}_ms"] = taken / 1000
+            micros = getattr(outcome, f"{step}_us")
+            if micros is not None:
+                attributes[f"carteiro.{step}_ms"] = micros / 1000
         if delivery.request_id is not None:
             attributes["carteiro.request_id"] = delivery.request_id
         failed = None

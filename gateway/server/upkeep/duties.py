@@ -99,7 +99,7 @@ class Upkeep:
         metrics: Metrics,
         credentials: Credentials,
         file: Path | None,
-        kept: config.Retention,
+        retention: config.Retention,
         mailer: Mailer | None = None,
         disk_bytes: int = 0,
     ) -> None:
@@ -112,8 +112,8 @@ class Upkeep:
         self._readings: Readings | None = None
         self._retention = Retention(
             db,
-            deliveries_days=kept.deliveries_days,
-            events_days=kept.events_days,
+            deliveries_days=retention.deliveries_days,
+            events_days=retention.events_days,
             ledger=metrics,
         )
         self.duties = Duties(db, db.leadership())

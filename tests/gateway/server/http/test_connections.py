@@ -381,7 +381,7 @@ async def test_who_lets_much_wait_reads_at_a_least_rate(
     assert server is not None
     connection: Any = Connection(server, shared, loop=asyncio.get_running_loop())
     wire = connection.transport = connection._writing = Wire()
-    connection.left, wire.buffered = left, 65_536
+    connection.unsent_bytes, wire.buffered = left, 65_536
     found = []
     for second in range(62):
         found.append(connection.overdue(float(second)))

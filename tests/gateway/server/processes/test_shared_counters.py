@@ -17,8 +17,8 @@ from tests.gateway.server.http.test_rate_limits import Counted, Hand
 
 OTHER = """
 import sys
-from gateway.server.levels import SharedLevels
-levels = SharedLevels(int(sys.argv[1])).of("read")
+from gateway.server.processes.shared_counters import SharedCounters
+levels = SharedCounters(int(sys.argv[1])).of("read")
 print(levels.get("ana"))
 levels.put("ana", 1.5, 200.0)
 """
