@@ -1,7 +1,7 @@
 """A client connection with limits for the size of requests and the speed of the client.
 
-aiohttp limits neither: it accepts a head of a megabyte, or a body of a byte per second. It is one
-module because each limit needs the state of the connection and the response that names it.
+aiohttp limits neither: it accepts a head of a megabyte, or a body of a byte per second.
+It is one module because each limit needs the state of the connection and its own response.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Defines every metric of this process: name, help text, labels and buckets.
 
-gateway.server.telemetry.metrics updates them. Label values come from closed sets. It is one module
-because a reader looks for every metric in one place.
+gateway.server.telemetry.metrics updates them. Label values come from closed sets.
+It is one module because a reader looks for every metric in one place.
 """
 
 import math
