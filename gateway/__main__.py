@@ -22,25 +22,25 @@ TRACE_VARIABLE = "CARTEIRO_TRACEBACK"
 """If this variable is set, an internal error of a command shows its traceback."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; only this user can read the files it creates."""
-    given, unknown = build_parser().parse_known_args(arguments)
+    arguments, unknown = build_parser().parse_known_args(argv)
     if unknown:
-        given.parser.refuse(unknown)
-    if given.command is None:
-        given.parser.incomplete()
+        arguments.parser.refuse(unknown)
+    if arguments.command is None:
+        arguments.parser.incomplete()
     with private_files.private():
-        return _end_of(given)
+        return _end_of(arguments)
 
 
-def _end_of(given: argparse.Namespace) -> int:
-    command: Command = given.command
+def _end_of(arguments: argparse.Namespace) -> int:
+    command: Command = arguments.command
     try:
         if command.run is None:
-            return _demo_of(given)
-        config = read_config(given.config)
+            return _demo_of(arguments)
+        config = read_config(arguments.config)
         # Runner accepts only a coroutine, and a command may return any awaitable.
-        _run(_awaited(command.run(config, given, _say)))
+        _run(_awaited(command.run(config, arguments, _say)))
     except ConfigFaults as faults:
         for fault in faults.faults:
             _complain(fault)
@@ -78,11 +78,12 @@ def read_config(path: str | None) -> Config:
     return load(documented, os.environ, local)
 
 
-def _demo_of(given: argparse.Namespace) -> int:
+def _demo_of(arguments: argparse.Namespace) -> int:
     """Run the demo, which has its own configuration."""
     from gateway.cli.demo.tour import run
 
-    return run(Path(given.folder) if given.folder else None, once=given.once, port=given.port)
+    folder = Path(arguments.folder) if arguments.folder else None
+    return run(folder, once=arguments.once, port=arguments.port)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

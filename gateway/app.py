@@ -7,10 +7,12 @@ database and listens.
 import asyncio
 import platform
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cache
 
 import msgspec
 from aiohttp import web
 
+from gateway.console.frame.pages import set_up
 from gateway.console.routes import add_console
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import Credentials
@@ -18,11 +20,15 @@ from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.storefront.stores.directory import Directory
 from gateway.graphql import responses as graphql
+from gateway.graphql.documents import Documents
 from gateway.graphql.routes import add_graphql
+from gateway.graphql.schema import schema
+from gateway.graphql.view import DOCUMENTS
 from gateway.records.errors import Refusal
 from gateway.rest import errors as rest
+from gateway.rest.document.page import ROUTE_TABLE
 from gateway.rest.first_pages import FIRST_PAGES, FirstPages
-from gateway.rest.routes import add_routes
+from gateway.rest.routes import ROUTES, add_routes
 from gateway.server import startup
 from gateway.server.app_keys import (
     CLOCK,
@@ -43,12 +49,10 @@ from gateway.server.http import answers
 from gateway.server.http.address import public_address
 from gateway.server.http.bodies import READING
 from gateway.server.http.connections import FRAME
-from gateway.server.http.exposition import EXPOSITION, Exposition
 from gateway.server.http.middleware import frame, surface_of
-from gateway.server.http.probes import add_probes
+from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.proxies import Proxies
 from gateway.server.http.rate_limits import LIMITS, RateLimits
-from gateway.server.http.route_index import RouteIndex
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
@@ -117,9 +121,8 @@ def build_app(
     proxies = Proxies(config.server.trusted_proxies)
     app = web.Application(client_max_size=config.limits.body_bytes)
     app[FRAME] = frame(
-        config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
-        health=health, refuse=refuse, routes=RouteIndex(app),
-        patient=db.engine == "postgres", spans=spans,
+        app, config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
+        health=health, refuse=refuse, patient=db.engine == "postgres", spans=spans,
     )  # fmt: skip
     app[CONFIG] = config
     app[CLOCK] = clock
@@ -184,12 +187,25 @@ def build_app(
             await traces.close()
 
     app.cleanup_ctx.append(parts)
-    add_probes(app)
     if role != "worker":
-        add_routes(app)
-        add_graphql(app)
-        add_console(app)
+        app[ROUTE_TABLE] = ROUTES
+        app[DOCUMENTS] = Documents(schema())
+        set_up(app)
+    for resource in resources(with_doors=role != "worker"):
+        app.router.register_resource(resource)
     return app
+
+
+@cache
+def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
+    """Return the routes by path; all applications of a process share them."""
+    router = web.UrlDispatcher()
+    add_probes(router)
+    if with_doors:
+        add_routes(router)
+        add_graphql(router)
+        add_console(router)
+    return tuple(router.resources())
 
 
 def answer_supervisor(

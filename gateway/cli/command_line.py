@@ -1,15 +1,39 @@
 """Lists the commands with their arguments, help and examples, and builds the parser."""
 
 import argparse
-from collections.abc import Awaitable, Callable
+import difflib
+import sys
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from gateway.cli import arguments
-from gateway.cli.parser import Parser
 from gateway.server.config import FILE_VARIABLE, FILES, Config
 from gateway.server.program import program_revision, program_version
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors show the usage and the example of their own command."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{self.prog}: error: {message}\n{self.epilog}\n")
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Report arguments that the command does not take. They may be secret keys."""
+        option = words[0].partition("=")[0]
+        if option.startswith("-"):
+            close = difflib.get_close_matches(option, self._option_string_actions, n=1)
+            self.error(f"unknown option {option}" + "".join(f"; did you mean {n}?" for n in close))
+        named = " ".join(str(action.metavar) for action in self._get_positional_actions())
+        self.error(f"too many arguments; it takes {named or 'options'} only")
+
+    def incomplete(self) -> NoReturn:
+        """Print the help of a parser whose command was not given."""
+        self.print_help(sys.stderr)
+        self.exit(2)
+
 
 Arguments = Callable[[argparse.ArgumentParser], None]
 Run = Callable[[Config, argparse.Namespace, Callable[[str], None]], Awaitable[None]]
@@ -30,10 +54,10 @@ def _from(module: str, name: str) -> Run:
     """Return a command whose module is imported when it runs, so that --help is quick."""
 
     def run(
-        config: Config, given: argparse.Namespace, say: Callable[[str], None]
+        config: Config, arguments: argparse.Namespace, say: Callable[[str], None]
     ) -> Awaitable[None]:
         command: Run = getattr(import_module(f"gateway.cli.{module}"), name)
-        return command(config, given, say)
+        return command(config, arguments, say)
 
     return run
 

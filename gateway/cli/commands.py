@@ -28,26 +28,26 @@ Say = Callable[[str], None]
 USERS_AT_ONCE = 500
 
 
-async def serve(config: Config, given: Namespace, say: Say) -> None:
+async def serve(config: Config, arguments: Namespace, say: Say) -> None:
     """Run the server until a signal ends it."""
     from gateway.cli.processes import serve_as_member, serve_processes
     from gateway.server.processes.member import Member
 
-    if given.port is not None:
-        config = structs.replace(config, server=structs.replace(config.server, port=given.port))
+    if arguments.port is not None:
+        config = structs.replace(config, server=structs.replace(config.server, port=arguments.port))
     member = Member.inherited()
     if member is not None:
-        await serve_as_member(member, given.role, say)
+        await serve_as_member(member, arguments.role, say)
     elif config.server.processes > 1:
-        await serve_processes(config, given.role)
+        await serve_processes(config, arguments.role)
     else:
         # The server and its API are most of the program; other commands start without them.
         from gateway.cli.serve import serve as run_server
 
-        await run_server(config, given.role, say)
+        await run_server(config, arguments.role, say)
 
 
-async def migrate(config: Config, given: Namespace, say: Say) -> None:
+async def migrate(config: Config, arguments: Namespace, say: Say) -> None:
     """Apply all missing migrations."""
     async with _open(config) as db:
         applied = await startup.bring_up_to_date(db)
@@ -56,7 +56,7 @@ async def migrate(config: Config, given: Namespace, say: Say) -> None:
     say("The schema is up to date.")
 
 
-async def check_config(config: Config, given: Namespace, say: Say) -> None:
+async def check_config(config: Config, arguments: Namespace, say: Say) -> None:
     """Confirm that the configuration is valid; on PostgreSQL, print the connections per node."""
     from gateway.server.telemetry.collector import must_be_installed
 
@@ -68,7 +68,7 @@ async def check_config(config: Config, given: Namespace, say: Say) -> None:
         say(f"Each node needs up to {sum(needed.values())} connections to PostgreSQL: {parts}.")
 
 
-async def openapi(config: Config, given: Namespace, say: Say) -> None:
+async def openapi(config: Config, arguments: Namespace, say: Say) -> None:
     """Print the OpenAPI document, indented."""
     from gateway.rest.document.openapi import document as openapi_document
     from gateway.rest.routes import ROUTES
@@ -77,88 +77,88 @@ async def openapi(config: Config, given: Namespace, say: Say) -> None:
     say(msgspec.json.format(document, indent=2).decode())
 
 
-async def sdl(config: Config, given: Namespace, say: Say) -> None:
+async def sdl(config: Config, arguments: Namespace, say: Say) -> None:
     """Print the schema of the storefront GraphQL API."""
     from gateway.graphql.schema import sdl as text
 
     say(text().rstrip("\n"))
 
 
-async def user_add(config: Config, given: Namespace, say: Say) -> None:
+async def user_add(config: Config, arguments: Namespace, say: Say) -> None:
     """Create an account and print its id."""
     try:
-        email = formats.email().check(given.email)
+        email = formats.email().check(arguments.email)
     except Wrong:
         raise CannotStart(
-            f"{given.email!r} is not an email address such as maria@example.com"
+            f"{arguments.email!r} is not an email address such as maria@example.com"
         ) from None
-    if not given.name.strip() or len(given.name) > 200:
+    if not arguments.name.strip() or len(arguments.name) > 200:
         raise CannotStart("--name must be 1 to 200 characters")
-    _must_be_zone(given.timezone)
+    _must_be_zone(arguments.timezone)
     async with filled(config) as db:
         if (user := await db.read(users.by_email, email)) is not None:
             raise CannotStart(
                 f"an account {user['email']} already exists; "
                 "`carteiro user set-password` changes its password"
             )
-        hashed = await _hash(db, _ask_password(given.password_stdin, email))
+        hashed = await _hash(db, _ask_password(arguments.password_stdin, email))
         user_id = await db.write(
-            users.add, email=email, name=given.name.strip(), password_hash=hashed,
-            timezone=given.timezone,
+            users.add, email=email, name=arguments.name.strip(), password_hash=hashed,
+            timezone=arguments.timezone,
         )  # fmt: skip
     say(user_id)
 
 
-async def user_list(config: Config, given: Namespace, say: Say) -> None:
+async def user_list(config: Config, arguments: Namespace, say: Say) -> None:
     """Print every account in the order of email addresses, including disabled ones."""
-    found: list[tables.Cells] = []
+    accounts: list[tables.Cells] = []
     async with existing(config) as db:
         after = ""
         while rows := await db.read(users.listed, after, USERS_AT_ONCE):
-            found += [_cells(row) for row in rows]
+            accounts += [_cells(row) for row in rows]
             after = rows[-1]["folded_email"]
-    tables.say_all(found, tables.USER, as_json=given.json, say=say)
+    tables.say_all(accounts, tables.USER, as_json=arguments.json, say=say)
 
 
-async def user_set(config: Config, given: Namespace, say: Say) -> None:
+async def user_set(config: Config, arguments: Namespace, say: Say) -> None:
     """Change the given values of an account."""
     values = {}
-    if given.name is not None:
-        if not given.name.strip() or len(given.name) > 200:
+    if arguments.name is not None:
+        if not arguments.name.strip() or len(arguments.name) > 200:
             raise CannotStart("--name must be 1 to 200 characters")
-        values["name"] = given.name.strip()
-    if given.timezone is not None:
-        _must_be_zone(given.timezone)
-        values["timezone"] = given.timezone
+        values["name"] = arguments.name.strip()
+    if arguments.timezone is not None:
+        _must_be_zone(arguments.timezone)
+        values["timezone"] = arguments.timezone
     if not values:
         raise CannotStart("nothing to change; enter --name or --timezone")
     async with existing(config) as db:
-        user = await user_of(db, given.email)
+        user = await user_of(db, arguments.email)
         user = await db.write(users.change, user["id"], values)
     say(f"{user['email']} is {user['name']}, in {user['timezone']}.")
 
 
-async def user_set_password(config: Config, given: Namespace, say: Say) -> None:
+async def user_set_password(config: Config, arguments: Namespace, say: Say) -> None:
     """Set a new password and end all sessions of the account."""
     async with existing(config) as db:
-        user = await user_of(db, given.email)
-        password = _ask_password(given.password_stdin, user["email"])
+        user = await user_of(db, arguments.email)
+        password = _ask_password(arguments.password_stdin, user["email"])
         await db.write(_set_password, user["id"], await _hash(db, password))
     say(f"The password of {user['email']} is changed.")
 
 
-async def user_disable(config: Config, given: Namespace, say: Say) -> None:
+async def user_disable(config: Config, arguments: Namespace, say: Say) -> None:
     """Disable an account in API and console; its data is kept."""
     async with existing(config) as db:
-        user = await user_of(db, given.email)
+        user = await user_of(db, arguments.email)
         await db.write(_disable, user["id"])
     say(f"{user['email']} is disabled; its data is kept.")
 
 
-async def user_enable(config: Config, given: Namespace, say: Say) -> None:
+async def user_enable(config: Config, arguments: Namespace, say: Say) -> None:
     """Enable a disabled account."""
     async with existing(config) as db:
-        user = await user_of(db, given.email)
+        user = await user_of(db, arguments.email)
         await db.write(users.enable, user["id"])
     if user["disabled_at"] is None:
         say(f"{user['email']} is already enabled.")

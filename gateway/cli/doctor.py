@@ -1,15 +1,18 @@
 """`carteiro doctor`: examines a receiver, by its URL or as the webhook that it belongs to."""
 
 from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from msgspec import json
 
-from gateway.cli import examinations
+from gateway.cli import tables
 from gateway.cli.commands import Say, existing
-from gateway.cli.examinations import Addresses
+from gateway.console.frame.display import lasting, took
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
+from gateway.records.values import dates
 from gateway.server import startup
 from gateway.server.config import Config
 from gateway.server.delivery import doctor_of, rules_of, settings_of
@@ -17,48 +20,135 @@ from outbox import webhooks
 from outbox.clock import SystemClock
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids, is_id
+from outbox.queue.state.policy import JITTER, Schedule
 from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.request import SECRET_BYTES, new_secret, sign_standard
+from outbox.sending.steps import Step
 from outbox.sending.urls import Refused, check_url
 from outbox.worker.doctor import Doctor, Examination
+
+Addresses = Sequence[tuple[str, bool]]
+"""The addresses of a host, and whether deliveries to each are allowed."""
+NAMES = {
+    "url": "URL", "sign": "Signature", "dns": "DNS", "egress": "Egress", "connect": "Connect",
+    "tls": "TLS", "answer": "Response",
+}  # fmt: skip
+MARKS = {"passed": "ok", "skipped": "-", "failed": "FAILED"}
+SECOND = 1_000_000
+UNKNOWN_TO_IT = (
+    "The doctor signed with a secret of its own. Give the right one with --secret, or give the id "
+    "of the webhook instead of the URL."
+)
+
+
+def lines(examination: Examination, addresses: Addresses, *, own_secret: bool) -> Iterator[str]:
+    """Return the lines for people: the steps, the verdict, the retries."""
+    for step in examination.steps:
+        spent = "" if step.micros is None else took(step.micros)
+        yield f"{MARKS[step.verdict]:7} {NAMES[step.name]:9} {spent:>8}  {_text(step, addresses)}"
+    yield ""
+    if examination.failed is None:
+        yield "A delivery to this receiver would succeed."
+    else:
+        decision, outcome = examination.decision, examination.outcome
+        yield f"A delivery to this receiver would fail: {tables.inert(decision.reason)}."
+        if own_secret and outcome is not None and outcome.status in (401, 403):
+            yield UNKNOWN_TO_IT
+    yield from _retries(examination.schedule, examination.started_at)
+
+
+def reason(step: Step) -> str:
+    """Return the failed step and its sentence on one line."""
+    return f"{NAMES[step.name]}: {tables.inert(step.text).removesuffix('.')}"
+
+
+def record(examination: Examination, addresses: Addresses) -> Mapping[str, Any]:
+    """Return the same as JSON."""
+    outcome, failed = examination.outcome, examination.failed
+    return {
+        "url": examination.url,
+        "succeeds": failed is None,
+        "failedStep": failed.name if failed else None,
+        "outcome": outcome.outcome if outcome else None,
+        "status": outcome.status if outcome else None,
+        "steps": [
+            {"step": step.name, "verdict": step.verdict, "micros": step.micros, "text": step.text}
+            for step in examination.steps
+        ],
+        "addresses": [{"address": one, "allowed": allowed} for one, allowed in addresses],
+        "retries": [
+            {
+                "attempt": retry.number, "seconds": retry.usual,
+                "earliestSeconds": retry.earliest, "latestSeconds": retry.latest,
+            }
+            for retry in examination.schedule.preview()
+        ],
+    }  # fmt: skip
+
+
+def _retries(schedule: Schedule, now: int) -> Iterator[str]:
+    retries = schedule.preview()
+    if not retries:
+        yield "A failed delivery is not sent again: [retry] schedule is empty."
+        return
+    yield f"If each attempt failed at once, the next ones would start (give or take {JITTER:.0%}):"
+    for retry in retries:
+        early, late = (_at(now, seconds) for seconds in (retry.earliest, retry.latest))
+        usual = lasting(round(retry.usual * SECOND))
+        yield f"  {retry.number:3}  after {usual:>9}  {early} to {late}"
+
+
+def _text(step: Step, addresses: Addresses) -> str:
+    """Return the sentence of a step; to the operator it also names addresses."""
+    text = step.text
+    if step.name == "dns" and step.verdict == "passed" and addresses:
+        text = f"It has the address {', '.join(address for address, _ in addresses)}."
+    closed = [address for address, allowed in addresses if not allowed]
+    if step.name == "egress" and step.verdict == "failed" and closed:
+        text = f"{text} Not allowed: {', '.join(closed)}."
+    return tables.inert(text)
+
+
+def _at(now: int, seconds: float) -> str:
+    return dates.show(now + round(seconds * SECOND)).replace("T", " ")[:19] + " UTC"
 
 
 class Unwell(OutboxError):
     """A delivery to this receiver would fail; the text is the step and its sentence."""
 
 
-async def doctor(config: Config, given: Namespace, say: Say) -> None:
+async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
     """Examine a URL, or a webhook by its id. Raise Unwell when a delivery would fail."""
     clock, ids = SystemClock(), Ids()
     guard = Guard(rules_of(config.egress), clock)
-    made = doctor_of(config, guard, clock, ids)
-    own = not is_id(given.target) and given.secret is None
+    examiner = doctor_of(config, guard, clock, ids)
+    own = not is_id(arguments.target) and arguments.secret is None
     try:
-        if is_id(given.target):
-            found = await _of_webhook(config, made, given.target.lower(), ids)
+        if is_id(arguments.target):
+            examination = await _of_webhook(config, examiner, arguments.target.lower(), ids)
         else:
-            secret = new_secret(ids.token(SECRET_BYTES)) if own else given.secret
+            secret = new_secret(ids.token(SECRET_BYTES)) if own else arguments.secret
             _must_sign(secret)
             request = pings.of_url(
-                given.target, secret, clock=clock, ids=ids,
-                timeout_s=given.timeout or settings_of(config).timeout,
+                arguments.target, secret, clock=clock, ids=ids,
+                timeout_s=arguments.timeout or settings_of(config).timeout,
             )  # fmt: skip
-            found = await made.examine(request)
-        addresses = await _addresses(guard, found)
+            examination = await examiner.examine(request)
+        addresses = await _addresses(guard, examination)
     finally:
-        await made.close()
+        await examiner.close()
         await guard.close()
-    if given.json:
-        say(json.encode(examinations.record(found, addresses)).decode())
+    if arguments.json:
+        say(json.encode(record(examination, addresses)).decode())
     else:
-        for line in examinations.lines(found, addresses, own_secret=own):
+        for line in lines(examination, addresses, own_secret=own):
             say(line)
-    if found.failed is not None:
-        raise Unwell(examinations.reason(found.failed))
+    if examination.failed is not None:
+        raise Unwell(reason(examination.failed))
 
 
-async def _of_webhook(config: Config, made: Doctor, webhook_id: str, ids: Ids) -> Examination:
+async def _of_webhook(config: Config, examiner: Doctor, webhook_id: str, ids: Ids) -> Examination:
     async with existing(config) as db:
         webhook = await db.read(webhooks.one, webhook_id)
         if webhook is None:
@@ -68,7 +158,7 @@ async def _of_webhook(config: Config, made: Doctor, webhook_id: str, ids: Ids) -
         ring = await startup.open_keys(config, db, ids)
         actor = Actor(webhook.owner_id, "system")
         delivery, endpoint = await db.read(pings.of_webhook, actor, webhook_id)
-    return await made.examine_webhook(ring, delivery, endpoint)
+    return await examiner.examine_webhook(ring, delivery, endpoint)
 
 
 def _must_sign(secret: str) -> None:
@@ -80,10 +170,10 @@ def _must_sign(secret: str) -> None:
         ) from None
 
 
-async def _addresses(guard: Guard, found: Examination) -> Addresses:
+async def _addresses(guard: Guard, examination: Examination) -> Addresses:
     """Return the addresses of the host with the verdict on each, which only operators may see."""
     with suppress(Refused, LookupFailed):
-        target = check_url(found.url, guard.rules)
+        target = check_url(examination.url, guard.rules)
         if not target.literal:
             return await guard.judge(target.host, target.port)
     return []

@@ -10,13 +10,13 @@ from outbox.errors import CannotStart
 from outbox.ids import is_id
 
 
-async def erase(config: Config, given: Namespace, say: Say) -> None:
+async def erase(config: Config, arguments: Namespace, say: Say) -> None:
     """Erase a contact of an account. Raise CannotStart, Refusal."""
-    if not is_id(given.contact):
-        raise CannotStart(f"{given.contact} is not the id of a contact")
-    contact_id = given.contact.lower()
+    if not is_id(arguments.contact):
+        raise CannotStart(f"{arguments.contact} is not the id of a contact")
+    contact_id = arguments.contact.lower()
     async with existing(config) as db:
-        user = await user_of(db, given.email)
+        user = await user_of(db, arguments.email)
         there = await db.write(contacts.erase, Actor(user["id"], "system"), contact_id)
     done = "is deleted" if there else "was deleted before, or never was one of this account"
     say(f"The contact {contact_id} {done}.")

@@ -19,40 +19,39 @@ SHOWN = 5
 REFERENCE = re.compile(r"crt_[0-9A-Za-z]{1,8}|[0-9A-Fa-f]{24}", re.ASCII)
 
 
-async def key_add(config: Config, given: Namespace, say: Say) -> None:
+async def key_add(config: Config, arguments: Namespace, say: Say) -> None:
     """Create an API key and print it, and nothing else."""
-    if not given.name.strip() or len(given.name) > 100:
+    if not arguments.name.strip() or len(arguments.name) > 100:
         raise CannotStart("--name must be 1 to 100 characters")
-    days = given.expires_days
+    days = arguments.expires_days
     if days is not None and not 1 <= days <= 3_650:
         raise CannotStart("--expires-days must be 1 to 3650")
     async with existing(config) as db:
-        user = await user_of(db, given.email)
+        user = await user_of(db, arguments.email)
         if user["disabled_at"] is not None:
             raise CannotStart(f"{user['email']} is disabled; enable the account first")
         text = api_keys.make(db.ids)
         await db.write(
-            api_keys.add, owner_id=user["id"], name=given.name.strip(), text=text,
-            scopes=given.scope or ["read", "write"],
+            api_keys.add, owner_id=user["id"], name=arguments.name.strip(), text=text,
+            scopes=arguments.scope or ["read", "write"],
             expires_at=db.clock.wall() + days * DAY if days else None,
             most=config.limits.keys_per_owner,
         )  # fmt: skip
     say(text)
 
 
-async def key_list(config: Config, given: Namespace, say: Say) -> None:
+async def key_list(config: Config, arguments: Namespace, say: Say) -> None:
     """Print the keys of an account, including expired and revoked ones that are still stored."""
     async with existing(config) as db:
-        user = await user_of(db, given.email)
-        found = await db.read(api_keys.all_of, user["id"])
+        user = await user_of(db, arguments.email)
+        rows = await db.read(api_keys.all_of, user["id"])
         now = db.clock.wall()
-    rows = [_cells(row, now) for row in found]
-    tables.say_all(rows, tables.KEY, as_json=given.json, say=say)
+    tables.say_all([_cells(row, now) for row in rows], tables.KEY, as_json=arguments.json, say=say)
 
 
-async def key_revoke(config: Config, given: Namespace, say: Say) -> None:
+async def key_revoke(config: Config, arguments: Namespace, say: Say) -> None:
     """Revoke the key with this beginning, this id or this full text."""
-    text = given.key.strip()
+    text = arguments.key.strip()
     if not REFERENCE.fullmatch(text) and not api_keys.well_formed(text):
         raise CannotStart(
             "KEY must be the beginning of a key as `carteiro key list` shows it, such as "
@@ -64,18 +63,18 @@ async def key_revoke(config: Config, given: Namespace, say: Say) -> None:
     say(f"{_named(key)} {'is revoked' if ended else 'was already revoked'}.")
 
 
-def _only_match(text: str, found: list[Row]) -> Row:
+def _only_match(text: str, keys: list[Row]) -> Row:
     """Return the one matching key; active keys take precedence over revoked ones.
 
     Raise CannotStart when no key or several keys match.
     """
-    if not found:
+    if not keys:
         # The text is cut because it may be a full secret key.
         raise CannotStart(
             f"there is no key {text[: api_keys.VISIBLE]}; `carteiro key list EMAIL` lists keys"
         )
-    live = [key for key in found if key["revoked_at"] is None]
-    several = live or found
+    live = [key for key in keys if key["revoked_at"] is None]
+    several = live or keys
     if len(several) > 1:
         names = ", ".join(_named(key) for key in several[:SHOWN])
         more = ", …" if len(several) > SHOWN else ""

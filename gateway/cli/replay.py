@@ -40,23 +40,25 @@ class NotAll(OutboxError):
     """Some deliveries cannot be replayed; the text counts the reasons."""
 
 
-async def replay(config: Config, given: Namespace, say: Say) -> None:
+async def replay(config: Config, arguments: Namespace, say: Say) -> None:
     """Replay deliveries of a webhook. Raise CannotStart, NotAll."""
     async with existing(config) as db:
-        webhook = await _webhook(db, given.webhook)
+        webhook = await _webhook(db, arguments.webhook)
         actor = Actor(webhook.owner_id, "system")
-        if given.delivery:
-            made = await _selected(db, actor, webhook, given.delivery, dry=given.dry_run)
+        if arguments.delivery:
+            replayed = await _selected(
+                db, actor, webhook, arguments.delivery, dry=arguments.dry_run
+            )
             refused: Counter[str] = Counter()
         else:
-            made, refused = await _since(db, actor, webhook, given)
+            replayed, refused = await _since(db, actor, webhook, arguments)
             waiting, due_in = await db.read(recovery.retries, webhook.id, MOST_WAITING)
             first = dates.show(db.clock.wall() + due_in)
-    done = "would be replayed" if given.dry_run else "replayed"
-    say(f"{made} {'delivery' if made == 1 else 'deliveries'} {done}.")
-    if made and webhook.state != "active":
+    done = "would be replayed" if arguments.dry_run else "replayed"
+    say(f"{replayed} {'delivery' if replayed == 1 else 'deliveries'} {done}.")
+    if replayed and webhook.state != "active":
         say(f"The webhook is {webhook.state}: they wait until somebody activates it.")
-    if not given.delivery and waiting and webhook.state == "active":
+    if not arguments.delivery and waiting and webhook.state == "active":
         count = f"{waiting:,}" if waiting < MOST_WAITING else f"{waiting:,} or more"
         say(f"Still to be tried by their schedule: {count}, the first at {first}.")
     if refused:
@@ -72,10 +74,10 @@ async def _webhook(db: Database, webhook_id: str) -> Webhook:
 
 
 async def _selected(
-    db: Database, actor: Actor, webhook: Webhook, wanted: list[str], *, dry: bool
+    db: Database, actor: Actor, webhook: Webhook, delivery_ids: list[str], *, dry: bool
 ) -> int:
     """Replay exactly these deliveries, all or none."""
-    ids = list(dict.fromkeys(wanted))
+    ids = list(dict.fromkeys(delivery_ids))
     for delivery_id in ids:
         row = await db.read(_delivery, delivery_id.lower()) if is_id(delivery_id) else None
         if row != webhook.id:
@@ -99,35 +101,36 @@ async def _all(tx: Tx, actor: Actor, ids: list[str]) -> None:
 
 
 async def _since(
-    db: Database, actor: Actor, webhook: Webhook, given: Namespace
+    db: Database, actor: Actor, webhook: Webhook, arguments: Namespace
 ) -> tuple[int, Counter[str]]:
     """Replay what the options select, a batch in each transaction; a repeated run goes on."""
     now = db.clock.wall()
-    wanted = Wanted(
-        ENDS[given.state], _instant("--since", given.since, now),
-        now if given.until is None else _instant("--until", given.until, now),
+    selection = Wanted(
+        ENDS[arguments.state], _instant("--since", arguments.since, now),
+        now if arguments.until is None else _instant("--until", arguments.until, now),
     )  # fmt: skip
-    if wanted.since >= wanted.until:
+    if selection.since >= selection.until:
         raise CannotStart("--since is not before --until")
-    total = await db.read(replays.count, actor, webhook.id, wanted)
-    if given.dry_run:
+    total = await db.read(replays.count, actor, webhook.id, selection)
+    if arguments.dry_run:
         return total, Counter()
-    made, refused, place = 0, Counter[str](), ""
+    replayed, refused, place = 0, Counter[str](), ""
     try:
         with Progress("replay", sys.stderr, db.clock) as progress:
             while True:
-                batch = await db.write(replays.batch, actor, webhook.id, wanted, place, BATCH)
-                made += len(batch.replayed)
+                batch = await db.write(replays.batch, actor, webhook.id, selection, place, BATCH)
+                replayed += len(batch.replayed)
                 refused.update(batch.refused)
                 if not batch.place:
-                    return made, refused
+                    return replayed, refused
                 place = batch.place
-                done = (made + refused.total()) / max(total, 1)
-                progress.at(done, f"{made} of {total} replayed")
+                done = (replayed + refused.total()) / max(total, 1)
+                progress.at(done, f"{replayed} of {total} replayed")
     except asyncio.CancelledError:
-        until = dates.show(wanted.until)
+        until = dates.show(selection.until)
         sys.stderr.write(
-            f"carteiro: {made} of {total} replayed; the same command with --until {until} goes on\n"
+            f"carteiro: {replayed} of {total} replayed; "
+            f"the same command with --until {until} goes on\n"
         )
         raise
 

@@ -27,10 +27,10 @@ from outbox.webhooks.secrets import KeyRing
 AT_ONCE = 100
 
 
-async def init(config: Config, given: Namespace, say: Say) -> None:
+async def init(config: Config, arguments: Namespace, say: Say) -> None:
     """Create the key file at its configured path, for a database without secrets."""
     path = startup.key_file(config)
-    if given.give_up_secrets:
+    if arguments.give_up_secrets:
         await _give_up(config, path, say)
         return
     must_be_new(path)
@@ -45,7 +45,7 @@ async def init(config: Config, given: Namespace, say: Say) -> None:
         )
 
 
-async def rotate(config: Config, given: Namespace, say: Say) -> None:
+async def rotate(config: Config, arguments: Namespace, say: Say) -> None:
     """Replace the key that encrypts secrets, while servers run.
 
     A rotation that was interrupted is finished first, without another key.
@@ -55,7 +55,7 @@ async def rotate(config: Config, given: Namespace, say: Say) -> None:
         ring = read_key_file(path, db.ids)
         url = without_password(config.database.url)
         await key_mark.must_belong(db, ring, startup.keys_named(config), url)
-        if given.stage:
+        if arguments.stage:
             _stage(db, ring, path, say)
             return
         if ring.staged_ids:
@@ -63,7 +63,7 @@ async def rotate(config: Config, given: Namespace, say: Say) -> None:
         elif await db.read(resealing.unfinished, ring):
             say("An earlier rotation was interrupted; it is finished now, without a new key.")
         else:
-            _must_be_alone(db, given.only_node)
+            _must_be_alone(db, arguments.only_node)
             add_key(path, db.ids, db.clock.wall(), staged=False)
         ring.refresh()
         say(f"The key {ring.newest} in {path} encrypts from now on.")

@@ -23,8 +23,8 @@ from gateway.server.delivery import DELIVERY
 from gateway.server.http.address import public_address
 from gateway.server.http.connections import Runner
 from gateway.server.http.descriptors import fitted, raise_limit
-from gateway.server.http.exposition import EXPOSITION
 from gateway.server.http.inherited_sockets import SharedSite
+from gateway.server.http.probes import EXPOSITION
 from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
 from gateway.server.telemetry import logs

@@ -30,38 +30,41 @@ OPTIONS = {
 """The argument of each field."""
 
 
-async def store_add(config: Config, given: Namespace, say: Say) -> None:
+async def store_add(config: Config, arguments: Namespace, say: Say) -> None:
     """Create a store and print its id."""
     sent = {
-        "hostname": given.hostname, "name": given.name.strip(), "aliases": given.alias or [],
-        "allowedOrigins": given.origin or [],
+        "hostname": arguments.hostname, "name": arguments.name.strip(),
+        "aliases": arguments.alias or [],
+        "allowedOrigins": arguments.origin or [],
     }  # fmt: skip
     async with existing(config) as db:
-        user = await user_of(db, given.owner)
+        user = await user_of(db, arguments.owner)
         if user["disabled_at"] is not None:
             raise CannotStart(f"{user['email']} is disabled; enable the account first")
         try:
-            made = await db.write(
+            store = await db.write(
                 stores.create, _actor(user), check(STORES, sent, creating=True)
             )  # fmt: skip
         except Refusal as refusal:
             raise CannotStart(_reason(refusal, sent)) from None
-    say(made.id)
+    say(store.id)
 
 
-async def store_list(config: Config, given: Namespace, say: Say) -> None:
+async def store_list(config: Config, arguments: Namespace, say: Say) -> None:
     """Print the stores of an account, the newest first."""
-    found: list[Record] = []
+    records: list[Record] = []
     async with existing(config) as db:
-        user = await user_of(db, given.email)
+        user = await user_of(db, arguments.email)
         query = Query(limit=MOST)
         while True:
             page = await db.read(actions.page, _actor(user), STORES, query)
-            found += page.records
+            records += page.records
             if page.onward is None:
                 break
             query.after = page.onward
-    tables.say_all([_cells(one) for one in found], tables.STORE, as_json=given.json, say=say)
+    tables.say_all(
+        [_cells(record) for record in records], tables.STORE, as_json=arguments.json, say=say
+    )
 
 
 def _actor(user: Row) -> Actor:

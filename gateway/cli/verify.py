@@ -38,9 +38,9 @@ class Changed(OutboxError):
     """The log was changed; the text counts the webhooks."""
 
 
-async def run(config: Config, given: Namespace, say: Say) -> None:
+async def run(config: Config, arguments: Namespace, say: Say) -> None:
     """Verify the log of all webhooks, or of one. Raise Changed, CannotStart."""
-    webhook_id, noted = _webhook(given), _noted(given)
+    webhook_id, noted = _webhook(arguments), _noted(arguments)
     settings = config.database
     place = Place(
         settings.url, SystemClock(), Ids(), settings.direct_url, settings.synchronous_commit
@@ -54,56 +54,56 @@ async def run(config: Config, given: Namespace, say: Say) -> None:
                 "the database schema is older than this program; run `carteiro migrate`"
             )
         await backup_keys.must_belong(source, config, ring)
-        days = given.retention_days or config.retention.deliveries_days
-        found = await verify(source, ring, webhook_id, noted, place.clock.wall() - days * DAY)
-    if webhook_id and not found.heads and not found.attempts:
+        days = arguments.retention_days or config.retention.deliveries_days
+        verdict = await verify(source, ring, webhook_id, noted, place.clock.wall() - days * DAY)
+    if webhook_id and not verdict.heads and not verdict.attempts:
         raise CannotStart(f"there is no attempt of a webhook {webhook_id} in the log")
-    if given.json:
-        say(json.encode(_record(found)).decode())
+    if arguments.json:
+        say(json.encode(_record(verdict)).decode())
     else:
-        for line in _lines(found, single=bool(webhook_id)):
+        for line in _lines(verdict, single=bool(webhook_id)):
             say(line)
-    if found.faults:
-        raise Changed(f"the log of {_count(len(found.faults), 'webhook')} was changed")
+    if verdict.faults:
+        raise Changed(f"the log of {_count(len(verdict.faults), 'webhook')} was changed")
 
 
-def _webhook(given: Namespace) -> str:
-    if given.webhook is None:
+def _webhook(arguments: Namespace) -> str:
+    if arguments.webhook is None:
         return ""
-    if not is_id(given.webhook):
-        raise CannotStart(f"{given.webhook} is not the id of a webhook")
-    return str(given.webhook).lower()
+    if not is_id(arguments.webhook):
+        raise CannotStart(f"{arguments.webhook} is not the id of a webhook")
+    return str(arguments.webhook).lower()
 
 
-def _noted(given: Namespace) -> Head | None:
-    if given.noted is None:
+def _noted(arguments: Namespace) -> Head | None:
+    if arguments.noted is None:
         return None
-    match = NOTED.fullmatch(given.noted)
-    if match is None or given.webhook is None:
+    match = NOTED.fullmatch(arguments.noted)
+    if match is None or arguments.webhook is None:
         raise CannotStart("--noted needs --webhook and the text that an earlier verify printed")
     return int(match[1]), match[2]
 
 
-def _lines(found: Verdict, *, single: bool) -> list[str]:
-    signed = found.judge.signed
+def _lines(verdict: Verdict, *, single: bool) -> list[str]:
+    signed = verdict.judge.signed
     lines = [
-        f"{_count(found.attempts, 'attempt')} of {_count(len(found.heads), 'webhook')}: "
+        f"{_count(verdict.attempts, 'attempt')} of {_count(len(verdict.heads), 'webhook')}: "
         f"{_count(signed['right'], 'signature')} right."
     ]
-    if found.older:
-        lines.append(f"{_count(found.older, 'attempt')} from before there were digests.")
-    if found.judge.narrow:
+    if verdict.older:
+        lines.append(f"{_count(verdict.older, 'attempt')} from before there were digests.")
+    if verdict.judge.narrow:
         lines.append(
-            f"{_count(found.judge.narrow, 'digest')} from before they covered the state of the "
+            f"{_count(verdict.judge.narrow, 'digest')} from before they covered the state of the "
             "delivery and name, record and time of the event."
         )
     lines += [
         f"{_count(signed[why], 'signature')} not checked: {text}."
         for why, text in UNCHECKED.items() if signed[why]
     ]  # fmt: skip
-    lines += [_sentence(fault) for fault in found.faults]
-    if single and not found.faults:
-        lines += [f"To note: {place}:{digest}" for place, digest in found.heads.values()]
+    lines += [_sentence(fault) for fault in verdict.faults]
+    if single and not verdict.faults:
+        lines += [f"To note: {place}:{digest}" for place, digest in verdict.heads.values()]
     return lines
 
 
@@ -122,10 +122,10 @@ def _sentence(fault: Fault) -> str:
     return f"Webhook {fault.webhook_id}, place {fault.place}{behind}: {fault.what}."
 
 
-def _record(found: Verdict) -> dict[str, object]:
+def _record(verdict: Verdict) -> dict[str, object]:
     return {
-        "attempts": found.attempts, "older": found.older, "narrow": found.judge.narrow,
-        "signatures": dict(found.judge.signed),
-        "ends": {one: f"{place}:{digest}" for one, (place, digest) in found.heads.items()},
-        "faults": found.faults,
+        "attempts": verdict.attempts, "older": verdict.older, "narrow": verdict.judge.narrow,
+        "signatures": dict(verdict.judge.signed),
+        "ends": {one: f"{place}:{digest}" for one, (place, digest) in verdict.heads.items()},
+        "faults": verdict.faults,
     }  # fmt: skip

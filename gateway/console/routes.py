@@ -5,7 +5,7 @@ from aiohttp import web
 from gateway.console.account import api_keys, login, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.frame import static_files
-from gateway.console.frame.pages import Handler, action, form_only, not_found, page, set_up
+from gateway.console.frame.pages import Handler, action, form_only, not_found, page
 from gateway.console.overview import overview, store_pages
 from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
 
@@ -14,13 +14,12 @@ def _is_page(resource: web.AbstractResource) -> bool:
     return any(route.method == "GET" for route in resource)
 
 
-def add_console(app: web.Application) -> None:
+def add_console(router: web.UrlDispatcher) -> None:
     """Add the routes of the console under /console."""
-    set_up(app)
-    get = app.router.add_get
+    get = router.add_get
 
     def post(path: str, handler: Handler) -> None:
-        app.router.add_post(path, handler)
+        router.add_post(path, handler)
         forms.append(path)
 
     forms: list[str] = []
@@ -102,8 +101,8 @@ def add_console(app: web.Application) -> None:
     post("/console/account/sessions/{id}/end", action(login.end_session))
     post("/console/account/sign-out-everywhere", action(login.end_all))
 
-    pages = {resource.canonical for resource in app.router.resources() if _is_page(resource)}
+    pages = {resource.canonical for resource in router.resources() if _is_page(resource)}
     for path in forms:
         if path not in pages:
-            app.router.add_route("*", path, page(form_only, public=True))
+            router.add_route("*", path, page(form_only, public=True))
     get("/console/{rest:.*}", page(not_found, public=True))

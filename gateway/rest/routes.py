@@ -154,14 +154,14 @@ async def _one_webhook(request: web.Request) -> NoReturn:
     raise _managed(request, "")
 
 
-def add_routes(app: web.Application) -> None:
-    """Add the routes of the REST door to `app`, with HEAD wherever there is GET."""
+def add_routes(router: web.UrlDispatcher) -> None:
+    """Add the routes of the REST door, with HEAD wherever there is GET."""
     for method, path, operation in ROUTES:
-        app.router.add_route(method, path, operation.handle)
+        router.add_route(method, path, operation.handle)
         if method == "GET":
-            app.router.add_route("HEAD", path, operation.handle)
+            router.add_route("HEAD", path, operation.handle)
     for path in {path for _, path, _ in ROUTES if "{" not in path}:
         # Other methods must not match the path with {id}: `recent` is not an id.
-        app.router.add_route("*", path, _all_but(path))
-    app.router.add_route("*", f"{WEBHOOKS}/{{id}}", _one_webhook)
-    document.add_assets(app, ROUTES)
+        router.add_route("*", path, _all_but(path))
+    router.add_route("*", f"{WEBHOOKS}/{{id}}", _one_webhook)
+    document.add_assets(router)

@@ -1,6 +1,7 @@
 """Typed keys of the configuration and of the parts from below, for application and requests.
 
-A part of the server has its key beside its class. Commands read the configuration without aiohttp.
+A part of the server has its key beside its class, except the configuration: commands read it
+without aiohttp.
 """
 
 from aiohttp import web

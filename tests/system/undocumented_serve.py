@@ -47,11 +47,11 @@ WRONG: dict[str, Handler] = {
 }
 
 
-def add_wrong_routes(app: web.Application) -> None:
+def add_wrong_routes(router: web.UrlDispatcher) -> None:
     """These routes come before the real ones."""
     for path, handler in WRONG.items():
-        app.router.add_route("GET", path, handler)
-    add_routes(app)
+        router.add_route("GET", path, handler)
+    add_routes(router)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,8 @@ from gateway.graphql import documents, limits
 from gateway.records import query, statements
 from gateway.records.values import strictjson
 from gateway.rest import body
-from gateway.server.http import admission, early_responses, inbound
-from gateway.server.http.admission import Admission
-from gateway.server.http.budgets import Budget
+from gateway.server.http import admission, inbound
+from gateway.server.http.admission import Admission, Budget
 
 
 async def any_form(request: web.Request) -> Form:
@@ -56,7 +55,7 @@ def keep_all_places() -> None:
     """Let connections keep their places, and reserve none for probes."""
     Admission._make_room = lambda self: False  # type: ignore[method-assign]
     admission.PROBES = 0
-    early_responses.PROBE = re.compile(b"$^")
+    inbound.PROBE = re.compile(b"$^")
 
 
 def take_any_number_of_values() -> None:

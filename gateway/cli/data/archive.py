@@ -95,10 +95,10 @@ class ArchiveWriter:
 
     def _put(self, data: bytes) -> None:
         self._size += len(data)
-        left = memoryview(data)
+        rest = memoryview(data)
         try:
-            while left:
-                left = left[self._handle.write(left) :]
+            while rest:
+                rest = rest[self._handle.write(rest) :]
         except OSError as error:
             raise self._cannot(error) from error
 
@@ -209,7 +209,7 @@ class ArchiveReader:
 
 
 def _digest(before: bytes, letter: bytes, packed: bytes) -> bytes:
-    found = hashlib.blake2b(before, digest_size=DIGEST)
-    found.update(letter)
-    found.update(packed)
-    return found.digest()
+    digest = hashlib.blake2b(before, digest_size=DIGEST)
+    digest.update(letter)
+    digest.update(packed)
+    return digest.digest()

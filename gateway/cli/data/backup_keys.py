@@ -55,14 +55,16 @@ async def must_belong(source: Snapshot, config: Config, ring: KeyRing | None) ->
         raise CannotStart(fault)
 
 
-async def must_open(new: Filling, config: Config, given: str | None, ids: Ids) -> None:
-    """Raise CannotStart when the keys, or those `given` in a backup, do not open what it has."""
-    ring = of(config, ids) if given is None else parse_keys(given, ids, "the keys of the backup")
+async def must_open(new: Filling, config: Config, key_text: str | None, ids: Ids) -> None:
+    """Raise CannotStart when the keys, or the `key_text` of a backup, do not open what it has."""
+    ring = (
+        of(config, ids) if key_text is None else parse_keys(key_text, ids, "the keys of the backup")
+    )
     if ring is None:
         return
     fault = await new.run(key_mark.objection_in, ring)
     if fault is not None:
-        where = startup.keys_named(config) if given is None else "the key file in the backup"
+        where = startup.keys_named(config) if key_text is None else "the key file in the backup"
         raise CannotStart(f"{where} does not fit the backup: {fault}; use the keys of the backup")
 
 
@@ -78,20 +80,20 @@ def shown(config: Config) -> str:
     return "in secrets.keys" if config.secrets.keys else str(startup.key_file(config))
 
 
-def missing(config: Config, wanted: Sequence[str], given: str | None, ids: Ids) -> bool:
+def missing(config: Config, needed_ids: Sequence[str], key_text: str | None, ids: Ids) -> bool:
     """Return whether the key file is missing, so that it is to be put back.
 
-    Raise CannotStart when there are keys, but not those that a backup needs: `wanted` by id.
+    Raise CannotStart when there are keys, but not those that a backup needs: `needed_ids` by id.
     """
-    if not wanted:
+    if not needed_ids:
         return False
     ring = of(config, ids)
     if ring is None:
         return True
-    if lacking := sorted(set(wanted).difference(ring.key_ids)):
+    if lacking := sorted(set(needed_ids).difference(ring.key_ids)):
         fix = (
             "move it away, since the backup has its keys"
-            if given is not None and not config.secrets.keys
+            if key_text is not None and not config.secrets.keys
             else "put the keys of the backup there first"
         )
         where = startup.keys_named(config)
@@ -99,18 +101,18 @@ def missing(config: Config, wanted: Sequence[str], given: str | None, ids: Ids) 
     return False
 
 
-def must_fit(given: str | None, wanted: Sequence[str], ids: Ids, what: str) -> None:
-    """Raise CannotStart when the keys `given` in a backup are not those that it needs."""
-    if given is None:
+def must_fit(key_text: str | None, needed_ids: Sequence[str], ids: Ids, what: str) -> None:
+    """Raise CannotStart when the keys in the `key_text` of a backup are not those that it needs."""
+    if key_text is None:
         return
     source = f"the key file in {what}"
-    ring = parse_keys(given, ids, source) if given.isascii() else None
-    if ring is None or not set(wanted) <= set(ring.key_ids):
+    ring = parse_keys(key_text, ids, source) if key_text.isascii() else None
+    if ring is None or not set(needed_ids) <= set(ring.key_ids):
         raise CannotStart(f"{source} lacks a key that the backup needs; use another backup")
 
 
-def put_back(config: Config, is_missing: bool, given: str | None) -> None:
+def put_back(config: Config, is_missing: bool, key_text: str | None) -> None:
     """Write the keys of a backup to the missing key file. Raise CannotStart."""
-    if not is_missing or given is None:
+    if not is_missing or key_text is None:
         return
-    put_key_file(startup.key_file(config), given)
+    put_key_file(startup.key_file(config), key_text)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from functools import wraps
 from pathlib import Path
 
 from gateway.cli.data import backup_keys
@@ -18,7 +21,6 @@ from gateway.cli.data.filling import (
     must_be_ours,
     own_tables,
 )
-from gateway.cli.data.interruption import ended_by_signal
 from gateway.cli.data.progress import Progress
 from gateway.cli.data.unfinished import unfinished
 from gateway.records.values import dates
@@ -34,30 +36,61 @@ from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.queue.upkeep import queue_transfer
 
+Command = Callable[[Config, Namespace, Callable[[str], None]], Awaitable[None]]
+
+
+def ended_by_signal(command: Command) -> Command:
+    """Return `command` with SIGTERM as a refusal of one line."""
+
+    @wraps(command)
+    async def run(config: Config, arguments: Namespace, say: Callable[[str], None]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        ended = False
+
+        def end() -> None:
+            nonlocal ended
+            ended = True
+            task.cancel()
+
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, end)
+        try:
+            await command(config, arguments, say)
+        except asyncio.CancelledError:
+            if not ended:
+                raise
+            raise CannotStart("ended by SIGTERM; nothing is changed") from None
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+
+    return run
+
+
 Say = Callable[[str], None]
 
 
 @ended_by_signal
-async def backup(config: Config, given: Namespace, say: Say) -> None:
+async def backup(config: Config, arguments: Namespace, say: Say) -> None:
     """Write all data to a file, also beside a running server."""
     place = _place(config)
     startup.must_exist(config)
     ring = backup_keys.of(config, place.ids)
-    if given.with_key and ring is None:
+    if arguments.with_key and ring is None:
         raise CannotStart("there is no key file for --with-key; without webhooks none is needed")
-    with unfinished(Path(given.file)) as handle:
+    with unfinished(Path(arguments.file)) as handle:
         async with transfer_ends.snapshot(place, own_tables(place.engine)) as source:
             must_be_known(source.migrations, "the database")
             foreign = await backup_keys.objection(source, config, ring)
-            if foreign is not None and given.with_key:
+            if foreign is not None and arguments.with_key:
                 raise CannotStart(foreign)
             manifest = Manifest(
                 place.clock.wall(), program_version(), source.engine, tuple(source.migrations),
                 tuple(source.tables),
                 ring.key_ids if ring and foreign is None else await backup_keys.needed(source),
-                backup_keys.text(config) if given.with_key else None,
+                backup_keys.text(config) if arguments.with_key else None,
             )  # fmt: skip
-            archive = ArchiveWriter(handle, given.file, manifest)
+            archive = ArchiveWriter(handle, arguments.file, manifest)
             counts = {table.name: 0 for table in source.tables}
             expected = max(sum(table.rows for table in source.tables), 1)
             with _progress("backup", place) as progress:
@@ -74,8 +107,8 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
     await _remember(config, manifest.made_at, say)
     for note in source.notes:
         say(f"Note: {note}.")
-    say(f"Wrote {given.file}: {sum(counts.values()):,} rows, {_size(size)}.")
-    if given.with_key:
+    say(f"Wrote {arguments.file}: {sum(counts.values()):,} rows, {_size(size)}.")
+    if arguments.with_key:
         say("The keys are in it: whoever has the file can read the secrets of webhooks.")
     elif foreign is not None:
         say(f"Note: {foreign}.")
@@ -87,16 +120,16 @@ async def backup(config: Config, given: Namespace, say: Say) -> None:
 
 
 @ended_by_signal
-async def restore(config: Config, given: Namespace, say: Say) -> None:
+async def restore(config: Config, arguments: Namespace, say: Say) -> None:
     """Put the data of a backup into the configured database, all of it or nothing."""
-    file, place = Path(given.file), _place(config)
+    file, place = Path(arguments.file), _place(config)
     archive = ArchiveReader(file)
     try:
         manifest = archive.manifest
         upto = must_be_known(manifest.migrations, str(file))
         must_be_ours(manifest.tables, manifest.engine, str(file))
         backup_keys.must_fit(manifest.keys, manifest.key_ids, place.ids, str(file))
-        if given.check:
+        if arguments.check:
             count = sum(len(rows) for _, rows in archive.rows())
             say(f"{file} is whole: {count:,} rows, as they were at {dates.show(manifest.made_at)}.")
             return
@@ -108,10 +141,10 @@ async def restore(config: Config, given: Namespace, say: Say) -> None:
                 progress.at(archive.place / archive.size, table.name)
 
             async with transfer_ends.filling(
-                place, startup.SOURCES, overwrite=given.overwrite
+                place, startup.SOURCES, overwrite=arguments.overwrite
             ) as new:
                 total = await fill(new, manifest.tables, upto, _batches(archive), seen, progress)
-                if given.pause:
+                if arguments.pause:
                     await new.run(queue_transfer.pause_all)
                 await backup_keys.must_open(
                     new, config, manifest.keys if missing else None, place.ids
@@ -127,17 +160,17 @@ async def restore(config: Config, given: Namespace, say: Say) -> None:
 
 
 @ended_by_signal
-async def copy(config: Config, given: Namespace, say: Say) -> None:
+async def copy(config: Config, arguments: Namespace, say: Say) -> None:
     """Move all data from the configured SQLite file to an empty PostgreSQL database."""
     place = _place(config)
-    target = Place(given.to, place.clock, place.ids)
+    target = Place(arguments.to, place.clock, place.ids)
     if place.engine != "sqlite" or target.engine != "postgres":
         raise CannotStart(
             "copy goes from SQLite to PostgreSQL; for other ways use `carteiro backup` and "
             "`carteiro restore`"
         )
     startup.must_exist(config)
-    with _progress("copy", place) as progress, handed_over(place, given.to) as source_is:
+    with _progress("copy", place) as progress, handed_over(place, arguments.to) as source_is:
         async with transfer_ends.snapshot(place, own_tables("sqlite")) as source:
             upto = must_be_known(source.migrations, "the database")
             await backup_keys.must_belong(source, config, backup_keys.of(config, place.ids))

@@ -58,5 +58,5 @@ class Progress:
         spent = self._clock.monotonic() - self._began
         if share < 0.02:
             return "     "
-        left = round(spent / share - spent)
-        return f"{left // 60:2d}:{left % 60:02d}"
+        remaining = round(spent / share - spent)
+        return f"{remaining // 60:2d}:{remaining % 60:02d}"

@@ -184,14 +184,14 @@ class Page(HTMLParser):
         return page
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "form":
-            self.forms.add(given.get("action") or "")
-        if tag == "input" and given.get("name") == "csrf_token":
-            self.csrf_token = given.get("value") or ""
-        name = given.get("data-testid")
+            self.forms.add(attributes.get("action") or "")
+        if tag == "input" and attributes.get("name") == "csrf_token":
+            self.csrf_token = attributes.get("value") or ""
+        name = attributes.get("data-testid")
         if name:
-            self.texts[name] = given.get("value") or ""
+            self.texts[name] = attributes.get("value") or ""
             self._open = (tag, name)
 
     def handle_data(self, data: str) -> None:

@@ -1,11 +1,44 @@
-"""The live table: rows of text from the counts, updated in place on a terminal."""
+"""Compares written with received events, and shows the counts in a table, live on a terminal."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from gateway.cli.demo import ledger
 from gateway.cli.demo.receiver import Inbox
+
+Expected = Sequence[tuple[str, str]]
+"""(event name, record id) of every acknowledged write."""
+
+
+def due(inbox: Inbox, expected: Expected) -> set[tuple[str, str]]:
+    """Return the events that this inbox must receive."""
+    return {pair for pair in expected if pair[0] in inbox.events}
+
+
+def waiting(inbox: Inbox, expected: Expected) -> int:
+    """Return the number of events that the inbox has not accepted yet."""
+    return len(due(inbox, expected) - inbox.arrived.keys())
+
+
+def faults(inboxes: Iterable[Inbox], expected: Expected, *, complete: bool = True) -> list[str]:
+    """Return all differences, a line each; empty when there are none.
+
+    Unless `complete`, an event that has not arrived is not a fault, as it may still arrive, and
+    neither is an event that nobody expected, as its write may not have been heard of yet.
+    """
+    lines = []
+    for inbox in inboxes:
+        due_events = due(inbox, expected)
+        for event, record in sorted(due_events - inbox.arrived.keys()) if complete else ():
+            lines.append(f"{inbox.name}: {event} of {record} never arrived")
+        for event, record in sorted(inbox.arrived.keys() - due_events) if complete else ():
+            lines.append(f"{inbox.name}: {event} of {record} is unexpected")
+        for event_id, times in inbox.accepted.items():
+            if times > 1:
+                lines.append(f"{inbox.name}: event {event_id} arrived {times} times")
+        lines.extend(f"{inbox.name}: {fault}" for fault in inbox.bad)
+    return lines
+
 
 COLUMNS = (
     "webhook",
@@ -21,13 +54,13 @@ CLEAR_DOWN, HOME = "\x1b[J", "\x1b[H"
 BOLD, DIM, GREEN, RED, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
 
-def rows(inboxes: Sequence[Inbox], expected: ledger.Expected) -> list[str]:
+def rows(inboxes: Sequence[Inbox], expected: Expected) -> list[str]:
     """Return the table as aligned lines, header first."""
     cells: list[tuple[str, ...]] = [COLUMNS]
     for inbox in inboxes:
         counts = (
             sum(inbox.accepted.values()),
-            ledger.waiting(inbox, expected),
+            waiting(inbox, expected),
             inbox.refused,
             inbox.retries,
             inbox.verified,
@@ -56,10 +89,10 @@ def summary(inboxes: Sequence[Inbox], writes: int, seconds: float) -> str:
 
 
 def totals(
-    inboxes: Sequence[Inbox], expected: ledger.Expected, seconds: float, *, waited: bool = True
+    inboxes: Sequence[Inbox], expected: Expected, seconds: float, *, waited: bool = True
 ) -> list[str]:
     """Return the final counts, a line each. Unless `waited`, a missing event is not lost yet."""
-    missing = sum(ledger.waiting(inbox, expected) for inbox in inboxes)
+    missing = sum(waiting(inbox, expected) for inbox in inboxes)
     counts = (
         ("events written", len(expected), ""),
         ("deliveries accepted", sum(sum(inbox.accepted.values()) for inbox in inboxes), ""),
@@ -86,7 +119,7 @@ class Screen:
         self._last = ""
 
     def draw(
-        self, heading: Sequence[str], inboxes: Sequence[Inbox], expected: ledger.Expected, line: str
+        self, heading: Sequence[str], inboxes: Sequence[Inbox], expected: Expected, line: str
     ) -> None:
         if self._live:
             header, *body = rows(inboxes, expected)

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import aiohttp
 
-from gateway.cli.demo import goods, ledger, table
-from gateway.cli.demo.feed import Feed
+from gateway.cli.demo import goods, table
 from gateway.cli.demo.goods import Owner
 from gateway.cli.demo.receiver import Inbox, Receiver
 from gateway.cli.demo.server import Account, Console, DemoFault, Gateway
 from gateway.cli.demo.shop import Shop
-from gateway.cli.demo.writer import Writer
+from gateway.cli.demo.writer import Feed, Writer
 from outbox.clock import Clock, SystemClock
 from outbox.ids import Ids
 
@@ -43,8 +42,8 @@ def run(folder: Path | None, *, once: bool, port: int = 0) -> int:
     try:
         with contextlib.ExitStack() as stack:
             if folder is None:
-                made = tempfile.TemporaryDirectory(prefix="carteiro-demo-")
-                folder = Path(stack.enter_context(made))
+                temporary = tempfile.TemporaryDirectory(prefix="carteiro-demo-")
+                folder = Path(stack.enter_context(temporary))
             folder.mkdir(parents=True, exist_ok=True)
             return asyncio.run(_until_stopped(folder.resolve(), once, port))
     except (DemoFault, OSError) as fault:
@@ -213,7 +212,7 @@ async def _check(
 
 
 async def _all_arrived(receiver: Receiver, writer: Writer) -> None:
-    while any(ledger.waiting(inbox, writer.expected) for inbox in receiver.inboxes.values()):
+    while any(table.waiting(inbox, writer.expected) for inbox in receiver.inboxes.values()):
         receiver.changed.clear()
         await receiver.changed.wait()
 
@@ -230,18 +229,18 @@ async def _settle(
     """Stop the gateway, print totals and faults, and return the exit status."""
     status = await gateway.stop()
     inboxes = list(receiver.inboxes.values())
-    found = ledger.faults(inboxes, writer.expected, complete=waited)
+    faults = table.faults(inboxes, writer.expected, complete=waited)
     if status:
-        found.append(f"the gateway exited with status {status}")
+        faults.append(f"the gateway exited with status {status}")
     for row in table.totals(inboxes, writer.expected, seconds, waited=waited):
         screen.say(row)
-    for fault in found[:20]:
+    for fault in faults[:20]:
         screen.say(f"WRONG  {fault}")
-    if found:
-        screen.say(f"{len(found)} faults")
+    if faults:
+        screen.say(f"{len(faults)} faults")
     else:
         screen.say("every event arrived once, with a valid signature" if waited else "no faults")
-    return 1 if found else 0
+    return 1 if faults else 0
 
 
 def _heading(gateway: Gateway, account: Account, shop: Shop) -> list[str]:

@@ -27,23 +27,25 @@ ERASED = "erased with the person's data"
 DAMAGED = "the body is no event"
 
 
-async def listen(config: Config, given: Namespace, say: Say) -> None:
+async def listen(config: Config, arguments: Namespace, say: Say) -> None:
     """Print, and forward, the events of an account as they happen, until it is interrupted."""
     clock, ids = SystemClock(), Ids()
-    key = given.key or os.environ.get(KEY_VARIABLE, "")
+    key = arguments.key or os.environ.get(KEY_VARIABLE, "")
     if not key:
         raise CannotStart(f"there is no API key; give one with --key or in ${KEY_VARIABLE}")
-    server = given.server or os.environ.get(SERVER_VARIABLE, "")
+    server = arguments.server or os.environ.get(SERVER_VARIABLE, "")
     address = Address(
-        (server or public_address(config, config.server.port)).rstrip("/"), key, given.types or ""
+        (server or public_address(config, config.server.port)).rstrip("/"),
+        key,
+        arguments.types or "",
     )
-    if given.after and not is_id(given.after):
-        raise CannotStart(f"--after {given.after!r} is not the id of an event")
-    secret = given.secret or new_secret(ids.token(SECRET_BYTES))
+    if arguments.after and not is_id(arguments.after):
+        raise CannotStart(f"--after {arguments.after!r} is not the id of an event")
+    secret = arguments.secret or new_secret(ids.token(SECRET_BYTES))
     _must_sign(secret)
     how = How(secret, config.service.name, config.delivery.total_seconds)
-    forwarding = Forwarding(given.forward or "", how, clock, ids)
-    place = given.after or ""
+    forwarding = Forwarding(arguments.forward or "", how, clock, ids)
+    place = arguments.after or ""
     try:
         async with aiohttp.ClientSession() as http:
             source = Source(http, address, ids, _notice)
@@ -53,7 +55,7 @@ async def listen(config: Config, given: Namespace, say: Say) -> None:
             async for entry, at in source.events(place):
                 if entry is not None:
                     say(await _line(entry, forwarding, clock))
-                    if given.body and entry.body is not None:
+                    if arguments.body and entry.body is not None:
                         say(_indented(entry.body))
                 place = at
     finally:

@@ -71,15 +71,15 @@ class Address:
 
 
 class Source:
-    """The events of one account from a place on. `told` gets a line for each change of state."""
+    """The events of one account from a place on. `say` gets a line for each change of state."""
 
     def __init__(
-        self, http: aiohttp.ClientSession, address: Address, ids: Ids, told: Callable[[str], None]
+        self, http: aiohttp.ClientSession, address: Address, ids: Ids, say: Callable[[str], None]
     ) -> None:
         self._http = http
         self._address = address
         self._ids = ids
-        self._told = told
+        self._say = say
         self._failures = 0
 
     async def newest(self) -> str:
@@ -111,7 +111,7 @@ class Source:
                 await self._pause(fault)
                 continue
             if self._failures:
-                self._told("The feed can be read again.")
+                self._say("The feed can be read again.")
                 self._failures = 0
             return page
 
@@ -120,7 +120,7 @@ class Source:
         backoff = min(FIRST_BACKOFF * 2 ** (self._failures - 1), LONGEST_BACKOFF)
         # Many listeners of one server do not return in the same moment.
         wait = max(fault.wait, backoff * (0.5 + self._ids.dice() / 2))
-        self._told(f"The feed cannot be read: {fault}. Next try in {math.ceil(wait)} s.")
+        self._say(f"The feed cannot be read: {fault}. Next try in {math.ceil(wait)} s.")
         await asyncio.sleep(wait)
 
     async def _ask(self, place: str, types: str) -> Page:

@@ -1,7 +1,6 @@
 """Serves the OpenAPI document and a Swagger UI page from local files."""
 
 import hashlib
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -65,10 +64,9 @@ def rendered(routes: tuple[tuple[str, str, Operation], ...]) -> tuple[bytes, str
     return body, f'"{hashlib.sha256(body).hexdigest()[:16]}"'
 
 
-def add_assets(app: web.Application, routes: Iterable[tuple[str, str, Operation]]) -> None:
-    """Add the routes of the page's files to `app`, and store the route table for the document."""
-    app[ROUTE_TABLE] = tuple(routes)
-    app.router.add_get(ASSETS, asset)
+def add_assets(router: web.UrlDispatcher) -> None:
+    """Add the routes of the page's files."""
+    router.add_get(ASSETS, asset)
 
 
 @cache

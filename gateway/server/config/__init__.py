@@ -192,17 +192,17 @@ def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -
     Raise ConfigFaults with all faults.
     """
     faults: list[str] = []
-    given = _from_file(path, faults) if path else {}
-    given |= _from_file(local, faults) if local else {}
-    given |= _from_environment(env, faults)
+    entries = _from_file(path, faults) if path else {}
+    entries |= _from_file(local, faults) if local else {}
+    entries |= _from_environment(env, faults)
     sections: dict[str, Any] = {}
     for section, kind in SECTIONS.items():
         keys = get_type_hints(kind, include_extras=True)
         values = {}
         for key, hint in keys.items():
             name = f"{section}.{key}"
-            if name in given:
-                value, source = given[name]
+            if name in entries:
+                value, source = entries[name]
                 variable = source.startswith(PREFIX)
                 try:
                     # A file contains typed values; a variable contains text to parse.
@@ -242,21 +242,21 @@ def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
     except ValueError as error:  # bad TOML, or bytes that are not UTF-8
         faults.append(f"{path}: not valid TOML: {error}")
         return {}
-    given = {}
+    entries = {}
     for section, table in document.items():
         if section not in SECTIONS or not isinstance(table, dict):
             faults.append(fault_texts.unknown_section(section, section, path.name, SECTIONS))
             continue
         for key, value in table.items():
             if key in get_type_hints(SECTIONS[section]):
-                given[f"{section}.{key}"] = (value, path.name)
+                entries[f"{section}.{key}"] = (value, path.name)
             else:
                 faults.append(_unknown(section, key, path.name))
-    return given
+    return entries
 
 
 def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tuple[Any, str]]:
-    given: dict[str, tuple[Any, str]] = {}
+    entries: dict[str, tuple[Any, str]] = {}
     for variable in sorted(env):
         # A name without "__" is not a setting: Kubernetes sets CARTEIRO_PORT and the like.
         if not variable.startswith(PREFIX) or "__" not in variable:
@@ -266,18 +266,18 @@ def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tu
         keys = get_type_hints(SECTIONS[section]) if section in SECTIONS else {}
         secret = key.removesuffix("_file")
         if key in keys:
-            given[f"{section}.{key}"] = (value, variable)
+            entries[f"{section}.{key}"] = (value, variable)
         elif key.endswith("_file") and f"{section}.{secret}" in SECRET_KEYS:
             if environment_name(section, secret) in env:
                 faults.append(f"{section}.{secret}: set twice, directly and by {variable}")
             try:
-                given[f"{section}.{secret}"] = (Path(value).read_text("utf-8").strip(), variable)
+                entries[f"{section}.{secret}"] = (Path(value).read_text("utf-8").strip(), variable)
             except (OSError, ValueError) as error:
                 why = error.strerror if isinstance(error, OSError) else "not UTF-8"
                 faults.append(f"{section}.{secret}: {value} cannot be read: {why} ({variable})")
         else:
             faults.append(_unknown(section, key, variable))
-    return given
+    return entries
 
 
 def _unknown(section: str, key: str, source: str) -> str:

@@ -14,7 +14,7 @@ from aiohttp import web
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
-from gateway.server.http.budgets import Budget
+from gateway.server.http.admission import Budget
 from outbox.errors import DatabaseUnavailable
 
 PIECE = 65_536
@@ -30,7 +30,7 @@ BUILDERS = 16
 class Carrier(Protocol):
     """The connection that sends a response."""
 
-    left: int
+    unsent_bytes: int
     """Bytes of the response that are not written yet."""
 
     def hold(self, holder: str, size: int) -> None:
@@ -40,9 +40,9 @@ class Carrier(Protocol):
 class Whole(web.Response):
     """A response in memory that is written in pieces as the client reads."""
 
-    def __init__(self, carrier: Carrier, made: web.Response, body: bytes) -> None:
-        super().__init__(status=made.status, headers=made.headers, body=body)
-        self.cookies.update(made.cookies)
+    def __init__(self, carrier: Carrier, response: web.Response, body: bytes) -> None:
+        super().__init__(status=response.status, headers=response.headers, body=body)
+        self.cookies.update(response.cookies)
         self._carrier = carrier
         self._bytes = body
 
@@ -50,10 +50,10 @@ class Whole(web.Response):
         view = memoryview(self._bytes)
         place = 0
         while len(view) - place > PIECE:
-            self._carrier.left = len(view) - place
+            self._carrier.unsent_bytes = len(view) - place
             await self.write(view[place : place + PIECE])
             place += PIECE
-        self._carrier.left = 0
+        self._carrier.unsent_bytes = 0
         self.body = bytes(view[place:])
         await super().write_eof(data)
 
@@ -75,9 +75,9 @@ class Flow(web.StreamResponse):
             # A response to HEAD has no connection and no body.
             if self._carrier is not None:
                 # The remaining size is unknown; assume that it is large.
-                self._carrier.left = FLOWING
+                self._carrier.unsent_bytes = FLOWING
                 await self._write(pieces)
-                self._carrier.left = 0
+                self._carrier.unsent_bytes = 0
         await super().write_eof(data)
 
     async def _write(self, pieces: AsyncGenerator[bytes, None]) -> None:

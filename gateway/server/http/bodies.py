@@ -102,14 +102,14 @@ def _unpacked(body: bytes, coding: str, most: int) -> bytes:
         window = ZLIB if body[:1] and body[0] & 0x0F == 8 else RAW
     machine = zlib.decompressobj(window)
     try:
-        found = machine.decompress(body, most + 1)
+        content = machine.decompress(body, most + 1)
     except zlib.error:
-        found, machine = b"", zlib.decompressobj()
-    if len(found) > most:
+        content, machine = b"", zlib.decompressobj()
+    if len(content) > most:
         raise _too_large(most)
     if not machine.eof or machine.unused_data:
         raise Refusal("invalid_json", f"The body is not valid {coding}.")
-    return found
+    return content
 
 
 def _too_large(most: int) -> Refusal:

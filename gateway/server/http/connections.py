@@ -12,12 +12,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.server.config import Limits
-from gateway.server.http.admission import Admission
+from gateway.server.http.admission import Admission, Budget
 from gateway.server.http.answers import ANSWERS
-from gateway.server.http.budgets import Budget
-from gateway.server.http.connection_state import Shared
-from gateway.server.http.early_responses import FIELD_BYTES
-from gateway.server.http.inbound import Connection
+from gateway.server.http.inbound import FIELD_BYTES, Connection, Shared
 from gateway.server.telemetry.instruments import Reason
 
 LOOK_SECONDS = 1.0

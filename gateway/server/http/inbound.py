@@ -1,27 +1,37 @@
 """A client connection with limits for the size of requests and the speed of the client.
 
 aiohttp limits neither: it accepts a head of a megabyte, or a body of a byte per second.
+It is one module because each limit needs the state of the connection and its own response.
 """
 
 import asyncio
+import re
 import socket
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_exceptions import LineTooLong
 from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
 from gateway.domain.accounts.networks import share_of
 from gateway.server.app_keys import CALLER
-from gateway.server.http import early_responses, one_write
-from gateway.server.http.connection_state import Shared
-from gateway.server.http.early_responses import FULL, LONG_HEAD, PROBE_LINE, SLOW, status_of
+from gateway.server.config import Limits
+from gateway.server.http.admission import Admission, Budget
 from gateway.server.telemetry.instruments import Reason
 from gateway.server.telemetry.logs import logger
 
+END = b"Content-Length: 0\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
+FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" + END
+SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + END
+LONG_HEAD = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + END
+PROBE = re.compile(rb"(GET|HEAD) /(livez|readyz|metrics)(\?[!-~]*)? HTTP/1\.[01]")
+PROBE_LINE = 512
+FIELD_BYTES = 16_384
 PROBE_SECONDS = 2.0
 HEAD_BYTES = 32_768
 SLICE_BYTES = 16_384
@@ -33,13 +43,34 @@ LEAST_RATE = 16_384
 UNSENT_BYTES = 131_072
 
 
+def status_of(fault: BaseException | None, message: str) -> int:
+    """Return the status for a request that the parser refuses."""
+    if "invalid `Transfer-Encoding`" in message or "Invalid `Transfer-Encoding`" in message:
+        return 501
+    too_long = isinstance(fault, LineTooLong) and fault.args[1] == FIELD_BYTES
+    return 431 if too_long or message == "Too many headers received" else 400
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The shared state of all connections of a process."""
+
+    limits: Limits
+    admission: Admission
+    requests: Budget
+    """Bytes of requests without a response yet, by address."""
+    answers: Budget
+    """Bytes of unsent responses, by account."""
+    refused: Callable[[Reason], None]
+
+
 class Connection(RequestHandler):
     """A client connection and the times since which the server waits for it."""
 
     __slots__ = (
-        "_asked", "_body", "_marks", "_owed", "_rate_from", "_received", "_shared", "_taken",
-        "_writing", "address", "for_probes", "head_bytes", "head_since", "headed_at",
-        "idle_since", "left", "on_lost", "stalled_since",
+        "_body", "_counted", "_marks", "_owed", "_probe_start", "_rate_from", "_received",
+        "_shared", "_writing", "address", "for_probes", "head_bytes", "head_since", "headed_at",
+        "idle_since", "on_lost", "stalled_since", "unsent_bytes",
     )  # fmt: skip
 
     def __init__(self, manager: web.Server, shared: Shared, **kw: Any) -> None:
@@ -48,19 +79,19 @@ class Connection(RequestHandler):
         self.address = ""
         self.for_probes = False
         self.head_since: float | None = None
-        self.head_bytes = self.left = 0
+        self.head_bytes = self.unsent_bytes = 0
         self.headed_at = 0.0
         self.idle_since = 0.0
         self.stalled_since: float | None = None
         self.on_lost: Callable[[], object] | None = None
         """Called when the client disconnects, to end work for this client only."""
-        self._asked = b""
+        self._probe_start = b""
         self._body: StreamReader | None = None
         self._writing: AbstractStreamWriter | None = None
         self._rate_from: tuple[float, int] | None = None
         self._owed: list[tuple[str, int]] = []
         # Bytes received, bytes counted in the budget, and the end of each waiting head.
-        self._received = self._taken = 0
+        self._received = self._counted = 0
         self._marks: deque[int] = deque()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -77,8 +108,8 @@ class Connection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._shared.admission.release(self, self.address)
-        self._shared.requests.give(self.address, self._taken)
-        self._taken = 0
+        self._shared.requests.give(self.address, self._counted)
+        self._counted = 0
         self._give_back()
         super().connection_lost(exc)
         if self.on_lost is not None:
@@ -101,16 +132,10 @@ class Connection(RequestHandler):
         if self.for_probes and not resp.prepared:
             resp.force_close()
         try:
-            # After a refused upgrade aiohttp parses again what came with it.
-            if self._upgraded or not await one_write.send(request, resp):
-                return await super().finish_response(request, resp, start_time)
-            request._finish()
-            return resp, False
-        except ConnectionError:
-            return resp, True
+            return await super().finish_response(request, resp, start_time)
         finally:
             self._writing = self._rate_from = None
-            self.left = 0
+            self.unsent_bytes = 0
             self.idle_since = self._loop.time()
             self._give_back()
             self._let_go()
@@ -201,11 +226,11 @@ class Connection(RequestHandler):
                 self._refuse(LONG_HEAD, "too_large")
                 return
         # A small request is always accepted, however large the bodies of other clients are.
-        little = self._taken + size <= SLICE_BYTES
+        little = self._counted + size <= SLICE_BYTES
         if not self._shared.requests.take(self.address, size, must=little):
             self._refuse(FULL, "rate_limited")
             return
-        self._taken += size
+        self._counted += size
         self._received += size
         count = self._request_count
         super().data_received(data)
@@ -221,7 +246,7 @@ class Connection(RequestHandler):
             self.head_bytes += size
             if self.head_since is None and not self.busy:
                 self.head_since = self._loop.time()
-        elif not self.busy and self._taken > DROPPED_BYTES:
+        elif not self.busy and self._counted > DROPPED_BYTES:
             # The rest of a body after an early response; DROPPED_BYTES of it are already read.
             self.force_close()
 
@@ -231,11 +256,11 @@ class Connection(RequestHandler):
 
     def _only_probes(self, data: bytes) -> bytes:
         """Return the received start of a probe's request once its first line is complete."""
-        self._asked += data
-        line, end, _ = self._asked.partition(b"\n")
-        if early_responses.PROBE.fullmatch(line.rstrip(b"\r")) and end:
-            asked, self._asked = self._asked, b""
-            return asked
+        self._probe_start += data
+        line, end, _ = self._probe_start.partition(b"\n")
+        if PROBE.fullmatch(line.rstrip(b"\r")) and end:
+            start, self._probe_start = self._probe_start, b""
+            return start
         if end or len(line) > PROBE_LINE:
             self._refuse(FULL, "rate_limited")
         return b""
@@ -244,7 +269,7 @@ class Connection(RequestHandler):
         """Return whether much data waits for the client and it reads slower than LEAST_RATE."""
         writer, transport = self._writing, self.transport
         buffered = transport.get_write_buffer_size() if transport is not None else 0
-        if writer is None or self.left + buffered < MUCH_BYTES:
+        if writer is None or self.unsent_bytes + buffered < MUCH_BYTES:
             self._rate_from = None
             return False
         sent = writer.output_size - buffered
@@ -266,10 +291,10 @@ class Connection(RequestHandler):
         """Release the bytes of a request after its response."""
         if self._marks:
             self._marks.popleft()
-        kept = self._received - self._marks[0] if self._marks else self.head_bytes
-        if kept < self._taken:
-            self._shared.requests.give(self.address, self._taken - kept)
-            self._taken = kept
+        remaining = self._received - self._marks[0] if self._marks else self.head_bytes
+        if remaining < self._counted:
+            self._shared.requests.give(self.address, self._counted - remaining)
+            self._counted = remaining
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Log a fault that aiohttp found outside our middleware."""

@@ -19,13 +19,11 @@ from gateway.server.http import cors
 from gateway.server.http.answers import carried
 from gateway.server.http.proxies import CLIENT, Proxies
 from gateway.server.http.rate_limits import RATE_LIMIT
-from gateway.server.http.route_index import RouteIndex
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.instruments import Reason, Surface
 from gateway.server.telemetry.logs import logger, record_writer
 from gateway.server.telemetry.metrics import Metrics
-from gateway.server.telemetry.served import Served
-from gateway.server.telemetry.spans import Spans
+from gateway.server.telemetry.spans import Served, Spans
 from gateway.server.telemetry.trace_context import Marks
 from outbox.clock import Clock
 from outbox.database.transaction import Commits, Patience, commits, patience
@@ -86,6 +84,7 @@ def surface_of(path: str) -> Surface:
 
 
 def frame(
+    app: web.Application,
     *,
     config: Config,
     clock: Clock,
@@ -94,7 +93,6 @@ def frame(
     proxies: Proxies,
     health: Health,
     refuse: Refuse,
-    routes: RouteIndex,
     patient: bool,
     spans: Spans | None = None,
 ) -> Handler:
@@ -109,15 +107,18 @@ def frame(
     active = metrics.active
     listen_to_traces = config.tracing.accept
     well_formed = WELL_FORMED.fullmatch
+    resolve = app.router.resolve
 
     async def framed(request: web.Request) -> web.StreamResponse:
         began = now()
         headers = request.headers
-        handler = routes.find(request)
-        if handler is None:
-            handler = await routes.resolve(request)
+        match_info = await resolve(request)
+        match_info.add_app(app)
+        request._match_info = match_info
         if "Expect" in headers:
-            await routes.expected(request)
+            # 100, or it raises 417.
+            await match_info.expect_handler(request)
+            await request.writer.drain()
         request_id = headers.get("X-Request-Id")
         if request_id is None or well_formed(request_id) is None:
             request_id = marks.request_id()
@@ -144,7 +145,7 @@ def frame(
                 coding = headers.get("Transfer-Encoding")
                 if coding is not None and coding.strip().lower() != "chunked":
                     raise web.HTTPNotImplemented
-                response = carried(request, await handler(request))
+                response = carried(request, await match_info.handler(request))
             except Exception as error:  # noqa: BLE001 - every error gets a response
                 failure = error
                 response = answer_to(error, request, surface, refuse)
@@ -161,11 +162,10 @@ def frame(
         finally:
             active[surface] -= 1
             seconds = now() - began
-            found = request.match_info.route
-            resource = found.resource
+            resource = match_info.route.resource
             # A route for any method only refuses methods, so it counts as unmatched.
             route = "unmatched"
-            if resource is not None and found.method != "*":
+            if resource is not None and match_info.route.method != "*":
                 route = resource.canonical
             metrics.request(surface, route, method, status, seconds)
             if log is not None or status >= 500 or spans is not None:

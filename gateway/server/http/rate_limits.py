@@ -48,14 +48,14 @@ class Buckets:
         """
         if not self.rate:
             return self.depth, 0.0
-        wanted = min(float(tokens), self.depth)
+        amount = min(float(tokens), self.depth)
         now = self._clock.monotonic()
         level, then = self._levels.get(holder) or (self.depth, now)
         level = min(self.depth, level + (now - then) * self.rate)
-        if level < wanted:
-            return -1.0, (wanted - level) / self.rate
-        self._levels.put(holder, level - wanted, now)
-        return level - wanted, 0.0
+        if level < amount:
+            return -1.0, (amount - level) / self.rate
+        self._levels.put(holder, level - amount, now)
+        return level - amount, 0.0
 
     def give_back(self, holder: str) -> None:
         """Return a token that was taken."""
@@ -111,10 +111,10 @@ class RateLimits:
         buckets = self._callers[kind]
         if not buckets.rate:
             return None
-        left, wait = buckets.take(holder, tokens)
-        if left >= 0:
+        rest, wait = buckets.take(holder, tokens)
+        if rest >= 0:
             # The bucket may contain a burst, but the header promises the rest of this second.
-            return f'"{kind}";r={int(min(left, buckets.rate - 1))};t=1'
+            return f'"{kind}";r={int(min(rest, buckets.rate - 1))};t=1'
         retry = math.ceil(wait)
         raise Refusal(
             "rate_limited",
@@ -160,13 +160,13 @@ class RateLimits:
         own, shared = self._visits[1], self._visits[WORTHS[-1]]
         if not own.rate:
             return None
-        left, wait = own.take(address if session is None else f"{address} {session}", requests)
-        if left >= 0 and session is not None:
-            all_left, wait = shared.take(address, requests)
-            left = min(left, all_left)
+        rest, wait = own.take(address if session is None else f"{address} {session}", requests)
+        if rest >= 0 and session is not None:
+            shared_rest, wait = shared.take(address, requests)
+            rest = min(rest, shared_rest)
         policy = self.policies["storefront"]
-        if left >= 0:
-            return f'"storefront";r={int(left)};t=60', policy
+        if rest >= 0:
+            return f'"storefront";r={int(rest)};t=60', policy
         retry = math.ceil(wait)
         raise Refusal(
             "rate_limited",
@@ -185,8 +185,8 @@ class RateLimits:
         """
         # The narrowest network first, so that a refused attempt does not count for its neighbours.
         for network, worth in networks_of(address):
-            left, wait = self._sign_in[worth].take(network)
-            if left < 0:
+            rest, wait = self._sign_in[worth].take(network)
+            if rest < 0:
                 self._observer.authenticated("password", "throttled")
                 raise Refusal(
                     "rate_limited",
@@ -196,8 +196,8 @@ class RateLimits:
 
     def form(self, share: str) -> None:
         """Count a public form from an address. Raise rate_limited."""
-        left, wait = self._forms.take(share)
-        if left < 0:
+        rest, wait = self._forms.take(share)
+        if rest < 0:
             raise Refusal(
                 "rate_limited",
                 "Too many forms from this address; try again later.",
@@ -206,8 +206,8 @@ class RateLimits:
 
     def coupon(self, share: str) -> None:
         """Count a coupon code from an address, against guessing. Raise rate_limited."""
-        left, wait = self._codes.take(share)
-        if left < 0:
+        rest, wait = self._codes.take(share)
+        if rest < 0:
             raise Refusal(
                 "rate_limited",
                 "Too many unknown coupon codes from this address; try again later.",

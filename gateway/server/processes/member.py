@@ -35,10 +35,10 @@ class Member:
     @classmethod
     def inherited(cls) -> "Member | None":
         """Return the connection that this process has inherited, None when it runs alone."""
-        given = os.environ.pop(VARIABLE, "")
-        if not given:
+        descriptors = os.environ.pop(VARIABLE, "")
+        if not descriptors:
             return None
-        channel_end, memory, *listening = map(int, given.split(","))
+        channel_end, memory, *listening = map(int, descriptors.split(","))
         return cls(channel_end, memory, listening)
 
     async def join(self) -> Start:
@@ -66,7 +66,7 @@ class Member:
     async def tell(self, name: str, body: bytes = b"") -> None:
         """Call the supervisor, if it still runs."""
         try:
-            await self._asked(name, body)
+            await self._ask(name, body)
         except (Gone, TimeoutError):
             return
 
@@ -75,11 +75,11 @@ class Member:
 
         While the supervisor does not respond, `own` tells: this process serves without it.
         """
-        asked = asyncio.create_task(self._asked("readiness"), name="readiness")
+        question = asyncio.create_task(self._ask("readiness"), name="readiness")
         faults = await own()
         try:
             seconds = NODE_SECONDS if faults else PATIENCE_SECONDS
-            answer = await asyncio.wait_for(asked, seconds)
+            answer = await asyncio.wait_for(question, seconds)
             return msgspec.json.decode(answer, type=list[str])
         except (Gone, TimeoutError):
             return [*faults, SILENT] if faults else []
@@ -87,7 +87,7 @@ class Member:
     async def metrics(self) -> bytes | None:
         """Return the metrics of the node, None when the supervisor does not respond."""
         try:
-            return await self._asked("metrics")
+            return await self._ask("metrics")
         except (Gone, TimeoutError):
             return None
 
@@ -95,7 +95,7 @@ class Member:
         """Close the channel."""
         await self._channel.close()
 
-    async def _asked(self, name: str, body: bytes = b"") -> bytes:
+    async def _ask(self, name: str, body: bytes = b"") -> bytes:
         async with asyncio.timeout(NODE_SECONDS):
             return await self._channel.call(name, body)
 

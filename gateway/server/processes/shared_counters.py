@@ -38,36 +38,36 @@ class NamedLevels:
         self._name = name
         self._tags, self._levels, self._times = table.tags, table.levels, table.times
         # The hash and the search cost more than the rest; a place is right while it has the tag.
-        self._found: dict[str, tuple[int, int]] = {}
+        self._remembered: dict[str, tuple[int, int]] = {}
 
     def get(self, holder: str) -> tuple[float, float] | None:
         """Return level and time, None for a holder without them."""
-        at, tag = self._found.get(holder) or (0, 0)
+        at, tag = self._remembered.get(holder) or (0, 0)
         if tag == 0 or self._tags[at] != tag:
             places, tag = _places(f"{self._name} {holder}")
             # Always the first one, so that all processes agree should there be two.
-            found = next((at for at in places if self._tags[at] == tag), None)
-            if found is None:
+            place = next((at for at in places if self._tags[at] == tag), None)
+            if place is None:
                 return None
-            if len(self._found) >= REMEMBERED:
-                self._found.clear()
-            self._found[holder] = at, tag = found, tag
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            self._remembered[holder] = at, tag = place, tag
         return self._levels[at], self._times[at]
 
     def put(self, holder: str, level: float, then: float) -> None:
         """Store level and time; of a full set of places, in that of the one idle longest."""
-        at, tag = self._found.get(holder) or (0, 0)
+        at, tag = self._remembered.get(holder) or (0, 0)
         if tag == 0 or self._tags[at] != tag:
             places, tag = _places(f"{self._name} {holder}")
-            found = next((at for at in places if self._tags[at] == tag), None)
-            at = min(places, key=self._times.__getitem__) if found is None else found
+            place = next((at for at in places if self._tags[at] == tag), None)
+            at = min(places, key=self._times.__getitem__) if place is None else place
         self._levels[at] = level
         self._times[at] = then
         self._tags[at] = tag
 
 
 def shared_memory() -> int:
-    """Return a descriptor of empty memory for SharedLevels, which processes may inherit."""
+    """Return a descriptor of empty memory for SharedCounters, which processes may inherit."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("carteiro-limits")
     else:  # not Linux

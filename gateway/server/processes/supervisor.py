@@ -265,11 +265,11 @@ class Supervisor:
         answers = await ask_all(children, Child.count)
         answering = sum(answer is not None for answer in answers)
         living = [child.counted for child in self._children.values()]
-        found = counted(
+        families = counted(
             together(living, self._past), answering=answering, missing=self._count - answering,
             restarts=self._restarts, started=self._started,
         )  # fmt: skip
-        return render(found).encode()
+        return render(families).encode()
 
     async def _stop(self, keepers: list[asyncio.Task[None]]) -> None:
         for child in self._children.values():

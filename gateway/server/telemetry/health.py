@@ -66,15 +66,15 @@ class Health:
 
     async def faults(self) -> list[str]:
         """Return why this process is not ready; empty when it is."""
-        found = []
+        faults = []
         if self.draining:
-            found.append("shutting down")
+            faults.append("shutting down")
         if self.delivers and self._db.clock.monotonic() - self._ticks.ticked > STALE_SECONDS:
-            found.append("the drain has not run for half a minute")
+            faults.append("the drain has not run for half a minute")
         fault = await self._database_fault()
         if fault is not None:
-            found.append(fault)
-        return found
+            faults.append(fault)
+        return faults
 
     async def _database_fault(self) -> str | None:
         """Return the fault of a write; probes within a second share one write."""

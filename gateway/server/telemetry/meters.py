@@ -43,8 +43,8 @@ class Counters(dict[tuple[str, ...], Count]):
         registry.register(Scraped(self._metric))
 
     def __missing__(self, labels: tuple[str, ...]) -> Count:
-        made = self[labels] = Count()
-        return made
+        count = self[labels] = Count()
+        return count
 
     def _metric(self) -> Iterator[Metric]:
         """Yield the metric."""
@@ -91,9 +91,9 @@ class Timings(dict[tuple[str, ...], Callable[[float], None]]):
         registry.register(Scraped(self._metric))
 
     def __missing__(self, labels: tuple[str, ...]) -> Callable[[float], None]:
-        made = self._series[labels] = Timing(self._bounds)
-        self[labels] = made.observe
-        return made.observe
+        series = self._series[labels] = Timing(self._bounds)
+        self[labels] = series.observe
+        return series.observe
 
     def _metric(self) -> Iterator[Metric]:
         """Yield the metric; its buckets contain the ones below them."""

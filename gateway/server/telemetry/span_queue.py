@@ -1,7 +1,10 @@
-"""The way of spans to the collector: a bounded queue, and a thread that exports it.
+"""Queues spans for the collector, up to a bound, and exports them in a thread.
 
 Nothing waits for the collector. When it is slow or away, the queue fills, and further spans are
 dropped and counted.
+
+OpenTelemetry's BatchSpanProcessor does not try a failed batch again, does not tell how many spans
+it drops, and may hold the end of the process for half a minute. It costs more on the event loop.
 """
 
 import threading
@@ -74,9 +77,9 @@ class SpanQueue:
         if self._thread is not None:
             self._thread.join(seconds)
         self._exporter.close()
-        left = len(self._take(self._most))
-        if left:
-            self._count("dropped", left)
+        unsent = len(self._take(self._most))
+        if unsent:
+            self._count("dropped", unsent)
 
     def _run(self) -> None:
         batch: list[Span] = []

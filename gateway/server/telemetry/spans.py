@@ -7,13 +7,33 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
+
 from gateway.server.telemetry.metrics import METHODS
-from gateway.server.telemetry.served import Served
 from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import TRACEPARENT, span_of
+
+
+class Served(msgspec.Struct, omit_defaults=True, gc=False):
+    """A request with its response."""
+
+    surface: str
+    method: str
+    route: str
+    """Its template, or `unmatched`."""
+    path: str
+    status: int
+    duration_ms: float
+    request_id: str
+    trace_id: str
+    span_id: str
+    address: str
+    actor: str | None = None
+    """The id of the caller's key, or of the caller."""
+
 
 Kind = Literal["server", "client", "internal"]
 LONGEST_PATH = 1_000
@@ -112,9 +132,9 @@ class Spans:
         if outcome.address is not None:
             attributes["network.peer.address"] = outcome.address
         for step in ("dns", "connect", "tls", "first_byte"):
-            taken = getattr(outcome, f"{step}_us")
-            if taken is not None:
-                attributes[f"carteiro.{step}_ms"] = taken / 1000
+            micros = getattr(outcome, f"{step}_us")
+            if micros is not None:
+                attributes[f"carteiro.{step}_ms"] = micros / 1000
         if delivery.request_id is not None:
             attributes["carteiro.request_id"] = delivery.request_id
         failed = None

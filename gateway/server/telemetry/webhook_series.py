@@ -105,11 +105,11 @@ class WebhookSeries(Collector):
         for webhook_id in idle:
             if webhook_id not in waiting:
                 del self._series[webhook_id]
-        wanted = [w for w, _ in self._newcomers.most_common(self._most)]
-        over = len(self._series) + len(wanted) - self._most
+        newcomers = [w for w, _ in self._newcomers.most_common(self._most)]
+        over = len(self._series) + len(newcomers) - self._most
         for webhook_id in [w for w in idle if w in waiting][: max(over, 0)]:
             del self._series[webhook_id]
-        self.admit(wanted, now)
+        self.admit(newcomers, now)
         rest = (w for w in waiting if w not in self._series)
         free = self._most - len(self._series)
         self.admit(nlargest(free, rest, key=lambda w: waiting[w].pending), now)

@@ -99,7 +99,7 @@ class Upkeep:
         metrics: Metrics,
         credentials: Credentials,
         file: Path | None,
-        kept: config.Retention,
+        retention: config.Retention,
         mailer: Mailer | None = None,
         disk_bytes: int = 0,
     ) -> None:
@@ -111,7 +111,7 @@ class Upkeep:
         self._disk_bytes = disk_bytes
         self._readings: Readings | None = None
         self._retention = Retention(
-            db, deliveries_days=kept.deliveries_days, events_days=kept.events_days
+            db, deliveries_days=retention.deliveries_days, events_days=retention.events_days
         )
         self.duties = Duties(db, db.leadership())
         for batches in BATCHES:

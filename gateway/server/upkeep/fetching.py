@@ -92,5 +92,5 @@ async def _limited(stream: aiohttp.StreamReader) -> bytes:
 def _max_age(control: str) -> float | None:
     if _NO_STORE.search(control):
         return 0.0
-    found = _MAX_AGE.search(control)
-    return None if found is None else float(found[1])
+    match = _MAX_AGE.search(control)
+    return None if match is None else float(match[1])

@@ -61,10 +61,10 @@ class Mailer:
     async def run_once(self) -> None:
         """Send the mails that are due."""
         for _ in range(MOST):
-            found = await self._next()
-            if found is None:
+            due_mail = await self._next()
+            if due_mail is None:
                 return
-            await self._attempt(*found)
+            await self._attempt(*due_mail)
 
     async def _next(self) -> tuple[Queue, Letter] | None:
         token = mail_tokens.make(self._db.ids)
@@ -76,7 +76,7 @@ class Mailer:
 
     async def _attempt(self, queue: Queue, letter: Letter) -> None:
         mail = letter.mail
-        told = {"mail": mail.id, "kind": mail.kind, "attempt": mail.attempts}
+        fields = {"mail": mail.id, "kind": mail.kind, "attempt": mail.attempts}
         try:
             async with asyncio.timeout(self._settings.timeout_seconds * STEPS):
                 await self._send(letter)
@@ -85,11 +85,11 @@ class Mailer:
             again = await self._db.write(queue.failed, mail, reason, final=_is_final(error))
             result: Result = "put_off" if again else "given_up"
             self._count(mail.kind, result)
-            logger().warning(f"mail_{result}", error=reason, **told)
+            logger().warning(f"mail_{result}", error=reason, **fields)
             return
         await self._db.write(queue.sent, mail)
         self._count(mail.kind, "sent")
-        logger().info("mail_sent", **told)
+        logger().info("mail_sent", **fields)
 
     async def _send(self, letter: Letter) -> None:
         settings = self._settings

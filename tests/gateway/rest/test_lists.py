@@ -11,8 +11,8 @@ from gateway.domain.contacts.tasks import TASKS
 from gateway.records import store
 from gateway.rest.lists import MOST_BYTES
 from gateway.server.config import Config, Limits
+from gateway.server.http.admission import Budget
 from gateway.server.http.answers import FLOWING
-from gateway.server.http.budgets import Budget
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person
 from tests.support.site import Site, serving

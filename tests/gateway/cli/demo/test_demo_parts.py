@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from gateway.cli.demo import ledger, table
+from gateway.cli.demo import table
 from gateway.cli.demo.receiver import Inbox, Receiver
 from gateway.cli.demo.server import Page
 from outbox.clock import SystemClock
@@ -63,8 +63,8 @@ async def test_an_event_with_a_valid_signature_is_accepted() -> None:
     box = inbox()
     async for post in receiving(box):
         assert await post(signed()) == 200
-    assert ledger.faults([box], [("contact.created", "a1")]) == []
-    assert ledger.waiting(box, [("contact.created", "a1")]) == 0
+    assert table.faults([box], [("contact.created", "a1")]) == []
+    assert table.waiting(box, [("contact.created", "a1")]) == 0
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ async def test_a_bad_signature_is_refused_and_reported(change: dict[str, str]) -
     async for post in receiving(box):
         assert await post(headers) == 401
     assert box.accepted == {}
-    assert len(ledger.faults([box], [])) == 1
+    assert len(table.faults([box], [])) == 1
 
 
 async def test_another_body_under_the_same_signature_is_refused() -> None:
@@ -104,7 +104,7 @@ async def test_it_refuses_once_on_purpose_and_accepts_the_retry() -> None:
             assert await post(signed(body, event_id=f"e{number}", attempt=2), body) == 200
     assert sorted(answers) == [0, 500, 503]
     assert (box.refused, box.retries, box.verified) == (3, 3, 6)
-    assert ledger.faults([box], expected) == []
+    assert table.faults([box], expected) == []
 
 
 async def test_duplicate_missing_and_unexpected_events_are_faults() -> None:
@@ -112,7 +112,7 @@ async def test_duplicate_missing_and_unexpected_events_are_faults() -> None:
     async for post in receiving(box):
         await post(signed())
         await post(signed())
-    found = ledger.faults([box], [("contact.created", "other")])
+    found = table.faults([box], [("contact.created", "other")])
     assert [fault.split(": ", 1)[1] for fault in found] == [
         "contact.created of other never arrived",
         "contact.created of a1 is unexpected",
@@ -121,7 +121,7 @@ async def test_duplicate_missing_and_unexpected_events_are_faults() -> None:
 
 
 def test_only_subscribed_events_are_due() -> None:
-    assert ledger.due(inbox(), [("contact.created", "1"), ("company.created", "2")]) == {
+    assert table.due(inbox(), [("contact.created", "1"), ("company.created", "2")]) == {
         ("contact.created", "1")
     }
 
@@ -153,8 +153,8 @@ def test_totals_count_missing_events_as_lost_only_after_the_wait() -> None:
     assert told(waited=True) == counts | {"lost": 1}
     assert told(waited=False) == counts | {"lost": 0, "still waiting": 1}
     assert table.totals([box], expected, 8.04)[0] == "Totals after 8.0 s"
-    assert ledger.faults([box], expected) == ["box: contact.created of b never arrived"]
-    assert ledger.faults([box], expected, complete=False) == []
+    assert table.faults([box], expected) == ["box: contact.created of b never arrived"]
+    assert table.faults([box], expected, complete=False) == []
 
 
 def test_without_a_terminal_a_line_is_written_at_most_once_a_second() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.cli.demo.feed import Feed
 from gateway.cli.demo.goods import Owner
-from gateway.cli.demo.writer import Writer
+from gateway.cli.demo.writer import Feed, Writer
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity

@@ -10,11 +10,9 @@ import pytest
 import structlog
 
 from gateway.server.config import Config, Limits
-from gateway.server.http.admission import PROBES, Admission
+from gateway.server.http.admission import PROBES, Admission, Budget
 from gateway.server.http.answers import FLOWING
-from gateway.server.http.budgets import Budget
-from gateway.server.http.connection_state import Shared
-from gateway.server.http.inbound import Connection
+from gateway.server.http.inbound import Connection, Shared
 from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
 from tests.support.site import Site, serving
@@ -383,7 +381,7 @@ async def test_who_lets_much_wait_reads_at_a_least_rate(
     assert server is not None
     connection: Any = Connection(server, shared, loop=asyncio.get_running_loop())
     wire = connection.transport = connection._writing = Wire()
-    connection.left, wire.buffered = left, 65_536
+    connection.unsent_bytes, wire.buffered = left, 65_536
     found = []
     for second in range(62):
         found.append(connection.overdue(float(second)))
