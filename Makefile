@@ -76,8 +76,8 @@ bench: $(DEV_STAMP) ## benchmarks against bare baselines: ratios, never seconds
 performance: $(DEV_STAMP) ## measure what docs/performance.md tells, and write its tables and plot
 	@$(BIN)/python -m tests.benchmarks.performance $(ARGS)
 
-proof: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise, a JSON line each; LINES="lint browser" picks
-	@$(BIN)/python -m tests.proof $(if $(filter command%,$(origin LINES)),$(LINES)) $(ARGS)
+proof: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise, with a JSON record each in proof.json; LINES="rooms browser" picks
+	@REQUIRE_ALL=1 $(PYTEST) --proof="$(if $(filter command%,$(origin LINES)),$(LINES))" $(ARGS)
 
 release: $(DEV_STAMP) ## write sdist, wheel, image files, SBOM and checksums of HEAD into dist/; RUNBOOK=https://… links alerts
 	@.ci/release dist $(RUNBOOK)

@@ -21,7 +21,7 @@ CASES = 3
 RERUNS = 2
 """Further tries of a test that asserts a bound on real time."""
 
-pytest_plugins = ["tests.support.require_all"]
+pytest_plugins = ["tests.support.require_all", "tests.support.proof"]
 
 
 def pytest_configure() -> None:

@@ -13,7 +13,7 @@ from tests.benchmarks.earlier import NoEarlierCommit, check_out
 from tests.benchmarks.figures import Verdict, median, quantile
 from tests.benchmarks.load import request
 from tests.benchmarks.registry import BENCHMARKS
-from tests.benchmarks.sizes import QUICK
+from tests.benchmarks.sizes import FULL, QUICK
 
 LONG = ("hanging", "slow_receivers", "onset", "ceilings", "growth", "growth_postgres")
 """Benchmarks that take most of a minute even in short form run with the fault runs."""
@@ -35,6 +35,15 @@ async def test_a_benchmark_runs_and_prints(name: str) -> None:
     measured = {what: value for what, value in told.items() if what.endswith(("_per_s", "_ms"))}
     assert measured
     assert all(value > 0 for value in measured.values()), measured
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(7_200)
+@pytest.mark.parametrize("name", BENCHMARKS)
+async def test_its_bars_hold(name: str) -> None:
+    verdict = await BENCHMARKS[name](FULL)
+    print(verdict.line())
+    assert verdict.holds, verdict.reasons
 
 
 @pytest.mark.faults

@@ -5,24 +5,20 @@ from __future__ import annotations
 import pytest
 
 from tests.support.engines import Engine
+from tests.support.faults import ENGINES, LARGE
 from tests.system.chaos import run_chaos
 
-ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+SECONDS = 60.0
+SHORT = pytest.param(1, 8.0, id="small", marks=(pytest.mark.slow, pytest.mark.timeout(180)))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("seed", "seconds"),
+    [SHORT, *(pytest.param(seed, SECONDS, id=f"{seed}", marks=LARGE) for seed in range(1, 21))],
+)
 @ENGINES
-async def test_a_few_seconds_of_chaos(engine: Engine) -> None:
-    told = await run_chaos(engine, seed=1, seconds=8)
-    assert told["pass"], told
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize("seed", range(1, 21))
-@ENGINES
-async def test_twenty_seeds_of_a_minute(engine: Engine, seed: int) -> None:
-    told = await run_chaos(engine, seed)
+async def test_chaos(engine: Engine, seed: int, seconds: float) -> None:
+    told = await run_chaos(engine, seed, seconds=seconds)
     assert told["pass"], told
 
 

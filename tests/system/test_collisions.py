@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.faults import sizes
 from tests.system.collisions import run_collisions
 
 
-@pytest.mark.faults
-@pytest.mark.timeout(300)
-async def test_workers_and_owners_never_deadlock() -> None:
-    told = await run_collisions(20.0, seed=1)
+@sizes("seconds", large=300.0)
+async def test_workers_and_owners_never_deadlock(seconds: float) -> None:
+    told = await run_collisions(seconds, seed=1)
     assert told["pass"], told

@@ -6,16 +6,18 @@ from typing import Literal
 
 import pytest
 
+from tests.support.faults import sizes
 from tests.system.copies import run_copy
 
 SEED = 60260
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
+@sizes("records, unseen", small=(5_000, 500), large=(100_000, 3_000))
 @pytest.mark.parametrize("end", ["stop", "kill"])
-async def test_each_delivery_goes_out_once(end: Literal["stop", "kill"]) -> None:
-    told = await run_copy(SEED, records=5_000, unseen=500, end=end)
+async def test_each_delivery_goes_out_once(
+    end: Literal["stop", "kill"], records: int, unseen: int
+) -> None:
+    told = await run_copy(SEED, records=records, unseen=unseen, end=end)
     assert told["pass"], told
     assert told["states"]["ready"] > 50, told
 

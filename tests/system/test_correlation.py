@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.support.engines import Engine
+from tests.support.faults import ENGINES, sizes
 from tests.system.correlation import run_correlation
 
 SEED = 2_026
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-async def test_one_search_finds_everything_across_a_kill(engine: Engine) -> None:
-    told = await run_correlation(1, engine, SEED)
+@sizes("kills", small=1, large=10)
+@ENGINES
+async def test_one_search_finds_everything_across_kills(engine: Engine, kills: int) -> None:
+    told = await run_correlation(kills, engine, SEED)
     assert told["pass"], told
     assert told["unfinished"] == 0
     assert told["exit"] == 0

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support.engines import Engine
+from tests.support.faults import ENGINES, sizes
 from tests.system.counters import run_counters
 
 SEED = 93260
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-async def test_attempts_are_counted_logged_and_received_once(engine: Engine) -> None:
-    told = await run_counters(engine, SEED)
+@sizes("writes", small=200, large=500)
+@ENGINES
+async def test_attempts_are_counted_logged_and_received_once(engine: Engine, writes: int) -> None:
+    told = await run_counters(engine, SEED, writes=writes)
     assert told["pass"], told

@@ -23,10 +23,16 @@ async def test_a_killed_delete_leaves_nothing_over(delete: Delete, engine: Engin
     assert not told["wrong"], told
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(180)
-async def test_a_delete_of_all_at_once_is_felt_by_others() -> None:
-    told = await run_delete(CONTACT, "sqlite", SEED, kills=0, module=UNBOUNDED)
+@pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param("sqlite", marks=pytest.mark.slow),
+        pytest.param("postgres", marks=pytest.mark.faults),
+    ],
+)
+async def test_a_delete_of_all_at_once_is_felt_by_others(engine: Engine) -> None:
+    told = await run_delete(CONTACT, engine, SEED, kills=0, module=UNBOUNDED)
     assert not told["wrong"], told
     assert told["late"], told
 

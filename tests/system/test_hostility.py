@@ -8,14 +8,17 @@ from __future__ import annotations
 import pytest
 
 from tests.support.engines import Engine
+from tests.support.faults import ENGINES, sizes
 from tests.system.hostility import run_hostility
 
 SEED = 71260
 
-pytestmark = [pytest.mark.faults, pytest.mark.timed, pytest.mark.timeout(300)]
 
-
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-async def test_all_hostile_receivers_at_once_hold_up_nobody_else(engine: Engine) -> None:
-    told = await run_hostility(engine, SEED)
+@pytest.mark.timed
+@sizes("seconds", large=300.0)
+@ENGINES
+async def test_all_hostile_receivers_at_once_hold_up_nobody_else(
+    engine: Engine, seconds: float
+) -> None:
+    told = await run_hostility(engine, SEED, seconds=seconds)
     assert told["pass"], told

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.support.engines import Engine
+from tests.support.faults import ENGINES, LARGE
 from tests.system.outages import run_outage
 
 SEED = 900
-BOTH = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 
 
 @pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.timeout(300)
-@BOTH
+@ENGINES
 async def test_a_receiver_that_is_down_gets_only_probes(engine: Engine) -> None:
     # Short, so most of the drain is the growth of the window.
     told = await run_outage(
@@ -23,11 +23,15 @@ async def test_a_receiver_that_is_down_gets_only_probes(engine: Engine) -> None:
     assert told["pass"], told
 
 
-@pytest.mark.faults
-@pytest.mark.timeout(1200)
-@BOTH
-async def test_a_minute_without_its_receiver(engine: Engine) -> None:
-    told = await run_outage(engine, SEED, seconds=60, quiet=30)
+@pytest.mark.parametrize(
+    ("engine", "seconds", "quiet"),
+    [
+        pytest.param("sqlite", 600.0, 120.0, marks=LARGE),
+        pytest.param("postgres", 60.0, 60.0, marks=LARGE),
+    ],
+)
+async def test_minutes_without_its_receiver(engine: Engine, seconds: float, quiet: float) -> None:
+    told = await run_outage(engine, SEED, seconds=seconds, quiet=quiet)
     assert told["pass"], told
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.faults import sizes
 from tests.support.versions import versions
 from tests.system.measured import Statement, Unit
 from tests.system.plans import CLAIM, Size, judged, run_plans
 
 
-@pytest.mark.faults
-@pytest.mark.timeout(600)
+@sizes("size", large=Size())
 @pytest.mark.parametrize("which", ["oldest", "newest"])
-async def test_a_queue_that_fills_up_later_keeps_its_plans(which: str) -> None:
-    found = versions()
-    version = min(found) if which == "oldest" else max(found)
-    told = await run_plans(Size(kept=100_000, ready=10_000, seconds=2.0), version)
+async def test_a_queue_that_fills_up_later_keeps_its_plans(which: str, size: Size) -> None:
+    there = versions()
+    told = await run_plans(size, min(there) if which == "oldest" else max(there))
     assert told["pass"], told
 
 

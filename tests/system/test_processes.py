@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from tests.support.faults import shows, sizes
 from tests.system.processes import run_process_kills
 
 SEED = 90260
 BROKEN = "tests.system.broken_serve"
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-async def test_two_kills_lose_nothing() -> None:
-    told = await run_process_kills(2, SEED)
-    assert told["pass"], told
-
-
-@pytest.mark.faults
-@pytest.mark.timeout(600)
-async def test_ten_kills_lose_nothing() -> None:
-    told = await run_process_kills(10, SEED + 1)
+@sizes("kills", small=2, large=10)
+async def test_kills_lose_nothing(kills: int) -> None:
+    told = await run_process_kills(kills, SEED)
     assert told["pass"], told
 
 
@@ -28,7 +23,4 @@ async def test_ten_kills_lose_nothing() -> None:
 @pytest.mark.timeout(600)
 async def test_settling_before_sending_is_seen() -> None:
     """The processes run the entry point of their supervisor, so this breaks all of them."""
-    for seed in range(SEED, SEED + 3):
-        if (await run_process_kills(3, seed, module=BROKEN))["lost"]:
-            return
-    pytest.fail("no kill lost anything: the runs above prove nothing")
+    assert await shows(partial(run_process_kills, 3, module=BROKEN), SEED)

@@ -7,21 +7,15 @@ from types import SimpleNamespace
 import pytest
 
 from outbox.worker import request_building
+from tests.support.faults import sizes
 from tests.system.rot import run_rot
 
 SEED = 26260
 
 
-@pytest.mark.slow
-async def test_no_changed_body_is_delivered() -> None:
-    told = await run_rot(12, SEED)
-    assert told["pass"], told
-
-
-@pytest.mark.faults
-@pytest.mark.timeout(600)
-async def test_no_changed_body_is_delivered_of_many() -> None:
-    told = await run_rot(150, SEED + 1)
+@sizes("files", small=12, large=150)
+async def test_no_changed_body_is_delivered(files: int) -> None:
+    told = await run_rot(files, SEED)
     assert told["pass"], told
 
 
