@@ -30,7 +30,7 @@ QUICK  := $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_rete
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-fast test-all test-faults check dashboards pictures bench performance proof release lock clean setup
+.PHONY: help run demo test test-fast test-all test-faults check dashboards pictures bench proof release lock clean setup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,11 +70,8 @@ pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## make the pictures in docs/pictures ag
 	@PICTURES=1 $(PYTEST) -q tests/browser/test_pictures.py $(ARGS)
 	@$(BIN)/python -m tests.dashboards.pictures
 
-bench: $(DEV_STAMP) ## benchmarks against bare baselines: ratios, never seconds
+bench: $(DEV_STAMP) ## benchmarks against bare programs and the baseline; ARGS="write_path" picks
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
-
-performance: $(DEV_STAMP) ## measure what docs/performance.md tells, and write its tables and plot
-	@$(BIN)/python -m tests.benchmarks.performance $(ARGS)
 
 proof: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise, with a JSON record each in proof.json; LINES="rooms browser" picks
 	@REQUIRE_ALL=1 $(PYTEST) --proof="$(if $(filter command%,$(origin LINES)),$(LINES))" $(ARGS)

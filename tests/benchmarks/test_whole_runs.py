@@ -1,4 +1,4 @@
-"""The page on performance shows what was measured, and the parts that measure it."""
+"""The parts that measure whole runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import tempfile
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,41 +16,9 @@ from tests.benchmarks import product as served
 from tests.benchmarks import whole_runs
 from tests.benchmarks.conditions import conditions
 from tests.benchmarks.growth import Point, stage
-from tests.benchmarks.growth_plot import draw
 from tests.benchmarks.kept_rows import DAYS
-from tests.benchmarks.performance import PAGE, PLOT, grown, read
-from tests.benchmarks.performance_tables import AXES, ENGINES, FIND, SECTIONS, filled, growth_points
-from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.usage import used
 from tests.benchmarks.whole_runs import site
-
-
-def test_the_page_shows_the_figures() -> None:
-    page = PAGE.read_text()
-    assert page == filled(page, read())
-    assert FIND.findall(page) == list(SECTIONS)
-    assert SECTIONS.keys() <= BENCHMARKS.keys()
-
-
-def test_the_plot_shows_the_figures(tmp_path: Path) -> None:
-    draw(grown(read()), tmp_path / "growth.svg")
-    assert (tmp_path / "growth.svg").read_text() == PLOT.read_text()
-
-
-def test_every_table_tells_where_it_was_measured() -> None:
-    for name, found in read().items():
-        table = filled(f"<!-- measured: {name} -->\n<!-- end -->", {name: found})
-        at = found["conditions"]
-        for words in (at["date"], at["processor"], f"{at['cores']} cores", at["file_system"]):
-            assert words in table, name
-        assert "synchronous" in table, name
-        assert ("busy with other work" in table) == (not at["quiet"]), name
-
-
-def test_the_points_of_growth_are_in_the_figures() -> None:
-    points = growth_points(grown(read()))
-    assert {(engine, axis) for engine, axis, _ in points} == set(product(ENGINES, AXES))
-    assert all(len(values) > 1 for *_, values in points)
 
 
 def test_a_busy_machine_is_not_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
