@@ -6,7 +6,8 @@ another environment, is `extended`:
 - Doors and browser run on SQLite daily; on PostgreSQL they are extended. The engine and the
   records run on both.
 - Programs that others make (languages, proxies, Kubernetes, containers, Prometheus), and pictures.
-- Faults that kill or fill a whole process, and upgrades from each release.
+- Faults that kill or fill a whole process, upgrades from each release, and commands that start
+  processes again and again.
 - Benchmarks in short form.
 
 `slow` is another matter: it keeps a test out of `make test-fast` alone.
@@ -42,7 +43,7 @@ ENVIRONMENTS = (
 )
 """Extended on each engine."""
 
-PROCESSES = ("tests/benchmarks/", "tests/system/")
+PROCESSES = ("tests/benchmarks/", "tests/gateway/cli/", "tests/system/")
 """Of these all tests that are slow are extended."""
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.deployed import Deployed, deployed, until_true
+from tests.support.deployed import Deployed, deployed
 from tests.support.engines import Engine
 from tests.support.ledger import Held, query, until_drained
 from tests.support.shim import Shim, shim
+from tests.support.waiting import in_time
 
 HOUR, DAY = 3_600, 86_400
 JUMPS = (2 * HOUR, -2 * HOUR, 30 * DAY, -30 * DAY)
@@ -119,7 +120,7 @@ async def _phase(
         await site.more(WRITES)
     written = time.monotonic()
     expected = (len(site.load.acked) - acked) * WEBHOOKS + due
-    await until_true(lambda: len(site.there.got) - before >= expected, patience)
+    await in_time(lambda: len(site.there.got) - before >= expected, patience)
     waited = time.monotonic() - written
     # Whatever is too much comes now.
     await asyncio.sleep(1.5)

@@ -6,7 +6,6 @@ import asyncio
 import sqlite3
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from tests.support.old_rows import PER_EVENT, RECORD, OldRows
 from tests.support.product import Product
 from tests.support.recipients import recipients
 from tests.support.tenants import settle_in
+from tests.support.waiting import until_true
 
 OWNERS = 3
 RATE = 50.0
@@ -88,7 +88,7 @@ async def run_expiry(
                     seconds = time.monotonic() - began
                 left = await _count(url, FILLED) - 2 * young
                 rss = product.rss()
-                await _until(lambda: _count(url, WAITING))
+                await until_true(lambda: _none_waits(url), 60)
                 await product.stop()
             finally:
                 await product.close()
@@ -148,10 +148,8 @@ async def _count(url: str, statement: str) -> int:
     return int(count)
 
 
-async def _until(left: Callable[[], Awaitable[int]], seconds: float = 60.0) -> None:
-    async with asyncio.timeout(seconds):
-        while await left():
-            await asyncio.sleep(LOOK_SECONDS)
+async def _none_waits(url: str) -> bool:
+    return await _count(url, WAITING) == 0
 
 
 async def _change(url: str, statement: str) -> None:

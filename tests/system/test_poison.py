@@ -37,7 +37,8 @@ from tests.support.drain import (
     worker_for,
 )
 from tests.support.engines import Engine
-from tests.system.staging import opened, until
+from tests.support.waiting import until_true
+from tests.system.staging import opened
 
 EVENT = "poison.made"
 HEALTHY = 2
@@ -132,7 +133,7 @@ async def damage(db: Database, key: KeyRing, url: str, kind: str, owner: str = "
     # An event is damaged between its fan-out and its claim.
     await db.write(parking.pause, webhook_id)
     event_id = await db.write(make, "damaged", EVENT, owner)
-    await until(lambda: deliveries_of(db, webhook_id))
+    await until_true(lambda: deliveries_of(db, webhook_id))
     if kind in EVENTS:
         await db.write(_spoil_body, event_id, EVENTS[kind])
     else:
@@ -165,7 +166,7 @@ async def ended(db: Database, webhook_id: str, seconds: float = END_SECONDS) -> 
         done = (row["finished_at"] is not None or row["unreadable"] for row in found)
         return found if all(done) else ()
 
-    return await until(all_ended, seconds)
+    return await until_true(all_ended, seconds)
 
 
 def wrong_with(found: Sequence[Any], kind: str) -> list[str]:

@@ -24,8 +24,9 @@ import pytest
 
 from tests.deploy.proxies import running
 from tests.support.faults import LARGE
-from tests.support.fleet import Fleet, fleet, until
+from tests.support.fleet import Fleet, fleet
 from tests.support.ledger import query, read_rows, until_drained
+from tests.support.waiting import in_time
 
 RATE = 100.0
 PROCESSES = 2
@@ -102,7 +103,7 @@ async def _kill_supervisor(site: Site) -> None:
     async def ended() -> bool:
         return not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
-    assert await until(ended, ENDS_SECONDS), "the processes go on without their supervisor"
+    assert await in_time(ended, ENDS_SECONDS), "the processes go on without their supervisor"
     await product.start()
     site.fleet.load.resting.discard(site.address)
 
@@ -127,16 +128,16 @@ async def run_process_fault(case: str, seed: int, writes: int = WRITES) -> dict[
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="carteiro-proxy-")))
             proxy = running("haproxy", home / "proxy", [product.port], [REDIRECT])
             site.address = f"http://127.0.0.1:{stack.enter_context(proxy).http}"
-            assert await until(lambda: _ready(site), BACK_SECONDS)
+            assert await in_time(lambda: _ready(site), BACK_SECONDS)
         # The node is ready with the first process.
-        assert await until(lambda: _whole(site), BACK_SECONDS), product.last_words()
+        assert await in_time(lambda: _whole(site), BACK_SECONDS), product.last_words()
         async with load.writing_to([site.address], rate=RATE):
             await load.until_sent(writes)
             at = time.monotonic()
             await CASES[case](site)
             over = time.monotonic()
             await load.until_sent(load.count + writes)
-        assert await until(lambda: _whole(site), BACK_SECONDS), product.last_words()
+        assert await in_time(lambda: _whole(site), BACK_SECONDS), product.last_words()
         left = await until_drained(there.url, BACK_SECONDS)
         rows = await read_rows(there.url)
         began = {answer.request_id: answer.began for answer in load.answers}

@@ -17,8 +17,9 @@ import aiohttp
 import pytest
 
 from tests.support.faults import shows, sizes
-from tests.support.fleet import Fleet, Spell, fleet, until
+from tests.support.fleet import Fleet, Spell, fleet
 from tests.support.ledger import Held, Verdict, newly, query
+from tests.support.waiting import in_time
 from tests.system.nodes import taken_over_after
 from tests.system.nodes_judged import judged
 
@@ -94,7 +95,7 @@ async def _kill(site: Fleet, *, works: bool) -> Kill:
         await site.writes(*WRITES)
         pid, node = await _process(site, works=works)
         if works:
-            await until(lambda: _sends(site), BACK_SECONDS)
+            await in_time(lambda: _sends(site), BACK_SECONDS)
         # Stopped first, so that what it holds can be read before the others take it over.
         os.kill(pid, signal.SIGSTOP)
         met = newly(await _still(site, node) if works else {}, site.in_flight)
@@ -104,7 +105,7 @@ async def _kill(site: Fleet, *, works: bool) -> Kill:
         await site.writes(*WRITES)
     site.in_flight.append(met)
     webhooks = frozenset(webhook for _, webhook in met)
-    assert await until(lambda: _whole(site), BACK_SECONDS), product.last_words()
+    assert await in_time(lambda: _whole(site), BACK_SECONDS), product.last_words()
     site.spells.append(Spell(at - 1.0, time.monotonic(), webhooks, product.address))
     return Kill(works, met, len(load.broken) - before, seconds, counted)
 

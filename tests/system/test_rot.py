@@ -27,7 +27,6 @@ from outbox.ids import Ids
 from outbox.sending.request import sign_body
 from outbox.worker import request_building
 from tests.support.databases import SqliteFiles
-from tests.support.deployed import until_true
 from tests.support.drain import (
     Counted,
     Inbox,
@@ -39,6 +38,7 @@ from tests.support.drain import (
     worker_for,
 )
 from tests.support.faults import sizes
+from tests.support.waiting import in_time
 
 EVENTS = 40
 FILES = ("", "-wal")
@@ -154,7 +154,7 @@ async def _deliver(db: Database, key: Any, box: Inbox) -> None:
     task = asyncio.create_task(worker.run())
     try:
         # Ends when nothing has arrived for a while.
-        while await until_true(partial(_more, box, len(box.got)), QUIET_SECONDS):
+        while await in_time(partial(_more, box, len(box.got)), QUIET_SECONDS):
             pass
     finally:
         await worker.drain(1.0)

@@ -24,11 +24,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.deployed import Deployed, deployed, until_true
+from tests.support.deployed import Deployed, deployed
 from tests.support.engines import Engine, state_after_kill
 from tests.support.faults import ENGINES, shows
 from tests.support.ledger import Held, Verdict, newly, query
 from tests.support.requirements import need
+from tests.support.waiting import in_time
 
 DESCRIPTORS = 256
 MANY = 300
@@ -203,7 +204,7 @@ async def _restart(site: Deployed, end: _End) -> None:
     async with aiohttp.ClientSession(site.product.address) as http:
         await site.load.write(http)
     got = site.there.got
-    if await until_true(lambda: bool(got) and got[-1].at > began, PATIENCE):
+    if await in_time(lambda: bool(got) and got[-1].at > began, PATIENCE):
         end.first_attempt_s = next(r.at for r in got if r.at > began) - began
 
 

@@ -20,8 +20,9 @@ import aiohttp
 import pytest
 
 from tests.benchmarks.figures import quantile
-from tests.support.deployed import Deployed, deployed, until_true
+from tests.support.deployed import Deployed, deployed
 from tests.support.ledger import Verdict
+from tests.support.waiting import in_time
 
 WRITERS = 200
 EACH_PER_SECOND = 1.0
@@ -69,7 +70,7 @@ class _Log:
         """Wait until it has begun anew; return whether it did."""
         self.look()
         before = len(self.begun)
-        return await until_true(lambda: len(self.begun) > before, 10.0)
+        return await in_time(lambda: len(self.begun) > before, 10.0)
 
 
 @dataclass
@@ -152,7 +153,7 @@ async def run_locked(seed: int) -> dict[str, Any]:
             await site.more(WRITERS)
             with closing(sqlite3.connect(_file(site), isolation_level=None)) as stranger:
                 stranger.execute("begin immediate")
-                await until_true(lambda: bool(site.load.refused), PATIENCE)
+                await in_time(lambda: bool(site.load.refused), PATIENCE)
                 stranger.execute("rollback")
             await site.more(WRITERS)
         verdict = await site.verdict(f"{WRITERS} writers beside a stranger's lock")
