@@ -17,7 +17,8 @@ WORKERS ?= 2
 
 # Without compiled files each test process, and each command that tests start, compiles all anew.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-DAILY  := not faults and not benchmark
+ALL    := not faults and not benchmark
+DAILY  := $(ALL) and not extended
 FAST   := $(DAILY) and not slow and not browser
 # Waiting for a disk is a good part of small tests, so their files are in memory where it has room.
 # The tests of power cuts and full disks make disks of their own.
@@ -29,7 +30,7 @@ QUICK  := $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_rete
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-fast test-faults check dashboards pictures bench performance proof release lock clean setup
+.PHONY: help run demo test test-fast test-all test-faults check dashboards pictures bench proof release lock clean setup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,14 +43,17 @@ run: $(STAMP) ## serve on SQLite; the first start prints how to create the first
 demo: $(STAMP) ## a gateway, a receiver and a live table of deliveries; ARGS=--once checks and ends
 	@$(BIN)/carteiro demo $(ARGS)
 
-test: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every test but fault injection and benchmarks
+test: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## engine and records on both engines, doors and pages on SQLite
 	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(DAILY)" $(ARGS)
+
+test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## and doors on PostgreSQL, other languages, proxies, pictures, processes
+	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(ALL)" $(ARGS)
 
 test-fast: $(DEV_STAMP) ## under 30 seconds: SQLite only, no browser, nothing marked slow
 	@$(QUICK) --assert=plain $(ARGS) || { \
 	  status=$$?; test $$status -ne 1 || $(QUICK) --last-failed $(ARGS); exit $$status; }
 
-test-faults: $(DEV_STAMP) ## kills, power cuts, full disks, hostile receivers (root for some of them)
+test-faults: $(DEV_STAMP) ## large cuts of kills, power cuts, full disks, hostile receivers (root for some of them)
 	@$(PYTEST) -m faults --timeout 1800 $(ARGS)
 
 check: $(DEV_STAMP) $(BROWSER_STAMP) ## ruff, mypy --strict, import rules, declared dependencies
@@ -66,14 +70,11 @@ pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## make the pictures in docs/pictures ag
 	@PICTURES=1 $(PYTEST) -q tests/browser/test_pictures.py $(ARGS)
 	@$(BIN)/python -m tests.dashboards.pictures
 
-bench: $(DEV_STAMP) ## benchmarks against bare baselines: ratios, never seconds
+bench: $(DEV_STAMP) ## benchmarks against bare programs and the baseline; ARGS="write_path" picks
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
-performance: $(DEV_STAMP) ## measure what docs/performance.md tells, and write its tables and plot
-	@$(BIN)/python -m tests.benchmarks.performance $(ARGS)
-
-proof: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise, a JSON line each; LINES="lint browser" picks
-	@$(BIN)/python -m tests.proof $(if $(filter command%,$(origin LINES)),$(LINES)) $(ARGS)
+proof: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise, with a JSON record each in proof.json; LINES="rooms browser" picks
+	@REQUIRE_ALL=1 $(PYTEST) --proof="$(if $(filter command%,$(origin LINES)),$(LINES))" $(ARGS)
 
 release: $(DEV_STAMP) ## write sdist, wheel, image files, SBOM and checksums of HEAD into dist/; RUNBOOK=https://… links alerts
 	@.ci/release dist $(RUNBOOK)

@@ -13,6 +13,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.databases import PostgresServer, SqliteFiles
+from tests.support.targets import mark_extended
 
 CASES = 3
 """Cases of one test that `make test-fast` runs, when each has a database of its own."""
@@ -20,7 +21,7 @@ CASES = 3
 RERUNS = 2
 """Further tries of a test that asserts a bound on real time."""
 
-pytest_plugins = ["tests.support.require_all"]
+pytest_plugins = ["tests.support.require_all", "tests.support.proof"]
 
 
 def pytest_configure() -> None:
@@ -36,7 +37,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all but a few of a test's many cases slow, and let timed tests be tried again."""
+    """Mark the tests of each target, and let timed tests be tried again."""
     for item in items:
         if item.get_closest_marker("timed"):
             item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=1))
@@ -51,6 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # Evenly spread: neighbours are often much alike.
             if place and place * CASES // len(cases) == (place - 1) * CASES // len(cases):
                 item.add_marker(pytest.mark.slow)
+    mark_extended(items)
 
 
 def pytest_collection_finish() -> None:

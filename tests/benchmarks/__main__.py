@@ -1,6 +1,8 @@
 """`make bench`: run benchmarks, print one JSON line each; exit 1 when a bar is missed.
 
-python -m tests.benchmarks [--quick] [NAME …]
+python -m tests.benchmarks [--quick | --keep] [NAME …]
+
+Rates are compared with tests/benchmarks/baseline.json; `--keep` makes this run the baseline.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ import argparse
 import asyncio
 import sys
 
+from tests.benchmarks.baseline import compare, keep, kept
 from tests.benchmarks.children import ChildFailed
+from tests.benchmarks.conditions import conditions
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.registry import BENCHMARKS, Benchmark
 from tests.benchmarks.sizes import FULL, QUICK, Size
@@ -19,13 +23,19 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--quick", action="store_true", help="only see that everything runs")
+    parser.add_argument("--keep", action="store_true", help="make the figures the baseline")
     given = parser.parse_args(words)
     unknown = [name for name in given.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}")
     held = True
     for name in given.names or BENCHMARKS:
+        place = conditions()
         verdict = asyncio.run(_run(BENCHMARKS[name], QUICK if given.quick else FULL))
+        if given.keep and not verdict.broken:
+            keep(verdict, place)
+        elif not given.quick:
+            compare(verdict, place, kept())
         print(verdict.line(), flush=True)
         held = held and (verdict.holds or (given.quick and not verdict.broken))
     return 0 if held else 1

@@ -21,10 +21,7 @@ class ChildFailed(Exception):
 
 
 class Child:
-    """A Python module as a separate process; `spec` is its standard input, as JSON.
-
-    `root` is the tree that it runs: this one, or another checkout.
-    """
+    """A Python module as a separate process; `spec` is its standard input, as JSON."""
 
     def __init__(
         self,
@@ -34,15 +31,14 @@ class Child:
         spec: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        root: Path = ROOT,
     ) -> None:
         clean = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
         self._log = log
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", module, *words],
-                env=clean | {"PYTHONPATH": str(root)} | dict(environment or {}),
-                cwd=folder or root,
+                env=clean | {"PYTHONPATH": str(ROOT)} | dict(environment or {}),
+                cwd=folder or ROOT,
                 stdin=subprocess.PIPE if spec else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -93,7 +89,7 @@ def child(module: str, *words: str, **how: Any) -> Iterator[Child]:
         started.end()
 
 
-def answer_of(module: str, log: Path, spec: Mapping[str, Any], root: Path = ROOT) -> Any:
+def answer_of(module: str, log: Path, spec: Mapping[str, Any]) -> Any:
     """Run it to its end; return the one JSON line that it prints."""
-    with child(module, log=log, spec=spec, root=root) as running:
+    with child(module, log=log, spec=spec) as running:
         return running.json()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.benchmarks.children import ROOT, Child
+from tests.benchmarks.children import Child
 
 ADDRESS = re.compile(r"http://[\w.\[\]]+:(\d+)")
 
@@ -20,12 +20,10 @@ class Product(Child):
         environment: Mapping[str, str],
         folder: Path,
         role: str = "all",
-        module: str = "gateway",
-        root: Path = ROOT,
     ) -> None:
         super().__init__(
-            module, "serve", "--role", role,
-            log=folder / "serve.log", environment=environment, folder=folder, root=root,
+            "gateway", "serve", "--role", role,
+            log=folder / "serve.log", environment=environment, folder=folder,
         )  # fmt: skip
         found = ADDRESS.search(self.line())
         assert found is not None
@@ -37,11 +35,9 @@ def product(
     environment: Mapping[str, str],
     folder: Path,
     role: str = "all",
-    module: str = "gateway",
-    root: Path = ROOT,
 ) -> Iterator[Product]:
-    """Serve until the block ends; `module` replaces `python -m gateway`, `root` this tree."""
-    running = Product(environment, folder, role, module, root)
+    """Serve until the block ends."""
+    running = Product(environment, folder, role)
     try:
         yield running
     finally:

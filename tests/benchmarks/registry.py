@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tests.benchmarks.ceilings import ceilings
-from tests.benchmarks.console_charts import console_charts
-from tests.benchmarks.console_history import console_history
 from tests.benchmarks.end_to_end import end_to_end, end_to_end_postgres
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.gauges import gauges
@@ -23,8 +20,6 @@ from tests.benchmarks.read_path import read_path
 from tests.benchmarks.send_path import send_path
 from tests.benchmarks.sizes import Size
 from tests.benchmarks.slow_receivers import slow_receivers
-from tests.benchmarks.storefront import storefront
-from tests.benchmarks.units import units
 from tests.benchmarks.write_path import write_path
 
 Benchmark = Callable[[Size], Coroutine[Any, Any, Verdict]]
@@ -40,14 +35,9 @@ BENCHMARKS: dict[str, Benchmark] = {
     "onset": onset,
     "parked": parked,
     "gauges": gauges,
-    "console_charts": console_charts,
-    "console_history": console_history,
     "read_path": read_path,
     "pages": pages,
     "lists": lists,
-    "storefront": storefront,
-    "units": units,
-    "ceilings": ceilings,
     "growth": growth,
     "growth_postgres": growth_postgres,
 }

@@ -41,12 +41,6 @@ def seconds(processes: Iterable[int]) -> float:
     return sum(sum(map(int, _fields(process)[11:15])) for process in processes) / TICK
 
 
-def written_bytes(process: int) -> int:
-    """Return the bytes it has written to the disk."""
-    lines = (PROC / str(process) / "io").read_text().splitlines()
-    return int(dict(line.split(": ") for line in lines)["write_bytes"])
-
-
 def _of_family(first: int) -> float:
     found = 0.0
     # The last ones first: what a child of them used is its parent's when the child ends meanwhile.

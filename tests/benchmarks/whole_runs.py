@@ -1,7 +1,6 @@
 """Whole runs: a node takes a number of writes and delivers their events at the same time.
 
-A run ends when all events have arrived and no delivery is unfinished. The node is one of this tree
-or of another one.
+A run ends when all events have arrived and no delivery is unfinished.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import asyncpg
 
-from tests.benchmarks.children import ROOT, answer_of, child
+from tests.benchmarks.children import answer_of, child
 from tests.benchmarks.load import request
 from tests.benchmarks.product import Product, product
 from tests.benchmarks.staging import Stage
@@ -40,14 +39,6 @@ UNFINISHED = """
 select (select count(*) from deliveries where state = 'ready')
   + (select count(*) from deliveries where state = 'in_flight')
 """
-
-
-@dataclass(frozen=True)
-class Side:
-    """A tree of the product, and settings for it."""
-
-    root: Path = ROOT
-    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,20 +97,14 @@ class Site:
         finally:
             shutil.rmtree(folder)
 
-    async def alone(self, side: Side, events: int, connections: int) -> Whole:
+    async def alone(self, settings: Mapping[str, str], events: int, connections: int) -> Whole:
         """Write and deliver `events` events of one webhook, with a new database and a new node."""
         async with self.place("run") as place:
-            spec = {
-                "url": place.stage.url,
-                "folder": str(place.stage.folder),
-                "webhooks": [[self.hook]],
-            }
-            staged = answer_of("tests.benchmarks.staged", self.log, spec, side.root)
-            if not Path(staged["code"]).is_relative_to(side.root):
-                raise RuntimeError(f"a run of {side.root} used the code of {staged['code']}")
-            environment = place.stage.environment(self.receiver, **side.settings)
-            with product(environment, place.stage.folder, root=side.root) as node:
-                return await self.run(place, node, staged["keys"], events, connections)
+            await place.stage.prepare()
+            [person] = await place.stage.people([[self.hook]])
+            environment = place.stage.environment(self.receiver, **settings)
+            with product(environment, place.stage.folder) as node:
+                return await self.run(place, node, [person.key], events, connections)
 
     async def run(
         self,

@@ -21,8 +21,7 @@ from typing import Any
 from urllib.error import URLError
 
 from tests.architecture.tree import ROOT
-from tests.proof.commands import clean_environment
-from tests.support.process import free_port
+from tests.support.process import clean_environment, free_port
 from tests.support.requirements import need
 
 BUILD_SECONDS = 1500

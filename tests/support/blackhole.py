@@ -7,18 +7,23 @@ get no reply; afterwards the delayed data passes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 CHUNK = 65_536
 
+Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+
 
 class BlackHole:
-    """`port` leads to `upstream`, both on 127.0.0.1, unless dark."""
+    """`port` of 127.0.0.1 leads to where `connect` does, and so does `url`, unless dark."""
 
-    def __init__(self, upstream: int) -> None:
-        self.upstream = upstream
+    def __init__(self, connect: Connect) -> None:
         self.port = 0
+        self.url = ""
+        self._connect = connect
         self._lit = asyncio.Event()
         self._lit.set()
         self._links: set[asyncio.Task[None]] = set()
@@ -46,7 +51,7 @@ class BlackHole:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._lit.wait()
-        up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.upstream)
+        up_reader, up_writer = await self._connect()
         pumps = [
             asyncio.create_task(self._pump(reader, up_writer)),
             asyncio.create_task(self._pump(up_reader, writer)),
@@ -78,9 +83,25 @@ class BlackHole:
 
 
 @asynccontextmanager
-async def black_hole(upstream: int) -> AsyncIterator[BlackHole]:
-    """Run a proxy on a free port of 127.0.0.1 to `upstream`, a port there too."""
-    hole = BlackHole(upstream)
+async def black_hole_before(url: str) -> AsyncIterator[BlackHole]:
+    """Run a proxy before the PostgreSQL server at `url`; its own `url` leads through it."""
+    parts = urlsplit(url)
+    folder = parse_qs(parts.query).get("host", [""])[0]
+    connect: Connect = partial(asyncio.open_connection, parts.hostname, parts.port)
+    if folder:
+        socket = f"{folder}/.s.PGSQL.{parts.port or 5432}"
+        connect = partial(asyncio.open_unix_connection, socket)
+    query = "&".join(word for word in parts.query.split("&") if not word.startswith("host="))
+    async with black_hole(connect) as hole:
+        netloc = f"{parts.username or 'postgres'}@127.0.0.1:{hole.port}"
+        hole.url = urlunsplit(parts._replace(netloc=netloc, query=query))
+        yield hole
+
+
+@asynccontextmanager
+async def black_hole(connect: Connect) -> AsyncIterator[BlackHole]:
+    """Run a proxy on a free port of 127.0.0.1."""
+    hole = BlackHole(connect)
     server = await asyncio.start_server(hole.serve, "127.0.0.1", 0)
     hole.port = server.sockets[0].getsockname()[1]
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,14 +149,3 @@ async def _database(engine: Engine, folder: Path, url: str) -> AsyncIterator[str
         return
     async with empty_database(engine, folder) as address:
         yield address
-
-
-async def until_true(holds: Callable[[], bool], seconds: float, look: float = 0.02) -> bool:
-    """Wait until `holds()` is true; return whether it was in time."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
-    while not holds():
-        if loop.time() > end:
-            return False
-        await asyncio.sleep(look)
-    return True

@@ -7,9 +7,10 @@ import random
 import signal
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from tests.support.recipients import Recipients, recipients
 from tests.support.spread import Spread
 from tests.support.standby import Standby
 from tests.support.tenants import settle_in
+from tests.support.waiting import in_time
 
 RATE = 50.0
 OWNERS = 20
@@ -30,7 +32,6 @@ RECEIVERS = 30
 LATENCY = (0.05, 0.3)
 """Response time of a receiver in seconds: each node always has some sends in flight."""
 QUIET_SECONDS = 3.0
-POLL_SECONDS = 0.05
 
 # Each node signs in with its own role, which identifies its rows and backends.
 WHO = """
@@ -115,7 +116,7 @@ class Fleet:
 
     async def held_by(self, node: Node) -> Held:
         """Return the deliveries in flight of `node`, which is silent by now."""
-        await until(lambda: self._silent(node), QUIET_SECONDS)
+        await in_time(lambda: self._silent(node), QUIET_SECONDS)
         rows = await query(self.url, HELD_BY.format(node.name))
         return {(event, webhook): claim for event, webhook, claim in rows}
 
@@ -162,23 +163,13 @@ class Fleet:
                 for a in load.answers[-300:]
             )
 
-        if not await until(back, seconds):
+        if not await in_time(back, seconds):
             return seconds
         return min(
             load.acked_at[a.request_id] - since
             for a in load.answers
             if a.began >= since and a.address == address and a.request_id in load.acked_at
         )
-
-
-async def until(holds: Callable[[], Awaitable[bool]], seconds: float) -> bool:
-    """Wait until `holds()`; return whether it did in time."""
-    end = time.monotonic() + seconds
-    while not await holds():
-        if time.monotonic() > end:
-            return False
-        await asyncio.sleep(POLL_SECONDS)
-    return True
 
 
 @asynccontextmanager
@@ -211,9 +202,10 @@ async def fleet(
         names = [f"node{'abcdefgh'[n]}" for n in range(nodes)]
         await prepare(cluster.url, names)
         standby = await _followed(stack, cluster, folder, follower) if follower else None
+        to_server = partial(asyncio.open_connection, "127.0.0.1", cluster.port)
         made = []
         for n, name in enumerate(names):
-            hole = await stack.enter_async_context(black_hole(cluster.port)) if n < dark else None
+            hole = await stack.enter_async_context(black_hole(to_server)) if n < dark else None
             url = standby.both if standby else cluster.url
             if hole:
                 url = url.replace(str(cluster.port), str(hole.port))

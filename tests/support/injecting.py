@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.deployed import until_true
 from tests.support.requirements import need
+from tests.support.waiting import in_time
 
 ATTACH_SECONDS = 30.0
 LET_GO_SECONDS = 5.0
@@ -33,7 +33,7 @@ class Injection:
 
     async def until_hit(self, seconds: float) -> bool:
         """Wait for the first such call; return whether there was one in time."""
-        return await until_true(lambda: self.hits > 0, seconds)
+        return await in_time(lambda: self.hits > 0, seconds)
 
 
 @asynccontextmanager

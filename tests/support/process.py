@@ -40,6 +40,18 @@ def free_port() -> int:
     raise AssertionError("every port is in use")
 
 
+NOT_HANDED_ON = (
+    "CARTEIRO_", "MAKE", "PYTEST_", "VIRTUAL_ENV", "PYTHONPATH",
+    # The folder of a PostgreSQL server of this process, if one was started.
+    "XDG_RUNTIME_DIR",
+)  # fmt: skip
+
+
+def clean_environment() -> dict[str, str]:
+    """Return this environment without settings of the product, a virtual environment or servers."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(NOT_HANDED_ON)}
+
+
 def environment(folder: Path, **settings: str) -> dict[str, str]:
     """Return an environment with only the test's settings."""
     base = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}

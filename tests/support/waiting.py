@@ -1,8 +1,14 @@
 """Wait in tests for a condition, with a time limit; and for the next millisecond."""
 
 import asyncio
+import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+SECONDS = 20.0
+LOOK_SECONDS = 0.02
 
 
 async def until(holds: Callable[[], bool], seconds: float) -> None:
@@ -10,6 +16,26 @@ async def until(holds: Callable[[], bool], seconds: float) -> None:
     async with asyncio.timeout(seconds):
         while not holds():
             await asyncio.sleep(0.01)
+
+
+async def until_true(look: Callable[[], Awaitable[T]], seconds: float = SECONDS) -> T:
+    """Return the result of `look`, once it is true. Raise TimeoutError."""
+    async with asyncio.timeout(seconds):
+        while not (result := await look()):
+            await asyncio.sleep(LOOK_SECONDS)
+        return result
+
+
+async def in_time(holds: Callable[[], bool | Awaitable[bool]], seconds: float) -> bool:
+    """Wait until `holds()`; return whether it did in time."""
+    end = time.monotonic() + seconds
+    while True:
+        result = holds()
+        if await result if inspect.isawaitable(result) else result:
+            return True
+        if time.monotonic() > end:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def next_millisecond() -> None:

@@ -10,8 +10,9 @@ import time
 from collections.abc import Set
 from typing import Any
 
-from tests.support.fleet import Fleet, Node, Spell, fleet, until
+from tests.support.fleet import Fleet, Node, Spell, fleet
 from tests.support.ledger import Held, Verdict, held, newly, query
+from tests.support.waiting import in_time
 from tests.system.nodes_judged import (
     DRAIN_SECONDS,
     LEASE_SECONDS,
@@ -75,7 +76,7 @@ async def run_long_freeze(seed: int, *, module: str = "gateway") -> dict[str, An
         node = site.dice.choice(site.nodes)
         async with site.writing():
             await site.writes(WARM_WRITES, 2 * WARM_WRITES)
-            await until(lambda: _busy(site, node), BACK_SECONDS)
+            await in_time(lambda: _busy(site, node), BACK_SECONDS)
             at = site.freeze(node)
             met = await site.held_by(node)
             before = await site.ids_of(node)
@@ -124,7 +125,7 @@ async def run_black_hole(seconds: float, seed: int) -> dict[str, Any]:
         assert node.hole is not None
         async with site.writing():
             await site.writes(WARM_WRITES, 2 * WARM_WRITES)
-            await until(lambda: _busy(site, node), BACK_SECONDS)
+            await in_time(lambda: _busy(site, node), BACK_SECONDS)
             node.hole.darken()
             at = time.monotonic()
             met = await site.held_by(node)
@@ -208,7 +209,7 @@ async def taken_over_after(site: Fleet, met: Held, at: float) -> float:
     async def free() -> bool:
         return not claims & set((await held(site.url)).values())
 
-    await until(free, DRAIN_SECONDS)
+    await in_time(free, DRAIN_SECONDS)
     return time.monotonic() - at
 
 

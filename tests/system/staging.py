@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from outbox import database
 from outbox.clock import SystemClock
@@ -15,10 +13,6 @@ from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from tests.support.databases import PostgresServer, SqliteFiles
 from tests.support.engines import Engine
-
-T = TypeVar("T")
-WAIT_SECONDS = 20.0
-LOOK_SECONDS = 0.05
 
 _FILES = SqliteFiles()
 SERVER = PostgresServer()
@@ -72,14 +66,6 @@ async def several(url: str, count: int) -> AsyncIterator[list[Database]]:
             open_ones.push_async_callback(db.close)
             databases.append(db)
         yield databases
-
-
-async def until(look: Callable[[], Awaitable[T]], seconds: float = WAIT_SECONDS) -> T:
-    """Return the result of `look`, once it is true. Raise TimeoutError."""
-    async with asyncio.timeout(seconds):
-        while not (found := await look()):
-            await asyncio.sleep(LOOK_SECONDS)
-        return found
 
 
 async def pile_up(

@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import aiohttp
 
-from tests.support.fleet import Fleet, fleet, until
+from tests.support.fleet import Fleet, fleet
 from tests.support.ledger import Verdict, query
+from tests.support.waiting import in_time
 from tests.system.nodes_judged import HUNG_SECONDS
 
 Way = Literal["timeout", "cancel", "terminate", "crash"]
@@ -86,7 +87,7 @@ async def _wait_in_commit(site: Fleet, way: Way, count: int) -> int:
             waited.update(await _waiting(site) - before)
             return len(waited) >= count
 
-        await until(all_wait, WAIT_SECONDS)
+        await in_time(all_wait, WAIT_SECONDS)
         if way == "crash":
             await site.cluster.crash()
             await site.cluster.start()

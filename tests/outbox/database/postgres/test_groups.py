@@ -19,7 +19,7 @@ from outbox.database.transaction import Database, Insert, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.events import enqueue
 from tests.outbox.database.postgres.conftest import Open
-from tests.support.hole import hole
+from tests.support.blackhole import black_hole_before
 
 NODE = Insert("nodes", ("id", "epoch", "started_at", "alive_until"), referred=False)
 MANY = 60
@@ -172,16 +172,16 @@ async def test_a_caller_that_goes_during_its_group_harms_no_other(
 
 
 async def test_a_silent_server_ends_all_in_time(url: str, handle: Open) -> None:
-    async with hole(url) as way:
+    async with black_hole_before(url) as way:
         db = await handle(way.url)
         await db.write(put, "before")
-        way.through.clear()
+        way.darken()
         began = time.monotonic()
         found = await asyncio.gather(
             *(db.write(put, f"{number:02}") for number in range(MANY)), return_exceptions=True
         )
         assert time.monotonic() - began < 10.5
-        way.through.set()
+        way.lighten()
         await db.write(put, "later")
     unknown = {f"{n:02}" for n, each in enumerate(found) if isinstance(each, OutcomeUnknown)}
     assert all(isinstance(each, DatabaseUnavailable) for each in found)

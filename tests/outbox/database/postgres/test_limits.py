@@ -13,7 +13,7 @@ from outbox.database.transaction import Database, Patience, Tx, patience
 from outbox.errors import DatabaseUnavailable
 from tests.outbox.database.postgres.conftest import Open
 from tests.outbox.database.postgres.units import names, put, sleep
-from tests.support.hole import hole
+from tests.support.blackhole import black_hole_before
 
 pytestmark = pytest.mark.timed
 
@@ -161,15 +161,15 @@ async def test_scans_leave_two_thirds_of_the_pool(url: str, handle: Open) -> Non
 @pytest.mark.slow
 async def test_a_silent_peer(url: str, handle: Open) -> None:
     """The peer accepts data and never replies."""
-    async with hole(url) as way:
+    async with black_hole_before(url) as way:
         db = await handle(way.url)
         await db.write(put, "a")
-        way.through.clear()
+        way.darken()
         answers = await asyncio.gather(
             refused(db, "b"), refused(db, "c"), refused(db.apart("lease"), "d")
         )
         assert max(seconds for _, seconds in answers) < ANSWER_SECONDS
-        way.through.set()
+        way.lighten()
         await db.write(put, "e")
         assert (await db.read(names))[-1] == "e"
 
@@ -177,7 +177,7 @@ async def test_a_silent_peer(url: str, handle: Open) -> None:
 async def test_a_socket_detects_a_lost_peer(url: str, handle: Open) -> None:
     import socket
 
-    async with hole(url) as way:
+    async with black_hole_before(url) as way:
         db = await handle(way.url)
         found = {}
 
