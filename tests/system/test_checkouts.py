@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from gateway.domain.sales import coupons, discounts, stock
-from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.carts import cart_lifecycle, rows
 from tests.support.checkout_races import coupon_with_one_use, hundred_buyers, one_cart
 from tests.support.engines import Engine

@@ -23,7 +23,7 @@ from outbox.ids import Ids
 from outbox.sending.request import sign_body, sign_standard
 from outbox.worker import Worker, WorkerSettings
 from outbox.worker.sends import CHANGED
-from tests.support.drain import Counted, inbox, ring, rows
+from tests.support.drain import inbox, ring, rows
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES, sizes
 from tests.support.ledger import Verdict

@@ -276,8 +276,8 @@ async def _drain(db: Database, key: KeyRing, *, slots: int, sends: int) -> None:
 
 async def _rate(address: str, key: KeyRing, seconds: float) -> float:
     """Return deliveries per second, over the first `seconds` of a drain."""
-    db.observer = watch = Counted()
     async with several(address, 1) as [db]:
+        db.observer = watch = Counted()
         worker, sender = worker_for(db, key)
         task = asyncio.create_task(worker.run())
         try:

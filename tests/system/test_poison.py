@@ -25,7 +25,6 @@ from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.figures import in_ms, quantile
 from tests.support.drain import (
     OWNER,
-    Counted,
     Inbox,
     add_webhook,
     drain,

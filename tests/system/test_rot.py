@@ -28,7 +28,6 @@ from outbox.sending.request import sign_body
 from outbox.worker import request_building
 from tests.support.databases import SqliteFiles
 from tests.support.drain import (
-    Counted,
     Inbox,
     add_webhook,
     inbox,

@@ -12,8 +12,7 @@ from gateway.console.frame.guard import Visitor
 from gateway.domain.webhooks import overviews
 from gateway.domain.webhooks.overviews import CAP
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import DB
-from gateway.server.config import CONFIG
+from gateway.server.app_keys import CONFIG, DB
 from outbox.ids import is_id
 from outbox.queue.log.chart_figures import Figures, Pending
 from outbox.webhooks import Webhook

@@ -188,9 +188,7 @@ async def waiting(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:
     return webhook, await parking.count(tx, webhook_id, WAITING_COUNTED)
 
 
-async def activate(
-    db: Database, actor: Actor, webhook_id: str, parked: str
-) -> None:
+async def activate(db: Database, actor: Actor, webhook_id: str, parked: str) -> None:
     """Activate a webhook and send of its parked deliveries `none`, the `newest` or `all`.
 
     Raises not_found, forbidden, validation_error.
