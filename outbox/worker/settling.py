@@ -19,7 +19,7 @@ from outbox.worker.reports import Reports
 # Delay before a result in a locked lane is tried again.
 DEFERRED_SECONDS = 0.1
 RESULTS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
-"""The limit of one batch; on SQLite the event loop runs nothing else while it is recorded."""
+"""The limit of one batch; on SQLite all other writes wait while it is recorded."""
 ANSWERS_AT_ONCE = {"sqlite": 512 * 1024, "postgres": 8 * 1024 * 1024}
 """The bytes of responses in one batch, without its first result."""
 
