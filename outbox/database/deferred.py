@@ -20,11 +20,11 @@ class Deferred:
     @classmethod
     def of(cls, several: Iterable[Deferred]) -> Deferred:
         """Return the rows of several, which keep them."""
-        found = cls()
+        together = cls()
         for each in several:
             for insert, rows in each.rows.items():
-                found.rows.setdefault(insert, []).extend(rows)
-        return found
+                together.rows.setdefault(insert, []).extend(rows)
+        return together
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -48,9 +48,9 @@ class Deferred:
 
         It names the tables that it reads, and a write may refer to others by a foreign key.
         """
-        named = sql.words(statement)
+        words = sql.words(statement)
         writes = not statement.startswith("select")
-        return any((writes and i.referred) or i.table in named for i in self.rows)
+        return any((writes and i.referred) or i.table in words for i in self.rows)
 
     def length(self) -> int:
         """Return the length of all texts and bytes."""

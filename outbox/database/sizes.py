@@ -26,10 +26,10 @@ class Batches:
             rows = await self._fetch(self._at_once)
             if not rows:
                 break
-            taken = sum(
+            length = sum(
                 len(value) if isinstance(value, str | bytes) else 8 for row in rows for value in row
             )
-            self._at_once = max(1, min(MOST_AT_ONCE, BATCH_BYTES * len(rows) // max(taken, 1)))
+            self._at_once = max(1, min(MOST_AT_ONCE, BATCH_BYTES * len(rows) // max(length, 1)))
             batch.extend(rows)
-            size += taken
+            size += length
         return batch

@@ -88,11 +88,11 @@ def inserts(
 @lru_cache(maxsize=512)
 def sizes(count: int) -> tuple[int, ...]:
     """Return the sizes of the statements that insert `count` rows."""
-    found: list[int] = []
+    parts: list[int] = []
     for size in SIZES:
-        found += [size] * (count // size)
+        parts += [size] * (count // size)
         count %= size
-    return tuple(found)
+    return tuple(parts)
 
 
 @lru_cache(maxsize=1024)

@@ -13,13 +13,12 @@ import asyncpg
 
 from outbox.clock import Clock
 from outbox.database.leadership import Leadership, Pace
-from outbox.database.postgres import pooler
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups
 from outbox.database.postgres.leadership import PostgresLeadership
 from outbox.database.postgres.limits import DRAIN, GROUP, LEASE, MIGRATION, REQUESTS, Limits
 from outbox.database.postgres.pooled import Turn
-from outbox.database.postgres.server import Server
+from outbox.database.postgres.server import Server, check_pooler
 from outbox.database.postgres.signals import Signals
 from outbox.database.postgres.units import Units
 from outbox.database.transaction import (
@@ -85,7 +84,7 @@ class PostgresDatabase:
         pool = await self._units.open()
         await pool.release(await pool.acquire())
         if self._server.pooled:
-            await pooler.check(pool, self.ids)
+            await check_pooler(pool, self.ids)
             await (await self._server.connect()).close()
 
     @property

@@ -91,8 +91,8 @@ async def mark(
     connection: Connection, row: Row | None = None, wrote: tuple[Insert, str] | None = None
 ) -> Mark:
     """Return the mark of the open transaction; `row` is the result of `marking`, if it ran."""
-    found: Any = row if row is not None else await connection.fetchrow(_MARKED)
-    return Mark(found["xid"], found["timeline"], found["reset"], found["began"], wrote)
+    state: Any = row if row is not None else await connection.fetchrow(_MARKED)
+    return Mark(state["xid"], state["timeline"], state["reset"], state["began"], wrote)
 
 
 async def commit(connection: Connection, statement: str = "commit", *values: Any) -> bool:
@@ -142,9 +142,9 @@ class CommitOutcomes:
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
-                    found = await self._try_once(mark)
-                    if found is not None:
-                        return found
+                    committed = await self._try_once(mark)
+                    if committed is not None:
+                        return committed
                     await asyncio.sleep(PAUSE_SECONDS)
         except TimeoutError:
             raise unknown() from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Concatenate
+from typing import Any, Concatenate
 
 import asyncpg
 
@@ -17,11 +17,9 @@ from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.limits import UNHURRIED_FATE_SECONDS
 from outbox.database.postgres.server import Server
 from outbox.database.postgres.snapshot import COLUMNS, TABLES, connected
-from outbox.database.postgres.structure import Structure
-from outbox.database.postgres.texts import Fitting
 from outbox.database.postgres.tx import PostgresTx
 from outbox.database.transaction import Engine, P, T, Tx
-from outbox.database.transfer import BOOKKEEPING, Place, Sources, Table, Values
+from outbox.database.transfer import BOOKKEEPING, Kind, Place, Sources, Table, Values
 from outbox.errors import CannotStart
 
 # The lock of outbox.database.migrate: a node that starts meanwhile waits for the end.
@@ -34,6 +32,99 @@ where datname = current_database() and application_name = 'carteiro' and pid <> 
 _SETTINGS = """
 set local lock_timeout = '10s'; set local maintenance_work_mem = '256MB'
 """
+# The indexes of primary and unique keys stay: what hangs on them would have to go too.
+_INDEXES = """
+select ci.relname as name, pg_get_indexdef(i.indexrelid) as made
+from pg_index i join pg_class ci on ci.oid = i.indexrelid join pg_class ct on ct.oid = i.indrelid
+where ct.relnamespace = current_schema()::regnamespace and ct.relname = any ($1)
+  and not exists (select 1 from pg_constraint where conindid = i.indexrelid)
+order by ci.relname
+"""
+_FOREIGN = """
+select t.relname as "table", c.conname as name, pg_get_constraintdef(c.oid) as made
+from pg_constraint c join pg_class t on t.oid = c.conrelid
+where c.contype = 'f' and t.relnamespace = current_schema()::regnamespace and t.relname = any ($1)
+order by c.conname
+"""
+_TRIGGERS = """
+select distinct t.relname as "table" from pg_trigger g join pg_class t on t.oid = g.tgrelid
+where not g.tgisinternal and t.relnamespace = current_schema()::regnamespace
+  and t.relname = any ($1)
+order by t.relname
+"""
+NUL = "\0"
+STAND_IN = "\N{REPLACEMENT CHARACTER}"
+TYPES: dict[Kind, tuple[type, ...]] = {
+    "integer": (int,), "number": (int, float), "text": (str,), "boolean": (bool, int),
+    "bytes": (bytes,),
+}  # fmt: skip
+
+
+class Fitting:
+    """Changes rows of one table; `replaced` counts the texts that lost a NUL."""
+
+    def __init__(self, table: Table) -> None:
+        self.replaced = 0
+        self._table = table
+        kinds = [column.kind for column in table.columns]
+        self._booleans = [place for place, kind in enumerate(kinds) if kind == "boolean"]
+        self._types = [TYPES[kind] for kind in kinds]
+
+    def fit(self, rows: Sequence[Values]) -> list[tuple[Any, ...]]:
+        """Return rows that COPY takes. Raise CannotStart for a value of a wrong type."""
+        return [self._row(row) for row in rows]
+
+    def _row(self, row: Values) -> tuple[Any, ...]:
+        changed = list(row)
+        for place in self._booleans:
+            if changed[place] is not None:
+                changed[place] = bool(changed[place])
+        for place, value in enumerate(changed):
+            if value is None:
+                continue
+            if not isinstance(value, self._types[place]):
+                raise CannotStart(self._wrong(place, value))
+            if type(value) is str and NUL in value:
+                changed[place] = value.replace(NUL, STAND_IN)
+                self.replaced += 1
+        return tuple(changed)
+
+    def _wrong(self, place: int, value: object) -> str:
+        column = self._table.columns[place]
+        return (
+            f"{self._table.name}.{column.name} has a value of the type {type(value).__name__}, "
+            f"which PostgreSQL cannot store as {column.kind}"
+        )
+
+
+class Structure:
+    """What slows loading down, or would count rows that are counted already."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._again: list[str] = []
+
+    async def set_aside(self, tables: Sequence[str]) -> None:
+        """Drop or disable it."""
+        for row in await self._connection.fetch(_FOREIGN, tables):
+            await self._connection.execute(
+                f"alter table {row['table']} drop constraint {row['name']}"
+            )
+            self._again.append(
+                f"alter table {row['table']} add constraint {row['name']} {row['made']}"
+            )
+        # A foreign key needs no index of ours, so the indexes can come back first.
+        for row in await self._connection.fetch(_INDEXES, tables):
+            await self._connection.execute(f"drop index {row['name']}")
+            self._again.insert(0, row["made"])
+        for row in await self._connection.fetch(_TRIGGERS, tables):
+            await self._connection.execute(f"alter table {row['table']} disable trigger user")
+            self._again.append(f"alter table {row['table']} enable trigger user")
+
+    async def put_back(self) -> None:
+        """Create or enable it again; a foreign key without its row fails here."""
+        for statement in self._again:
+            await self._connection.execute(statement)
 
 
 class PostgresFilling:
@@ -67,9 +158,9 @@ class PostgresFilling:
 
     async def begin(self, tables: Sequence[Table]) -> None:
         for table in tables:
-            there = {row["name"] for row in await self._connection.fetch(COLUMNS, table.name)}
-            if lacking := [name for name in table.names if name not in there]:
-                raise CannotStart(f"the schema has no column {table.name}.{lacking[0]}")
+            existing = {row["name"] for row in await self._connection.fetch(COLUMNS, table.name)}
+            if missing := [name for name in table.names if name not in existing]:
+                raise CannotStart(f"the schema has no column {table.name}.{missing[0]}")
             self._fitting[table.name] = Fitting(table)
         await self._structure.set_aside([table.name for table in tables])
         await self._connection.execute(f"truncate {', '.join(table.name for table in tables)}")
@@ -89,9 +180,9 @@ class PostgresFilling:
     async def end(self, tables: Mapping[Table, int]) -> None:
         await self._structure.put_back()
         for table, count in tables.items():
-            found = await self._connection.fetchval(f"select count(*) from {table.name}")
-            if found != count:
-                raise CannotStart(f"{table.name} has {found} rows instead of {count}")
+            stored = await self._connection.fetchval(f"select count(*) from {table.name}")
+            if stored != count:
+                raise CannotStart(f"{table.name} has {stored} rows instead of {count}")
             if table.last is not None:
                 await self._continue(table.name, table.last)
         # Statistics of empty tables would mislead the first plans.
@@ -144,8 +235,8 @@ async def open_filling(
                 "first"
             )
         tables, functions = created(sources, "postgres")
-        there = {row["name"] for row in await connection.fetch(TABLES)}
-        ours = sorted(there & (tables | {"schema_migrations"}))
+        existing = {row["name"] for row in await connection.fetch(TABLES)}
+        ours = sorted(existing & (tables | {"schema_migrations"}))
         if not overwrite and (full := await _first_with_rows(connection, ours)):
             raise CannotStart(
                 f"the PostgreSQL database has data, in {full} for example; choose an empty one, or "

@@ -87,9 +87,9 @@ class Groups:
     def _group(self) -> list[_Member]:
         """Return the members of the next group, from the front of the queue."""
         now = asyncio.get_running_loop().time()
-        found: list[_Member] = []
+        group: list[_Member] = []
         length = 0
-        while self._waiting and len(found) < UNITS and length < LENGTH:
+        while self._waiting and len(group) < UNITS and length < LENGTH:
             member = self._waiting.popleft()
             if member.written.done():
                 # Its caller has been cancelled.
@@ -98,9 +98,9 @@ class Groups:
                 # Its few moments would be those of the whole group.
                 member.written.set_result(False)
                 continue
-            found.append(member)
+            group.append(member)
             length += member.rows.length()
-        return found
+        return group
 
     async def _write_next(self) -> None:
         group = self._group()

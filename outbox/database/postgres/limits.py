@@ -59,7 +59,7 @@ class Limits:
 
     def settings(self, version: int) -> Mapping[str, str]:
         """Return the settings with their names on a server of this major version."""
-        found = {
+        settings = {
             "lock_timeout": str(int(self.lock * 1000)),
             "statement_timeout": str(int(self.statement * 1000)),
             # A node that freezes inside a transaction must not block the others with its locks.
@@ -68,10 +68,10 @@ class Limits:
         if self.by_index and version:
             # Sorts stay: to avoid one, a plan would read a whole table in the order of its key.
             # Not at version 0, as poolers refuse parameters of a connection that they do not know.
-            found |= dict.fromkeys(WHOLE_TABLES, "off")
+            settings |= dict.fromkeys(WHOLE_TABLES, "off")
         if version >= TRANSACTION_TIMEOUT_FROM:
-            found["transaction_timeout"] = str(int(self.transaction * 1000))
-        return found
+            settings["transaction_timeout"] = str(int(self.transaction * 1000))
+        return settings
 
     def times(self, now: float) -> Times:
         """Return the deadlines of a unit that starts now."""

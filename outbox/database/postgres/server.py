@@ -10,10 +10,18 @@ import asyncpg
 
 from outbox.database.postgres.hosts import Connection, Hosts, Session
 from outbox.database.postgres.limits import MIGRATION, Limits
+from outbox.errors import CannotStart
+from outbox.ids import Ids
 
 IDLE_SECONDS = 300.0
 """Seconds after which an unused pooled connection closes."""
 _STARTED = "select backend_start from pg_stat_activity where pid = $1"
+_MINE = "select count(*) as mine from pg_prepared_statements where name = $1"
+REFUSED = (
+    "database.url points to a PgBouncer that does not support prepared statements; use PgBouncer "
+    "1.21 or newer with max_prepared_statements above 0 (200 is a good value), or connect "
+    "without it"
+)
 READ = "begin isolation level repeatable read read only"
 WRITE = "begin"
 
@@ -64,8 +72,8 @@ class Server:
         self._version = connection.get_server_version().major
         if limits is not None:
             always = limits.settings(0)
-            found = limits.settings(self._version).items()
-            more = [f"set {name} = {value}" for name, value in found if name not in always]
+            settings = limits.settings(self._version).items()
+            more = [f"set {name} = {value}" for name, value in settings if name not in always]
             if more:
                 await connection.execute("; ".join(more))
             connection.started = await connection.fetchval(_STARTED, connection.get_server_pid())
@@ -100,3 +108,21 @@ class Server:
 
 async def _keep(_: object) -> None:
     """Skip the pool's reset query: units change no settings of the session."""
+
+
+async def check_pooler(pool: asyncpg.Pool, ids: Ids) -> None:
+    """Raise CannotStart unless the pooler renames prepared statements.
+
+    PgBouncer 1.21 and later prepares statements under its own names on each of its sessions. When a
+    statement appears under our name, the next transaction may get a session without it.
+    """
+    name = f"carteiro_{ids.token(8).hex()}"
+    async with pool.acquire() as connection:
+        await connection.execute("begin")
+        try:
+            statement = await connection.prepare(_MINE, name=name)
+            seen = await statement.fetchval(name)
+        finally:
+            connection.terminate()
+    if seen:
+        raise CannotStart(REFUSED)

@@ -72,13 +72,13 @@ class PostgresSnapshot:
         for name in names:
             if name in LEFT_BEHIND:
                 continue
-            found = await self._connection.fetch(COLUMNS, name)
+            described = await self._connection.fetch(COLUMNS, name)
             columns = tuple(
                 Column(row["name"], kind_of(name, row["name"], row["type"]))
-                for row in found
+                for row in described
                 if (name, row["name"]) not in OWN_COLUMNS
             )
-            last = [await self._last(name, row["name"]) for row in found if row["generated"]]
+            last = [await self._last(name, row["name"]) for row in described if row["generated"]]
             tables.append(Table(name, columns, rows[name], last[0] if last else None))
         self.tables = tables
 
@@ -119,10 +119,10 @@ async def open_snapshot(place: Place, own: Collection[str]) -> AsyncIterator[Pos
     async with connected(place) as connection:
         await connection.execute(_STILL)
         await connection.execute(READ)
-        found = PostgresSnapshot(connection, place)
-        await found.read_schema(own)
+        snapshot = PostgresSnapshot(connection, place)
+        await snapshot.read_schema(own)
         await connection.execute(_GO_ON)
-        yield found
+        yield snapshot
 
 
 @asynccontextmanager

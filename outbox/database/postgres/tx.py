@@ -119,5 +119,5 @@ class PostgresTx:
         if "returning" not in text:
             await self._connection.executemany(text, rows)
             return []
-        found: list[Row] = await self._connection.fetchmany(text, rows)
-        return found
+        returned: list[Row] = await self._connection.fetchmany(text, rows)
+        return returned

@@ -154,7 +154,7 @@ class File:
             end = Timer(CHECK_SECONDS, connection.interrupt)
             end.start()
             try:
-                [found] = connection.execute("pragma quick_check(1)").fetchone()
+                [result] = connection.execute("pragma quick_check(1)").fetchone()
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                     raise
@@ -163,8 +163,8 @@ class File:
                 end.cancel()
                 # A late interrupt must not meet a closed connection.
                 end.join()
-        if found != "ok":
-            raise damaged(self._path, found)
+        if result != "ok":
+            raise damaged(self._path, result)
 
     def due_now(self) -> int:
         return self._due_base + self._clock.boot() - self._boot

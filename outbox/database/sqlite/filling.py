@@ -60,9 +60,9 @@ class SqliteFilling:
         for pragma in _FAST:
             await self._all(f"pragma {pragma}")
         for table in tables:
-            there = {str(row[1]) for row in await self._all(f"pragma table_info({table.name})")}
-            if lacking := [name for name in table.names if name not in there]:
-                raise CannotStart(f"the schema has no column {table.name}.{lacking[0]}")
+            existing = {str(row[1]) for row in await self._all(f"pragma table_info({table.name})")}
+            if missing := [name for name in table.names if name not in existing]:
+                raise CannotStart(f"the schema has no column {table.name}.{missing[0]}")
         self._aside = await self._all(_ASIDE)
         await self._all("begin")
         for name, kind, _ in self._aside:
@@ -82,9 +82,9 @@ class SqliteFilling:
         for _, _, text in self._aside:
             await self._all(text)
         for table, count in tables.items():
-            [(found,)] = await self._all(f"select count(*) from {table.name}")
-            if found != count:
-                raise CannotStart(f"{table.name} has {found} rows instead of {count}")
+            [(stored,)] = await self._all(f"select count(*) from {table.name}")
+            if stored != count:
+                raise CannotStart(f"{table.name} has {stored} rows instead of {count}")
             if table.last is not None:
                 await self._all(f"delete from sqlite_sequence where name = '{table.name}'")
                 await self._all(
@@ -159,14 +159,14 @@ def _must_be_empty(file: Path) -> None:
                 )
                 if not name.startswith("sqlite_") and name not in BOOKKEEPING
             ]
-            found = any(
+            has_rows = any(
                 connection.execute(f"select 1 from {name} limit 1").fetchone() for name in names
             )
     except sqlite3.Error as error:
         raise CannotStart(
             f"{file} is damaged ({error}); --overwrite replaces it and keeps it beside"
         ) from error
-    if found:
+    if has_rows:
         raise CannotStart(f"the database {file} has data; --overwrite replaces all of it")
 
 

@@ -150,9 +150,9 @@ async def open_snapshot(place: Place, own: Collection[str]) -> AsyncIterator[Sql
         ) as connection:
             await connection.execute("pragma query_only = on")
             await connection.execute(BEGIN)
-            found = SqliteSnapshot(connection)
-            await found.read_schema(own)
-            yield found
+            snapshot = SqliteSnapshot(connection)
+            await snapshot.read_schema(own)
+            yield snapshot
     except sqlite3.Error as error:
         raise CannotStart(f"cannot read the database {file}: {error}") from error
 
