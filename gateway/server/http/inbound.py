@@ -21,6 +21,7 @@ from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 from gateway.domain.accounts.networks import share_of
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
+from gateway.server.http import one_write
 from gateway.server.http.admission import Admission, Budget
 from gateway.server.telemetry.instruments import Reason
 from gateway.server.telemetry.logs import logger
@@ -132,7 +133,13 @@ class Connection(RequestHandler):
         if self.for_probes and not resp.prepared:
             resp.force_close()
         try:
-            return await super().finish_response(request, resp, start_time)
+            # After a refused upgrade aiohttp parses again what came with it.
+            if self._upgraded or not await one_write.send(request, resp):
+                return await super().finish_response(request, resp, start_time)
+            request._finish()
+            return resp, False
+        except ConnectionError:
+            return resp, True
         finally:
             self._writing = self._rate_from = None
             self.unsent_bytes = 0
