@@ -6,7 +6,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from gateway.records.errors import Refusal
 from outbox.database.plans import by_index
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
 
 P = ParamSpec("P")
@@ -55,6 +55,7 @@ async def write(
 
     claiming = False
 
+    @brief
     async def once(tx: Tx) -> R:
         nonlocal claiming
         claiming = use is not None

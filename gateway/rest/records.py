@@ -28,7 +28,7 @@ from gateway.rest.scans import scan
 from gateway.rest.wire import View, view
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Tx, brief
 
 Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
 VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
@@ -70,6 +70,7 @@ def read(resource: Resource) -> Operation:
 
 def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Operation:
     """Return PUT and PATCH of one record: 200 after a merge patch (RFC 7396)."""
+    unit = brief(unit)
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)

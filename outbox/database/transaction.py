@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from outbox.clock import Clock
@@ -78,6 +79,25 @@ def note_commit() -> None:
     noted = commits.get()
     if noted is not None:
         noted.any = True
+
+
+Unit = TypeVar("Unit", bound=Callable[..., Awaitable[Any]])
+
+
+def brief(unit: Unit) -> Unit:
+    """Mark a write unit as brief: a bounded number of statements on a bounded number of rows.
+
+    SQLite runs such a unit on the event loop; all others run on a thread.
+    """
+    vars(unit)["brief"] = True
+    return unit
+
+
+def is_brief(unit: Callable[..., Any]) -> bool:
+    """Return whether `unit`, or the function of a partial one, is marked as brief."""
+    while isinstance(unit, partial):
+        unit = unit.func
+    return getattr(unit, "brief", False)
 
 
 def scan_places(count: int) -> Places:

@@ -1,7 +1,7 @@
 """The product on a database that may grow by only a few pages per batch (`PRAGMA max_page_count`).
 
-Run in place of `python -m gateway`, on SQLite. Each batch waits a moment first, so that it gathers
-concurrent writes; standard error reports how SQLite handles a batch.
+Run in place of `python -m gateway`, on SQLite. Each batch waits a moment first, so that concurrent
+writes are gathered; standard error reports how SQLite handles a batch.
 """
 
 from __future__ import annotations
@@ -9,27 +9,46 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 
 from gateway.__main__ import main
 from outbox.database.sqlite.steps import Job
+from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.sqlite.writer import Writer
 
 PAGES = 2
 """Growth of the file per batch; a record with long notes needs more."""
 GATHER_SECONDS = 0.02
 
-_run_batch = Writer.run_batch
+_step = Writer.step
+_end = Writer.end
 _each_alone = Writer._each_alone
 
 
-def tight_run_batch(self: Writer) -> list[Job]:
-    """As the product's, after a pause and under a limit."""
-    time.sleep(GATHER_SECONDS)
-    connection = self._open()
-    [pages] = connection.execute("pragma page_count").fetchone()
-    connection.execute(f"pragma max_page_count = {pages + PAGES}")
-    return _run_batch(self)
+def late_call_soon(self: WriteQueue) -> None:
+    """As the product's, after a pause before each batch."""
+    if self._writer is not None and not self._called:
+        self._called = True
+        pause = 0.0 if self._writer.has_batch else GATHER_SECONDS
+        self._loop.call_later(pause, self._turn)
+
+
+def tight_step(self: Writer, until: float) -> bool:
+    """As the product's, under a limit."""
+    _limit(self)
+    return _step(self, until)
+
+
+def tight_end(self: Writer) -> list[Job]:
+    """As the product's, under a limit."""
+    _limit(self)
+    return _end(self)
+
+
+def _limit(writer: Writer) -> None:
+    if not writer.has_batch:
+        connection = writer._open()
+        [pages] = connection.execute("pragma page_count").fetchone()
+        connection.execute(f"pragma max_page_count = {pages + PAGES}")
 
 
 def told_each_alone(self: Writer, jobs: list[Job]) -> None:
@@ -40,6 +59,8 @@ def told_each_alone(self: Writer, jobs: list[Job]) -> None:
 
 
 if __name__ == "__main__":
-    Writer.run_batch = tight_run_batch  # type: ignore[method-assign] # the limit is put here
+    WriteQueue._call_soon = late_call_soon  # type: ignore[method-assign] # batches are gathered here
+    Writer.step = tight_step  # type: ignore[method-assign] # the limit is put here
+    Writer.end = tight_end  # type: ignore[method-assign] # and here
     Writer._each_alone = told_each_alone  # type: ignore[method-assign] # and told here
     sys.exit(main())

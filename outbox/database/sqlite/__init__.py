@@ -104,16 +104,17 @@ class SqliteDatabase:
     ) -> T:
         job = self._job(unit, args, kwargs)
         async with self._places.place(owner):
-            answer = self._put(self._scans, job)
-            try:
-                result: T = await asyncio.shield(answer)
-            except asyncio.CancelledError:
-                job.abandoned = True
-                # Only now is its thread free again.
-                await asyncio.wait([answer])
-                answer.exception()
-                raise
-            return result
+            with self._writes.beside_scan():
+                answer = self._put(self._scans, job)
+                try:
+                    result: T = await asyncio.shield(answer)
+                except asyncio.CancelledError:
+                    job.abandoned = True
+                    # Only now is its thread free again.
+                    await asyncio.wait([answer])
+                    answer.exception()
+                    raise
+                return result
 
     def _job(
         self, unit: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from outbox.database.deferred import Deferred
 from outbox.database.sql import inserts, translate
-from outbox.database.transaction import Insert, Row
+from outbox.database.transaction import Insert, Row, is_brief
 from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
 
@@ -52,7 +52,7 @@ class SqliteTx:
     """`Tx` on one connection; its methods never suspend, so a unit runs to its end in one step."""
 
     __slots__ = (
-        "_batch", "_connection", "_ids", "_put_off", "changed", "now", "wake", "wrote",
+        "_batch", "_check", "_connection", "_ids", "_put_off", "changed", "now", "wake", "wrote",
     )  # fmt: skip
     engine: Literal["sqlite", "postgres"] = "sqlite"
 
@@ -62,8 +62,13 @@ class SqliteTx:
         ids: Ids,
         now: int,
         batch: Batch | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
-        """Rows of `later` join those of the `batch`, if there is one, when the unit has ended."""
+        """Rows of `later` join those of the `batch`, if there is one, when the unit has ended.
+
+        `check` runs before each statement; what it raises ends the unit.
+        """
+        self._check = check
         self._connection = connection
         self._ids = ids
         self._batch = batch
@@ -93,6 +98,8 @@ class SqliteTx:
 
     def _before(self, text: str) -> None:
         """Write the rows that the statement must find."""
+        if self._check is not None:
+            self._check()
         if self._batch is not None and self._batch.rows and self._batch.rows.concern(text):
             self._batch.write(self._connection)
         if self._put_off and self._put_off.concern(text):
@@ -118,10 +125,10 @@ class SqliteTx:
         if "returning" not in text:
             self._connection.executemany(text, rows)
             return []
-        returned: list[Row] = []
+        found: list[Row] = []
         for row in rows:
-            returned.extend(self._fetch(text, row, sqlite3.Cursor.fetchall))
-        return returned
+            found.extend(self._fetch(text, row, sqlite3.Cursor.fetchall))
+        return found
 
     def _fetch(self, text: str, args: Sequence[Any], take: Callable[[sqlite3.Cursor], T]) -> T:
         """Return the rows of `text`, even when stored text is damaged.
@@ -149,10 +156,12 @@ class SqliteTx:
 class Batch:
     """Units that share a transaction, and the rows that they have put off."""
 
-    __slots__ = ("done", "failed", "rows", "sound")
+    __slots__ = ("done", "end", "failed", "rows", "sound")
 
-    def __init__(self, first: Job) -> None:
-        self.done = [first]
+    def __init__(self, end: float) -> None:
+        self.end = end
+        """When no more units join, on the monotonic clock."""
+        self.done: list[Job] = []
         """The jobs that have run and are not answered."""
         self.rows = Deferred()
         self.failed = False
@@ -187,7 +196,7 @@ class Job:
     """One call of `read` or `write` on its way to its transaction."""
 
     __slots__ = (
-        "abandoned", "args", "began", "changed", "context", "error", "future", "kwargs",
+        "abandoned", "args", "began", "brief", "changed", "context", "error", "future", "kwargs",
         "result", "unit", "wake",
     )  # fmt: skip
 
@@ -205,6 +214,7 @@ class Job:
         self.future = future
         self.began = began
         """The time of the call, on the monotonic clock."""
+        self.brief = is_brief(unit)
         self.context = contextvars.copy_context()
         self.result: Any = None
         self.error: BaseException | None = None

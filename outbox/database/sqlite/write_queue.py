@@ -1,7 +1,7 @@
-"""Gathers write units on the event loop, and hands them to the one thread that runs them.
+"""Decides who writes: the event loop steps brief units, a thread runs all others and each COMMIT.
 
-The loop and a thread that runs units fight for the interpreter lock, statement by statement. So the
-thread waits until the loop has brought the units of all requests that it can read at the moment.
+A unit on a thread fights with the event loop for the interpreter lock, statement by statement; a
+brief one is over sooner than that. Neither waits for a flush or for another process on the loop.
 """
 
 from __future__ import annotations
@@ -9,24 +9,32 @@ from __future__ import annotations
 import asyncio
 import queue
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from outbox.clock import Clock
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.threads import started
-from outbox.database.sqlite.writer import BATCH_SECONDS, Writer
+from outbox.database.sqlite.writer import LONG_SECONDS, Writer
 from outbox.ids import Ids
 
 QUIET_TURNS = 4
-"""The thread begins when so many iterations of the loop in a row have brought no unit.
+"""A batch ends when so many iterations of the loop in a row have brought no unit.
 
 It takes a few from a request's bytes to its unit; each is over in microseconds.
+"""
+SLICE_SECONDS = 0.005
+"""The loop steps units for so long, then other callbacks have their turn."""
+REST_TIMES = 200
+"""After a slice longer than LONG_SECONDS the thread steps all units, for so many times as long.
+
+So units take half a percent of the loop's time when their pages come from a slow disk.
 """
 
 
 class WriteQueue:
-    """The queue of write units, and the thread that runs them."""
+    """The queue of write units. One writer goes back and forth between the loop and the thread."""
 
     def __init__(
         self, file: File, clock: Clock, ids: Ids, answer: Callable[[list[Job]], None]
@@ -36,58 +44,100 @@ class WriteQueue:
         self._answer = answer
         self._loop = asyncio.get_running_loop()
         self._jobs: deque[Job] = deque()
-        self._writer = Writer(file, clock, ids, self._jobs, self._finish)
-        self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        """True: run a batch. False: end."""
-        self._busy = False
-        """Whether units are gathered or run."""
-        self._quiet = 0
-        self._gather_until = 0.0
+        self._writer: Writer | None = Writer(file, clock, ids, self._jobs, self._finish)
+        """None while the thread has it."""
+        self._handed: queue.SimpleQueue[Writer] = queue.SimpleQueue()
+        self._called = False
         self._closing = False
-        self._thread = started(self._run)
+        self._quiet = 0
+        self._scans = 0
+        self._rest_until = 0.0
+        self._thread = started(self._serve)
 
     def put(self, job: Job) -> None:
-        """Accept `job`; units run in the order of their calls."""
+        """Accept `job`; units that come in one iteration of the loop share a batch."""
         self._jobs.append(job)
-        self._quiet = 0
-        self._gather()
+        self._call_soon()
+
+    @contextmanager
+    def beside_scan(self) -> Iterator[None]:
+        """Let the thread run all units during the block, while a scan runs.
+
+        The scan's thread takes the interpreter lock at each row, so that the loop would have to win
+        it back at each statement of a unit.
+        """
+        self._scans += 1
+        try:
+            yield
+        finally:
+            self._scans -= 1
 
     async def close(self) -> None:
         """Finish the accepted jobs, then close the connection."""
         self._closing = True
-        self._gather()
+        self._call_soon()
         await asyncio.to_thread(self._thread.join)
 
-    def _gather(self) -> None:
-        if not self._busy:
-            self._busy = True
-            self._gather_until = self._clock.monotonic() + BATCH_SECONDS
+    def _call_soon(self) -> None:
+        if self._writer is not None and not self._called:
+            self._called = True
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Call the thread when no more units come, or when it is time."""
-        if self._quiet < QUIET_TURNS and self._clock.monotonic() < self._gather_until:
-            self._quiet += 1
-            self._loop.call_soon(self._turn)
-        else:
-            self._calls.put(bool(self._jobs))
+        """Step the brief units that wait first; hand the writer over when their batch is full."""
+        self._called = False
+        writer = self._writer
+        if writer is None:
+            return
+        if not self._jobs and not writer.has_batch:
+            if self._closing:
+                writer.over = True
+                self._hand_over(writer)
+            return
+        more = False
+        try:
+            more = self._step(writer)
+        finally:
+            if more:
+                self._call_soon()
+            else:
+                self._hand_over(writer)
 
-    def _run(self) -> None:
-        """Run on the thread: run a batch at each call."""
-        while self._calls.get():
-            done = self._writer.run_batch()
-            self._loop.call_soon_threadsafe(self._take_back, done)
-        self._writer.close()
+    def _step(self, writer: Writer) -> bool:
+        """Run one slice; return whether its batch goes on."""
+        self._quiet = 0 if self._jobs else self._quiet + 1
+        began = self._clock.monotonic()
+        if self._scans or began < self._rest_until or self._quiet == QUIET_TURNS:
+            return False
+        more = writer.step(began + SLICE_SECONDS)
+        took = self._clock.monotonic() - began
+        if took > LONG_SECONDS:
+            self._rest_until = began + took * REST_TIMES
+            return False
+        return more
 
-    def _take_back(self, done: list[Job]) -> None:
-        self._busy = False
+    def _hand_over(self, writer: Writer) -> None:
+        self._writer = None
+        self._quiet = 0
+        writer.left_some = bool(self._jobs)
+        self._handed.put(writer)
+
+    def _serve(self) -> None:
+        """Run on the thread: end each batch that is handed over, and hand the writer back."""
+        while not (writer := self._handed.get()).over:
+            done = writer.end()
+            self._loop.call_soon_threadsafe(self._take_back, writer, done)
+        writer.close()
+
+    def _take_back(self, writer: Writer, done: list[Job]) -> None:
+        self._writer = writer
         try:
             self._answer(done)
         finally:
             # After the callers resume, so that what they write next is in the next batch.
             if self._jobs or self._closing:
-                self._gather()
+                self._call_soon()
 
     def _finish(self, jobs: list[Job]) -> None:
-        """Complete `jobs` from the thread before the end of their batch."""
+        """Complete `jobs` from the thread while it keeps the writer."""
         self._loop.call_soon_threadsafe(self._answer, jobs)

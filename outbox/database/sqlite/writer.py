@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Callable
+from math import inf
 
 from outbox.clock import Clock
-from outbox.database.sqlite.file import File
+from outbox.database.sqlite.file import BUSY_MILLISECONDS, File
 from outbox.database.sqlite.steps import Batch, Job, SqliteTx, fault_of
 from outbox.errors import DatabaseFault, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
@@ -15,13 +16,24 @@ from outbox.ids import Ids
 BATCH_UNITS = 256
 BATCH_SECONDS = 0.01
 """A batch ends after this time, or after the time of the last COMMIT if that took longer."""
+LONG_SECONDS = 0.02
+"""A unit that holds the loop for longer is left to the thread before its next statement."""
+
 
 REFUSED: frozenset[DatabaseFault] = frozenset({"full", "busy"})
 """Faults of COMMIT after which nothing is committed: its last page did not reach the log."""
 
 
+class TookTooLong(BaseException):
+    """Ends a unit on the event loop; it runs again on the thread."""
+
+
 class Writer:
-    """The one connection that writes. A thread calls its methods."""
+    """The connection that writes, and the batch that is open on it.
+
+    The event loop and a thread hand this object to each other: only its holder may use it, and only
+    its holder takes from `jobs`.
+    """
 
     def __init__(
         self,
@@ -31,29 +43,70 @@ class Writer:
         jobs: deque[Job],
         finish: Callable[[list[Job]], None],
     ) -> None:
-        """Take units from `jobs`; `finish` answers jobs before the end of their batch."""
+        """`finish` answers jobs from the thread before the end of their batch."""
         self._file = file
         self._clock = clock
         self._ids = ids
         self._jobs = jobs
         self._finish = finish
         self._flush_seconds = 0.0
+        self._latest = inf
+        self._batch: Batch | None = None
+        self._busy_milliseconds = BUSY_MILLISECONDS
         self._connection: sqlite3.Connection | None = file.connect()
+        self.left_some = False
+        """Set by the loop: units waited when it left the batch, and the thread adds them to it."""
+        self.over = False
+        """Set by the last holder but one: the thread closes the connection."""
 
-    def run_batch(self) -> list[Job]:
-        """Run the units that wait, with one COMMIT; return their jobs, which are done."""
-        # Should the transaction not begin, this job gets the error.
-        batch = Batch(self._jobs.popleft())
+    @property
+    def has_batch(self) -> bool:
+        """Whether `end` has a batch to end."""
+        return self._batch is not None
+
+    def step(self, until: float) -> bool:
+        """Run brief units that wait, until `until`; return whether more may join their batch.
+
+        Call this on the event loop: it waits for no lock and no flush. Whatever goes wrong is left
+        to `end`.
+        """
+        if self._batch is None:
+            self._batch = self._begin_at_once()
+        self._latest = self._clock.monotonic() + LONG_SECONDS
         try:
-            self._write(batch)
+            return self._batch is not None and self._gather(self._batch, until)
+        except sqlite3.Error:
+            # The connection itself failed, during a unit; the thread finds that out again.
+            return False
+
+    def end(self) -> list[Job]:
+        """End the open batch, or run one, with its COMMIT; return its jobs, which are done.
+
+        Call this on a thread: it waits for locks and flushes.
+        """
+        batch, self._batch = self._batch, None
+        self._latest = inf
+        try:
+            if batch is None:
+                batch = self._new_batch()
+                # Should the transaction not begin, this job gets the error.
+                batch.done.append(self._jobs.popleft())
+                connection = self._open()
+                self._begin(connection)
+                self._run(connection, batch.done[0], batch)
+                self._gather(batch)
+            elif self.left_some:
+                self._gather(batch)
+            self._end(self._open(), batch)
         except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault
+            assert batch is not None
             if _is_busy(error):
                 # Those that wait would now wait as long again, and so would those behind them.
                 batch.done.extend(self._jobs.popleft() for _ in range(len(self._jobs)))
-            else:
-                self.close()
             for unanswered in batch.done:
                 unanswered.error = unanswered.error or fault_of(error)
+            if not _is_busy(error):
+                self.close()
         return batch.done
 
     def close(self) -> None:
@@ -62,29 +115,62 @@ class Writer:
         if connection is not None:
             connection.close()
 
-    def _write(self, batch: Batch) -> None:
-        """Run the job of `batch` and the jobs that wait behind it, and COMMIT."""
-        end = self._clock.monotonic() + max(BATCH_SECONDS, self._flush_seconds)
-        connection = self._open()
-        connection.execute("begin immediate")
-        self._step(connection, batch.done[0], batch)
-        while (
-            batch.sound and self._jobs and len(batch.done) < BATCH_UNITS
-            and self._clock.monotonic() < end
-        ):  # fmt: skip
-            batch.done.append(self._jobs.popleft())
-            self._step(connection, batch.done[-1], batch)
-        self._end(connection, batch)
+    def _new_batch(self) -> Batch:
+        return Batch(self._clock.monotonic() + max(BATCH_SECONDS, self._flush_seconds))
 
-    def _step(self, connection: sqlite3.Connection, job: Job, batch: Batch) -> None:
+    def _begin_at_once(self) -> Batch | None:
+        """Begin a batch if the next unit is brief; return None where that fails or must wait."""
+        connection = self._connection
+        if connection is None or not self._jobs or not self._jobs[0].brief:
+            return None
+        try:
+            # Another process may write, such as a command beside a server.
+            self._wait_for_lock(connection, 0)
+            connection.execute("begin immediate")
+        except sqlite3.Error:
+            return None
+        return self._new_batch()
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Begin a transaction, up to BUSY_MILLISECONDS after another process has begun one."""
+        self._wait_for_lock(connection, BUSY_MILLISECONDS)
+        connection.execute("begin immediate")
+
+    def _wait_for_lock(self, connection: sqlite3.Connection, milliseconds: int) -> None:
+        if milliseconds != self._busy_milliseconds:
+            connection.execute(f"pragma busy_timeout = {milliseconds}")
+            self._busy_milliseconds = milliseconds
+
+    def _gather(self, batch: Batch, until: float = inf) -> bool:
+        """Run the units that wait, with `until` only brief ones; return whether more may join."""
+        connection = self._open()
+        while batch.sound and len(batch.done) < BATCH_UNITS:
+            if not self._jobs:
+                return True
+            if until < inf and not self._jobs[0].brief:
+                return False
+            now = self._clock.monotonic()
+            if batch.done and now >= batch.end:
+                return False
+            if now >= until:
+                return True
+            job = self._jobs.popleft()
+            batch.done.append(job)
+            self._run(connection, job, batch)
+        return False
+
+    def _run(self, connection: sqlite3.Connection, job: Job, batch: Batch) -> None:
         """Run `job` in `batch`, and note whether COMMIT may still follow.
 
         A savepoint per unit costs two statements each, and hardly any unit fails after a write.
         When one does, the batch is rolled back and runs again with savepoints.
         """
+        # An interruption, such as by a signal, leaves it at that.
+        batch.sound = False
         wrote = self._unit(connection, job, batch)
+        harmless = not wrote and not isinstance(job.error, TookTooLong)
         batch.sound = (
-            connection.in_transaction and not batch.failed and (job.error is None or not wrote)
+            connection.in_transaction and not batch.failed and (job.error is None or harmless)
         )
 
     def _end(self, connection: sqlite3.Connection, batch: Batch) -> None:
@@ -114,7 +200,7 @@ class Writer:
 
     def _with_savepoints(self, connection: sqlite3.Connection, done: list[Job]) -> None:
         """Run a batch again with savepoints, so that only the failing unit is undone."""
-        connection.execute("begin immediate")
+        self._begin(connection)
         for job in done:
             connection.execute("savepoint unit")
             self._unit(connection, job)
@@ -142,7 +228,7 @@ class Writer:
             job = jobs[0]
             try:
                 connection = self._open()
-                connection.execute("begin immediate")
+                self._begin(connection)
                 self._unit(connection, job)
                 if connection.in_transaction and job.error is not None:
                     connection.execute("rollback")
@@ -157,12 +243,17 @@ class Writer:
 
     def _unit(self, connection: sqlite3.Connection, job: Job, batch: Batch | None = None) -> bool:
         """Step `job` and keep its error in it; return whether it may have written."""
-        tx = SqliteTx(connection, self._ids, self._clock.wall(), batch)
+        check = None if self._latest == inf else self._must_not_take_long
+        tx = SqliteTx(connection, self._ids, self._clock.wall(), batch, check)
         try:
             job.step(tx)
         except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
             job.error = fault_of(error)
         return tx.wrote
+
+    def _must_not_take_long(self) -> None:
+        if self._clock.monotonic() > self._latest:
+            raise TookTooLong
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[Job]) -> bool:
         """COMMIT; when that fails, every successful unit gets the error.
@@ -194,6 +285,7 @@ class Writer:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = self._file.connect()
+            self._busy_milliseconds = BUSY_MILLISECONDS
         return self._connection
 
 

@@ -12,7 +12,9 @@ from typing import Protocol
 from outbox.webhooks.conditions import Condition
 
 ROUND = {"sqlite": 6_000_000, "postgres": 24_000_000}
-"""What one round may spend. On SQLite all other writes wait meanwhile.
+"""What one round may spend. On SQLite nothing else runs on the event loop meanwhile.
+
+On PostgreSQL the loop is free during each of its statements.
 """
 EVENT = 10_000
 WEBHOOK = 12_000

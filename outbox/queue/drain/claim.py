@@ -27,7 +27,7 @@ BUSY = 30_000_000
 CROWDED = 1_000_000
 LANES_AT_ONCE = 256
 CLAIMS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
-"""The limit of one claim; on SQLite all other writes wait during a claim."""
+"""The limit of one claim; on SQLite the event loop runs nothing else during a claim."""
 RETRY_SHARE = 4
 """One in this many places of a lane goes to a retry while first attempts wait too."""
 DUE_LANES = f"""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Tx, brief
 from outbox.queue.drain.budget import CLAIM
 from outbox.queue.drain.claim import Taken, claim
 from outbox.queue.drain.fanout import FannedOut, fan_out
@@ -20,6 +20,7 @@ BESIDE_FAN_OUT = 64
 """Claims in a unit that also fans out, and how much it may have done before it claims again."""
 
 
+@brief
 async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, list[Taken]]:
     """Claim due deliveries and fan out new events, in one transaction.
 
@@ -39,11 +40,13 @@ async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, list[Taken]]:
     return fanned, [first, await claim(tx, rest, fanned.preclaimed())]
 
 
+@brief
 async def claim_due(tx: Tx, capacity: Capacity) -> Taken:
     """Claim due deliveries, after a fan-out in its own transaction."""
     return await claim(tx, capacity, {})
 
 
+@brief
 async def settle_and_claim(
     tx: Tx, batch: Sequence[Result], capacity: Capacity
 ) -> tuple[Settlement, Taken]:
@@ -54,6 +57,7 @@ async def settle_and_claim(
     return await settle(tx, batch), await claim(tx, capacity, {})
 
 
+@brief
 async def fan_out_and_look(tx: Tx, capacity: Capacity) -> tuple[FannedOut, bool]:
     """Fan out new events; return also whether a claim may find something."""
     wait_us = await lanes.soonest(tx, True)

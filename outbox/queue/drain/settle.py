@@ -8,7 +8,7 @@ from typing import Any
 
 from outbox.database import sql
 from outbox.database.sql import IDS, ITEMS, items
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Tx, brief
 from outbox.queue.drain.rescue import uncount
 from outbox.queue.state import chain, circuits, figures, lanes, operational
 from outbox.queue.state.chain import Head
@@ -78,6 +78,7 @@ class Settlement:
     unreadable: Sequence[tuple[str, str]] = ()
 
 
+@brief
 async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     """Record the results of attempts.
 

@@ -13,15 +13,21 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database.sqlite import file as files
 from outbox.database.sqlite import writer
 from outbox.database.sqlite.steps import Job
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from tests.outbox.database.sqlite.units import later, note, noted, wait_at_most
+from tests.outbox.database.sqlite.units import later, long_note, note, noted
 from tests.support.process import carteiro, command
 
 APART_SECONDS = 0.02
+
+
+def patience(monkeypatch: pytest.MonkeyPatch, milliseconds: int) -> None:
+    for module in (writer, files):
+        monkeypatch.setattr(module, "BUSY_MILLISECONDS", milliseconds)
 
 
 async def hold(db: Database, path: Path, seconds: float, most: float) -> None:
@@ -32,12 +38,12 @@ async def hold(db: Database, path: Path, seconds: float, most: float) -> None:
     loop = asyncio.get_running_loop()
     times: list[float] = []
     refused: dict[str, str] = {}
-    units = (note, later)
+    units = (note, later, long_note)
 
     async def one(number: int) -> None:
         began = loop.time()
         try:
-            await db.write(units[number % 2], str(number))
+            await db.write(units[number % 3], str(number))
         except DatabaseUnavailable as error:
             refused[str(number)] = error.kind
         times.append(loop.time() - began)
@@ -62,8 +68,10 @@ async def hold(db: Database, path: Path, seconds: float, most: float) -> None:
 
 
 @pytest.mark.timed
-async def test_no_write_waits_for_those_before_it(file: Database, tmp_path: Path) -> None:
-    await file.write(wait_at_most, 500)
+async def test_no_write_waits_for_those_before_it(
+    file: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience(monkeypatch, 500)
     await hold(file, tmp_path / "one.db", 2.7, 1.0)
 
 
@@ -80,11 +88,12 @@ async def test_units_that_run_alone_do_not_wait_one_after_the_other(
     file: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite has ended their transaction, and another program comes between."""
-    await file.write(wait_at_most, 200)
+    patience(monkeypatch, 200)
     loop = asyncio.get_running_loop()
     path = tmp_path / "one.db"
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
 
+        @brief
         async def end_it(tx: Tx) -> None:
             await tx.run("insert or rollback into notes (name, text) values ('x', null)")
 

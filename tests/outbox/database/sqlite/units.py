@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable
 
 from outbox.clock import SystemClock
-from outbox.database.transaction import Insert, Tx
+from outbox.database.transaction import Insert, Tx, brief
 
 NOTES = Insert("notes", ("name", "text"))
+LOOP = threading.main_thread().name
 THREAD = "sqlite"
 
 
@@ -22,18 +23,25 @@ class Stopped(SystemClock):
         return self.now
 
 
-async def note(tx: Tx, name: str, size: int = 1) -> str:
+async def long_note(tx: Tx, name: str, size: int = 1) -> str:
     await tx.run("insert into notes (name, text) values ($1, $2)", name, b"x" * size)
     return threading.current_thread().name
 
 
+@brief
+async def note(tx: Tx, name: str, size: int = 1) -> str:
+    return await long_note(tx, name, size)
+
+
+@brief
 async def later(tx: Tx, name: str, text: bytes | None = b"x") -> str:
     tx.later(NOTES, (name, text))
     return threading.current_thread().name
 
 
+@brief
 async def wrong(tx: Tx, name: str) -> None:
-    await note(tx, name)
+    await long_note(tx, name)
     raise ValueError(name)
 
 
@@ -44,8 +52,3 @@ async def noted(tx: Tx) -> list[str]:
 async def watch(tx: Tx, ran: Callable[[str], None]) -> None:
     """Call `ran` with each statement of the writer's connection."""
     tx._connection.set_trace_callback(ran)  # type: ignore[attr-defined]
-
-
-async def wait_at_most(tx: Tx, milliseconds: int) -> None:
-    """Set how long the writer waits for another process."""
-    await tx.run(f"pragma busy_timeout = {milliseconds}")
