@@ -32,7 +32,7 @@ class Queue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A mail in plain text."""
+    """A mail; with `html` it has its text in both forms."""
 
     mail: Queued
     to: str
@@ -40,6 +40,7 @@ class Letter:
     """The name of the sender, beside the address of the settings."""
     subject: str
     text: str
+    html: str = ""
 
 
 def wait_after(attempts: int) -> int | None:
@@ -48,5 +49,9 @@ def wait_after(attempts: int) -> int | None:
 
 
 def line(text: str) -> str:
-    """Return text for a header: one line without control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    """Return text for a header: one line without control characters, which no part can decode to.
+
+    The library reads `=?…?=` as an encoded word, whatever it holds: lines and headers too.
+    """
+    words = "".join(c if c.isprintable() else " " for c in text).replace("=?", "= ?")
+    return " ".join(words.split())

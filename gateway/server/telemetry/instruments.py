@@ -292,7 +292,10 @@ class Instruments:
             self._spans.labels(result)
         for collector in ("database", "files"):
             self.collection_errors[(collector,)]
-        for mail in ("reset", "verify", "secured", "failing", "disabled", "recovered"):
+        for mail in (
+            "reset", "verify", "secured", "order_received", "order_paid", "order_canceled",
+            "order_expired", "failing", "disabled", "recovered",
+        ):  # fmt: skip
             for result in ("sent", "put_off", "given_up"):
                 self._mails[mail, result]
         for scheme in get_args(Scheme):

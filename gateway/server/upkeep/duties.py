@@ -15,7 +15,7 @@ from pathlib import Path
 from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
-from gateway.domain.sales import order_verbs, quotes
+from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
 from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.catalogue import reviews
@@ -84,6 +84,7 @@ BATCHES = (
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
     Batches("nonces", 3600.0, identities.purge_nonces, 200, "used_nonces"),
     Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
+    Batches("order-mails", 3600.0, order_mails.purge, 200, "order_mails"),
     Batches("notices", 3600.0, notices.purge, 200, "notices"),
     Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),
     Batches("api-keys", 86_400.0, api_keys.purge, 200, "api_keys"),

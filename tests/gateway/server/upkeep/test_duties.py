@@ -54,6 +54,7 @@ TEMPORARY = {
     "used_nonces": "nonces",
     "mails": "given-up-mails",
     "notices": "notices",
+    "order_mails": "order-mails",
     "carts": "carts",
     "coupons": "coupons",
     "quotes": "quotes",
@@ -227,6 +228,11 @@ async def _everything_old(db: Database) -> None:
         await tx.run(
             "insert into notices (id, owner_id, webhook_id, kind, reason, created_at, attempts)"
             " values ('n', $1, 'w', 'failing', 'timeout', 1, 1)",
+            user_id,
+        )
+        await tx.run(
+            "insert into order_mails (id, owner_id, order_id, contact_id, kind, created_at,"
+            " attempts) values ('m', $1, 'o', 'c', 'order_paid', 1, 1)",
             user_id,
         )
         await tx.run(
