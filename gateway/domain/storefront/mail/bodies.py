@@ -67,6 +67,7 @@ _PAGE = Markup("""\
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light">
+<meta name="format-detection" content="telephone=no">
 <title>{title}</title>
 </head>
 <body style="margin:0;padding:0;background:#f3f4f6;color:#1f2937;\

@@ -61,16 +61,17 @@ def _letter(mail: OrderMail, order: Row, link: str) -> Letter:
     number, store = order["number"], line(order["store"])
     free = mail.kind == "order_paid" and not order["total"]
     title = texts.free_title if free else texts.titles[mail.kind]
-    opening = texts.free_opening if free else texts.opening[mail.kind]
-    title, opening = title.format(number=number), opening.format(number=number)
-    code = _pix_code(order) if mail.kind == "order_received" else None
+    title = title.format(number=number)
+    opening = (texts.free_opening,) if free else texts.opening[mail.kind]
+    new = mail.kind == "order_received"
+    code = _pix_code(order) if new else None
     body = Body(
         language=language,
         store=store,
         title=title,
         opening=(
-            _greeting(texts, order["name"]), opening,
-            *(_payment(texts, order, code) if mail.kind == "order_received" else ()),
+            _greeting(texts, order["name"]), *(text.format(number=number) for text in opening),
+            *(_payment(texts, order, code) if new else ()),
         ),
         code_label=texts.pix_code,
         code=code or "",
@@ -79,7 +80,7 @@ def _letter(mail: OrderMail, order: Row, link: str) -> Letter:
         items_label=texts.items,
         items=_items(texts, order),
         sums=_sums(texts, order),
-        closing=tuple(filter(None, (texts.link_warning if link else "", texts.closing[mail.kind]))),
+        closing=(*[texts.link_warning] * bool(link), *[texts.not_you] * new),
         footer=texts.footer.format(store=store, hostname=order["hostname"]),
     )  # fmt: skip
     subject = f"{title} - {store}"
@@ -88,7 +89,7 @@ def _letter(mail: OrderMail, order: Row, link: str) -> Letter:
 
 def _greeting(texts: Texts, name: str) -> str:
     """Greet the buyer by the first name, if it is a plain word: others could be a message."""
-    first = name.split()[0]
+    first = next(iter(name.split()), "")
     if len(first) > LONGEST_NAME or _NAME.fullmatch(first) is None:
         return texts.hello
     return texts.hello_name.format(name=first)
@@ -102,8 +103,10 @@ def _pix_code(order: Row) -> str | None:
 
 def _payment(texts: Texts, order: Row, code: str | None) -> tuple[str, str]:
     """Return how to pay an order that waits for its payment, and until when."""
-    method = texts.methods[order["payment_method"]]
-    how = texts.pay_other.format(method=method) if code is None else texts.pay_pix
+    if code is None:
+        how = texts.pay_other.format(method=texts.methods[order["payment_method"]])
+    else:
+        how = texts.pay_pix.format(total=texts.money(order["total"]))
     return how, texts.lasts.format(time=_moment(texts, order["expires_at"], order["timezone"]))
 
 

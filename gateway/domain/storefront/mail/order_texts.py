@@ -26,8 +26,7 @@ class Texts:
     money: Callable[[int], str]
     """Shows an amount in centavos."""
     titles: Mapping[Kind, str]
-    opening: Mapping[Kind, str]
-    closing: Mapping[Kind, str]
+    opening: Mapping[Kind, tuple[str, ...]]
     free_title: str
     free_opening: str
     hello: str
@@ -38,6 +37,7 @@ class Texts:
     lasts: str
     link: str
     link_warning: str
+    not_you: str
     items: str
     more_items: str
     subtotal: str
@@ -61,33 +61,32 @@ PORTUGUESE = Texts(
         "order_expired": "O prazo para pagar o pedido {number} terminou",
     },
     opening={
-        "order_received": "Obrigado pela compra! Recebemos seu pedido {number}.",
-        "order_paid": "Recebemos o pagamento do seu pedido {number}. Obrigado!",
-        "order_canceled": "Seu pedido {number} foi cancelado.",
-        "order_expired": "Não recebemos o pagamento do seu pedido {number} dentro do prazo, por "
-        "isso ele foi encerrado.",
-    },
-    closing={
-        "order_received": "Se você não fez este pedido, ignore este e-mail: sem o pagamento, ele "
-        "é encerrado sem nenhum custo.",
-        "order_paid": "",
-        "order_canceled": "Não faça o pagamento deste pedido. Se você já pagou, entre em contato "
-        "com a loja.",
-        "order_expired": "Não use mais os dados de pagamento deste pedido. Se você já pagou, entre "
-        "em contato com a loja. Se ainda quiser os produtos, é só fazer um novo pedido.",
+        "order_received": ("Obrigado pela compra! Recebemos seu pedido {number}.",),
+        "order_paid": ("Recebemos o pagamento do seu pedido {number}. Obrigado!",),
+        "order_canceled": (
+            "Seu pedido {number} foi cancelado.",
+            "Não faça o pagamento deste pedido. Se você já pagou, entre em contato com a loja.",
+        ),
+        "order_expired": (
+            "Não recebemos o pagamento do seu pedido {number} dentro do prazo, por isso ele "
+            "expirou.",
+            "Não use mais os dados de pagamento deste pedido. Se você já pagou, entre em contato "
+            "com a loja. Se ainda quiser os produtos, é só fazer um novo pedido.",
+        ),
     },
     free_title="Pedido {number} confirmado",
     free_opening="Seu pedido {number} está confirmado. Obrigado!",
     hello="Olá!",
     hello_name="Olá, {name}!",
-    pay_pix="Para pagar com Pix, copie o código abaixo e cole no aplicativo do seu banco, na opção "
-    "Pix Copia e Cola.",
+    pay_pix="Para pagar {total} com Pix, copie o código abaixo e cole no aplicativo do seu banco, "
+    "na opção Pix Copia e Cola.",
     pay_other="Forma de pagamento: {method}.",
     pix_code="Código Pix",
-    lasts="Pague até {time}. Depois desse prazo, o pedido é encerrado.",
+    lasts="Pague até {time}. Depois desse prazo, o pedido expira.",
     link="Ver meu pedido",
-    link_warning="Não compartilhe o link do pedido: com ele, qualquer pessoa pode ver e cancelar o "
-    "pedido.",
+    link_warning="Não compartilhe o link do pedido: quem tem o link vê os dados da compra.",
+    not_you="Se não foi você que fez este pedido, ignore este e-mail. Sem o pagamento, o pedido "
+    "expira e nada é cobrado.",
     items="Itens do pedido",
     more_items="e mais {count}",
     subtotal="Subtotal",
@@ -114,33 +113,31 @@ ENGLISH = Texts(
         "order_expired": "The time to pay for order {number} is over",
     },
     opening={
-        "order_received": "Thank you for your purchase! We received your order {number}.",
-        "order_paid": "We received the payment for your order {number}. Thank you!",
-        "order_canceled": "Your order {number} was canceled.",
-        "order_expired": "We did not receive the payment for your order {number} in time, so it "
-        "was closed.",
-    },
-    closing={
-        "order_received": "If you did not place this order, ignore this email: without a payment "
-        "the order closes at no cost.",
-        "order_paid": "",
-        "order_canceled": "Please do not pay for this order. If you already paid, contact the "
-        "store.",
-        "order_expired": "Do not use the payment details of this order any more. If you already "
-        "paid, contact the store. If you still want the products, place a new order.",
+        "order_received": ("Thank you for your purchase! We received your order {number}.",),
+        "order_paid": ("We received the payment for your order {number}. Thank you!",),
+        "order_canceled": (
+            "Your order {number} was canceled.",
+            "Please do not pay for this order. If you already paid, contact the store.",
+        ),
+        "order_expired": (
+            "We did not receive the payment for your order {number} in time, so it expired.",
+            "Do not use the payment details of this order any more. If you already paid, contact "
+            "the store. If you still want the products, place a new order.",
+        ),
     },
     free_title="Order {number} confirmed",
     free_opening="Your order {number} is confirmed. Thank you!",
     hello="Hello!",
     hello_name="Hello, {name}!",
-    pay_pix="To pay with Pix, copy the code below and paste it into your bank's app, under Pix "
-    "Copia e Cola.",
+    pay_pix="To pay {total} with Pix, copy the code below and paste it into your bank's app, under "
+    "Pix Copia e Cola.",
     pay_other="Payment method: {method}.",
     pix_code="Pix code",
-    lasts="Pay by {time}. After that the order closes.",
+    lasts="Pay by {time}. After that the order expires.",
     link="View my order",
-    link_warning="Do not share the link to the order: anyone who has it can view and cancel the "
-    "order.",
+    link_warning="Do not share the link to the order: whoever has it can see your purchase.",
+    not_you="If you did not place this order, ignore this email. Without a payment the order "
+    "expires at no cost.",
     items="Items",
     more_items="and {count} more",
     subtotal="Subtotal",
