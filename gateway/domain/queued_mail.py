@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from outbox.database.transaction import Tx
+from outbox.durations import SECOND
 
 WAITS = (30, 120, 600, 3_600, 14_400, 43_200)
 """Seconds before the attempts after the first; after the last one the mail is given up."""
@@ -45,7 +46,7 @@ class Letter:
 
 def wait_after(attempts: int) -> int | None:
     """Return microseconds until the next attempt after this many; None after the last one."""
-    return WAITS[attempts - 1] * 1_000_000 if attempts <= len(WAITS) else None
+    return WAITS[attempts - 1] * SECOND if attempts <= len(WAITS) else None
 
 
 def line(text: str) -> str:

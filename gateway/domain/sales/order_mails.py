@@ -11,12 +11,12 @@ from gateway.domain import queued_mail
 from gateway.domain.queued_mail import Queued
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
+from outbox.durations import DAY, MINUTE
 
 Kind = Literal["order_received", "order_paid", "order_canceled", "order_expired"]
-DAY = 86_400_000_000
 KEPT = 2 * DAY
 """How long a mail is stored, sent or not: nobody is told news that is older."""
-LEASE = 300_000_000
+LEASE = 5 * MINUTE
 """Microseconds after which an attempt that did not end counts as failed."""
 MOST = 20
 """Mails to one buyer in a day, apart from those about payments: anyone can order in the name of any

@@ -32,6 +32,7 @@ from gateway.server.upkeep.mailer import Mailer
 from outbox.database import times
 from outbox.database.disk import measure
 from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.events.marks import Marks
 from outbox.queue.log.gauges import Readings
@@ -197,7 +198,7 @@ class Upkeep:
     async def _remember(self, readings: Readings) -> None:
         """Restore the metric series of recently active webhooks after a restart."""
         series = self._metrics.webhooks
-        since = self._clock.wall() - round(IDLE_SECONDS * 1_000_000)
+        since = self._clock.wall() - round(IDLE_SECONDS * SECOND)
         series.admit(await readings.recent(since, series.most), self._clock.monotonic())
 
     async def _read_on(self) -> None:

@@ -22,6 +22,7 @@ from gateway.domain.webhooks import notice_mails
 from gateway.server.config import Mail
 from gateway.server.telemetry.logs import logger
 from outbox.database.transaction import Database
+from outbox.durations import SECOND
 from outbox.queue.state import notices
 
 MOST = 50
@@ -128,7 +129,7 @@ class Mailer:
         message["From"] = Address(letter.sender, addr_spec=sender)
         message["To"] = letter.to
         message["Subject"] = letter.subject
-        message["Date"] = datetime.fromtimestamp(self._db.clock.wall() // 1_000_000, UTC)
+        message["Date"] = datetime.fromtimestamp(self._db.clock.wall() // SECOND, UTC)
         mail = letter.mail
         message["Message-ID"] = f"<{mail.id}.{mail.attempts}@{sender.rpartition('@')[2]}>"
         message["Auto-Submitted"] = "auto-generated"

@@ -16,6 +16,7 @@ from gateway.records.access import Actor
 from gateway.server.config import Config
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database, Row, Tx
+from outbox.durations import DAY
 from tests.gateway.graphql.test_mails import FROM, LIMITS, settings
 from tests.support.carts import change, offer, sell
 from tests.support.checkouts import (
@@ -442,6 +443,6 @@ async def test_a_stranger_cannot_flood_an_address(shop: Shop) -> None:
     assert (await shop.db.read(kinds))[order_mails.MOST :] == ["order_paid", "order_received"]
     # The next day has its own.
     day = "update order_mails set created_at = created_at - $1"
-    await shop.db.write(run, day, order_mails.DAY + 60_000_000)
+    await shop.db.write(run, day, DAY + 60_000_000)
     await bought(shop, email="victim@example.com")
     assert len(await shop.db.read(rows)) == order_mails.MOST + 3

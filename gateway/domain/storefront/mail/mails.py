@@ -12,11 +12,12 @@ from gateway.domain import queued_mail
 from gateway.domain.queued_mail import Letter, Queued, line
 from gateway.domain.storefront.mail import mail_tokens
 from outbox.database.transaction import Tx
+from outbox.durations import DAY, SECOND
 
 Kind = Literal["reset", "verify", "secured"]
 LEASE = 300
 """Seconds after which an attempt that did not end counts as failed."""
-KEPT = 30 * 86_400_000_000
+KEPT = 30 * DAY
 """How long a mail is stored that was given up, or that no server is set to take."""
 MOST = 5
 """Most mails of one kind for one customer that wait or have a valid token."""
@@ -59,7 +60,7 @@ async def any_due(tx: Tx) -> bool:
 
 async def take(tx: Tx) -> MailAttempt | None:
     """Start an attempt at the mail that is due first; return None when none is due."""
-    row = await tx.one(_TAKE, tx.now, LEASE * 1_000_000)
+    row = await tx.one(_TAKE, tx.now, LEASE * SECOND)
     if row is None:
         return None
     return MailAttempt(row["id"], row["customer_id"], row["kind"], row["attempts"])

@@ -17,6 +17,7 @@ from gateway.domain.storefront.mail.bodies import Amounts, Body, as_html, as_tex
 from gateway.domain.storefront.mail.order_texts import LANGUAGES, MONTHS, Texts
 from gateway.records.values import zones
 from outbox.database.transaction import Row, Tx
+from outbox.durations import SECOND
 
 MOST_ITEMS = 50
 LONGEST_TITLE = 120
@@ -143,7 +144,7 @@ def _sums(texts: Texts, order: Row) -> Amounts:
 
 def _moment(texts: Texts, micros: int, zone: str) -> str:
     """Return a time of the store's owner, such as 04/12/2026 às 12:00 (horário de Brasília)."""
-    moment = datetime.fromtimestamp(micros // 1_000_000, UTC).astimezone(ZoneInfo(zone))
+    moment = datetime.fromtimestamp(micros // SECOND, UTC).astimezone(ZoneInfo(zone))
     date = texts.date.format(
         day=moment.day, month=moment.month, name=MONTHS[moment.month - 1], year=moment.year
     )

@@ -23,11 +23,11 @@ from outbox.clock import SystemClock
 from outbox.database import times
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY
 from outbox.events import marks
 from outbox.ids import Ids
 from outbox.queue.state import figures
 from outbox.queue.upkeep import erasure_requests
-from outbox.queue.upkeep.retention import DAY
 from tests.outbox.queue.upkeep.test_retention import Past
 from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
