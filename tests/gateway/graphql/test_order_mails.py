@@ -2,8 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from email.message import EmailMessage
-from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -30,7 +28,7 @@ from tests.support.checkouts import (
     see,
     sign_up,
 )
-from tests.support.mailbox import Mailbox, mailbox
+from tests.support.mailbox import Mailbox, bodies, mailbox
 from tests.support.orders import cancel, order_of, pay
 from tests.support.rest import RestApi
 from tests.support.shop import Shop, open_shop
@@ -67,34 +65,6 @@ async def posting(db: Database, box: Mailbox) -> AsyncIterator[Shop]:
         shop = await open_shop(RestApi(await stack.enter_async_context(serving(db, config))))
         stack.push_async_callback(shop.close)
         yield shop
-
-
-class Reader(HTMLParser):
-    """Collects the words, links and elements of a page."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.words = ""
-        self.links: list[str] = []
-        self.elements: set[str] = set()
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.add(tag)
-        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
-
-
-def bodies(mail: EmailMessage) -> tuple[str, Reader]:
-    """Return both forms of a mail, which are alternatives of each other."""
-    assert mail.get_content_type() == "multipart/alternative"
-    text, html = mail.iter_parts()
-    assert [part.get_content_type() for part in (text, html)] == ["text/plain", "text/html"]
-    assert isinstance(text, EmailMessage)
-    assert isinstance(html, EmailMessage)
-    return text.get_content().replace("\r\n", "\n"), Reader(html.get_content())
 
 
 async def set_up(shop: Shop, **values: Any) -> None:
