@@ -18,6 +18,7 @@ from gateway.server.config import Config
 from gateway.server.delivery import doctor_of, rules_of, settings_of
 from outbox import webhooks
 from outbox.clock import SystemClock
+from outbox.durations import SECOND
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids, is_id
 from outbox.queue.state.policy import JITTER, Schedule
@@ -35,7 +36,6 @@ NAMES = {
     "tls": "TLS", "answer": "Response",
 }  # fmt: skip
 MARKS = {"passed": "ok", "skipped": "-", "failed": "FAILED"}
-SECOND = 1_000_000
 UNKNOWN_TO_IT = (
     "The doctor signed with a secret of its own. Give the right one with --secret, or give the id "
     "of the webhook instead of the URL."

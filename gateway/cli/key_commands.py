@@ -11,9 +11,9 @@ from gateway.domain.accounts import api_keys
 from gateway.records.values import dates
 from gateway.server.config import Config
 from outbox.database.transaction import Row
+from outbox.durations import DAY
 from outbox.errors import CannotStart
 
-DAY = 86_400_000_000
 SHOWN = 5
 """The number of keys that the message about an ambiguous abbreviation lists."""
 REFERENCE = re.compile(r"crt_[0-9A-Za-z]{1,8}|[0-9A-Fa-f]{24}", re.ASCII)

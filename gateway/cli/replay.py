@@ -16,6 +16,7 @@ from gateway.records.values import dates
 from gateway.server.config import Config
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
+from outbox.durations import SECOND
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import is_id
 from outbox.queue.log import delivery_log
@@ -139,7 +140,7 @@ def _instant(option: str, text: str, now: int) -> int:
     """Return the time that `text` names: an instant, or how long ago."""
     ago = AGO.fullmatch(text)
     if ago is not None:
-        return max(now - round(float(ago[1]) * SECONDS[ago[2]] * 1_000_000), 0)
+        return max(now - round(float(ago[1]) * SECONDS[ago[2]] * SECOND), 0)
     moment = dates.parse(text)
     if moment is None or moment < 0:
         raise CannotStart(

@@ -16,12 +16,12 @@ from gateway.server.config import Config
 from outbox.clock import SystemClock
 from outbox.database import transfer_ends
 from outbox.database.transfer import Place
+from outbox.durations import DAY
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids, is_id
 from outbox.queue.proof.attempt_proof import Signed
 from outbox.queue.proof.verification import Fault, Verdict, verify
 from outbox.queue.state.chain import Head
-from outbox.queue.upkeep.retention import DAY
 
 FIRST_MIGRATION = 21
 """The last migration of the engine that added columns to a chain."""

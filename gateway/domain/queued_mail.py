@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from outbox.database.transaction import Tx
+from outbox.durations import SECOND
 
 WAITS = (30, 120, 600, 3_600, 14_400, 43_200)
 """Seconds before the attempts after the first; after the last one the mail is given up."""
@@ -32,7 +33,7 @@ class Queue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A mail in plain text."""
+    """A mail; with `html` it has its text in both forms."""
 
     mail: Queued
     to: str
@@ -40,13 +41,18 @@ class Letter:
     """The name of the sender, beside the address of the settings."""
     subject: str
     text: str
+    html: str = ""
 
 
 def wait_after(attempts: int) -> int | None:
     """Return microseconds until the next attempt after this many; None after the last one."""
-    return WAITS[attempts - 1] * 1_000_000 if attempts <= len(WAITS) else None
+    return WAITS[attempts - 1] * SECOND if attempts <= len(WAITS) else None
 
 
 def line(text: str) -> str:
-    """Return text for a header: one line without control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    """Return text for a header: one line without control characters, which no part can decode to.
+
+    The library reads `=?…?=` as an encoded word, whatever it holds: lines and headers too.
+    """
+    words = "".join(c if c.isprintable() else " " for c in text).replace("=?", "= ?")
+    return " ".join(words.split())

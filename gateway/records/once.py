@@ -7,13 +7,14 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from gateway.records.errors import Refusal
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx, brief
+from outbox.durations import DAY
 from outbox.errors import DatabaseUnavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 
-KEPT = 24 * 3600 * 1_000_000
+KEPT = DAY
 
 
 @dataclass(frozen=True, slots=True)

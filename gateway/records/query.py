@@ -13,6 +13,7 @@ from gateway.records.resource import CHANGED, Filter, Resource
 from gateway.records.values import dates
 from gateway.records.values.folding import BETWEEN, fold
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 
 LIMIT = 20
 MOST = 100
@@ -210,7 +211,7 @@ def _value(offered: Filter, value: Any) -> Any:
         return value.lower()
     if offered.kind != "to":
         return value
-    return dates.Day(value.day + dates.DAY) if isinstance(value, dates.Day) else value + 1
+    return dates.Day(value.day + DAY) if isinstance(value, dates.Day) else value + 1
 
 
 def _place_after(row: Row, order: str) -> Place:

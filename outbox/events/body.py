@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from outbox.durations import SECOND
+
 # Above this, JavaScript numbers cannot represent every integer.
 SAFE_INTEGER = 2**53
 
@@ -18,7 +20,7 @@ _encoder = msgspec.json.Encoder()
 
 def message(event: str, now: int, data: Mapping[str, Any]) -> bytes:
     """Return the body of a delivery of `event`; `now` is microseconds UTC. Raise ValueError."""
-    return encode({"event": event, "timestamp": now // 1_000_000, "data": data})
+    return encode({"event": event, "timestamp": now // SECOND, "data": data})
 
 
 def encode(value: Any) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
+from outbox.durations import MINUTE
 from outbox.events import marks
 from outbox.ids import first_at
 
@@ -40,7 +41,7 @@ ONE = f"select {COLUMNS} from events e where e.id = $1 and e.owner_id = $2"
 NEWEST_BEFORE = """
 select seq from events where id < $1 and seq is not null order by id desc limit 1
 """
-OVERLAP_US = 60_000_000
+OVERLAP_US = MINUTE
 """Ids and `seq` differ in their order by less than a transaction may last."""
 
 

@@ -13,6 +13,7 @@ from aiohttp import (
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import EofStream
 
+from outbox.durations import SECOND
 from outbox.sending.wire import HeadTooLong, Progress
 from outbox.states import OutcomeName
 
@@ -51,7 +52,7 @@ class Outcome:
 
 def unanswered(outcome: OutcomeName, error: str, seconds: float) -> Outcome:
     """Return the outcome of an attempt that ended on this side, with no data about the receiver."""
-    total = round(seconds * 1_000_000)
+    total = round(seconds * SECOND)
     return Outcome(
         outcome, None, error, None, None, None, None, None, None, total, [], b"", False, False
     )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from outbox.durations import SECOND
 from outbox.states import Origin
 
 Header = tuple[str, str]
@@ -85,7 +86,7 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
     """
     event_id = request.event_id
     body = request.body
-    moment = now_wall // 1_000_000
+    moment = now_wall // SECOND
     headers = [
         ("Content-Type", "application/json"),
         ("X-Webhook-Event", request.event_name),
@@ -209,7 +210,7 @@ def restored(stored: str | None, event_id: str, number: int, started_at: int) ->
         ("X-Webhook-Attempt", str(number)),
         ("X-Webhook-Record-Version", version),
         ("webhook-id", event_id),
-        ("webhook-timestamp", str(started_at // 1_000_000)),
+        ("webhook-timestamp", str(started_at // SECOND)),
         ("webhook-signature", standard),
         *rest,
     ]

@@ -10,6 +10,7 @@ from aiohttp import ClientError
 from aiohttp.streams import StreamReader
 
 from outbox.clock import Clock
+from outbox.durations import SECOND
 from outbox.sending.connect import Dialler, Route
 from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome, gone_stale, judge, name_failure
@@ -216,7 +217,7 @@ def _between(start: float | None, end: float | None) -> int | None:
 
 
 def _microseconds(seconds: float) -> int:
-    return round(seconds * 1_000_000)
+    return round(seconds * SECOND)
 
 
 class Deadlines:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
+from outbox.durations import SECOND
 from outbox.sending.addresses import Rules
 from outbox.sending.outcome import Outcome
 from outbox.sending.urls import DEFAULT_PORTS, Refused, Target, check_url
@@ -126,7 +127,7 @@ def _of_answer(outcome: Outcome, timeout_s: float) -> str:
         return _sentence(outcome.error or "there was no valid response")
     said = f"The receiver answered {status}"
     if name == "success":
-        waited = (outcome.first_byte_us or 0) / 1_000_000
+        waited = (outcome.first_byte_us or 0) / SECOND
         slow = f" It took {waited:.1f} s of the {timeout_s:g} s allowed; respond first."
         return f"{said} to the signed request.{slow if waited > timeout_s * SLOW_SHARE else ''}"
     if name == "throttled":

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from outbox.database import times
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
-OVERLAP = 24 * 3_600_000_000
+OVERLAP = DAY
 """How long a replaced secret still signs, in microseconds."""
 
 STAGE = """

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from outbox.durations import SECOND
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids
 
@@ -173,7 +174,7 @@ def keys_of(text: str, source: str) -> list[Key]:
 def new_key_line(ids: Ids, wall: int) -> str:
     """Return a line with a new key, to add to a key file."""
     secret = binascii.b2a_base64(ids.token(KEY_BYTES), newline=False).decode("ascii")
-    created = datetime.fromtimestamp(wall // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    created = datetime.fromtimestamp(wall // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return f"{ids.token(ID_BYTES).hex()} {secret} {created}\n"
 
 
@@ -196,4 +197,4 @@ def _key(entry: list[str]) -> Key:
         raise ValueError(f"the key {key_id} has no valid creation time") from None
     if created_at.tzinfo is None:
         raise ValueError(f"the creation time of key {key_id} has no time zone")
-    return Key(key_id, secret, round(created_at.timestamp() * 1_000_000), staged)
+    return Key(key_id, secret, round(created_at.timestamp() * SECOND), staged)

@@ -12,6 +12,7 @@ import structlog
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database
+from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.drain import rescue
 from outbox.queue.drain.claim import Taken
@@ -157,7 +158,7 @@ class Claimer:
         if claim.wait_us is None:
             return POLL_SECONDS
         if claim.wait_us > 0 or claim.claimed:
-            return min(max(claim.wait_us / 1_000_000, SHORTEST_SECONDS), POLL_SECONDS)
+            return min(max(claim.wait_us / SECOND, SHORTEST_SECONDS), POLL_SECONDS)
         self._empty += 1
         return _pause(self._empty)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from outbox.clock import Clock
+from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.queue.state.deliveries import Claimed, Endpoint
 from outbox.queue.state.policy import Decision, Schedule, dead, decide, parked
@@ -85,7 +86,7 @@ class Doctor:
         )
         decision = decide(
             outcome, tries=0, schedule=schedule, dice=MIDDLE,
-            now_wall_s=self._clock.wall() / 1_000_000,
+            now_wall_s=self._clock.wall() / SECOND,
         )  # fmt: skip
         steps = steps_of(request.url, outcome, self._guard.rules, request.timeout_s)
         return Examination(

@@ -16,6 +16,7 @@ import structlog
 
 from outbox.database.leadership import Leadership
 from outbox.database.transaction import Database, Tx
+from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.state.lanes import due_now
 
@@ -129,7 +130,7 @@ class Duties:
             # The duty of a former leader, which may not know yet that it was replaced.
             return self.leadership.settled
         slack = min(duty.seconds * SLACK, 1.0)
-        return mark.began_at <= now - round((duty.seconds - slack) * 1_000_000)
+        return mark.began_at <= now - round((duty.seconds - slack) * SECOND)
 
     async def _run(self, duty: _Duty, mark: Mark) -> None:
         try:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from outbox.durations import SECOND
 from outbox.observer import Observer, Rescue
 from outbox.queue.drain.fanout import Announced
 from outbox.queue.drain.rescue import Rescued
@@ -106,7 +107,7 @@ def attempt_fields(result: Result) -> Fields:
         fields["reason"] = decision.reason
     if decision.delay_us is not None:
         ended = result.started_at + (0 if outcome is None else outcome.total_us)
-        again = datetime.fromtimestamp((ended + decision.delay_us) / 1_000_000, UTC)
+        again = datetime.fromtimestamp((ended + decision.delay_us) / SECOND, UTC)
         fields["next_attempt_at"] = f"{again:%Y-%m-%dT%H:%M:%S}.{again.microsecond // 1000:03d}Z"
     fields["node"] = result.node_id
     return fields
@@ -139,7 +140,7 @@ def report_attempt(observer: Observer, result: Result, now: int) -> None:
     if outcome is not None:
         observer.attempt(
             delivery.webhook_id, _host(result.url), kind_of(delivery), outcome.outcome,
-            outcome.total_us / 1_000_000,
+            outcome.total_us / SECOND,
         )  # fmt: skip
         observer.connection(outcome.reused)
         if outcome.truncated:
@@ -152,7 +153,7 @@ def report_attempt(observer: Observer, result: Result, now: int) -> None:
         return
     latency = None
     if decision.state == "delivered":
-        latency = max((now - delivery.occurred_at) / 1_000_000, 0.0)
+        latency = max((now - delivery.occurred_at) / SECOND, 0.0)
     observer.delivery_finished(delivery.webhook_id, decision.state, latency)
 
 

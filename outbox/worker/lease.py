@@ -13,6 +13,7 @@ import structlog
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database
+from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.observer import Rescue
 from outbox.queue.drain.rescue import Rescued, Waits
@@ -20,7 +21,7 @@ from outbox.queue.state import snapshots
 from outbox.worker import nodes, skew
 from outbox.worker.journal import Journal, report_rescued
 
-LEASE_SECONDS = nodes.LEASE / 1_000_000
+LEASE_SECONDS = nodes.LEASE / SECOND
 RENEW_SECONDS = LEASE_SECONDS / 3
 # Interval of checks for nodes whose lease has ended: rescue follows within 5 s.
 LOOK_SECONDS = 3.0
@@ -81,7 +82,7 @@ class Lease:
         """Return the last measured difference, moved by the jumps of the wall clock since then."""
         if not self._shared:
             return 0.0
-        return self.skew + (self._wall_at_boot() - self._compared) / 1_000_000
+        return self.skew + (self._wall_at_boot() - self._compared) / SECOND
 
     def _wall_at_boot(self) -> int:
         return self._clock.wall() - self._clock.boot()
@@ -201,7 +202,7 @@ class Lease:
         return self._shared and self._age(self._renewed) > LEASE_SECONDS
 
     def _age(self, boot: int) -> float:
-        return (self._clock.boot() - boot) / 1_000_000
+        return (self._clock.boot() - boot) / SECOND
 
     def _stop_timer(self) -> None:
         if self._end is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from outbox.database.transaction import Tx
+from outbox.durations import SECOND
 from outbox.queue.drain.rescue import Rescued, Waits, rescue
 
-LEASE = 30_000_000
+LEASE = 30 * SECOND
 """Microseconds that a node's claims last after its last renewal."""
 
 JOIN = """

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from outbox.durations import SECOND
 from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import Request, check_headers, sign_standard
@@ -72,7 +73,7 @@ class RequestBuilder:
         if webhook.old_secret is not None and now < webhook.old_secret_until:
             secrets = (*secrets, webhook.old_secret)
         request = Request(
-            delivery.event_id, delivery.event_name, delivery.occurred_at // 1_000_000,
+            delivery.event_id, delivery.event_name, delivery.occurred_at // SECOND,
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
             secrets, webhook.headers, delivery.traceparent, webhook.timeout,
         )  # fmt: skip

@@ -13,13 +13,14 @@ import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from outbox.clock import Clock
+from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 
 log = structlog.get_logger("outbox")
 
 Duty = Callable[[], Awaitable[object]]
 WATCH_SECONDS = 5.0
-JUMP_MICROSECONDS = 5_000_000
+JUMP_MICROSECONDS = 5 * SECOND
 
 
 class Scheduler:
@@ -67,9 +68,9 @@ class Scheduler:
         apart = self._apart()
         if abs(apart - self._offset) < JUMP_MICROSECONDS:
             return
-        log.warning("clock_jumped", seconds=round((apart - self._offset) / 1_000_000, 1))
+        log.warning("clock_jumped", seconds=round((apart - self._offset) / SECOND, 1))
         self._offset = apart
-        now = datetime.fromtimestamp(self._clock.wall() / 1_000_000, UTC)
+        now = datetime.fromtimestamp(self._clock.wall() / SECOND, UTC)
         for job in self._jobs.get_jobs():
             job.modify(next_run_time=now + job.trigger.interval)
 

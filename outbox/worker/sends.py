@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from outbox.clock import Clock
+from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.state.deliveries import Claimed, Endpoint, Result
@@ -177,7 +178,7 @@ class Sends:
         wall = self._clock.wall()
         headers: list[tuple[str, str]] = []
         began = self._clock.monotonic()
-        lag = max(delivery.lag_us / 1_000_000, 0.0) + began - sending.started
+        lag = max(delivery.lag_us / SECOND, 0.0) + began - sending.started
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
@@ -209,7 +210,7 @@ class Sends:
     def _decide(self, delivery: Claimed, outcome: Outcome, schedule: Schedule) -> Decision:
         decision = decide(
             outcome, tries=delivery.tries, schedule=schedule, dice=self._ids.dice(),
-            now_wall_s=self._clock.wall() / 1_000_000,
+            now_wall_s=self._clock.wall() / SECOND,
         )  # fmt: skip
         return probed(decision) if delivery.probe else decision
 

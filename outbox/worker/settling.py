@@ -9,6 +9,7 @@ import structlog
 
 from outbox.clock import Clock
 from outbox.database.transaction import Batch, Database
+from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state.deliveries import Result
@@ -128,7 +129,7 @@ class Settling:
         if settlement.wait_us is None or first is not None or self._db.one_writer:
             # A claim in or after this transaction has seen what is due.
             return float("inf")
-        return settlement.wait_us / 1_000_000
+        return settlement.wait_us / SECOND
 
     async def _each(self, batch: list[Result]) -> float | None:
         """Write results one by one, with less data where needed: one bad row blocks no other."""

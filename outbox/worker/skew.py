@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database, Tx
+from outbox.durations import SECOND
 
 WARN_SECONDS = 2.0
 MOST_SECONDS = 60.0
@@ -21,9 +22,9 @@ async def measure(db: Database, clock: Clock) -> float:
     before = clock.wall()
     began = clock.monotonic()
     server = await db.read(_server_wall)
-    way_us = (clock.monotonic() - began) * 1_000_000
+    way_us = (clock.monotonic() - began) * SECOND
     ahead = before + way_us / 2 - server
-    certain = max(abs(ahead) - way_us / 2, 0.0) / 1_000_000
+    certain = max(abs(ahead) - way_us / 2, 0.0) / SECOND
     return certain if ahead > 0 else -certain
 
 

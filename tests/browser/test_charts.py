@@ -10,7 +10,8 @@ import pytest
 
 from outbox.clock import Clock, SystemClock
 from outbox.database.transaction import Tx
-from outbox.queue.state.figures import HOUR, STEP
+from outbox.durations import HOUR
+from outbox.queue.state.figures import STEP
 from tests.browser.conftest import sign_in, window
 from tests.browser.test_console import CONTRAST, TOO_WIDE, UNNAMED, make_webhook, send_test
 from tests.browser.test_narrow import MISPLACED, PHONE, SMALL

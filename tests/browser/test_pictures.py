@@ -26,7 +26,8 @@ from PIL import Image
 from gateway.server.config import Retry
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.queue.state.figures import DAY, HOUR, STEP
+from outbox.durations import DAY, HOUR
+from outbox.queue.state.figures import STEP
 from tests.architecture.tree import ROOT
 from tests.browser.conftest import Window, sign_in, window
 from tests.browser.test_console import TOO_WIDE, make_webhook

@@ -19,6 +19,7 @@ from gateway.records.values import dates, formats, instants, nested, numbers
 from gateway.records.values.nested import Member
 from gateway.rest.wire import view
 from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY
 
 ANA = Actor("a" * 24, "storefront", store_id="1" * 24)
 BIA = Actor("b" * 24, "storefront", store_id="2" * 24)
@@ -153,7 +154,7 @@ async def test_a_list_is_filtered_by_typed_values(db: Database) -> None:
     assert day is not None
     await made(db, title="a", price=100, endsAt=day + 5)
     await made(db, title="b", price=200, endsAt=dates.Day(day))
-    await made(db, title="c", price=300, endsAt=day + dates.DAY)
+    await made(db, title="c", price=300, endsAt=day + DAY)
     await made(db, BIA, title="d")
     assert titles(await listed(db, filters={"least": 200}, order=[("price", False)])) == ["b", "c"]
     by_day = Query(filters={"until": dates.Day(day)}, order=[("price", True)])

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 from outbox.queue.state import figures
 from outbox.queue.state.figures import (
     BOUNDS,
-    DAY,
     EVENT,
     LEVELS,
     LOST,

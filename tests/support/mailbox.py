@@ -6,9 +6,38 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from html.parser import HTMLParser
 from typing import Any
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword
+
+
+class Page(HTMLParser):
+    """The words, links and elements of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.words = ""
+        self.links: list[str] = []
+        self.elements: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def bodies(mail: EmailMessage) -> tuple[str, Page]:
+    """Return both forms of a mail, which are alternatives of each other."""
+    assert mail.get_content_type() == "multipart/alternative"
+    text, html = mail.iter_parts()
+    assert [part.get_content_type() for part in (text, html)] == ["text/plain", "text/html"]
+    assert isinstance(text, EmailMessage)
+    assert isinstance(html, EmailMessage)
+    return text.get_content().replace("\r\n", "\n"), Page(html.get_content())
 
 
 class Mailbox:

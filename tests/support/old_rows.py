@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from outbox.database import sql
 from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY
 from outbox.ids import Ids
 from outbox.queue.state import chain
-from outbox.queue.upkeep.retention import DAY
 
 MINUTE = 60_000_000
 AT_ONCE = 2_000

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from gateway.cli.signatures import fault_of
 from outbox.clock import Clock
+from outbox.durations import SECOND
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class Receiver:
             return web.Response(status=404)
         body = await request.read()
         inbox.requests += 1
-        fault = fault_of(request.headers, body, inbox.secret, self._clock.wall() / 1_000_000)
+        fault = fault_of(request.headers, body, inbox.secret, self._clock.wall() / SECOND)
         if fault:
             inbox.bad.append(fault)
             return web.Response(status=401, text=fault)

@@ -8,6 +8,7 @@ from yarl import URL
 from gateway.cli.listening.source import Entry
 from gateway.cli.signatures import fault_of
 from outbox.clock import Clock
+from outbox.durations import SECOND
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.sending.addresses import Rules, parse_place
@@ -17,7 +18,6 @@ from outbox.sending.request import Header, Request, compose
 from outbox.sending.send import Sender
 from outbox.sending.urls import Refused, check_url
 
-SECOND = 1_000_000
 EVERYWHERE = ("0.0.0.0/0", "[::/0]")
 
 

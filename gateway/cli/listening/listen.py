@@ -16,6 +16,7 @@ from gateway.console.frame.display import size, took
 from gateway.server.config import Config
 from gateway.server.http.address import public_address
 from outbox.clock import Clock, SystemClock
+from outbox.durations import SECOND
 from outbox.errors import CannotStart
 from outbox.ids import Ids, is_id
 from outbox.sending.outcome import Outcome
@@ -79,7 +80,7 @@ async def _line(entry: Entry, forwarding: Forwarding, clock: Clock) -> str:
             result = f"verified, {size(len(body))}"
             if outcome is not None:
                 result = _result(outcome)
-    now = datetime.fromtimestamp(clock.wall() / 1_000_000).strftime("%H:%M:%S")  # noqa: DTZ006 - the terminal's own time
+    now = datetime.fromtimestamp(clock.wall() / SECOND).strftime("%H:%M:%S")  # noqa: DTZ006 - the terminal's own time
     return tables.inert(f"{now}  {entry.event:24}  {entry.id}  {result}")
 
 

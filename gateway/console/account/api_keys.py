@@ -12,9 +12,9 @@ from gateway.domain.accounts import api_keys
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
 from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS
+from outbox.durations import DAY
 
 LIST = "/console/keys"
-DAY = 86_400_000_000
 DAYS = (30, 90, 365)
 LONGEST_NAME = 100
 SCOPES = ("read", "write")

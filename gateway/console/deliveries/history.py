@@ -15,6 +15,7 @@ from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import history
 from gateway.server.app_keys import DB
+from outbox.durations import MINUTE
 from outbox.events.history import EventQuery
 from outbox.ids import is_id
 from outbox.queue.log.delivery_types import (
@@ -31,7 +32,6 @@ from outbox.webhooks.operational import NAMES as OPERATIONAL
 OFFERED: tuple[StateFilter, ...] = (
     "all", "waiting", "in_flight", "delivered", "failed", "cancelled",
 )  # fmt: skip
-MINUTE = 60_000_000
 
 
 async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamResponse:

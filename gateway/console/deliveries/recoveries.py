@@ -18,13 +18,13 @@ from gateway.records.values import dates
 from gateway.server.app_keys import CONFIG, DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from gateway.server.telemetry.metrics import METRICS
+from outbox.durations import DAY, SECOND
 from outbox.queue.replays.jobs import FASTEST, SLOWEST, Draft
 from outbox.states import End
 
 ENDS: tuple[End, ...] = ("exhausted", "gone", "dead", "cancelled", "delivered")
 USUAL_ENDS: tuple[End, ...] = ("exhausted", "gone", "dead")
 USUAL_RATE = 50
-DAY = 86_400_000_000
 assert set(ENDS) == set(get_args(End))
 
 
@@ -161,8 +161,8 @@ def _moment(text: str, zone: str) -> int | None:
         return None
     if local.tzinfo is not None or not 1970 < local.year < 9999:
         return None
-    return round(local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC).timestamp()) * 1_000_000
+    return round(local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC).timestamp()) * SECOND
 
 
 def _local(micros: int, zone: str) -> str:
-    return f"{datetime.fromtimestamp(micros // 1_000_000, ZoneInfo(zone)):%Y-%m-%dT%H:%M}"
+    return f"{datetime.fromtimestamp(micros // SECOND, ZoneInfo(zone)):%Y-%m-%dT%H:%M}"

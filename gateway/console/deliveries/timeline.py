@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from outbox.durations import DAY, SECOND
 from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule
 
-SECOND = 1_000_000
-DAY = 86_400 * SECOND
 WEEK = 7 * DAY
 SHOWN = 12
 """Attempts in the list; of more, the first ones are left out."""

@@ -13,8 +13,9 @@ from gateway.console.frame import charts
 from gateway.console.frame.charts import Chart
 from gateway.domain.webhooks.overviews import Steps
 from gateway.server.app_keys import CONFIG, DB
+from outbox.durations import DAY, SECOND
 from outbox.queue.log.chart_figures import Figures, total
-from outbox.queue.state.figures import DAY, LEVELS
+from outbox.queue.state.figures import LEVELS
 
 MARKS = 3
 """The axis of time has a label at the start of each third, and `now` at its end."""
@@ -124,7 +125,7 @@ def window(request: web.Request) -> Window:
 
 
 def _local(at: int, zone: str) -> datetime:
-    return datetime.fromtimestamp(at // 1_000_000, ZoneInfo(zone))
+    return datetime.fromtimestamp(at // SECOND, ZoneInfo(zone))
 
 
 def _day(moment: datetime) -> str:

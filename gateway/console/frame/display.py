@@ -9,11 +9,11 @@ from math import floor
 from markupsafe import Markup
 
 from gateway.records.values import dates
+from outbox.durations import SECOND
 from outbox.queue.log.delivery_types import Attempt
 from outbox.webhooks import Webhook
 
 T = Callable[..., str]
-SECOND = 1_000_000
 FAILING = 3
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 # The first match wins: many browsers' strings contain the names of other browsers too.

@@ -21,9 +21,9 @@ from gateway.server.app_keys import CONFIG, DB, IDS
 from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.origins import spelled
 from outbox.database.transaction import Commits, belongs_to, commits
+from outbox.durations import HOUR
 
 SAFE = frozenset({"GET", "HEAD"})
-HOUR = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)

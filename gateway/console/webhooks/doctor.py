@@ -14,12 +14,11 @@ from gateway.server.app_keys import CONFIG, DB, DOCTOR, KEYRING
 from gateway.server.delivery import settings_of
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger
+from outbox.durations import SECOND
 from outbox.queue.log.delivery_types import Attempt
 from outbox.queue.state.policy import Schedule
 from outbox.webhooks import Webhook
 from outbox.worker.doctor import Examination
-
-SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks import pasted_request, verification
 from gateway.domain.webhooks import signing
 from gateway.server.app_keys import DB, KEYRING
+from outbox.durations import SECOND
 from outbox.events.body import message
 from outbox.sending.request import sign_standard
 from outbox.webhooks import Webhook
 
-SECOND = 1_000_000
 FOLDER = Path(__file__).parents[1] / "guides"
 HIDDEN = "whsec_…"
 """In place of a secret that is not shown any more."""

@@ -8,10 +8,9 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks import guide
 from gateway.domain.webhooks import rotation
 from gateway.server.app_keys import DB, IDS, KEYRING
+from outbox.durations import HOUR
 from outbox.sending.request import SECRET_BYTES, new_secret
 from outbox.webhooks.rotation import OVERLAP
-
-HOUR = 3_600_000_000
 
 
 def page_of(webhook_id: str) -> str:

@@ -18,6 +18,7 @@ from gateway.records.resource import Field, Form
 from gateway.records.values import formats, instants, nested
 from gateway.records.values.format import Read
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY
 from outbox.ids import Ids
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -25,7 +26,7 @@ SHAPE = re.compile(r"crt_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}", re.ASCII)
 VISIBLE = len("crt_") + 8
 CHECKSUM = 6
 SCOPES = ("read", "write")
-KEPT = 90 * 86_400_000_000
+KEPT = 90 * DAY
 """How long an expired or revoked key is stored, and so reported as such and not as unknown."""
 # A client that creates and revokes keys all the time must not fill the table.
 DROP_ENDED = """

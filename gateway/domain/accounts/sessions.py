@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from gateway.domain.accounts import users
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY, MINUTE
 
-SEEN_EVERY = 300_000_000
+SEEN_EVERY = 5 * MINUTE
 """The last use of a session is written at most every five minutes."""
-LINK_LIFETIME = 86_400_000_000
+LINK_LIFETIME = DAY
 MOST = 100
 """Most sessions of one user; a new one replaces the least recently used."""
 

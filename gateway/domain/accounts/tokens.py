@@ -7,10 +7,11 @@ from gateway.domain.accounts import users
 from gateway.domain.accounts.api_keys import digest_of
 from outbox.database.plans import by_index
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY, SECOND
 from outbox.ids import Ids
 
 PREFIX = "cst_"
-KEPT = 86_400_000_000
+KEPT = DAY
 """How long an expired token is stored, and so reported as expired and not as unknown."""
 
 MOST = 20
@@ -38,7 +39,7 @@ async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
              order by created_at desc, digest limit $2)""",
         owner_id, MOST - 1,
     )  # fmt: skip
-    expires_at = tx.now + lifetime * 1_000_000
+    expires_at = tx.now + lifetime * SECOND
     await tx.run(
         "insert into tokens (digest, owner_id, created_at, expires_at) values ($1, $2, $3, $4)",
         digest_of(text), owner_id, tx.now, expires_at,

@@ -90,10 +90,11 @@ CONTACTS = Resource(
 
 KEPT_EVENTS = ("contact.deleted",)
 """Events of contacts without personal data: they tell receivers of the erasure."""
+_DROP_MAILS = "delete from order_mails where owner_id = $1 and contact_id = $2"
 
 
 async def erase(tx: Tx, actor: Actor, contact_id: str) -> bool:
-    """Erase the person from the actor's contacts, their events and the log of deliveries.
+    """Erase the person from the actor's contacts, their events, the log and the waiting mails.
 
     It also erases a contact that was deleted before. A plain delete keeps events and log, because
     receivers may still need the events that wait.
@@ -104,6 +105,7 @@ async def erase(tx: Tx, actor: Actor, contact_id: str) -> bool:
     if there:
         await actions.own(tx, actor, CONTACTS, contact_id, "write")
     await erasure_requests.request(tx, actor.owner_id, [contact_id], KEPT_EVENTS)
+    await tx.run(_DROP_MAILS, actor.owner_id, contact_id)
     if there:
         await actions.remove(tx, actor, CONTACTS, contact_id)
     return there

@@ -16,11 +16,12 @@ from gateway.records.resource import (
 )
 from gateway.records.values import dates, formats, instants
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 
 Bound = int | dates.Day
 PRIORITIES = ("low", "medium", "high")
-WEEK = 7 * dates.DAY
-MONTH = 31 * dates.DAY
+WEEK = 7 * DAY
+MONTH = 31 * DAY
 """Length of a calendar with only one bound."""
 MOST = 1000
 """Default and maximum of `limit` in the lists by due date."""
@@ -175,8 +176,8 @@ def _period(start: Bound | None, end: Bound | None, today: int, zone: str) -> tu
     first, last = start, end
     if last is None:
         assert first is not None, "one bound is set"
-        last = first + MONTH if isinstance(first, int) else dates.Day(first.day + MONTH - dates.DAY)
+        last = first + MONTH if isinstance(first, int) else dates.Day(first.day + MONTH - DAY)
     if first is None:
-        first = last - MONTH if isinstance(last, int) else dates.Day(last.day - MONTH + dates.DAY)
+        first = last - MONTH if isinstance(last, int) else dates.Day(last.day - MONTH + DAY)
     begins = first if isinstance(first, int) else first.begins(zone)
     return begins, last if isinstance(last, int) else last.ends(zone)

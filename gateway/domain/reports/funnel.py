@@ -7,15 +7,14 @@ from gateway.domain.reports.periods import ReportQuery
 from gateway.domain.sales import pipelines
 from gateway.domain.sales.deals import NO_STAGE, in_order, percent
 from gateway.records.access import Actor
-from gateway.records.values.dates import DAY
 from outbox.database.transaction import Tx
+from outbox.durations import DAY, SECOND
 
 GROUPS = ("stage",)
-_SECOND = 1_000_000
 # Ages are added in seconds, because the sum of very many in microseconds overflows.
 _BY_STAGE = f"""
 select stage, status, count(*) as counted, {parts("value")},
-  sum((coalesce(closed_at, $4) - created_at) / {_SECOND}) as age
+  sum((coalesce(closed_at, $4) - created_at) / {SECOND}) as age
 from deals where owner_id = $1 and created_at >= $2 and created_at < $3
 group by stage, status
 """
@@ -53,7 +52,7 @@ class _Stage:
     def figures(self) -> Funnel:
         opened, won, lost = self.by_status.values()
         count = opened + won + lost
-        age = round(self.seconds * _SECOND / DAY / count, 1) if count else 0.0
+        age = round(self.seconds * SECOND / DAY / count, 1) if count else 0.0
         return Funnel(count, Cents(self.value), opened, won, lost, age, percent(won, won + lost))
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import dates, zones
+from outbox.durations import DAY
 
 TIMES = ("day", "week", "month")
 MOST = 1000
@@ -17,7 +18,7 @@ MOST = 1000
 BACK = {"day": 30, "week": 12, "month": 12}
 """Default number of periods of a report, including the current one."""
 # Far enough from the limits of the calendar for every time zone and period.
-_FIRST, _LAST = -70 * 366 * dates.DAY, 7000 * 365 * dates.DAY
+_FIRST, _LAST = -70 * 366 * DAY, 7000 * 365 * DAY
 _EPOCH = date(1970, 1, 1)
 _BOUND = "Send an ISO 8601 date or date-time, such as 2026-11-21."
 """The message for a bound that is invalid or outside the calendar."""
@@ -88,12 +89,12 @@ def span(query: ReportQuery, group_by: Sequence[str], now: int, zone: str) -> Sp
     begins = _first("from", query.first, zone)
     ends = _first("to", query.last, zone)
     if isinstance(query.last, dates.Day):
-        ends = dates.begin(query.last.day + dates.DAY, zone)
+        ends = dates.begin(query.last.day + DAY, zone)
     elif ends is not None:
         ends += 1
     if group in TIMES:
         if ends is None:
-            ends = dates.begin(dates.today(now, zone) + dates.DAY, zone)
+            ends = dates.begin(dates.today(now, zone) + DAY, zone)
         if begins is None:
             day = _begin_of(group, _date_of(dates.today(ends - 1, zone)))
             for _ in range(BACK[group] - 1):
@@ -132,11 +133,11 @@ def _label(group_by: str, day: date) -> str:
 
 
 def _date_of(day: int) -> date:
-    return _EPOCH + timedelta(days=day // dates.DAY)
+    return _EPOCH + timedelta(days=day // DAY)
 
 
 def _day_of(day: date) -> int:
-    return (day - _EPOCH).days * dates.DAY
+    return (day - _EPOCH).days * DAY
 
 
 def _refused(name: str, message: str) -> Refusal:

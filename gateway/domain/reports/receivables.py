@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from gateway.domain.reports.figures import EVER, Cents, Report, parts, span_of, worth
 from gateway.domain.reports.periods import ReportQuery
 from gateway.records.access import Actor
-from gateway.records.values.dates import DAY, begin, today
+from gateway.records.values.dates import begin, today
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 
 GROUPS = ("age",)
 AGES = ("current", "1-30", "31-60", "61-90", "90+")

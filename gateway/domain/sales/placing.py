@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.sales import document_lines, documents, orders, stock
+from gateway.domain.sales import document_lines, documents, order_mails, orders, stock
 from gateway.domain.sales.deals import DEALS, too_many_stages
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.invoices import INVOICE
@@ -98,6 +98,7 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     }
     order = await actions.insert(tx, actor, ORDERS, values, what.order_id)
     await tx.run("insert into order_tokens (digest, order_id) values ($1, $2)", digest, order.id)
+    await order_mails.add(tx, order, "order_received")
     return order
 
 

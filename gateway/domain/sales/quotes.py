@@ -14,6 +14,7 @@ from gateway.records.resource import BY_TIME, Beside, Field, Filter, Resource
 from gateway.records.values import dates, formats, instants, numbers
 from gateway.records.values.dates import Moment
 from outbox.database.transaction import Tx
+from outbox.durations import DAY, HOUR
 
 TRANSITIONS = {
     "draft": ("sent", "accepted", "canceled"),
@@ -26,9 +27,9 @@ TRANSITIONS = {
 CONVERT_TAKES = ("dueDate",)
 DUE_DAYS = 30
 """Default days until the invoice of a quote is due."""
-EARLIEST = 10 * 3_600_000_000
+EARLIEST = 10 * HOUR
 """The earliest end of a day is in UTC+14, this long after the day begins in UTC."""
-LOOK_AGAIN = 3_600_000_000
+LOOK_AGAIN = HOUR
 _STAMPS = {"sent": "sent_at", "accepted": "accepted_at", "rejected": "rejected_at"}
 _PASSED = "valid_until < case when valid_day then {today} else {now} end"
 
@@ -187,7 +188,7 @@ async def convert(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
         )  # fmt: skip
     copied = ("items", "subtotal", "discount", "total", "contact_id", "company_id", "deal_id",
               "notes")  # fmt: skip
-    due_at = dates.today(tx.now, actor.zone) + DUE_DAYS * dates.DAY
+    due_at = dates.today(tx.now, actor.zone) + DUE_DAYS * DAY
     values = {"due_at": due_at, "due_day": True, **draft.values}
     values |= {column: quote[column] for column in copied} | {"quote_id": quote.id}
     invoice = await documents.issue(tx, actor, INVOICE, values)

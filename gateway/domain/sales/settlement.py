@@ -7,13 +7,19 @@ the second finds that the order has ended.
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import coupons, stock
+from gateway.domain.sales import coupons, order_mails, stock
 from gateway.domain.sales.deals import DEALS, closing
+from gateway.domain.sales.order_mails import Kind
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.record import Record, record_of
 from outbox.database.transaction import Tx
+
+MAILS: Mapping[str, Kind] = {
+    "paid": "order_paid", "canceled": "order_canceled", "expired": "order_expired",
+}  # fmt: skip
+"""Status of an order that ended → the mail that tells the buyer."""
 
 
 async def follow(tx: Tx, actor: Actor, invoice: Record) -> None:
@@ -42,10 +48,11 @@ async def write(tx: Tx, actor: Actor, order: Record, values: dict[str, Any]) -> 
 
 
 async def conclude(tx: Tx, actor: Actor, order: Record) -> None:
-    """Update the stock, the coupon and the deal of an order that ended.
+    """Update the stock, the coupon and the deal of an order that ended, and tell the buyer.
 
     Emits deal.updated when the deal changes.
     """
+    await order_mails.add(tx, order, MAILS[order["status"]])
     if order["status"] == "paid":
         await stock.commit(tx, order.id)
         await coupons.redeem(tx, order.id)

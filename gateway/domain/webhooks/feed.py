@@ -5,8 +5,8 @@ from collections.abc import Collection
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
-from gateway.records.values import dates
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 from outbox.events import feed
 from outbox.events.feed import Page, UnknownPlace
 from outbox.ids import is_id
@@ -26,7 +26,7 @@ async def page(
     known = None if names is None else tuple(name for name in EVENT_NAMES if name in names)
     try:
         return await feed.page(
-            tx, actor.owner_id, after=after, names=known, since=tx.now - days * dates.DAY,
+            tx, actor.owner_id, after=after, names=known, since=tx.now - days * DAY,
             limit=limit,
         )  # fmt: skip
     except UnknownPlace:

@@ -8,6 +8,7 @@ from gateway.domain.webhooks.samples import sample
 from gateway.records.access import Actor
 from outbox.clock import Clock
 from outbox.database.transaction import Tx
+from outbox.durations import SECOND
 from outbox.events.body import message
 from outbox.ids import Ids
 from outbox.queue.drain import loading
@@ -16,7 +17,6 @@ from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import Request
 from outbox.webhooks import Webhook
 
-SECOND = 1_000_000
 FIRST_EVENT = EVENT_NAMES[0]
 
 

@@ -7,12 +7,12 @@ from gateway.domain.catalogue import EVENTS, RESOURCES
 from gateway.records.resource import Field, Resource
 from gateway.records.values import dates
 from gateway.records.values.schemas import INSTANT
+from outbox.durations import DAY, MINUTE
 from outbox.queue.state import operational
 from outbox.webhooks.operational import NAMES, Name
 
-AHEAD = 14 * dates.DAY
+AHEAD = 14 * DAY
 MARK = " (test)"
-MINUTE = 60_000_000
 URL = "https://hooks.example.com/orders"
 DESCRIPTION = "Orders (test)"
 WEBHOOK = "019a9d1c2f004b7de1a0c3f2"

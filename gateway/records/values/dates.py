@@ -6,6 +6,8 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from outbox.durations import DAY, SECOND
+
 _FORM = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,12}))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?)?",
@@ -14,7 +16,6 @@ _FORM = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = _EPOCH.toordinal()
 _MICROSECOND = timedelta(microseconds=1)
-DAY = 86_400_000_000
 FIRST = -62_135_596_800_000_000
 """0001-01-01T00:00Z."""
 LAST = 253_402_300_799_999_999
@@ -57,7 +58,7 @@ def parse(text: str) -> int | None:
     except ValueError:
         return None
     minutes += hours * 60 + (ahead if sign == "-" else -ahead)
-    micros = days * DAY + (minutes * 60 + seconds) * 1_000_000
+    micros = days * DAY + (minutes * 60 + seconds) * SECOND
     if seconds < 60:
         micros += int(f"{fraction:0<6.6}")
     return micros if FIRST <= micros <= LAST else None
@@ -128,6 +129,6 @@ def month(day: int) -> tuple[int, int]:
 @lru_cache(maxsize=16_384)
 def show(micros: int) -> str:
     """Return `YYYY-MM-DDTHH:MM:SS.sssZ`. Raises OverflowError outside the years 1 to 9999."""
-    seconds, rest = divmod(micros, 1_000_000)
+    seconds, rest = divmod(micros, SECOND)
     # strftime does not pad years below 1000 on every platform; isoformat does.
     return f"{(_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]}.{rest // 1000:03d}Z"

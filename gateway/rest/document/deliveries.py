@@ -9,6 +9,7 @@ from gateway.records.resource import Resource
 from gateway.records.values.schemas import or_null
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import Shape
+from outbox.durations import SECOND
 
 WHEN = {
     "created": "A {} is created.",
@@ -46,7 +47,7 @@ def body_of(event: str) -> Shape:
     }
     example = {
         "event": event,
-        "timestamp": shapes.MOMENT // 1_000_000,
+        "timestamp": shapes.MOMENT // SECOND,
         "data": sample(event, shapes.example_id(noun), shapes.MOMENT),
     }
     return Shape(schema, example, "Event" + "".join(w.capitalize() for w in event.split(".")))

@@ -23,6 +23,7 @@ from gateway.server.processes.work import Work, tell
 from gateway.server.program import Role
 from gateway.server.telemetry import logs
 from outbox.clock import Clock
+from outbox.durations import SECOND
 from outbox.errors import CannotStart
 
 FIRST_WAIT = 0.25
@@ -64,7 +65,7 @@ class Supervisor:
         self._work = Work(self._children, stopping, all_work=role == "worker")
         self._past: Families = {}
         self._restarts = 0
-        self._started = clock.wall() / 1e6
+        self._started = clock.wall() / SECOND
         self._handing: set[asyncio.Task[None]] = set()
         self._up = False
         self._turn = asyncio.Lock()

@@ -19,6 +19,7 @@ from gateway.server.telemetry.backlog_series import BacklogSeries
 from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
+from outbox.durations import SECOND
 from outbox.errors import DatabaseFault
 from outbox.states import JobKind, OutcomeName
 
@@ -154,7 +155,7 @@ class Instruments:
         ).set
         # Rules compare it with times of this node and with Prometheus's clock.
         gauge("clock_time_seconds", "The time by this node's clock.").set_function(
-            lambda: clock.wall() / 1e6
+            lambda: clock.wall() / SECOND
         )
         self._tick = gauge(
             "outbox_scheduler_last_tick_timestamp_seconds", "Time of the last drain loop."
@@ -292,7 +293,10 @@ class Instruments:
             self._spans.labels(result)
         for collector in ("database", "files"):
             self.collection_errors[(collector,)]
-        for mail in ("reset", "verify", "secured", "failing", "disabled", "recovered"):
+        for mail in (
+            "reset", "verify", "secured", "order_received", "order_paid", "order_canceled",
+            "order_expired", "failing", "disabled", "recovered",
+        ):  # fmt: skip
             for result in ("sent", "put_off", "given_up"):
                 self._mails[mail, result]
         for scheme in get_args(Scheme):

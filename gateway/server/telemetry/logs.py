@@ -19,6 +19,7 @@ import msgspec
 import structlog
 
 from outbox.clock import Clock
+from outbox.durations import SECOND
 
 Level = Literal["debug", "info", "warning", "error"]
 Log = structlog.typing.FilteringBoundLogger
@@ -140,7 +141,7 @@ class Renderer:
 
     def time(self) -> str:
         """Return the current time as lines have it."""
-        second, micros = divmod(self._clock.wall(), 1_000_000)
+        second, micros = divmod(self._clock.wall(), SECOND)
         if second != self._second:
             # A formatted date costs more than the rest of a line, so it is cached for a second.
             self._prefix = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"

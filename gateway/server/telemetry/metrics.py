@@ -13,6 +13,7 @@ from aiohttp import web
 from gateway.domain.accounts.credentials import Outcome as AuthOutcome
 from gateway.domain.accounts.credentials import Scheme
 from gateway.server.telemetry.instruments import Instruments, Reason, Surface
+from outbox.durations import SECOND
 from outbox.errors import DatabaseFault
 from outbox.observer import ClaimResult, Observer, Rescue
 from outbox.queue.log.gauges import Gauges
@@ -78,7 +79,7 @@ class Metrics(Instruments, Observer):
         """
         self._file_refused.set_function(lambda: float(refused()))
         age = self._secret_age.labels("encryption")
-        age.set_function(lambda: (self._clock.wall() - created_at()) / 1e6)
+        age.set_function(lambda: (self._clock.wall() - created_at()) / SECOND)
 
     def gauges(self, reading: Gauges | None) -> None:
         """Set a new reading of the outbox tables; None when another node reads them."""
@@ -94,7 +95,7 @@ class Metrics(Instruments, Observer):
         for state in ("ready", "scheduled", "in_flight", "held", "parked"):
             self._deliveries.labels(state).set(reading.states[state])
         self._oldest.set(reading.oldest_ready_age)
-        self.backed_up.set((reading.backed_up_at or 0) / 1e6)
+        self.backed_up.set((reading.backed_up_at or 0) / SECOND)
         self.backlogs.refresh(reading.backlogs)
         for state in ("active", "paused", "disabled"):
             for circuit in ("closed", "open"):
@@ -111,7 +112,7 @@ class Metrics(Instruments, Observer):
         self._purged[(table,)].inc(count)
 
     def swept(self, table: str) -> None:
-        self._swept.labels(table).set(self._clock.wall() / 1e6)
+        self._swept.labels(table).set(self._clock.wall() / SECOND)
 
     def job_made(self, kind: JobKind, count: int) -> None:
         self._jobs_made[(kind,)].inc(count)
@@ -129,7 +130,7 @@ class Metrics(Instruments, Observer):
 
     def tick(self) -> None:
         self.ticked = self._clock.monotonic()
-        self._tick.set(self._clock.wall() / 1e6)
+        self._tick.set(self._clock.wall() / SECOND)
 
     def fanned_out(self, events: Mapping[str, int], deliveries: Mapping[str, int]) -> None:
         for name, count in events.items():

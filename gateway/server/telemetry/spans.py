@@ -12,6 +12,7 @@ import msgspec
 from gateway.server.telemetry.metrics import METHODS
 from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
+from outbox.durations import SECOND
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import TRACEPARENT, span_of
@@ -71,7 +72,7 @@ class Spans:
         """Make the span of a request, which began at `since`."""
         if trace.flags != "01":
             return
-        began = self._clock.wall() - round((self._clock.monotonic() - since) * 1_000_000)
+        began = self._clock.wall() - round((self._clock.monotonic() - since) * SECOND)
         status = served.status
         method = served.method if served.method in METHODS else "_OTHER"
         attributes: dict[str, str | int | float | bool] = {
@@ -90,7 +91,7 @@ class Spans:
             Span(
                 f"{method} {served.route}", "server", trace.trace_id, trace.span_id,
                 trace.parent_id, True,
-                began, began + round(seconds * 1_000_000), attributes, failed,
+                began, began + round(seconds * SECOND), attributes, failed,
             )
         )  # fmt: skip
 
@@ -105,7 +106,7 @@ class Spans:
         self._put(
             Span(
                 f"{op} {name}", "internal", parent[0], self._marks.span_id(), parent[1], False,
-                ended - round(seconds * 1_000_000), ended,
+                ended - round(seconds * SECOND), ended,
                 {"db.system.name": self._engine, "db.operation.name": op}, error,
             )
         )  # fmt: skip

@@ -20,6 +20,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from outbox.durations import SECOND
 from outbox.queue.log.gauges import Standing
 from outbox.queue.log.waiting_counts import Waiting
 from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW
@@ -78,7 +79,7 @@ class WebhookSeries(Collector):
         series.buckets[bisect_left(BOUNDS, seconds)] += 1
         series.seconds += seconds
         if outcome == "success":
-            series.last_success = wall / 1e6
+            series.last_success = wall / SECOND
 
     def finished(self, webhook_id: str, end: End) -> None:
         """Count a finished delivery."""
@@ -208,7 +209,7 @@ class WebhookSeries(Collector):
                 up.add_metric((webhook_id,), 0 if state is not None and not state.up else 1)
             last = series.last_success
             if last is None and state is not None and state.last_success_at is not None:
-                last = state.last_success_at / 1e6
+                last = state.last_success_at / SECOND
             if last is not None:
                 success.add_metric((webhook_id,), last)
             failing = state is not None and state.failing

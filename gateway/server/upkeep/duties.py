@@ -15,7 +15,7 @@ from pathlib import Path
 from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
-from gateway.domain.sales import order_verbs, quotes
+from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
 from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.catalogue import reviews
@@ -32,6 +32,7 @@ from gateway.server.upkeep.mailer import Mailer
 from outbox.database import times
 from outbox.database.disk import measure
 from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.events.marks import Marks
 from outbox.queue.log.gauges import Readings
@@ -84,6 +85,7 @@ BATCHES = (
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
     Batches("nonces", 3600.0, identities.purge_nonces, 200, "used_nonces"),
     Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
+    Batches("order-mails", 3600.0, order_mails.purge, 200, "order_mails"),
     Batches("notices", 3600.0, notices.purge, 200, "notices"),
     Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),
     Batches("api-keys", 86_400.0, api_keys.purge, 200, "api_keys"),
@@ -196,7 +198,7 @@ class Upkeep:
     async def _remember(self, readings: Readings) -> None:
         """Restore the metric series of recently active webhooks after a restart."""
         series = self._metrics.webhooks
-        since = self._clock.wall() - round(IDLE_SECONDS * 1_000_000)
+        since = self._clock.wall() - round(IDLE_SECONDS * SECOND)
         series.admit(await readings.recent(since, series.most), self._clock.monotonic())
 
     async def _read_on(self) -> None:

@@ -1,6 +1,6 @@
 """Sends the queued mails by SMTP, on the leading node, one after the other.
 
-They go to customers of stores, and to the owners of webhooks.
+They go to customers and buyers of stores, and to the owners of webhooks.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Literal
 import aiosmtplib
 
 from gateway.domain.queued_mail import Letter, Queue
-from gateway.domain.storefront.mail import mail_tokens, mails
+from gateway.domain.sales import order_mails
+from gateway.domain.storefront.mail import mail_tokens, mails, order_letters
 from gateway.domain.webhooks import notice_mails
 from gateway.server.config import Mail
 from gateway.server.telemetry.logs import logger
 from outbox.database.transaction import Database
+from outbox.durations import SECOND
 from outbox.queue.state import notices
 
 MOST = 50
@@ -29,6 +31,11 @@ STEPS = 6
 """Commands of one mail, each with the timeout of the settings."""
 FINAL = (aiosmtplib.SMTPRecipientRefused, aiosmtplib.SMTPDataError)
 """Refusals that concern one mail; every other failure may end when the operator mends it."""
+
+
+class UnsafeAddress(Exception):
+    """The address has an encoded word, which mail programs read as another address or header."""
+
 
 Result = Literal["sent", "put_off", "given_up"]
 Count = Callable[[str, Result], None]
@@ -55,7 +62,9 @@ class Mailer:
     async def any_due(self) -> bool:
         """Return whether there is a mail to send now."""
         return self.enabled and (
-            await self._db.read(mails.any_due) or await self._db.read(notices.any_due)
+            await self._db.read(mails.any_due)
+            or await self._db.read(order_mails.any_due)
+            or await self._db.read(notices.any_due)
         )
 
     async def run_once(self) -> None:
@@ -71,6 +80,9 @@ class Mailer:
         letter = await self._db.write(mails.next_letter, token)
         if letter is not None:
             return mails, letter
+        letter = await self._db.write(order_letters.next_letter, token)
+        if letter is not None:
+            return order_mails, letter
         letter = await self._db.write(notice_mails.next_letter, self._service, self._site)
         return None if letter is None else (notice_mails, letter)
 
@@ -92,9 +104,14 @@ class Mailer:
         logger().info("mail_sent", **fields)
 
     async def _send(self, letter: Letter) -> None:
+        if "=?" in letter.to:
+            raise UnsafeAddress
         settings = self._settings
         await aiosmtplib.send(
             self._message(letter),
+            # Not those that the library reads in the headers, where an address may be decoded.
+            sender=settings.from_address,
+            recipients=[letter.to],
             hostname=settings.host,
             port=settings.port,
             username=settings.username or None,
@@ -112,11 +129,13 @@ class Mailer:
         message["From"] = Address(letter.sender, addr_spec=sender)
         message["To"] = letter.to
         message["Subject"] = letter.subject
-        message["Date"] = datetime.fromtimestamp(self._db.clock.wall() // 1_000_000, UTC)
+        message["Date"] = datetime.fromtimestamp(self._db.clock.wall() // SECOND, UTC)
         mail = letter.mail
         message["Message-ID"] = f"<{mail.id}.{mail.attempts}@{sender.rpartition('@')[2]}>"
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(letter.text)
+        if letter.html:
+            message.add_alternative(letter.html, subtype="html")
         return message
 
 
@@ -124,8 +143,8 @@ def _is_final(error: BaseException) -> bool:
     """Return whether the server will never accept this mail."""
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         return all(_is_final(one) for one in error.recipients)
-    if isinstance(error, aiosmtplib.SMTPNotSupported):
-        # Its address has letters that this server cannot take.
+    if isinstance(error, aiosmtplib.SMTPNotSupported | UnsafeAddress):
+        # Of the first, the address has letters that this server cannot take.
         return True
     return isinstance(error, FINAL) and 500 <= getattr(error, "code", 0) < 600
 

@@ -16,6 +16,7 @@ from outbox.clock import Clock, sleep_until_set
 from outbox.database.leadership import Pace
 from outbox.database.postgres.hosts import CONNECT_SECONDS
 from outbox.database.postgres.server import Server
+from outbox.durations import SECOND
 
 KEY = 7201966
 LIMIT = "select set_config('idle_session_timeout', $1, false)"
@@ -44,7 +45,7 @@ class PostgresLeadership:
 
     @property
     def settled(self) -> bool:
-        return self.leads and self._clock.boot() - self._since >= self._pace.beat * 1_000_000
+        return self.leads and self._clock.boot() - self._since >= self._pace.beat * SECOND
 
     def on_loss(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
@@ -98,7 +99,7 @@ class PostgresLeadership:
             log.info("leading")
             self._announced = True
             self._since = self._clock.boot()
-        self._until = requested_at + round(self._pace.silence * 1_000_000)
+        self._until = requested_at + round(self._pace.silence * SECOND)
 
     def _lose(self) -> None:
         self._until = 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
+from outbox.durations import SECOND
 from outbox.queue.drain import owners, probes
 from outbox.queue.drain.loading import endpoints_of, load
 from outbox.queue.state import lanes
@@ -22,9 +23,9 @@ from outbox.queue.state.fair_shares import Places, divide
 
 # When this worker has no capacity for a lane, it checks the lane again after one of its sends is
 # recorded, and at the latest after this time.
-BUSY = 30_000_000
+BUSY = 30 * SECOND
 # The delay when the memory for large bodies is used up.
-CROWDED = 1_000_000
+CROWDED = SECOND
 LANES_AT_ONCE = 256
 CLAIMS_AT_ONCE = {"sqlite": 128, "postgres": 10_000}
 """The limit of one claim; on SQLite the event loop runs nothing else during a claim."""

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.durations import SECOND
 from outbox.queue.log.backlogs import Backlogs
 from outbox.queue.log.waiting_counts import Counting, Waiting
 from outbox.queue.state.lanes import due_now
@@ -137,7 +138,7 @@ async def _others(tx: Tx) -> Gauges:
     now = await due_now(tx)
     oldest = await tx.one(OLDEST, now)
     if oldest is not None and oldest["since"] is not None:
-        gauges.oldest_ready_age = max(now - int(oldest["since"]), 0) / 1e6
+        gauges.oldest_ready_age = max(now - int(oldest["since"]), 0) / SECOND
     backup = await tx.one(BACKED_UP)
     gauges.backed_up_at = None if backup is None else backup["backed_up_at"]
     for row in await tx.all(TAKEN):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from outbox.database.plans import by_index
 from outbox.database.transaction import DUTIES, Database, Row, Tx
+from outbox.durations import SECOND
 from outbox.queue.log.backlogs import Backlog, Behind
 from outbox.queue.state.lanes import due_now
 
@@ -164,11 +165,11 @@ class Counting:
         else:
             states["parked"] += count.rows
         self._reported[webhook_id] = count.active, count.rows, count.due
-        age = max(0, count.counted_at - count.oldest) / 1e6
+        age = max(0, count.counted_at - count.oldest) / SECOND
         self.waiting[webhook_id] = Waiting(count.rows, age)
         late = count.active and count.closed and count.first is not None
         since = count.counted_at if count.first is None or not late else count.first
-        backlog = Backlog(count.owner_id, count.firsts, (count.counted_at - since) / 1e6)
+        backlog = Backlog(count.owner_id, count.firsts, (count.counted_at - since) / SECOND)
         self.behind.put(webhook_id, backlog)
 
     def _withdraw(self, webhook_id: str) -> None:

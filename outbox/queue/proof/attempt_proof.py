@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from outbox.database.transaction import Row
+from outbox.durations import MINUTE, SECOND
 from outbox.queue.state.chain import BODY, COVERED, HEADERS, answer_of, digest_of, event_of, packed
 from outbox.sending.request import restored, sign_body, sign_standard
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 TRUNCATED = COVERED.index("truncated")
-MINUTE = 60_000_000
-"""Tolerance for the clocks of several nodes."""
+TOLERANCE = MINUTE
+"""Tolerance for the clocks of several nodes, in microseconds."""
 
 Signed = Literal["right", "replaced", "no_secret", "no_body", "unsent"]
 """The result of a check of signatures; all but the first say why there was none."""
@@ -148,7 +149,7 @@ def _signed(row: Row, secrets: Secrets | None) -> Signed | None:
     headers = dict(
         restored(row["request_headers"], row["event_id"], row["number"], row["started_at"])
     )
-    body, moment = _bytes(row["body"]), row["started_at"] // 1_000_000
+    body, moment = _bytes(row["body"]), row["started_at"] // SECOND
     own = headers["X-Webhook-Signature"]
     standard = headers["webhook-signature"].split(" ")
 
@@ -160,7 +161,7 @@ def _signed(row: Row, secrets: Secrets | None) -> Signed | None:
     if signs(secrets.current):
         return "right"
     # By place, because a clock may have been ahead; by time, because of requests under way.
-    if row["place"] > secrets.place and row["started_at"] > secrets.since + MINUTE:
+    if row["place"] > secrets.place and row["started_at"] > secrets.since + TOLERANCE:
         return None
     return "right" if any(map(signs, secrets.others)) else "replaced"
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row
 from outbox.database.transfer import Snapshot
+from outbox.durations import DAY
 from outbox.queue.proof.attempt_proof import Judge, Secrets, open_secrets
 from outbox.queue.state.chain import COVERED, Head
 from outbox.queue.state.chain_gaps import Gap, gap_of
@@ -21,7 +22,7 @@ from outbox.webhooks.secrets import KeyRing
 PAGE = 200
 MOST = 1_000
 """Rows without a place, and deliveries without their attempt, that a verification reads."""
-SLACK = 86_400_000_000
+SLACK = DAY
 """Tolerance for a clock that was ahead while attempts were made, in microseconds."""
 NOTHING: Head = (0, "")
 

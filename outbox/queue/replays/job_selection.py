@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from outbox.database.plans import by_index
 from outbox.database.sql import AMONG_IDS, items
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY
 from outbox.queue.state import deletion_marks, fanout_remainders
 from outbox.states import End
 from outbox.webhooks import conditions, subscription
@@ -18,7 +19,7 @@ from outbox.webhooks.conditions import Condition
 
 PAGE = 1_000
 """Events of one statement."""
-SLACK = 86_400_000_000
+SLACK = DAY
 """Microseconds by which an earlier event may have a later time, because a clock was set back."""
 BODIES = 100
 BODIES_BYTES = 1024 * 1024

@@ -13,6 +13,7 @@ from outbox.database import sql
 from outbox.database.plans import by_index
 from outbox.database.sql import AMONG_IDS, items
 from outbox.database.transaction import Tx
+from outbox.durations import SECOND
 from outbox.queue.replays import job_selection
 from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Job
@@ -20,7 +21,6 @@ from outbox.queue.state import deletion_marks, lanes
 
 MOST = {"sqlite": 200, "postgres": 500}
 """Replays of one transaction; on SQLite other writes wait for it."""
-SECOND = 1_000_000
 PAGES = 10
 """Pages of events that a step reads at most to find its replays."""
 

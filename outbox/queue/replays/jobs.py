@@ -13,6 +13,7 @@ import msgspec
 
 from outbox.database import times
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY
 from outbox.queue.replays import job_selection
 from outbox.queue.replays.job_selection import Selection
 from outbox.queue.state import lanes
@@ -26,7 +27,7 @@ SLOWEST, FASTEST = 1, 1_000
 """Limits of the rate, in events per second."""
 COUNTED = 500
 """Pages of events that a count reads at most."""
-LASTS = 30 * 86_400_000_000
+LASTS = 30 * DAY
 """Microseconds: a job that runs longer ends, and an ended one is deleted after the same time."""
 
 

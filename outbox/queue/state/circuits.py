@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY, MINUTE, SECOND
 from outbox.queue.state.deliveries import Result
 from outbox.states import Change
 
@@ -18,10 +19,10 @@ FAILURES = 10
 """Failures in a row that open a circuit."""
 # Microseconds. The first probe comes after the schedule's next delay, within these bounds; after
 # each failed probe the delay is twice as long.
-SHORTEST_WAIT = 1_000_000
-FIRST_WAIT = 30_000_000
-LONGEST_WAIT = 900_000_000
-DISABLED_AFTER = 5 * 86_400_000_000
+SHORTEST_WAIT = SECOND
+FIRST_WAIT = 30 * SECOND
+LONGEST_WAIT = 15 * MINUTE
+DISABLED_AFTER = 5 * DAY
 """Microseconds from the first failure since the last success to the failure that disables."""
 FAILING = "failing"
 """The reason of a webhook that was disabled because it failed for so long."""

@@ -14,12 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from outbox.database.plans import by_index
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY, HOUR, MINUTE
 from outbox.queue.state.deliveries import Result
 
-MINUTE = 60_000_000
 STEP = 5 * MINUTE
-HOUR = 60 * MINUTE
-DAY = 24 * HOUR
 LEVELS = ((STEP, 3 * HOUR), (3 * STEP, DAY), (2 * HOUR, 7 * DAY), (6 * HOUR, None))
 """The lengths of steps, and how long a time up to now has steps of this length or shorter ones."""
 SPANS = tuple(span for span, _ in LEVELS)

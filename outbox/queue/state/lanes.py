@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
+from outbox.durations import SECOND
 from outbox.queue.state import head_deliveries
 
-RESTED = 1_000_000
+RESTED = SECOND
 """Microseconds: a lane without a turn for this long counts as if it had waited this long."""
 
 # It updates the row even without a change, so that a later reader of the row waits for it.

@@ -10,15 +10,15 @@ from typing import Literal, get_args
 
 from outbox.database import times
 from outbox.database.transaction import Tx
+from outbox.durations import DAY, MINUTE
 
 Kind = Literal["failing", "disabled", "recovered"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-DAY = 86_400_000_000
 KEPT = 2 * DAY
 """How long a notice is stored, sent or not."""
 MOST_OF_OWNER, MOST_OF_WEBHOOK = 10, 3
 """Notices of one kind in a day: for one owner, and about one webhook."""
-LEASE = 300_000_000
+LEASE = 5 * MINUTE
 """Microseconds after which an attempt that did not end counts as failed."""
 
 _ADD = """

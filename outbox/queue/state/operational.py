@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
+from outbox.durations import SECOND
 from outbox.events import enqueue
 from outbox.queue.state import notices
 from outbox.queue.state.circuits import Transition
@@ -137,7 +138,7 @@ def instant(micros: int | None) -> str | None:
     """Return a time as the events of records write it: in UTC, with milliseconds."""
     if micros is None:
         return None
-    seconds, rest = divmod(micros, 1_000_000)
+    seconds, rest = divmod(micros, SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{rest // 1000:03d}Z"
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Literal, Protocol
 
+from outbox.durations import SECOND
 from outbox.states import State
 
 WindowStep = Literal["grow", "halve", "keep"]
@@ -17,7 +18,7 @@ DEFAULT_WAITS = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0,
 JITTER = 0.2
 LONGEST_WAIT = 2_592_000.0
 LONGEST_RETRY_AFTER = 86_400.0
-UNREADABLE_WAIT = 15_000_000
+UNREADABLE_WAIT = 15 * SECOND
 """Microseconds until a webhook whose secret cannot be decrypted is tried again."""
 LONGEST_WEBHOOK_WAIT = 900.0
 GONE = 410
@@ -219,4 +220,4 @@ def retry_after(value: str | None, now_wall_s: float) -> float | None:
 
 
 def _microseconds(seconds: float) -> int:
-    return round(seconds * 1_000_000)
+    return round(seconds * SECOND)

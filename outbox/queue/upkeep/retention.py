@@ -17,6 +17,7 @@ from outbox.database import free_pages, times
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Row, Tx
+from outbox.durations import DAY
 from outbox.ids import first_at
 from outbox.queue.state import (
     chain_gaps,
@@ -26,7 +27,6 @@ from outbox.queue.state import (
     head_deliveries,
 )
 
-DAY = 86_400_000_000
 PAGE = 500
 COUNTS = 100
 UNIT_SECONDS = 0.008

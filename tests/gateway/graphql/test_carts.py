@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront.carts.rows import DAY, LIFETIME
+from gateway.domain.storefront.carts.rows import LIFETIME
 from gateway.graphql.ids import global_id
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY
 from tests.support.carts import EMPTY, cart, change, do, edit, sell
 from tests.support.shop import Answer, Shop, open_shop
 

@@ -17,7 +17,7 @@ from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
 from tests.support.forged import forged, forged_sessions
 from tests.support.issuer import CLIENT, Issuer, issuing
-from tests.support.mailbox import Mailbox, mailbox
+from tests.support.mailbox import Mailbox, bodies, mailbox
 from tests.support.rest import RestApi
 from tests.support.shop import Answer, Browser, Shop, open_shop
 from tests.support.site import serving
@@ -196,7 +196,7 @@ async def test_a_new_password_takes_an_unverified_account_from_its_maker(
     eve = issuer.token(sub="eve", email="eve@elsewhere.example")
     assert (await maker.do("clientLinkIdp", "token", token=eve)).data
     await owner.do("clientRequestPasswordReset", "success", email=ANA["email"])
-    token = (await box.next(2)).get_content().partition("token=")[2].split()[0]
+    token = bodies(await box.next(2))[0].partition("token=")[2].split()[0]
     sent = {"token": token, "password": "segredo-2"}
     assert (await owner.do("clientResetPassword", "success", **sent)).data
     assert (await enter(maker, eve)).data["clientIdpLogin"]["user"]["email"] != ANA["email"]
@@ -206,7 +206,7 @@ async def test_a_new_password_takes_an_unverified_account_from_its_maker(
     assert (await owner.do("clientLinkIdp", "token", token=own)).data
     await owner.do("clientRequestPasswordReset", "success", email=ANA["email"])
     # The third mail verifies the account of Eve.
-    token = (await box.next(4)).get_content().partition("token=")[2].split()[0]
+    token = bodies(await box.next(4))[0].partition("token=")[2].split()[0]
     sent = {"token": token, "password": "segredo-3"}
     assert (await owner.do("clientResetPassword", "success", **sent)).data
     found = (await enter(owner, own)).data["clientIdpLogin"]["user"]

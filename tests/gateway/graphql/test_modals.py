@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.campaigns import modals
-from gateway.domain.storefront.campaigns.modals import DAY, KEPT
+from gateway.domain.storefront.campaigns.modals import KEPT
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import global_id
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx
+from outbox.durations import DAY
 from tests.gateway.graphql.test_carts import refused
 from tests.support.carts import change, do, sell
 from tests.support.rest import RestApi

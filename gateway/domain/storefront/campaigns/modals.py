@@ -28,6 +28,7 @@ from gateway.records.values.folding import fold
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 
 DISCOUNT_MODALS = Resource(
     noun="discount modal",
@@ -123,7 +124,6 @@ async def public(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
     return {key: record_of(DISCOUNT_MODALS, row, tx.now, "UTC") for key, row in rows.items()}
 
 
-DAY = 86_400_000_000
 KEPT = 30 * DAY
 """How long an issued coupon is stored after its end, if nobody used it."""
 TAG = "discount-modal"

@@ -6,11 +6,12 @@ from msgspec.structs import replace
 
 from gateway.domain.storefront.carts import rows
 from gateway.domain.storefront.carts.changes import MOST_LINES
-from gateway.domain.storefront.carts.rows import DAY, Cart
+from gateway.domain.storefront.carts.rows import Cart
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
 from outbox.database.plans import by_index
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 
 KEPT = 30 * DAY
 """How long a cart is stored that was ordered or merged."""

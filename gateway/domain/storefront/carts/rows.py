@@ -21,8 +21,8 @@ from gateway.domain.sales.discounts import Discount
 from gateway.domain.storefront.visitors.visitor import Visitor, hold_customer, hold_store
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY
 
-DAY = 86_400_000_000
 LIFETIME = 30 * DAY
 """How long the cart of a visitor lasts after its last use."""
 TOUCH_EVERY = DAY

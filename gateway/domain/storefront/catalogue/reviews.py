@@ -26,6 +26,7 @@ from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import dates, formats, numbers
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
+from outbox.durations import DAY, SECOND
 
 STATUSES = ("published", "pending", "rejected")
 MOST_A_DAY = 20
@@ -188,7 +189,7 @@ async def export(tx: Tx, customer_id: str) -> list[dict[str, Any]]:
 
 async def purge_quotas(tx: Tx, most: int) -> int:
     """Delete up to `most` counts of days that have ended in every time zone; return how many."""
-    return await tx.run(_PURGE, tx.now - 2 * dates.DAY, most)
+    return await tx.run(_PURGE, tx.now - 2 * DAY, most)
 
 
 def _written_already() -> Refusal:
@@ -197,10 +198,10 @@ def _written_already() -> Refusal:
 
 
 def _too_many(visitor: Visitor, now: int, day: int) -> Refusal:
-    begins = dates.begin(day + dates.DAY, visitor.zone)
+    begins = dates.begin(day + DAY, visitor.zone)
     return Refusal(
         "rate_limited", f"A customer may write {MOST_A_DAY} reviews a day; try again tomorrow.",
-        facts={"retry_after": max(1, -(-(begins - now) // 1_000_000))},
+        facts={"retry_after": max(1, -(-(begins - now) // SECOND))},
     )  # fmt: skip
 
 

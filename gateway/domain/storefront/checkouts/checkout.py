@@ -26,9 +26,8 @@ from gateway.records import actions
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 from outbox.webhooks.secrets import KeyRing
-
-DAY = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Literal
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
+from outbox.durations import SECOND
 from outbox.ids import Ids
 
 Kind = Literal["reset", "verify"]
@@ -28,7 +29,7 @@ async def add(tx: Tx, customer_id: str, kind: Kind, text: str) -> None:
     await tx.run(
         "insert into customer_tokens (digest, customer_id, kind, created_at, expires_at)"
         " values ($1, $2, $3, $4, $5)",
-        digest_of(text), customer_id, kind, tx.now, tx.now + LIFETIMES[kind] * 1_000_000,
+        digest_of(text), customer_id, kind, tx.now, tx.now + LIFETIMES[kind] * SECOND,
     )  # fmt: skip
 
 

@@ -5,18 +5,20 @@ an address nor a secret, and a deleted customer gets no mail. An attempt is coun
 starts: a process that ends in the middle of it leaves the mail to the next attempt.
 """
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
-from urllib.parse import urlencode
 
 from gateway.domain import queued_mail
 from gateway.domain.queued_mail import Letter, Queued, line
 from gateway.domain.storefront.mail import mail_tokens
-from outbox.database.transaction import Tx
+from gateway.domain.storefront.mail.bodies import Body, as_html, with_query
+from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY, SECOND
 
 Kind = Literal["reset", "verify", "secured"]
 LEASE = 300
 """Seconds after which an attempt that did not end counts as failed."""
-KEPT = 30 * 86_400_000_000
+KEPT = 30 * DAY
 """How long a mail is stored that was given up, or that no server is set to take."""
 MOST = 5
 """Most mails of one kind for one customer that wait or have a valid token."""
@@ -59,7 +61,7 @@ async def any_due(tx: Tx) -> bool:
 
 async def take(tx: Tx) -> MailAttempt | None:
     """Start an attempt at the mail that is due first; return None when none is due."""
-    row = await tx.one(_TAKE, tx.now, LEASE * 1_000_000)
+    row = await tx.one(_TAKE, tx.now, LEASE * SECOND)
     if row is None:
         return None
     return MailAttempt(row["id"], row["customer_id"], row["kind"], row["attempts"])
@@ -104,34 +106,54 @@ SUBJECTS: dict[Kind, str] = {
     "verify": "Confirme seu e-mail / Confirm your email",
     "secured": "Sua conta foi protegida / Your account was secured",
 }
-TEXTS: dict[Kind, str] = {
-    "reset": """\
-Para escolher uma nova senha em {store}, abra este link dentro de uma hora:
-To choose a new password at {store}, open this link within an hour:
 
-{link}
 
-Se você não pediu isso, ignore esta mensagem: sua senha continua a mesma.
-If you did not ask for this, ignore this message: your password stays the same.
-""",
-    "verify": """\
-Para confirmar que este e-mail é seu em {store}, abra este link dentro de sete dias:
-To confirm that this email is yours at {store}, open this link within seven days:
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of a mail, each in Portuguese and in English; the link stands between them."""
 
-{link}
+    before: tuple[str, str]
+    after: tuple[str, str]
+    link: str = ""
 
-Se você não criou uma conta, ignore esta mensagem.
-If you did not create an account, ignore this message.
-""",
-    "secured": """\
-Alguém entrou em {store} com um provedor de identidade que confirma que este e-mail é seu. O e-mail
-da conta ainda não estava confirmado; por isso, a senha e as sessões anteriores foram removidas.
-Somebody signed in at {store} with an identity provider that confirms this email as theirs. The
-account's email was not confirmed before, so its password and earlier sessions were removed.
 
-Se não foi você, responda a esta mensagem.
-If this was not you, reply to this message.
-""",
+TEXTS: dict[Kind, Texts] = {
+    "reset": Texts(
+        before=(
+            "Para escolher uma nova senha em {store}, abra este link dentro de uma hora:",
+            "To choose a new password at {store}, open this link within an hour:",
+        ),
+        after=(
+            "Se você não pediu isso, ignore esta mensagem: sua senha continua a mesma.",
+            "If you did not ask for this, ignore this message: your password stays the same.",
+        ),
+        link="Escolher nova senha / Choose a new password",
+    ),
+    "verify": Texts(
+        before=(
+            "Para confirmar que este e-mail é seu em {store}, abra este link dentro de sete dias:",
+            "To confirm that this email is yours at {store}, open this link within seven days:",
+        ),
+        after=(
+            "Se você não criou uma conta, ignore esta mensagem.",
+            "If you did not create an account, ignore this message.",
+        ),
+        link="Confirmar e-mail / Confirm email",
+    ),
+    "secured": Texts(
+        before=(
+            "Alguém entrou em {store} com um provedor de identidade que confirma que este e-mail é "
+            "seu. O e-mail\nda conta ainda não estava confirmado; por isso, a senha e as sessões "
+            "anteriores foram removidas.",
+            "Somebody signed in at {store} with an identity provider that confirms this email as "
+            "theirs. The\naccount's email was not confirmed before, so its password and earlier "
+            "sessions were removed.",
+        ),
+        after=(
+            "Se não foi você, responda a esta mensagem.",
+            "If this was not you, reply to this message.",
+        ),
+    ),
 }
 
 
@@ -149,12 +171,22 @@ async def next_letter(tx: Tx, token: str) -> Letter | None:
         elif mail.kind == "verify":
             link = _link(row["email_verification_url"], row["hostname"], "verify-email", token)
             await mail_tokens.add(tx, mail.customer_id, "verify", token)
-        store = line(row["name"])
-        return Letter(
-            mail, row["email"], store, f"{SUBJECTS[mail.kind]} - {store}",
-            TEXTS[mail.kind].format(store=store, link=link),
-        )  # fmt: skip
+        return _letter(mail, row, link)
     return None
+
+
+def _letter(mail: MailAttempt, row: Row, link: str) -> Letter:
+    texts, store = TEXTS[mail.kind], line(row["name"])
+    before = [text.format(store=store) for text in texts.before]
+    parts = ["\n".join(before), *[link] * bool(link), "\n".join(texts.after)]
+    body = Body(
+        language="pt-BR", store=store, title=SUBJECTS[mail.kind], opening=before,
+        link_label=texts.link, link=link, closing=texts.after,
+    )  # fmt: skip
+    return Letter(
+        mail, row["email"], store, f"{SUBJECTS[mail.kind]} - {store}",
+        "\n\n".join(parts) + "\n", as_html(body),
+    )  # fmt: skip
 
 
 def _link(page: str | None, hostname: str, path: str, token: str) -> str:
@@ -162,7 +194,4 @@ def _link(page: str | None, hostname: str, path: str, token: str) -> str:
 
     The hostname is the store's own, never one that a request names.
     """
-    address = page or f"https://{hostname}/{path}"
-    before, hash_sign, fragment = address.partition("#")
-    joint = "&" if "?" in before else "?"
-    return f"{before}{joint}{urlencode({'token': token})}{hash_sign}{fragment}"
+    return with_query(page or f"https://{hostname}/{path}", token=token)

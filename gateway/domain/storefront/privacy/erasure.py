@@ -20,6 +20,7 @@ from msgspec import json
 from gateway.domain.accounts.users import fold_email
 from gateway.domain.contacts import contacts, upsert
 from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.sales import order_mails
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.carts.contents import current
 from gateway.domain.storefront.catalogue import reviews
@@ -165,7 +166,7 @@ async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[s
 
 
 async def _anonymise_orders(tx: Tx, sql: str, *args: str) -> None:
-    """Remove the person from the orders whose ids the query selects.
+    """Remove the person from the orders whose ids the query selects, and their mails.
 
     The lines, the amounts and the CPF or CNPJ stay: the law requires the records of a sale.
     """
@@ -179,3 +180,4 @@ async def _anonymise_orders(tx: Tx, sql: str, *args: str) -> None:
                     "phone": None, "address": None, "notes": None, "contact_id": None,
                 },
             )  # fmt: skip
+            await order_mails.drop(tx, order["id"])

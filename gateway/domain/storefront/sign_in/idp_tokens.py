@@ -18,6 +18,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values import formats
 from gateway.records.values.format import Format, Wrong
+from outbox.durations import SECOND
 
 ALGORITHMS = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
@@ -61,7 +62,7 @@ async def verify(
         raise _invalid("it is no signed JWT") from None
     provider = _provider_of(store, claims.get("iss"))
     _check_header(header)
-    _check_claims(claims, provider, nonce, now // 1_000_000)
+    _check_claims(claims, provider, nonce, now // SECOND)
     issuer = str(provider["issuer"])
     algorithm = str(header["alg"])
     keys = await providers.find(issuer, algorithm, header.get("kid"))
@@ -136,7 +137,7 @@ def _identity(
         trusted=email is not None and _is_trusted(email, claims, provider),
         name=_valid(_NAME, claims.get("name")),
         nonce=nonce if provider.get("nonceRequired") else None,
-        expires_at=(_seconds(claims, "exp") + LEEWAY) * 1_000_000,
+        expires_at=(_seconds(claims, "exp") + LEEWAY) * SECOND,
     )
 
 

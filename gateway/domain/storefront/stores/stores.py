@@ -135,6 +135,21 @@ STORES = Resource(
             "https://shop.example.com/account/verify",
         ),
         Field(
+            "language", "language", formats.one_of("pt-BR", "en"),
+            "Language of the mails about orders.", "pt-BR", default="pt-BR", nullable=False,
+        ),
+        Field(
+            "orderMails", "order_mails", formats.boolean(),
+            "Whether buyers get mails about their orders: received, paid, canceled, expired.",
+            True, default=True,
+        ),
+        Field(
+            "orderPageUrl", "order_page_url", formats.url(),
+            "Page of the shop that shows an order, to which the mails about orders lead, with "
+            "`number` and `token` in its query; without it they have no link.",
+            "https://shop.example.com/order",
+        ),
+        Field(
             "active", "active", formats.boolean(), "Whether the storefront answers.", True,
             default=True,
         ),

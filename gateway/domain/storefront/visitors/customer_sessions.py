@@ -7,6 +7,7 @@ deletion of the account revoke it at once.
 from dataclasses import dataclass
 
 from outbox.database.transaction import Tx
+from outbox.durations import SECOND
 
 LIFETIME = 30 * 86_400
 """Seconds."""
@@ -44,7 +45,7 @@ async def start(tx: Tx, customer_id: str, store_id: str, ended: str | None = Non
     if ended is not None:
         await end(tx, ended)
     await tx.run(_OLDEST, customer_id, MOST - 1)
-    session = Session(tx.new_id(), customer_id, store_id, tx.now, tx.now + LIFETIME * 1_000_000)
+    session = Session(tx.new_id(), customer_id, store_id, tx.now, tx.now + LIFETIME * SECOND)
     await tx.run(
         "insert into customer_sessions (id, customer_id, created_at, expires_at)"
         " values ($1, $2, $3, $4)",

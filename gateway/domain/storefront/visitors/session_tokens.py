@@ -15,6 +15,7 @@ from gateway.domain.storefront.visitors.compact_jws import Unreadable
 from gateway.domain.storefront.visitors.customer_sessions import Session
 from gateway.domain.storefront.visitors.visitor import Visitor
 from outbox.database.transaction import Tx
+from outbox.durations import SECOND
 from outbox.ids import is_id
 from outbox.webhooks.secrets import KeyRing
 
@@ -64,8 +65,8 @@ class TokenRing:
             "sub": session.customer_id,
             "aud": session.store_id,
             "sid": session.id,
-            "iat": session.created_at // 1_000_000,
-            "exp": session.expires_at // 1_000_000,
+            "iat": session.created_at // SECOND,
+            "exp": session.expires_at // SECOND,
         }
         newest = self._ring.newest
         key = self._key(newest)
@@ -98,7 +99,7 @@ class TokenRing:
                 claim = Claim(session, customer, store, expires_at)
             case _:
                 return None
-        return claim if claim.expires_at * 1_000_000 > now else None
+        return claim if claim.expires_at * SECOND > now else None
 
 
 async def recognise(tx: Tx, visitor: Visitor, claim: Claim) -> Visitor:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from gateway.console.deliveries.deliveries import LONGEST, curl
-from gateway.console.deliveries.timeline import SECOND, SHOWN, course
+from gateway.console.deliveries.timeline import SHOWN, course
+from outbox.durations import SECOND
 from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule
 

@@ -11,8 +11,9 @@ import pytest
 
 from gateway.console.frame import chart_panel, charts
 from gateway.console.frame.display import percent
+from outbox.durations import HOUR
 from outbox.queue.log.chart_figures import Figures, total
-from outbox.queue.state.figures import BOUNDS, HOUR, LEVELS, STEP, TIMES
+from outbox.queue.state.figures import BOUNDS, LEVELS, STEP, TIMES
 
 BAR = re.compile(r"M(\d+) ([\d.]+)v-([\d.]+)h8v[\d.]+z")
 

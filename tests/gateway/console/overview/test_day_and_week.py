@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from outbox.queue.state.figures import HOUR, STEP
+from outbox.durations import HOUR
+from outbox.queue.state.figures import STEP
 from tests.support.console import Guest
 from tests.support.figures import fill
 from tests.support.site import Site

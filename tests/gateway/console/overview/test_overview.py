@@ -12,8 +12,9 @@ from aiohttp import web
 
 from gateway.server.config import Retention, Retry
 from outbox.database.transaction import Database, Tx
+from outbox.durations import HOUR
 from outbox.queue.state import figures
-from outbox.queue.state.figures import HOUR, LOST, STEP
+from outbox.queue.state.figures import LOST, STEP
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.drain import Inbox, inbox, rows
 from tests.support.figures import of_log, stored

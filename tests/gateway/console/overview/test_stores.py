@@ -48,6 +48,7 @@ WHOLE: dict[str, Any] = {
     "oneReviewPerProduct": True, "pixKey": "pix@shop.example.com", "active": False,
     "passwordResetUrl": "https://shop.example.com/reset",
     "emailVerificationUrl": "https://shop.example.com/verify",
+    "language": "en", "orderMails": False, "orderPageUrl": "https://shop.example.com/order",
 }  # fmt: skip
 
 
@@ -107,7 +108,7 @@ async def test_a_store_is_created_with_its_lists(maria: Guest) -> None:
             }
         ],
         "cookieSameSite": "lax", "dealOnCheckout": True, "reviewModeration": False,
-        "oneReviewPerProduct": False, "active": True,
+        "oneReviewPerProduct": False, "active": True, "language": "pt-BR", "orderMails": False,
     }  # fmt: skip
     for text in ("www.shop.example.com", "R$ 25.50", "Express", "Store created."):
         assert text in page.html

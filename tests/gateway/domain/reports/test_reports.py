@@ -11,10 +11,10 @@ from gateway.domain.reports import periods
 from gateway.domain.reports.periods import Period, Span
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
+from outbox.durations import DAY
 from tests.support.rest import Person, RestApi
 
 NAMES = ("sales", "funnel", "receivables", "activities", "leads")
-DAY = dates.DAY
 
 
 def at(text: str) -> int:

@@ -23,11 +23,11 @@ from outbox.clock import SystemClock
 from outbox.database import times
 from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY
 from outbox.events import marks
 from outbox.ids import Ids
 from outbox.queue.state import figures
 from outbox.queue.upkeep import erasure_requests
-from outbox.queue.upkeep.retention import DAY
 from tests.outbox.queue.upkeep.test_retention import Past
 from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
@@ -54,6 +54,7 @@ TEMPORARY = {
     "used_nonces": "nonces",
     "mails": "given-up-mails",
     "notices": "notices",
+    "order_mails": "order-mails",
     "carts": "carts",
     "coupons": "coupons",
     "quotes": "quotes",
@@ -227,6 +228,11 @@ async def _everything_old(db: Database) -> None:
         await tx.run(
             "insert into notices (id, owner_id, webhook_id, kind, reason, created_at, attempts)"
             " values ('n', $1, 'w', 'failing', 'timeout', 1, 1)",
+            user_id,
+        )
+        await tx.run(
+            "insert into order_mails (id, owner_id, order_id, contact_id, kind, created_at,"
+            " attempts) values ('m', $1, 'o', 'c', 'order_paid', 1, 1)",
             user_id,
         )
         await tx.run(

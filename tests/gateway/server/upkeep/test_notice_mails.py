@@ -13,9 +13,10 @@ from gateway.server.config import Config, Mail
 from gateway.server.upkeep.mailer import Mailer, Result
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY
 from outbox.queue.state import notices, operational
 from outbox.queue.state.circuits import Transition
-from outbox.queue.state.notices import DAY, KINDS, MOST_OF_OWNER, MOST_OF_WEBHOOK, Kind
+from outbox.queue.state.notices import KINDS, MOST_OF_OWNER, MOST_OF_WEBHOOK, Kind
 from outbox.webhooks.operational import NAMES
 from tests.support.drain import add_webhook, ring, rows
 from tests.support.mailbox import Mailbox, mailbox

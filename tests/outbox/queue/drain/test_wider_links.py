@@ -11,11 +11,11 @@ from outbox.clock import SystemClock
 from outbox.database import transfer_ends
 from outbox.database.transaction import Database
 from outbox.database.transfer import Place
+from outbox.durations import DAY
 from outbox.ids import Ids
 from outbox.queue.proof.verification import SLACK, Verdict, verify
 from outbox.queue.state.chain import COVERED, LINK
 from outbox.queue.upkeep import retention
-from outbox.queue.upkeep.retention import DAY
 from outbox.webhooks.secrets import KeyRing
 from tests.outbox.queue.state.test_chain import rows, run
 from tests.support.chains import TABLES, delivered, walked

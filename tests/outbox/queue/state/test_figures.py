@@ -9,12 +9,13 @@ import pytest
 from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY, HOUR
 from outbox.queue.drain import rescue
 from outbox.queue.state import circuits, figures
-from outbox.queue.state.figures import HOUR, SPANS, STEP
+from outbox.queue.state.figures import SPANS, STEP
 from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import parking
-from outbox.queue.upkeep.retention import DAY, Retention
+from outbox.queue.upkeep.retention import Retention
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make_many, ring, rows
 from tests.support.figures import in_longest, of_log, stored
 from tests.support.lines import WAITS

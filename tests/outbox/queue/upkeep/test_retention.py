@@ -14,12 +14,13 @@ from outbox.database import free_pages
 from outbox.database.plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import Database, Row, Tx
+from outbox.durations import DAY
 from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.replays import jobs
 from outbox.queue.state import notices
 from outbox.queue.upkeep import retention
-from outbox.queue.upkeep.retention import DAY, Retention
+from outbox.queue.upkeep.retention import Retention
 from outbox.sending.request import new_secret
 from outbox.states import End
 from outbox.webhooks import rotation
