@@ -16,7 +16,7 @@ SENTENCES = {
     "order.late_tag": "Late payment",
     "order.settle": "Mark as handled",
     "store.orders": "Orders",
-    "orders.every": "All stores",
+    "orders.every": "All orders",
     "orders.select": "Select orders",
     "orders.select_one": "Select {number}",
     "orders.select_help": "Only pending orders can be selected.",

@@ -187,7 +187,9 @@ async def test_a_late_payment_is_seen_and_settled(maria: Guest) -> None:
     provider = Adapter(shop, page.test_id("payment-secret") or "")
     assert (await orders.cancel(shop.owner, made)).status == 200
     assert (await provider.report(made["number"], 70.5, "ch_<b>")).body["late"] is True
-    assert "Late payment" in (await maria.get(ORDERS)).html
+    assert '<span class="tag">Late payment</span>' in (await maria.get(ORDERS)).html
+    late = (await maria.get(ORDERS)).link("Late payment")
+    assert made["number"] in (await maria.get(late)).html
     path = f"{ORDERS}/{made['id']}"
     page = await maria.get(path)
     for text in ("Paid after the order had ended", "R$ 70,50", "ch_&lt;b&gt;"):
@@ -197,6 +199,7 @@ async def test_a_late_payment_is_seen_and_settled(maria: Guest) -> None:
     assert "Paid after the order had ended" not in page.html
     after = await orders.order_of(shop.owner, made["id"])
     assert "latePaymentAt" not in after
+    assert "Nothing found" in (await maria.get(late)).html
     invoice = (await shop.owner.get(f"/api/invoices/{made['invoiceId']}")).body
     assert [one["reference"] for one in invoice["latePayments"]] == ["ch_<b>"]
     again = await maria.submit(f"{path}/settle", at=path)
