@@ -6,7 +6,7 @@ from gateway.console.account import api_keys, login, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, not_found, page
-from gateway.console.overview import overview, store_pages
+from gateway.console.overview import order_pages, overview, payment_pages, store_pages
 from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
 
 
@@ -78,6 +78,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
+    post("/console/orders/selected", action(order_pages.selected))
     for section in (store_pages.stores, store_pages.orders, store_pages.reviews):
         get(section.path, page(section.index))
         if section.entry.create is not None:
@@ -86,6 +87,13 @@ def add_console(router: web.UrlDispatcher) -> None:
             get(f"{section.path}/{{id}}/edit", page(section.edit_page))
             post(f"{section.path}/{{id}}", action(section.edit))
         get(f"{section.path}/{{id}}", page(section.show))
+    get("/console/stores/{id}/payment-secret", page(payment_pages.show))
+    post("/console/stores/{id}/payment-secret", action(payment_pages.stage))
+    post("/console/stores/{id}/payment-secret/activate", action(payment_pages.activate))
+    post("/console/stores/{id}/payment-secret/cancel", action(payment_pages.cancel))
+    get("/console/orders/{id}/pay", page(order_pages.pay_page))
+    post("/console/orders/{id}/pay", action(order_pages.pay))
+    post("/console/orders/{id}/settle", action(order_pages.settle))
     get("/console/orders/{id}/cancel", page(store_pages.cancel_page))
     post("/console/orders/{id}/cancel", action(store_pages.cancel))
     post("/console/reviews/{id}/publish", action(store_pages.publish))

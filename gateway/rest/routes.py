@@ -20,6 +20,7 @@ from gateway.rest import (
     api_keys,
     deals,
     events,
+    payments,
     profile,
     records,
     reports,
@@ -97,6 +98,7 @@ OTHERS: tuple[Route, ...] = (
     ("GET", "/api/keys", api_keys.list_keys),
     ("POST", "/api/keys", api_keys.create_key),
     ("DELETE", "/api/keys/{id}", api_keys.delete_key),
+    ("POST", "/api/payments/callback/{id}", payments.report),
     ("GET", "/api/openapi.json", document.document),
     ("GET", "/api/docs", document.page),
 )  # fmt: skip

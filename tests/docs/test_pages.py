@@ -18,7 +18,7 @@ from tests.docs.session import Session, agrees
 from tests.support.operations import FOLDER as OPERATIONS
 from tests.support.requirements import need
 
-APART = ("README.md", "docs/first-webhook.md", "docs/receivers.md")
+APART = ("README.md", "docs/first-webhook.md", "docs/payments.md", "docs/receivers.md")
 """Pages whose commands other files of this folder run."""
 NOTES = {
     "", "demo", "file", "not run", "prints", "receiver", "run", "step", "terminal",

@@ -97,6 +97,12 @@ def percent(part: float | None) -> str:
     return "–" if part is None else f"{floor(part * 1000) / 10:g} %"
 
 
+def reais(amount: float) -> str:
+    """Return an amount in BRL as Brazil writes it: `R$ 1.234,56`."""
+    signs = str.maketrans(",.", ".,")
+    return f"{'-' if amount < 0 else ''}R$ {abs(amount):,.2f}".translate(signs)
+
+
 def size(count: int) -> str:
     """Return a number of bytes: `512 B`, `1.5 KiB`."""
     return f"{count} B" if count < 1024 else f"{count / 1024:.1f} KiB"

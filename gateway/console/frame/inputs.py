@@ -1,9 +1,10 @@
 """Makes the inputs of a form from a declaration, and reads what was typed into them.
 
 What was typed is kept as text, so that a refused form shows it again: a text by input, true or
-false for a box, and a list of the same for rows.
+false for a box, the list of the ticked options, and a list of the same for rows.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -15,13 +16,14 @@ from gateway.records.errors import Fault
 from gateway.records.record import Record
 from gateway.records.resource import Field
 
-Kind = Literal["text", "long", "number", "money", "choice", "box", "lines", "rows"]
+Kind = Literal["text", "long", "number", "money", "choice", "several", "box", "lines", "rows"]
 Typed = Mapping[str, Any]
 SPARE = 2
 """Empty rows after the filled ones."""
 LINE = 2_048
 """A text that may be longer has several lines."""
 CENT = 0.01
+GROUPED = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ def kind_of(schema: Mapping[str, Any]) -> Kind:
         case "boolean":
             return "box"
         case "array":
+            if "enum" in schema["items"]:
+                return "several"
             return "rows" if schema["items"].get("type") == "object" else "lines"
         case "number" | "integer":
             return "money" if schema.get("multipleOf") == CENT else "number"
@@ -104,6 +108,8 @@ def of_form(form: Form, inputs: Sequence[Input], prefix: str = "") -> dict[str, 
             typed[one.name] = bool(form.all(name))
         elif one.kind == "rows":
             typed[one.name] = _rows(form, one, name)
+        elif one.kind == "several":
+            typed[one.name] = list(form.all(name))
         else:
             typed[one.name] = form.text(name).replace("\r\n", "\n").strip()
     return typed
@@ -145,8 +151,9 @@ def _input(name: str, schema: Mapping[str, Any], hint: str, required: bool) -> I
             _input(member, inner, inner.get("description", ""), member in item["required"])
             for member, inner in item["properties"].items()
         ]
+    options = schema["items"]["enum"] if kind == "several" else schema.get("enum", ())
     return Input(
-        name, label_of(name), hint.replace("`", ""), kind, required, schema.get("enum", ()),
+        name, label_of(name), hint.replace("`", ""), kind, required, options,
         schema.get("maxLength"), schema.get("maxItems"), columns,
     )  # fmt: skip
 
@@ -156,11 +163,13 @@ def _text(one: Input, value: Any) -> Any:
         return bool(value)
     if one.kind == "rows":
         return [{c.name: _text(c, row.get(c.name)) for c in one.columns} for row in value or ()]
+    if one.kind == "several":
+        return list(value or ())
     if value is None:
         return ""
     if one.kind == "lines":
         return "\n".join(value)
-    return f"{value:.2f}" if one.kind == "money" else str(value)
+    return f"{value:.2f}".replace(".", ",") if one.kind == "money" else str(value)
 
 
 def _rows(form: Form, one: Input, name: str) -> list[dict[str, Any]]:
@@ -178,7 +187,7 @@ def _rows(form: Form, one: Input, name: str) -> list[dict[str, Any]]:
 
 
 def _value(one: Input, text: Any) -> Any:
-    if one.kind == "box":
+    if one.kind in ("box", "several"):
         return text
     if one.kind == "rows":
         return [values(row, one.columns, creating=True) for row in text]
@@ -190,7 +199,12 @@ def _value(one: Input, text: Any) -> Any:
 
 
 def _number(text: str) -> Any:
-    """Return the number of a text with a point or a comma; another text stays one."""
+    """Return the number of a text with a point or a comma; another text stays one.
+
+    Before a comma, points group thousands: `1.234,56`.
+    """
+    if GROUPED.fullmatch(text):
+        text = text.replace(".", "")
     try:
         number = Decimal(text.replace(",", "."))
     except InvalidOperation:

@@ -104,7 +104,7 @@ def _shown(schema: Mapping[str, Any], value: Any) -> tuple[Kind, Any, Sequence[s
         ]
         rows = [[_cell(members[name], row.get(name)) for name in used] for row in value]
         return "table", rows, [label_of(name) for name in used]
-    if kind == "lines":
+    if kind in ("lines", "several"):
         return "chips", value, ()
     if schema.get("type") == "object":
         members = schema["properties"]

@@ -42,10 +42,12 @@ class Section:
     """The pages of one kind of records.
 
     `columns` are the fields of the list, the first of which links to the record. `choice` is the
-    filter that the list offers.
+    filter that the list offers. The form has the fields `last` after all others.
     """
 
-    def __init__(self, entry: Entry, columns: Sequence[str], choice: str) -> None:
+    def __init__(
+        self, entry: Entry, columns: Sequence[str], choice: str, last: Sequence[str] = ()
+    ) -> None:
         self.entry = entry
         self.resource: Resource = entry.resource
         self.columns = columns
@@ -53,6 +55,7 @@ class Section:
         self.choices = self.choice.allowed or ("true", "false")
         self.name = self.resource.plural
         self.path = f"/console/{self.name}"
+        self.last = last
 
     async def index(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         """Show a page of the list; query parameters of the filter, `search` and `after`."""
@@ -64,16 +67,26 @@ class Section:
         if only:
             value = only == "true" if self.choice.kind == "boolean" else only
             query.filters = {self.choice.name: value}
+        scope = self.scope(request)
+        query.filters = {**query.filters, **scope}
+        scoped = {name: _word(value) for name, value in scope.items()}
         if match := CURSOR.fullmatch(after):
             query.after = Place(int(match[1]), match[2])
         page = await self._listed(request.app[DB], visitor.actor, query)
         context = {
             "section": self, "page": page, "only": only, "search": query.search,
             "after": query.after is not None, "label_of": inputs.label_of,
+            "scope": "".join(f"{name}={text}&" for name, text in scoped.items()), "scoped": scoped,
+            "here": request.query.get("after", "") if query.after is not None else "",
+            "selecting": "select" in request.query and bool(page.rows),
         }  # fmt: skip
         return polling.live(
             request, visitor, f"{self.name}.html", "parts/record_rows.html", context
         )
+
+    def scope(self, request: web.Request) -> Mapping[str, Any]:
+        """Return further filters of the request's list, which its links keep: words and ids."""
+        return {}
 
     async def show(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         """Show a record."""
@@ -137,7 +150,8 @@ class Section:
         return str(value[1] if isinstance(value, tuple) else value)
 
     def _writable(self, *, creating: bool) -> list[Field]:
-        return [f for f in self.resource.fields if (f.on_create if creating else f.on_update)]
+        fields = [f for f in self.resource.fields if (f.on_create if creating else f.on_update)]
+        return sorted(fields, key=lambda field: field.name in self.last)
 
     async def _listed(self, db: Database, actor: Actor, query: Query) -> Listed:
         """Read a page of the list; one that looks at many records takes its turn."""
@@ -182,3 +196,7 @@ class Section:
         }  # fmt: skip
         status = error_pages.status_of(refusal) if refusal else 200
         return templates.render(request, visitor, "record_form.html", context, status=status)
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

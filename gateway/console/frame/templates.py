@@ -41,6 +41,7 @@ def environment() -> jinja2.Environment:
         percent=display.percent,
         lasting=display.lasting,
         size=display.size,
+        reais=display.reais,
         browser=display.browser,
         inert=display.inert,
         breakable=display.breakable,

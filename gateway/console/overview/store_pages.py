@@ -6,6 +6,7 @@ from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.records import Section
+from gateway.console.overview.order_pages import OrderSection
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.sales import order_verbs
 from gateway.domain.sales.orders import CANCEL_TAKES, ORDERS
@@ -26,8 +27,10 @@ def _entry(resource: Resource) -> Entry:
     return entry
 
 
-stores = Section(_entry(STORES), ("hostname", "name", "active", "createdAt"), "active")
-orders = Section(
+stores = Section(
+    _entry(STORES), ("hostname", "name", "active", "createdAt"), "active", last=("idps",)
+)
+orders = OrderSection(
     _entry(ORDERS), ("number", "status", "name", "total", "storeId", "createdAt"), "status"
 )
 reviews = Section(

@@ -31,7 +31,7 @@ SENTENCES = {
     "stores.choice.false": "Inactive",
     # Orders
     "orders.title": "Orders",
-    "orders.lead": "What customers ordered. A payment of the invoice makes an order paid.",
+    "orders.lead": "What customers ordered. An order is paid when its invoice is.",
     "orders.empty": "No orders yet",
     "orders.empty_help": "An order appears here when a customer checks out.",
     "orders.choice.pending": "Pending",

@@ -19,8 +19,9 @@ from gateway.records.resource import (
     Resource,
     Sort,
 )
-from gateway.records.values import dates, formats, instants, numbers
+from gateway.records.values import dates, formats, instants, nested, numbers
 from gateway.records.values.dates import Moment
+from gateway.records.values.nested import Member
 from outbox.database.transaction import Tx
 
 TRANSITIONS = {"pending": ("paid", "canceled"), "paid": (), "canceled": ()}
@@ -97,6 +98,26 @@ INVOICES = Resource(
         Field(
             "reason", "reason", formats.text(formats.LONG), "Reason for cancellation.",
             "Ordered twice",
+            on_create=False, on_update=False,
+        ),
+        Field(
+            "latePayments", "late_payments",
+            nested.objects(
+                (
+                    Member("reference", formats.text(200), "Its reference.", required=True),
+                    Member("amount", _MONEY, "Amount in BRL.", required=True),
+                    Member("receivedAt", _INSTANT, "When it was reported.", required=True),
+                ),
+                1_000,
+            ),
+            "Payments that the provider reported when the invoice was canceled or paid already; "
+            "pay them back or settle them by hand.",
+            [
+                {
+                    "reference": "ch_2f6a", "amount": 175.5,
+                    "receivedAt": "2026-12-10T14:30:00.000Z",
+                }
+            ],
             on_create=False, on_update=False,
         ),
         *documents.parties("invoice"),

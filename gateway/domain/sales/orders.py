@@ -138,6 +138,11 @@ ORDERS = Resource(
             "Ordered twice",
         ),
         _shown(
+            "latePaymentAt", "late_payment_at", _INSTANT,
+            "Time of a payment that came after the order had ended; its invoice has the details.",
+            _NOON,
+        ),
+        _shown(
             "contactId", "contact_id", formats.id_of("contact"), "The contact of the buyer.",
             "018f3a5b7c9d1e2f3a4b5c6e", reference=Reference("contact", "contacts"),
         ),
@@ -159,6 +164,10 @@ ORDERS = Resource(
         _only("contactId", "contact_id", "contact", ends=True),
         _only("dealId", "deal_id", "deal", ends=True),
         Filter("number", "number = {}", "text", "Only the order with this number."),
+        Filter(
+            "latePayment", "(late_payment_at is not null) = {}", "boolean",
+            "Only orders with (true) or without a payment that came after they had ended.",
+        ),
         Filter(
             "from", "created_at >= {}", "from",
             "Only orders created at this time or later; a date without a time means the begin of "

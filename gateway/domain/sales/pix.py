@@ -6,6 +6,8 @@ Padrões para Iniciação do Pix": two digits of id, two digits of length, then 
 
 import unicodedata
 
+from gateway.records.values import pix_key
+
 KEY_LENGTH, NAME_LENGTH, TXID_LENGTH = 77, 25, 25
 MOST_CENTAVOS = 999_999_999_999
 """The largest amount of 13 characters, the length of its field."""
@@ -19,7 +21,8 @@ def code(key: str, name: str, centavos: int, txid: str) -> str | None:
 
     `txid` comes back in the receiver's statement; only its letters and digits count.
     """
-    key = key.strip()
+    # A store may have a key from before keys were checked; what is none stays as it is.
+    key = pix_key.normal(key) or key.strip()
     if not key.isascii() or not key.isprintable() or not 1 <= len(key) <= KEY_LENGTH:
         return None
     if not 0 < centavos <= MOST_CENTAVOS:

@@ -1,7 +1,7 @@
 """Resolves the checkout and orders."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from msgspec import json
@@ -11,6 +11,7 @@ from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.idempotency import Tokens
 from gateway.domain.storefront.orders import own_orders
+from gateway.domain.storefront.payments import order_pages, payment_secrets
 from gateway.graphql import connections
 from gateway.graphql.fields.cart import percent, visitor_of, warning
 from gateway.graphql.ids import global_id
@@ -104,6 +105,7 @@ def shown(store: Record, order: Record) -> dict[str, Any]:
         "address": address,
         "notes": order["notes"],
         "payment": _payment(store, order),
+        "checkoutUrl": (store, order) if order_pages.has_page(store, order) else None,
         "createdAt": dates.show(order["created_at"]),
         "expiresAt": dates.show(order["expires_at"]),
         "paidAt": _time(order["paid_at"]),
@@ -119,6 +121,20 @@ def _payment(store: Record, order: Record) -> dict[str, Any]:
     return {"method": method, "pixCode": code}
 
 
+def _checkout_url(order: Mapping[str, Any], visit: Visit, args: Args) -> Awaitable[Any] | None:
+    """Return the page for an order by card; null while its store has no payment secret."""
+    page: tuple[Record, Record] | None = order["checkoutUrl"]
+    return None if page is None else _page(visit, *page)
+
+
+async def _page(visit: Visit, store: Record, order: Record) -> str | None:
+    sealed = await visit.loaders.load(payment_secrets.current, store.id)
+    if sealed is None:
+        return None
+    secret = payment_secrets.opened(sealed, store.id, visit.request.app[KEYRING])
+    return None if secret is None else order_pages.address(store, order, secret)
+
+
 def _time(time: int | None) -> str | None:
     return None if time is None else dates.show(time)
 
@@ -129,4 +145,4 @@ def _access(visit: Visit) -> str:
 
 QUERIES: Mapping[str, Resolver] = {"order": order, "orders": orders}
 MUTATIONS: Mapping[str, Resolver] = {"checkout": check_out, "orderCancel": cancel}
-TYPES: Mapping[str, Mapping[str, FieldResolver]] = {}
+TYPES: Mapping[str, Mapping[str, FieldResolver]] = {"Order": {"checkoutUrl": _checkout_url}}

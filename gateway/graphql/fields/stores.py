@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from msgspec import json
+
 from gateway.domain.storefront.stores import stores
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.ids import global_id
@@ -21,5 +23,6 @@ TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
         "id": lambda store, visit, args: global_id("Store", store.id),
         "name": lambda store, visit, args: store["name"],
         "hostname": lambda store, visit, args: store["hostname"],
+        "paymentMethods": lambda store, visit, args: json.decode(store["payment_methods"]),
     }
 }

@@ -22,7 +22,7 @@ def tags() -> Format:
     return list_of(formats.title(64), 50)
 
 
-def list_of(item: Format, most: int) -> Format:
+def list_of(item: Format, most: int, least: int = 0) -> Format:
     """Return the format of a list without repeats, stored as JSON text."""
 
     def parts(value: Any, read: Read) -> str:
@@ -30,9 +30,13 @@ def list_of(item: Format, most: int) -> Format:
             raise Wrong("wrong_type", "Send an array.")
         if len(value) > most:
             raise Wrong("too_many", f"Send at most {most} items.")
+        if len(value) < least:
+            raise Wrong("too_few", f"Send at least {least} item{'s' * (least > 1)}.")
         return dumps(list(dict.fromkeys(items(item, value, read))))
 
-    schema = {"type": "array", "items": item.schema, "maxItems": most}
+    schema: dict[str, Any] = {"type": "array", "items": item.schema, "maxItems": most}
+    if least:
+        schema["minItems"] = least
     shown = _shown_list(schema, item)
     return composite(parts, schema, _show_each(item), shown, is_json=item.show is None)
 

@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from gateway.domain.storefront.payments import payment_secrets
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.webhooks.key_files import add_key, read_key_file
+from outbox.webhooks.secrets import parse_keys
 from tests.gateway.cli.test_cli import add_user, one_line
 from tests.gateway.cli.test_serve import CONTACT, key_for
+from tests.gateway.domain.storefront.payments.test_payment_secrets import store_of, valid
 from tests.support.databases import PostgresServer
 from tests.support.drain import Inbox, add_webhook, inbox
 from tests.support.process import Serving, carteiro, command, serving_process
@@ -126,3 +129,29 @@ def test_keys_of_the_environment_are_not_changed(tmp_path: Path) -> None:
     done = command("secrets", "rotate", folder=tmp_path, CARTEIRO_SECRETS__KEYS=keys)
     assert done.returncode == 1
     one_line(done.stderr, "secrets.keys")
+
+
+def test_payment_secrets_get_the_new_key(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    command("secrets", "init", folder=tmp_path)
+    file = tmp_path / "carteiro.key"
+
+    async def sealed() -> str:
+        """Create a payment secret of a new store; return the id of the store."""
+        db = await opened(tmp_path)
+        actor, store_id = await store_of(db)
+        ring = read_key_file(file, Ids())
+        await db.write(payment_secrets.stage, actor, store_id, "whsec_a", ring)
+        await db.close()
+        return store_id
+
+    async def valid_with_the_newest(store_id: str) -> list[str]:
+        newest = file.read_text().strip().splitlines()[-1]
+        db = await opened(tmp_path)
+        found = await valid(db, store_id, parse_keys(newest, Ids(), "the newest key"))
+        await db.close()
+        return found
+
+    store_id = asyncio.run(sealed())
+    assert "Encrypted again: 1 value." in command("secrets", "rotate", folder=tmp_path).stdout
+    assert asyncio.run(valid_with_the_newest(store_id)) == ["whsec_a"]

@@ -6,6 +6,8 @@ It locks the cart, its products by id, the coupon, the contact, and then the num
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import json
+
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.contacts.upsert import upsert
 from gateway.domain.sales import coupons, discounts, placing
@@ -55,6 +57,7 @@ async def checkout(
     if earlier is not None:
         order_id, first_tokens = earlier
         return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), first_tokens)
+    _must_accept(visitor.store, form)
     if not cart.lines:
         raise Refusal("cart_empty", "The cart is empty; add a product first.")
     ids = [line.product_id for line in cart.lines]
@@ -152,6 +155,15 @@ def _shipping(store: Record, priced: Contents, form: CheckoutInput) -> Option | 
         )
         raise _refusal("shipping_unavailable", "address.cep", message)
     return option
+
+
+def _must_accept(store: Record, form: CheckoutInput) -> None:
+    """Raise validation_error for a method of payment that the store does not accept."""
+    method: str = form.buyer["payment_method"]
+    accepted: list[str] = json.decode(store["payment_methods"])
+    if method not in accepted:
+        message = f"The store does not accept {method}; send one of: {', '.join(accepted)}."
+        raise _refusal("validation_error", "paymentMethod", message, "not_accepted")
 
 
 def _used(coupon: Discount) -> dict[str, Any]:

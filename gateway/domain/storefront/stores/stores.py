@@ -7,15 +7,17 @@ from collections.abc import Sequence
 
 from msgspec import json
 
-from gateway.domain.storefront.stores import shipping
+from gateway.domain.sales import documents
+from gateway.domain.storefront.stores import payment_page, shipping
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record, record_of
 from gateway.records.resource import BY_NAME, BY_TIME, Field, Filter, Remove, Resource, Unset
-from gateway.records.values import cep, formats, hostnames, nested, numbers
+from gateway.records.values import cep, formats, hostnames, nested, numbers, pix_key
 from gateway.records.values.nested import Member
+from gateway.records.values.strictjson import dumps
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
@@ -119,8 +121,22 @@ STORES = Resource(
             "Whether a customer may review a product only once.", False, default=False,
         ),
         Field(
-            "pixKey", "pix_key", formats.text(77, 1), "Pix key that receives the payments.",
+            "pixKey", "pix_key", pix_key.pix_key(),
+            "Pix key that receives the payments: a CPF, a CNPJ, an e-mail address, a phone with "
+            "+55, or a random key.",
             "pix@shop.example.com",
+        ),
+        Field(
+            "paymentMethods", "payment_methods",
+            nested.list_of(formats.one_of(*documents.METHODS), len(documents.METHODS), 1),
+            "Methods of payment that a checkout accepts.", ["pix", "card"],
+            default=dumps(documents.METHODS), nullable=False,
+        ),
+        Field(
+            "checkoutUrl", "checkout_url", payment_page.template(),
+            "Page that takes the payment of an order by card: an https URL with `{token}`, and "
+            "with `{orderId}` and `{orderNumber}` where it needs them.",
+            "https://pay.example.com/{orderNumber}?token={token}",
         ),
         Field(
             "passwordResetUrl", "password_reset_url", formats.url(),

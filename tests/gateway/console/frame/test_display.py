@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.console.frame.display import stages
+from gateway.console.frame.display import reais, stages
 from gateway.console.texts import ENGLISH
 from outbox.queue.log.delivery_types import FAILED, FILTERS, SHOWN, WAITING, Attempt
 
@@ -73,3 +73,14 @@ def test_a_state_has_one_word_wherever_it_is_named() -> None:
     )
     for state in SHOWN:
         assert f'"{state}"' in measured
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "R$ 0,00"), (12.9, "R$ 12,90"), (1234.5, "R$ 1.234,50"),
+        (1_234_567.89, "R$ 1.234.567,89"), (-12.9, "-R$ 12,90"), (0.1 + 0.2, "R$ 0,30"),
+    ],
+)  # fmt: skip
+def test_amounts_are_written_as_in_brazil(amount: float, text: str) -> None:
+    assert reais(amount) == text

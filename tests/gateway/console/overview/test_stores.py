@@ -49,6 +49,8 @@ WHOLE: dict[str, Any] = {
     "passwordResetUrl": "https://shop.example.com/reset",
     "emailVerificationUrl": "https://shop.example.com/verify",
     "language": "en", "orderMails": False, "orderPageUrl": "https://shop.example.com/order",
+    "paymentMethods": ["cash", "pix"],
+    "checkoutUrl": "https://pay.example.com/{orderNumber}?token={token}",
 }  # fmt: skip
 
 
@@ -86,7 +88,7 @@ async def test_a_store_is_created_with_its_lists(maria: Guest) -> None:
     page = await maria.submit(
         LIST, at=NEW, hostname="Shop.Example.com", name=" Coffee Shop ", cookieSameSite="lax",
         aliases="www.shop.example.com\r\n\r\n loja.example.com \r\n", allowedOrigins="",
-        dealOnCheckout="true", active="true", pixKey="",
+        dealOnCheckout="true", active="true", pixKey="", paymentMethods=["card", "pix"],
         **row("shippingRules", 0, type="", name="", price="", deadline="", cepFrom="", cepTo=""),
         **row("shippingRules", 1, **RULE),
         **row("idps", 0, issuer="https://id.example.com", clientIds="a\r\nb", trustedDomains="",
@@ -108,9 +110,10 @@ async def test_a_store_is_created_with_its_lists(maria: Guest) -> None:
             }
         ],
         "cookieSameSite": "lax", "dealOnCheckout": True, "reviewModeration": False,
-        "oneReviewPerProduct": False, "active": True, "language": "pt-BR", "orderMails": False,
+        "oneReviewPerProduct": False, "active": True, "paymentMethods": ["card", "pix"],
+        "language": "pt-BR", "orderMails": False,
     }  # fmt: skip
-    for text in ("www.shop.example.com", "R$ 25.50", "Express", "Store created."):
+    for text in ("www.shop.example.com", "R$ 25,50", "Express", "Store created."):
         assert text in page.html
     listed = await maria.get(LIST)
     assert "shop.example.com" in listed.html
@@ -215,7 +218,9 @@ async def test_a_taken_hostname_stands_at_its_input(maria: Guest, rui: Guest) ->
         ({"hostname": "b.example", "aliases": "a.example\nshop.example.com"}, "aliases"),
     )
     for fields, name in taken:
-        page = await rui.submit(LIST, at=NEW, name="Copy", cookieSameSite="lax", **fields)
+        page = await rui.submit(
+            LIST, at=NEW, name="Copy", cookieSameSite="lax", paymentMethods="pix", **fields
+        )
         assert page.status == 409
         assert f'id="{name}-fault"' in page.html
         assert "Another store has this hostname" in page.html

@@ -1,8 +1,11 @@
 """Pix codes: the check sum, the fields, and what cannot be written."""
 
 import re
+from decimal import Decimal
 
+import pixcanvas
 import pytest
+from pixcanvas.core.emv import decode_template, decode_tlv
 
 from gateway.domain.sales import pix
 
@@ -89,3 +92,33 @@ def test_a_name_is_plain_text(name: str, shown: str) -> None:
 )
 def test_what_no_code_can_express(key: str, centavos: int) -> None:
     assert pix.code(key, "Shop", centavos, "x") is None
+
+
+@pytest.mark.parametrize(
+    ("key", "decoded"),
+    [
+        ("529.982.247-25", "52998224725"), ("11.222.333/0001-81", "11222333000181"),
+        ("Pix@Shop.Example", "pix@shop.example"), ("+55 (11) 98888-7777", "+5511988887777"),
+        (KEY, KEY),
+    ],
+)  # fmt: skip
+def test_another_program_decodes_a_code(key: str, decoded: str) -> None:
+    """A key from before keys were checked is written as the banks have it, too."""
+    code = pix.code(key, "Café São João", 1290, "ORD-000042")
+    assert code is not None
+    found = pixcanvas.parse_pix(code)
+    assert (found.pix_key, found.amount, found.txid) == (decoded, Decimal("12.90"), "ORD000042")
+    assert (found.merchant_name, found.merchant_city) == ("CAFE SAO JOAO", "BRASIL")
+    assert pixcanvas.validate_pix(code).warnings == ()
+    with pytest.raises(pixcanvas.InvalidCRCError):
+        pixcanvas.parse_pix(code.replace("12.90", "12.91"))
+
+
+def test_a_code_with_an_alphanumeric_company() -> None:
+    """pixcanvas 0.5 knows numeric ones only, so its reader of fields reads this one."""
+    code = pix.code("12.ABC.345/01DE-35", "Shop", 100, "ORD-000042")
+    assert code is not None
+    [account] = [one for one in decode_tlv(code) if one.field_id == "26"]
+    assert [one.value for one in decode_template(account.value)] == [
+        "br.gov.bcb.pix", "12ABC34501DE35",
+    ]  # fmt: skip
