@@ -65,12 +65,15 @@ async def test_a_replaced_secret_ends(db: Database) -> None:
     assert await valid(db, store_id, ring) == ["whsec_b", "whsec_a"]
 
     async def end(tx: Tx) -> None:
-        await tx.run("update payment_secrets set old_secret_until = $1", tx.now)
+        await tx.run("update payment_secrets set old_secret_until = 1")
 
     await db.write(end)
     assert await valid(db, store_id, ring) == ["whsec_b"]
     _, standing = await db.read(payment_secrets.standing, actor, store_id, ring)
     assert standing.old_until is None
+    assert await db.write(payment_secrets.expire, 10) == 1
+    assert await db.write(payment_secrets.expire, 10) == 0
+    assert await valid(db, store_id, ring) == ["whsec_b"]
 
 
 async def test_a_secret_whose_key_is_lost_is_created_anew(db: Database) -> None:
