@@ -20,6 +20,8 @@ create table payment_secrets (
   old_secret bytea,
   old_secret_until bigint
 );
+create index payment_secrets_ending on payment_secrets (old_secret_until)
+  where old_secret_until is not null;
 
 -- One row per reference of a provider, so that a repeated call is known.
 create table payments (

@@ -21,6 +21,7 @@ from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts import idempotency
 from gateway.domain.storefront.mail import mail_tokens, mails
+from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.sign_in import identities
 from gateway.domain.storefront.visitors import customer_sessions
 from gateway.records import once
@@ -76,6 +77,7 @@ BATCHES = (
     Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),
     Batches("checkouts", 600.0, idempotency.prune, 100, "checkouts"),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
+    Batches("payment-secrets", 600.0, payment_secrets.expire, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
     Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),

@@ -229,6 +229,25 @@ async def test_a_late_payment_is_kept_and_flagged(shop: Shop, end: str) -> None:
     assert len((await invoice_of(shop, record))["latePayments"]) == 2
 
 
+async def test_a_payment_and_a_cancellation_at_once(shop: Shop) -> None:
+    """One of them comes first, and the payment is kept either way."""
+    provider = await adapter(shop)
+    for number in range(4):
+        order = await by_card(shop)
+        record = await kept(shop, order["number"])
+        reported, canceled = await asyncio.gather(
+            provider.report(order["number"], 60, f"ch_{number}"), orders.cancel(shop.owner, record)
+        )
+        record = await kept(shop, order["number"])
+        invoice = await invoice_of(shop, record)
+        late = reported.body["late"]
+        assert (reported.status, canceled.status) == (200, 200 if late else 409)
+        assert (record["status"], invoice["status"]) == (
+            ("canceled",) * 2 if late else ("paid",) * 2
+        )
+        assert ("latePayments" in invoice, "latePaymentAt" in record) == (late, late)
+
+
 async def test_a_second_payment_of_a_paid_order_is_flagged(shop: Shop) -> None:
     provider = await adapter(shop)
     order = await by_card(shop)

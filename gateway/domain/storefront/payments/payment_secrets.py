@@ -12,6 +12,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
+from outbox.database import times
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.webhooks.rotation import OVERLAP
@@ -39,6 +40,12 @@ where store_id = $1 and staged_secret is not null
 _CANCEL = """
 update payment_secrets set staged_secret = null
 where store_id = $1 and staged_secret is not null
+"""
+_EXPIRE = """
+update payment_secrets set old_secret = null, old_secret_until = null
+where store_id in (
+  select store_id from payment_secrets where old_secret_until <= $1
+  order by old_secret_until limit $2)
 """
 _CURRENT = f"select store_id, secret from payment_secrets where store_id in {IDS}"
 _PAGE = """
@@ -118,6 +125,11 @@ async def cancel(tx: Tx, actor: Actor, store_id: str) -> None:
     store = await actions.own(tx, actor, STORES, store_id, "write")
     if not await tx.run(_CANCEL, store.id):
         raise Refusal("conflict", "No new secret is staged; there is nothing to cancel.")
+
+
+async def expire(tx: Tx, limit: int) -> int:
+    """Delete up to `limit` replaced secrets whose time has passed; return how many."""
+    return await tx.run(_EXPIRE, await times.earlier(tx), limit)
 
 
 async def account_of(tx: Tx, store_id: str, ring: KeyRing) -> Account | None:

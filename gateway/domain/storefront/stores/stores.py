@@ -135,7 +135,8 @@ STORES = Resource(
         Field(
             "checkoutUrl", "checkout_url", payment_page.template(),
             "Page that takes the payment of an order by card: an https URL with `{token}`, and "
-            "with `{orderId}` and `{orderNumber}` where it needs them.",
+            "with `{orderId}` and `{orderNumber}` where it needs them. The payment secret of the "
+            "store signs the token.",
             "https://pay.example.com/{orderNumber}?token={token}",
         ),
         Field(

@@ -1,11 +1,14 @@
 """Orders in the console: paid and canceled one by one and many at once, and the payment secret."""
 
+from decimal import Decimal
 from typing import Any
 
+import pixcanvas
 import pytest
 
 from tests.gateway.console.overview.test_orders_and_reviews import ORDERS, order, shop_of
 from tests.support import orders
+from tests.support.checkouts import bought, see
 from tests.support.console import Guest
 from tests.support.provider import Adapter
 from tests.support.shop import Shop
@@ -19,10 +22,15 @@ async def statuses(shop: Shop, made: list[dict[str, Any]]) -> list[str]:
 
 async def test_a_purchase_is_paid_in_the_console(maria: Guest) -> None:
     shop = await shop_of(maria)
-    made = await order(shop)
+    pix = {"pixKey": "pix@shop.example"}
+    assert (await shop.owner.put(f"/api/stores/{shop.store['id']}", pix)).status == 200
+    buyer, bought_order = await bought(shop, 2)
+    code = pixcanvas.parse_pix(bought_order["payment"]["pixCode"])
+    assert (code.amount, code.txid) == (Decimal(60), "ORD000001")
+    [made] = (await shop.owner.get("/api/orders")).body["data"]
     page = await maria.get(f"{ORDERS}/{made['id']}")
     asked = await maria.get(page.link("Mark paid"))
-    assert "R$ 70,50" in asked.html
+    assert "R$ 60,00" in asked.html
     assert '<option value="pix" selected>Pix</option>' in asked.html
     before = len(await shop.api.events())
     page = await maria.submit(asked.path, method="transfer", reference=" E1823 <x> ")
@@ -36,10 +44,13 @@ async def test_a_purchase_is_paid_in_the_console(maria: Guest) -> None:
     )  # fmt: skip
     names = [name for name, _ in (await shop.api.events())[before:]]
     assert sorted(names) == ["deal.updated", "invoice.paid"]
+    seen = await see(buyer, bought_order["number"], bought_order["accessToken"])
+    assert (seen["status"], seen["payment"]["pixCode"]) == ("paid", None)
     # A second tab changes nothing.
     again = await maria.submit(asked.path, method="pix", reference="other")
     assert again.path == f"{ORDERS}/{made['id']}?done=order_paid"
     assert len(await shop.api.events()) == before + 2
+    await shop.close()
 
 
 async def test_a_canceled_order_is_not_paid(maria: Guest) -> None:

@@ -13,7 +13,11 @@ import gateway
 import outbox
 from gateway.domain.accounts import api_keys, sessions, tokens, users
 from gateway.domain.accounts.credentials import Credentials
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import once
+from gateway.records.access import Actor
+from gateway.records.draft import check
 from gateway.server.config import Retention
 from gateway.server.startup import SOURCES
 from gateway.server.telemetry.metrics import Metrics
@@ -62,6 +66,7 @@ TEMPORARY = {
     "checkouts": "checkouts",
     "review_quotas": "review-quotas",
     "webhooks": "webhook-secrets",
+    "payment_secrets": "payment-secrets",
     "pending_ends": "dependants",
     "chain_gaps": "retention",
     "chain_ends": "retention",
@@ -96,6 +101,7 @@ LASTING = {
     "invoices": "records stay until they are deleted",
     "stores": "records stay until they are deleted",
     "order_tokens": "as its order",
+    "payments": "what a provider reported stays, so that a repeated report is known",
     "stock_reservations": "goes when its order ends",
     "product_slugs": "as its record",
     "product_shelves": "as its record",
@@ -261,6 +267,15 @@ async def _everything_old(db: Database) -> None:
             "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",
             webhook_id(1),
         )
+        values = {"hostname": "old.example", "name": "Old"}
+        store = await stores.create(
+            tx, Actor(user_id, "system"), check(STORES, values, creating=True)
+        )
+        await tx.run(
+            "insert into payment_secrets (store_id, secret, old_secret, old_secret_until)"
+            " values ($1, $2, $2, 1)",
+            store.id, b"s",
+        )  # fmt: skip
 
     await db.write(rows)
 
@@ -273,7 +288,10 @@ async def _left(tx: Tx) -> dict[str, int]:
         left[table] = row["n"]
     row = await tx.one("select count(*) as n from webhooks where old_secret is not null")
     assert row is not None
-    return left | {"old secrets": row["n"]}
+    left["old secrets"] = row["n"]
+    row = await tx.one("select count(*) as n from payment_secrets where old_secret is not null")
+    assert row is not None
+    return left | {"old payment secrets": row["n"]}
 
 
 async def _run_all(db: Database) -> tuple[Upkeep, Metrics, set[Unit]]:
@@ -308,6 +326,7 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
         "quotes",
         "orders",
         "webhooks",
+        "payment_secrets",
         "deliveries",
         "attempts",
         "pending_ends",
@@ -319,7 +338,8 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
         labels = {"table": table}
         assert value("retention_purged_total", labels) == 1, table
         assert value("retention_last_success_timestamp_seconds", labels), table
-    for name in ("old secrets", "pending_ends", "chain_gaps", "chain_ends", "erasures"):
+    old = ("old secrets", "old payment secrets")
+    for name in (*old, "pending_ends", "chain_gaps", "chain_ends", "erasures"):
         assert after[name] == 0, name
     # The parked one has just ended, and is kept in the log as such.
     assert (after["deliveries"], after["attempts"]) == (1, 1)

@@ -6,7 +6,7 @@ from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records.access import Actor
 from gateway.records.draft import check
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
 
 
@@ -54,6 +54,26 @@ async def test_every_secret_gets_the_new_key(db: Database) -> None:
     assert await db.write(payment_secrets.reseal, both, "", 10) == (None, 0, 0)
     lost = ring_of(db, new_key_line(db.ids, db.clock.wall() + 2_000_000))
     assert await db.write(payment_secrets.reseal, lost, "", 10) == (None, 0, 9)
+
+
+async def test_a_replaced_secret_ends(db: Database) -> None:
+    actor, store_id = await store_of(db)
+    ring = ring_of(db, new_key_line(db.ids, db.clock.wall()))
+    for secret in ("whsec_a", "whsec_b"):
+        await db.write(payment_secrets.stage, actor, store_id, secret, ring)
+    await db.write(payment_secrets.activate, actor, store_id)
+    assert await valid(db, store_id, ring) == ["whsec_b", "whsec_a"]
+
+    async def end(tx: Tx) -> None:
+        await tx.run("update payment_secrets set old_secret_until = 1")
+
+    await db.write(end)
+    assert await valid(db, store_id, ring) == ["whsec_b"]
+    _, standing = await db.read(payment_secrets.standing, actor, store_id, ring)
+    assert standing.old_until is None
+    assert await db.write(payment_secrets.expire, 10) == 1
+    assert await db.write(payment_secrets.expire, 10) == 0
+    assert await valid(db, store_id, ring) == ["whsec_b"]
 
 
 async def test_a_secret_whose_key_is_lost_is_created_anew(db: Database) -> None:
