@@ -341,6 +341,36 @@ async def test_a_shipping_price_that_changed(shop: Shop) -> None:
     assert [warning["code"] for warning in payload["warnings"]] == ["PRICE_CHANGED"]
 
 
+async def test_an_order_that_costs_nothing_is_paid_at_once(shop: Shop) -> None:
+    used = await coupon(shop, discountPercentage=100)
+    browser = shop.browser()
+    product = await sell(shop, 100, stock=9)
+    await put(browser, product, 2)
+    await change(browser, "ApplyCoupon", code="WELCOME")
+    before = len(await shop.api.events())
+    order = await ordered(browser)
+    assert (order["status"], order["total"]) == ("paid", 0)
+    assert order["payment"] == {"method": "pix", "pixCode": None}
+    assert order["paidAt"] == order["createdAt"]
+    names = [name for name, _ in (await shop.api.events())[before:]]
+    assert names == [
+        "contact.created", "deal.created", "invoice.created", "invoice.paid", "deal.updated",
+    ]  # fmt: skip
+    [kept] = await orders(shop)
+    assert (kept["status"], kept["paidAt"]) == ("paid", order["paidAt"])
+    invoice = (await shop.owner.get(f"/api/invoices/{kept['invoiceId']}")).body
+    assert (invoice["status"], invoice["total"]) == ("paid", 0)
+    assert (await shop.owner.get(f"/api/deals/{kept['dealId']}")).body["status"] == "won"
+    assert await shop.db.read(uses) == [(kept["id"], "redeemed")]
+    # What is paid neither expires nor is given back.
+    refused = await shop.owner.post(f"/api/orders/{kept['id']}/cancel", {})
+    assert (refused.status, await stock(shop, product)) == (409, 7)
+    assert (await shop.owner.get(f"/api/coupons/{used}")).body["uses"] == 1
+    assert await see(browser, order["number"], order["accessToken"]) == {
+        **order, "accessToken": None,
+    }  # fmt: skip
+
+
 async def test_the_pix_code_of_a_pending_order(shop: Shop) -> None:
     key = {"pixKey": "pix@shop.example"}
     assert (await shop.owner.put(f"/api/stores/{shop.store['id']}", key)).status == 200
