@@ -61,6 +61,8 @@ def extensions(refusal: Refusal, request_id: str) -> dict[str, Any]:
             ]
     if "retry_after" in refusal.facts:
         extensions["retryAfter"] = refusal.facts["retry_after"]
+    if "shopping_cart" in refusal.facts:
+        extensions["shoppingCart"] = refusal.facts["shopping_cart"]
     return {**extensions, "requestId": request_id}
 
 

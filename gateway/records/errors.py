@@ -43,7 +43,9 @@ CODES: Final = (
     "coupon_not_applicable",
     "coupon_usage_limit",
     "invalid_cep",
+    "shipping_required",
     "shipping_unavailable",
+    "total_changed",
     "cart_empty",
     "discount_modal_not_found",
     "invalid_api_version",
@@ -72,7 +74,7 @@ class Refusal(Exception):
     """The refusal of a request. `code` is one of CODES; `message` is for the client's developer.
 
     `facts` are for programs: `retry_after` (seconds), `etag`, `allow` (methods), `rate_limit`,
-    `rate_limit_policy`, and facts of one code alone, such as `allowed`.
+    `rate_limit_policy`, and facts of few codes, such as `allowed` and `shopping_cart`.
     """
 
     def __init__(

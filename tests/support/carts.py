@@ -9,9 +9,10 @@ from tests.support.shop import Answer, Browser, Shop
 WARNINGS = "warnings { code message productId }"
 CART = (
     "id totalPrice totalQuantity totalDiscount totalShipping total cep shippingType"
+    " requiresShipping"
     " products { id productId title price quantity available images { url alt } }"
     " coupon { code discountPercentage discountValue }"
-    f" shippingOptions {{ type name price deadline }} {WARNINGS}"
+    f" shippingOptions {{ type name price deadline freeFrom }} {WARNINGS}"
 )
 PAYLOAD = f"shoppingCart {{ {CART} }} {WARNINGS}"
 EMPTY: dict[str, Any] = {
@@ -22,6 +23,7 @@ EMPTY: dict[str, Any] = {
     "total": 0,
     "cep": None,
     "shippingType": None,
+    "requiresShipping": False,
     "products": [],
     "coupon": None,
     "shippingOptions": [],

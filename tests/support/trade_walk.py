@@ -22,7 +22,7 @@ MOST_USES = 5
 TOLD = "order { id number accessToken status }"
 EXPECTED = {
     "CART_EMPTY", "INSUFFICIENT_STOCK", "PRODUCT_NOT_FOUND", "COUPON_USAGE_LIMIT",
-    "COUPON_NOT_FOUND", "INVALID_TRANSITION",
+    "COUPON_NOT_FOUND", "INVALID_TRANSITION", "TOTAL_CHANGED",
 }  # fmt: skip
 """The refusals that a race may end in."""
 

@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 
 from tests.architecture.tree import ROOT
+from tests.support.checkouts import ADDRESS, BUYER
 
 pytestmark = pytest.mark.slow
 
@@ -96,6 +97,8 @@ async def test_a_terminal_that_closes_ends_all_of_it(tmp_path: Path) -> None:
 
 ADD = """mutation ($input: ShoppingCartAddProductMutationInput!) {
   shoppingCartAddProduct(input: $input) { shoppingCart { totalQuantity } } }"""
+SHIP = """mutation ($input: ShoppingCartSetShippingMutationInput!) {
+  shoppingCartSetShipping(input: $input) { shoppingCart { total } } }"""
 CHECKOUT = """mutation ($input: CheckoutMutationInput!) {
   checkout(input: $input) { order { number status } } }"""
 FIRST = "query ($h: String!) { products(hostname: $h, first: 1) { nodes { id } } }"
@@ -126,7 +129,9 @@ async def test_a_purchase_in_the_shop_shows_in_the_table(tmp_path: Path) -> None
 
         products = (await send(FIRST, h=hostname))["products"]["nodes"]
         await send(ADD, input={"hostname": hostname, "productId": products[0]["id"]})
-        buyer = {"hostname": hostname, "email": "maria@example.com", "name": "Maria da Silva"}
+        way = {"hostname": hostname, "cep": ADDRESS["cep"], "type": "courier"}
+        await send(SHIP, input=way)
+        buyer = {"hostname": hostname, **BUYER, "address": ADDRESS}
         order = (await send(CHECKOUT, input=buyer))["checkout"]["order"]
         assert order["status"] == "pending"
         async with http.post(f"{shop}/pay", json={"number": order["number"]}) as answer:

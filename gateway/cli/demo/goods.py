@@ -21,6 +21,7 @@ class Good:
     description: str
     before: float | None = None
     stock: int | None = None
+    shipped: bool = True
 
     @property
     def file(self) -> str:
@@ -29,7 +30,8 @@ class Good:
 
 
 GOODS = (
-    Good("Gift card", 100, "Gifts", ("card", "#b8543f", "#f2c879"), "Good for anything here."),
+    Good("Gift card", 100, "Gifts", ("card", "#b8543f", "#f2c879"), "Good for anything here.",
+         shipped=False),
     Good("Tasting box", 119.9, "Gifts", ("box", "#8c6a4f", "#c9a27e"),
          "Three small bags, one from each farm.", before=139.9, stock=12),
     Good("Chamomile tea", 24.5, "Tea", ("tin", "#d9a441", "#8a5a00"), "Whole flowers, 50 g.",
@@ -100,7 +102,7 @@ async def open_store(owner: Owner, hostname: str, page: str) -> Mapping[str, Any
         await owner.call("POST", "/api/products", {
             **of_store, "name": good.name, "price": good.price, "compareAtPrice": good.before,
             "stock": good.stock, "description": good.description, "categories": [good.category],
-            "images": [image],
+            "images": [image], "requiresShipping": good.shipped,
         })  # fmt: skip
     await owner.call("POST", "/api/coupons", {
         **of_store, "code": "WELCOME10", "discountPercentage": 10,

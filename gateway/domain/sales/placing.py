@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.sales import document_lines, documents, order_mails, orders, stock
+from gateway.domain.sales import document_lines, documents, invoices, order_mails, orders, stock
 from gateway.domain.sales.deals import DEALS, too_many_stages
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.invoices import INVOICE
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions
 from gateway.records.access import Actor
+from gateway.records.draft import Draft
 from gateway.records.record import Record
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
@@ -52,8 +53,9 @@ async def reserve(tx: Tx, order_id: str, lines: Sequence[Line]) -> None:
 async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     """Create a pending order with its invoice and its deal; its stock is reserved already.
 
-    `digest` is the SHA-256 of the token that shows it. Emits deal.created and invoice.created. The
-    numbers are the last locks that it takes.
+    `digest` is the SHA-256 of the token that shows it. Emits deal.created and invoice.created. An
+    order that costs nothing is paid at once, which emits invoice.paid and deal.updated. The numbers
+    are the last locks that it takes.
     """
     named = document_lines.text(document_lines.named(tx, what.lines, ()))
     subtotal = sum(line.total for line in what.lines)
@@ -98,7 +100,12 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     }
     order = await actions.insert(tx, actor, ORDERS, values, what.order_id)
     await tx.run("insert into order_tokens (digest, order_id) values ($1, $2)", digest, order.id)
-    await order_mails.add(tx, order, "order_received")
+    if total > 0:
+        await order_mails.add(tx, order, "order_received")
+    else:
+        # Its mail is that of a paid order.
+        await invoices.pay(tx, actor, invoice.id, Draft())
+        order = await actions.read(tx, actor, ORDERS, order.id)
     return order
 
 

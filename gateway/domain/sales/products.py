@@ -67,6 +67,12 @@ PRODUCTS = Resource(
             1050,
         ),
         Field(
+            "requiresShipping", "requires_shipping", formats.boolean(),
+            "Whether it is shipped; false for goods such as downloads and services, which a store "
+            "with shipping rules sells without a shipping option.",
+            True, default=True,
+        ),
+        Field(
             "categories", "categories", nested.tags(), "Categories, without repeats.",
             ["Coffee"], default="[]", listed_in="product_categories",
         ),

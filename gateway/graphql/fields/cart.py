@@ -1,12 +1,15 @@
 """Resolves the cart of a visitor."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any
+
+from msgspec.structs import replace as replaced
 
 from gateway.domain.storefront.carts import changes, rows
 from gateway.domain.storefront.carts.contents import Contents, Item, Warn, current
+from gateway.domain.storefront.carts.rows import Cart
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.visitor import Visitor
@@ -15,6 +18,7 @@ from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Fault, Refusal
 from gateway.server.http.rate_limits import LIMITS
+from outbox.errors import DatabaseUnavailable
 
 LIMITS_QUANTITIES = "2026-11-01"
 """From this date on, a quantity above the stock is limited with a warning, not refused."""
@@ -23,11 +27,11 @@ LIMITS_QUANTITIES = "2026-11-01"
 async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:
     visitor = await visitor_of(visit, args["hostname"])
     contents = await visit.read(current, visitor)
-    cart_id = contents.cart.id
-    if visitor.customer_id is None and cart_id is not None and contents.cart.stale(visit.now):
-        await visit.write(rows.touch, cart_id)
+    cart = contents.cart
+    if visitor.customer_id is None and cart.id is not None and cart.stale(visit.now):
+        cart = replaced(cart, touched_at=await visit.write(rows.touch, cart.id))
         _keep(visit, visitor)
-    return _shown(visitor, contents)
+    return _showing(visit, contents, cart)
 
 
 async def add(visit: Visit, sent: Args) -> dict[str, Any]:
@@ -77,16 +81,16 @@ async def set_shipping(visit: Visit, sent: Args) -> dict[str, Any]:
     return await _change(visit, sent, changes.set_shipping, sent["cep"], sent.get("type"))
 
 
-async def shipping_quote(visit: Visit, args: Args) -> Sequence[Option]:
+async def shipping_quote(visit: Visit, args: Args) -> Sequence[dict[str, Any]]:
     visitor = await visit.visitor(args["hostname"])
-    cep = shipping.cep_of(args["cep"])
+    cep, quantity = shipping.cep_of(args["cep"]), args.get("quantity")
+    product_id = None
     if args.get("productId") is not None:
         product_id = ids.record_id(args["productId"], "Product", "productId")
-        quantity = args.get("quantity")
-        await visit.read(
-            changes.must_sell, visitor, product_id, 1 if quantity is None else quantity
-        )
-    return shipping.options(visitor.store, cep)
+    offered = await visit.read(
+        changes.quote, visitor, cep, product_id, 1 if quantity is None else quantity
+    )
+    return [_option(option) for option in offered]
 
 
 async def _change(
@@ -98,7 +102,7 @@ async def _change(
     if visitor.customer_id is None:
         # The cookie lasts as long as the cart does.
         _keep(visit, visitor)
-    cart = _shown(visitor, changed)
+    cart = _showing(visit, changed, changed.cart)
     return {"shoppingCart": cart, "warnings": cart["warnings"]}
 
 
@@ -129,10 +133,46 @@ def _named(text: str) -> dict[str, str]:
     return {names[kind]: record_id}
 
 
-def _shown(visitor: Visitor, contents: Contents) -> dict[str, Any]:
-    coupon = contents.coupon
+def _showing(visit: Visit, contents: Contents, cart: Cart) -> dict[str, Any]:
+    """Return a cart in the form of the schema; `cart` is its row as it is stored now.
+
+    When its total is not the one that the visitor saw last, a response with the total stores it.
+    The total is shown by `total`, or by the three amounts that it consists of.
+    """
+    shown = shown_cart(contents)
+    if cart.id is None or contents.total == cart.shown_total:
+        return shown
+    selected: set[str] = set()
+    stored = False
+
+    def amount(name: str, value: int | None) -> Callable[..., Any]:
+        async def store() -> int | None:
+            # Where it cannot be stored, the checkout shows the total once more.
+            with suppress(DatabaseUnavailable):
+                await visit.write(rows.show, cart, contents.total)
+            return value
+
+        def resolve(_: Any) -> Any:
+            nonlocal stored
+            selected.add(name)
+            if stored or ("total" not in selected and not selected.issuperset(_PARTS)):
+                return value
+            stored = True
+            return store()
+
+        return resolve
+
+    return shown | {name: amount(name, shown[name]) for name in ("total", *_PARTS)}
+
+
+_PARTS = ("totalPrice", "totalDiscount", "totalShipping")
+
+
+def shown_cart(contents: Contents) -> dict[str, Any]:
+    """Return a cart in the form of the schema."""
+    coupon, cart = contents.coupon, contents.cart
     return {
-        "id": _id(visitor),
+        "id": global_id("ShoppingCart", cart.id or cart.new_id),
         "products": [_line(item) for item in contents.items],
         "totalPrice": contents.total_price,
         "totalQuantity": contents.total_quantity,
@@ -141,24 +181,25 @@ def _shown(visitor: Visitor, contents: Contents) -> dict[str, Any]:
             "discountPercentage": percent(coupon.discount_percentage),
             "discountValue": coupon.discount_value,
         },
+        "requiresShipping": contents.requires_shipping,
         "totalShipping": contents.total_shipping,
-        "shippingOptions": contents.options,
+        "shippingOptions": [_option(option) for option in contents.options],
         "totalDiscount": contents.total_discount,
         "total": contents.total,
-        "cep": contents.cart.cep,
-        "shippingType": contents.cart.shipping_type,
+        "cep": cart.cep,
+        "shippingType": cart.shipping_type,
         "warnings": [warning(warn) for warn in contents.warnings],
     }  # fmt: skip
 
 
-def _id(visitor: Visitor) -> str:
-    """Return the id of the visitor's cart, the same before it has a row.
-
-    A client that keeps objects by id then sees one cart change, not one replaced by another.
-    """
-    whose = visitor.customer_id or sha256((visitor.cart_token or "").encode()).hexdigest()
-    digest = sha256(f"cart of {whose} in {visitor.store.id}".encode()).hexdigest()
-    return global_id("ShoppingCart", digest[:24])
+def _option(option: Option) -> dict[str, Any]:
+    return {
+        "type": option.type,
+        "name": option.name,
+        "price": option.price,
+        "deadline": option.deadline,
+        "freeFrom": option.free_from,
+    }
 
 
 def _line(item: Item) -> dict[str, Any]:

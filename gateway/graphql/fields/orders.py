@@ -8,15 +8,14 @@ from msgspec import json
 
 from gateway.domain.sales import document_lines, pix
 from gateway.domain.storefront.checkouts import form
-from gateway.domain.storefront.checkouts.checkout import checkout
+from gateway.domain.storefront.checkouts.checkout import Refused, checkout
 from gateway.domain.storefront.checkouts.idempotency import Tokens
 from gateway.domain.storefront.orders import own_orders
 from gateway.domain.storefront.payments import order_pages, payment_secrets
 from gateway.graphql import connections
-from gateway.graphql.fields.cart import percent, visitor_of, warning
+from gateway.graphql.fields.cart import percent, shown_cart, visitor_of, warning
 from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
-from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
 from gateway.server.app_keys import CONFIG, KEYRING
@@ -29,8 +28,9 @@ async def check_out(visit: Visit, sent: Args) -> dict[str, Any]:
     days = app[CONFIG].storefront.order_days
     new = Tokens(_access(visit), visit.cart_token(visitor.store))
     done = await visit.write(checkout, visitor, form.read(sent), new, app[KEYRING], days)
-    if isinstance(done, Refusal):
-        raise done
+    if isinstance(done, Refused):
+        done.refusal.facts["shopping_cart"] = shown_cart(done.cart)
+        raise done.refusal
     if visitor.customer_id is None or done.tokens is new:
         token = done.tokens.cart
         if token is not None and token != visitor.cart_token:

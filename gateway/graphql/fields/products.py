@@ -150,6 +150,7 @@ TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
         "available": _available,
         "stock": _of("stock"),
         "images": _text("images", json.decode),
+        "requiresShipping": lambda product, visit, args: bool(product["requires_shipping"]),
         "categories": _categories,
         "groups": _categories,
         "createdAt": _time("created_at"),

@@ -16,6 +16,7 @@ from outbox.database.transaction import Row, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
 from tests.support.carts import cart, change, offer, sell
+from tests.support.checkouts import ordered
 from tests.support.shop import Browser, Shop
 
 RULE = {
@@ -160,12 +161,30 @@ async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> Non
         await shop.db.write(cart_lifecycle.close, seen.cart, "2" * 24)
     assert refused.value.code == "cart_empty"
     assert (ordered.total, ordered.items[0].line.quantity) == (8990, 1)
+    # Also for a client that goes on with the token of the ordered cart.
     after = await cart(browser)
-    assert (after["id"], held(after)) == (before["id"], {})
+    assert after["id"] != before["id"]
+    assert (await cart(browser), held(after)) == (after, {})
     await change(browser, "AddProduct", productId=product, quantity=2)
-    assert held(await cart(browser)) == {product: 2}
+    found = await cart(browser)
+    assert (found["id"], held(found)) == (after["id"], {product: 2})
     found = {row["state"]: row["order_id"] for row in await shop.db.read(rows)}
     assert found == {"ordered": "1" * 24, "active": None}
+
+
+async def test_each_order_of_a_customer_leaves_a_new_cart_on_every_device(shop: Shop) -> None:
+    phone, laptop, product = shop.browser(), shop.browser(), await sell(shop)
+    assert (await sign_up(phone)).data
+    assert (await log_in(laptop)).data
+    seen = [(await cart(phone))["id"]]
+    for _ in range(2):
+        await change(phone, "AddProduct", productId=product)
+        assert (await cart(phone))["id"] == seen[-1]
+        await ordered(phone)
+        after = await cart(phone)
+        assert (after, held(after)) == (await cart(laptop), {})
+        seen.append(after["id"])
+    assert len({*seen}) == 3
 
 
 async def test_expired_and_ended_carts_are_purged(shop: Shop) -> None:

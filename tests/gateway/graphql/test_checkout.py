@@ -179,18 +179,13 @@ async def test_a_product_that_is_no_longer_sold(shop: Shop) -> None:
     assert [item["productId"] for item in order["items"]] == [coffee]
 
 
-async def test_a_changed_price_is_the_one_of_now_with_a_warning(shop: Shop) -> None:
+async def test_later_changes_leave_an_order_as_it_is(shop: Shop) -> None:
     browser = shop.browser()
-    coffee = await sell(shop, 10)
+    coffee = await sell(shop, 12)
     await put(browser, coffee, 2)
-    await edit(shop, coffee, price=1200)
-    payload = (await check_out(browser)).data["checkout"]
-    assert payload["order"]["total"] == 2400
-    assert [(w["code"], w["productId"]) for w in payload["warnings"]] == [("PRICE_CHANGED", coffee)]
-    # Later changes leave the order as it is.
+    order = await ordered(browser)
     await edit(shop, coffee, price=9900, name="Another")
-    number, token = payload["order"]["number"], payload["order"]["accessToken"]
-    kept = await see(browser, number, token)
+    kept = await see(browser, order["number"], order["accessToken"])
     assert (kept["total"], kept["items"][0]["title"]) == (2400, "Coffee beans")
 
 
@@ -328,17 +323,39 @@ async def test_a_shipping_option_that_the_store_ended(shop: Shop) -> None:
     assert (answer.code, answer.error["extensions"]["field"]) == (
         "SHIPPING_UNAVAILABLE", "shipping",
     )  # fmt: skip
+    await change(browser, "SetShipping", cep="01310200", type="economy")
     order = await ordered(browser, address=ADDRESS)
-    assert (order["shipping"], order["totalShipping"]) == (None, 0)
+    assert (order["shipping"]["type"], order["totalShipping"]) == ("economy", 1000)
 
 
-async def test_a_shipping_price_that_changed(shop: Shop) -> None:
-    browser = await shipped(shop)
-    dearer = [{**RULES[0], "price": 30}, RULES[1]]
-    await shop.owner.put(f"/api/stores/{shop.store['id']}", {"shippingRules": dearer})
-    payload = (await check_out(browser, address=ADDRESS)).data["checkout"]
-    assert payload["order"]["totalShipping"] == 3000
-    assert [warning["code"] for warning in payload["warnings"]] == ["PRICE_CHANGED"]
+async def test_an_order_that_costs_nothing_is_paid_at_once(shop: Shop) -> None:
+    used = await coupon(shop, discountPercentage=100)
+    browser = shop.browser()
+    product = await sell(shop, 100, stock=9)
+    await put(browser, product, 2)
+    await change(browser, "ApplyCoupon", code="WELCOME")
+    before = len(await shop.api.events())
+    order = await ordered(browser)
+    assert (order["status"], order["total"]) == ("paid", 0)
+    assert order["payment"] == {"method": "pix", "pixCode": None}
+    assert order["paidAt"] == order["createdAt"]
+    names = [name for name, _ in (await shop.api.events())[before:]]
+    assert names == [
+        "contact.created", "deal.created", "invoice.created", "invoice.paid", "deal.updated",
+    ]  # fmt: skip
+    [kept] = await orders(shop)
+    assert (kept["status"], kept["paidAt"]) == ("paid", order["paidAt"])
+    invoice = (await shop.owner.get(f"/api/invoices/{kept['invoiceId']}")).body
+    assert (invoice["status"], invoice["total"]) == ("paid", 0)
+    assert (await shop.owner.get(f"/api/deals/{kept['dealId']}")).body["status"] == "won"
+    assert await shop.db.read(uses) == [(kept["id"], "redeemed")]
+    # What is paid neither expires nor is given back.
+    refused = await shop.owner.post(f"/api/orders/{kept['id']}/cancel", {})
+    assert (refused.status, await stock(shop, product)) == (409, 7)
+    assert (await shop.owner.get(f"/api/coupons/{used}")).body["uses"] == 1
+    assert await see(browser, order["number"], order["accessToken"]) == {
+        **order, "accessToken": None,
+    }  # fmt: skip
 
 
 async def test_the_pix_code_of_a_pending_order(shop: Shop) -> None:

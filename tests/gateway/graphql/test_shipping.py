@@ -22,13 +22,15 @@ RULES: list[dict[str, Any]] = [
         "cepFrom": "06000000", "cepTo": "09999999",
     },
 ]  # fmt: skip
-EXPRESS = {"type": "express", "name": "Express", "price": 2500, "deadline": 2}
-STANDARD = {"type": "standard", "name": "Standard", "price": 990, "deadline": 7}
-LATE = {"type": "express", "name": "Late express", "price": 4000, "deadline": 4}
+EXPRESS = {"type": "express", "name": "Express", "price": 2500, "deadline": 2, "freeFrom": None}
+STANDARD = {"type": "standard", "name": "Standard", "price": 990, "deadline": 7, "freeFrom": None}
+LATE = {
+    "type": "express", "name": "Late express", "price": 4000, "deadline": 4, "freeFrom": None,
+}  # fmt: skip
 QUOTE = """
 query ($h: String!, $cep: String!, $productId: ID, $quantity: Int) {
   shippingQuote(hostname: $h, cep: $cep, productId: $productId, quantity: $quantity) {
-    type name price deadline } }
+    type name price deadline freeFrom } }
 """
 
 

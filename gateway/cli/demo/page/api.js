@@ -8,6 +8,7 @@ export class Refused extends Error {
     super(error.message.replace(`${field}: `, ""));
     this.code = error.extensions?.code;
     this.field = field;
+    this.cart = error.extensions?.shoppingCart;
   }
 }
 

@@ -3,7 +3,7 @@
 import { ask, change } from "/api.js";
 import { $, cepOf, field, form, h, money, say } from "/dom.js";
 
-export const CART = `id totalPrice totalQuantity totalDiscount totalShipping total cep shippingType
+export const CART = `id totalPrice totalQuantity totalDiscount totalShipping total cep shippingType requiresShipping
   products { id productId title price quantity available images { url alt } }
   coupon { code discountPercentage discountValue } shippingOptions { type name price deadline }`;
 
@@ -103,6 +103,9 @@ function shipping(found, act, safely) {
       onchange: () => safely("shoppingCartSetShipping", { cep: found.cep, type: one.type }, "Shipping is chosen.") }),
     h("span", { class: "grow" }, `${one.name}, ${one.deadline} ${one.deadline === 1 ? "day" : "days"}`),
     h("strong", {}, one.price ? money(one.price) : "free")));
+  if (!found.requiresShipping) {
+    return h("section", { class: "box" }, h("h2", {}, "Shipping"), h("p", {}, "There is nothing to ship."));
+  }
   return h("section", { class: "box" }, h("h2", {}, "Shipping"),
     form("Shipping", ({ cep }) => act("shoppingCartSetShipping", { cep }, "Choose how to ship."),
       field("CEP", { name: "cep", required: true, inputmode: "numeric", autocomplete: "postal-code",

@@ -16,11 +16,15 @@ const tokenOf = (number) => sessionStorage.getItem(`order ${number}`);
 export async function checkout() {
   const found = await refresh();
   if (!found.products.length) return [h("h1", {}, "Checkout"), h("p", {}, "Your cart is empty.")];
+  if (found.requiresShipping && found.totalShipping == null) {
+    return [h("h1", {}, "Checkout"), h("p", {}, "Choose how to ship first. "), h("a", { href: "#/cart" }, "To the cart")];
+  }
   const { client } = await ask(`client(hostname: $hostname) { user { name email phone }
     addresses { street number complement district city state cep } }`);
   const user = client.user ?? {};
   const saved = client.addresses?.[0] ?? {};
-  const needed = found.shippingType != null;
+  const needed = found.totalShipping != null;
+  let agreed = found;
   const key = crypto.getRandomValues(new Uint32Array(4)).join("-");
   const address = [
     ["street", "Street", "address-line1"], ["number", "Number"], ["complement", "Complement"],
@@ -35,7 +39,11 @@ export async function checkout() {
     if (needed) sent.address = Object.fromEntries(STREET.filter((name) => values[name]).map((name) => [name, values[name]]));
     // The same key sends the same order when the response of the first request is lost.
     const made = await change("checkout", `order { number accessToken } warnings { message }`,
-      { ...sent, idempotencyKey: key });
+      { ...sent, expectedTotal: agreed.total, idempotencyKey: key }).catch((refused) => {
+      // The cart changed meanwhile: show it, so that the next click orders what the buyer saw.
+      if (refused.cart) agree(refused.cart);
+      throw refused;
+    });
     const { number, accessToken } = made.order;
     if (accessToken) sessionStorage.setItem(`order ${number}`, accessToken);
     await refresh();
@@ -50,11 +58,17 @@ export async function checkout() {
   h("fieldset", {}, h("legend", {}, "Payment"),
     field("Method", { name: "paymentMethod", options: METHODS, value: "pix" }),
     field("Notes", { name: "notes", rows: 2 })),
-  !needed && h("p", { class: "faint" }, "No shipping is chosen: you pick the order up."),
-  h("button", { type: "submit" }, `Place order for ${money(found.total)}`));
-  return [h("h1", {}, "Checkout"), h("div", { class: "columns" }, place, h("section", { class: "box" },
-    h("h2", {}, "Summary"), h("ul", {}, found.products.map((line) => h("li", {}, `${line.quantity} × ${line.title}`))),
-    totals(found)))];
+  !needed && h("p", { class: "faint" }, "There is nothing to ship."),
+  h("button", { type: "submit" }));
+  const summary = h("section", { class: "box" });
+  function agree(cart) {
+    agreed = cart;
+    place.querySelector("button").textContent = `Place order for ${money(cart.total)}`;
+    summary.replaceChildren(h("h2", {}, "Summary"),
+      h("ul", {}, cart.products.map((line) => h("li", {}, `${line.quantity} × ${line.title}`))), totals(cart));
+  }
+  agree(found);
+  return [h("h1", {}, "Checkout"), h("div", { class: "columns" }, place, summary)];
 }
 
 export async function order(number) {
@@ -77,7 +91,7 @@ export async function order(number) {
 }
 
 function delivery({ address, shipping }) {
-  if (!address) return h("p", {}, "You pick it up.");
+  if (!address) return h("p", {}, "There is nothing to ship.");
   return h("p", {}, [shipping && `${shipping.name}, ${shipping.deadline} days`,
     `${address.street}, ${address.number} ${address.complement ?? ""}`, address.district,
     `${address.city} ${address.state}, ${cepOf(address.cep)}`].filter(Boolean).flatMap((text) => [text, h("br")]));

@@ -16,7 +16,7 @@ from outbox.durations import DAY
 KEPT = 30 * DAY
 """How long a cart is stored that was ordered or merged."""
 _END = """
-update carts set state = $2, digest = null, expires_at = null, ended_at = $3, order_id = $4
+update carts set state = $2, expires_at = null, ended_at = $3, order_id = $4
 where id = $1 and state = 'active'
 """
 
@@ -45,9 +45,9 @@ def merged(own: Cart, guest: Cart) -> Cart:
     others = [line for line in own.lines if line.product_id not in mine]
     # The newest lines are last.
     others = others[max(0, len(others) + len(lines) - MOST_LINES) :]
-    cart = replace(own, lines=(*others, *lines))
+    cart = replace(own, lines=(*others, *lines), unseen=own.unseen + guest.unseen)
     if guest.coupon_id is not None:
-        cart = replace(cart, coupon_id=guest.coupon_id)
+        cart = replace(cart, coupon_id=guest.coupon_id, coupon=guest.coupon)
     if guest.cep is not None:
         cart = replace(
             cart, cep=guest.cep, shipping_type=guest.shipping_type,

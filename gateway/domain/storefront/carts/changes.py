@@ -1,12 +1,22 @@
 """Changes a visitor's cart. Each change is one transaction that locks the cart."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from gateway.domain.sales import coupons, discounts
 from gateway.domain.storefront.carts import rows
-from gateway.domain.storefront.carts.contents import Contents, Product, Warn, contents, products
+from gateway.domain.storefront.carts.contents import (
+    Contents,
+    Product,
+    Warn,
+    contents,
+    current,
+    products,
+)
 from gateway.domain.storefront.carts.rows import Cart, Line
 from gateway.domain.storefront.stores import shipping
+from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
@@ -89,7 +99,7 @@ async def remove(tx: Tx, visitor: Visitor, *, line_id: str = "", product_id: str
 async def clear(tx: Tx, visitor: Visitor) -> Contents:
     """Remove every line, the coupon and the shipping option."""
     cart = await rows.find(tx, visitor, lock=True)
-    emptied = Cart(id=cart.id, touched_at=cart.touched_at)
+    emptied = Cart(id=cart.id, new_id=cart.new_id)
     return await _save(tx, visitor, Contents(emptied))
 
 
@@ -122,21 +132,39 @@ async def set_shipping(tx: Tx, visitor: Visitor, cep: str, option_type: str | No
     Raises invalid_cep, shipping_unavailable.
     """
     digits = shipping.cep_of(cep)
-    option = shipping.chosen(visitor.store, digits, option_type)
+    # Look first, so that a refused request makes no row.
+    shipping.chosen(visitor.store, digits, option_type, 0)
+    cart = await rows.opened(tx, visitor)
+    sold = await products(tx, visitor, [line.product_id for line in cart.lines])
+    total = contents(visitor.store, cart, sold, tx.now).total_price
+    option = shipping.chosen(visitor.store, digits, option_type, total)
     cart = replace(
-        await rows.opened(tx, visitor), cep=digits,
+        cart, cep=digits,
         shipping_type=None if option is None else option.type,
         shipping_price=None if option is None else option.price,
     )  # fmt: skip
-    return await _priced(tx, visitor, cart)
+    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now))
 
 
-async def must_sell(tx: Tx, visitor: Visitor, product_id: str, quantity: int) -> None:
-    """Raise the refusal of a product that the store does not sell, or of an invalid quantity."""
-    if not 0 < quantity <= MOST_ITEMS:
-        raise refusal([Fault("quantity", "out_of_range", "Send a whole number from 1 to 999.")])
-    if not await products(tx, visitor, [product_id]):
-        raise _no_product("productId", "The store has no such product.")
+async def quote(
+    tx: Tx, visitor: Visitor, cep: str, product_id: str | None, quantity: int
+) -> Sequence[Option]:
+    """Return the ways to ship a product, or the visitor's cart without one; none for a download.
+
+    Raises invalid_cep, product_not_found, validation_error.
+    """
+    digits = shipping.cep_of(cep)
+    if product_id is None:
+        held = await current(tx, visitor)
+        ships, total = held.ships or not held.items, held.total_price
+    else:
+        if not 0 < quantity <= MOST_ITEMS:
+            raise refusal([Fault("quantity", "out_of_range", "Send a whole number from 1 to 999.")])
+        product = (await products(tx, visitor, [product_id])).get(product_id)
+        if product is None:
+            raise _no_product("productId", "The store has no such product.")
+        ships, total = product.requires_shipping, product.price * quantity
+    return shipping.options(visitor.store, digits, total) if ships else []
 
 
 async def _priced(tx: Tx, visitor: Visitor, cart: Cart) -> Contents:
@@ -153,7 +181,7 @@ async def _save(
         message = f"The total of a cart is at most {MOST_CENTAVOS} centavos."
         raise Refusal("quantity_limit", message, faults=[Fault("quantity", "too_many", message)])
     if changed.cart.id is not None:
-        await rows.save(tx, changed.cart)
+        changed = replace(changed, cart=await rows.save(tx, changed.cart))
     return replace(changed, warnings=[*(warnings or ()), *changed.warnings])
 
 

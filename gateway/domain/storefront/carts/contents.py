@@ -38,6 +38,7 @@ class Product(Struct, frozen=True):
     price: int
     stock: int | None
     images: list[Image]
+    requires_shipping: bool
 
     def covers(self, quantity: int) -> bool:
         """Return whether there is enough in stock."""
@@ -73,6 +74,8 @@ class Contents(Struct, frozen=True):
     options: Sequence[Option] = ()
     option: Option | None = None
     """The chosen way to ship."""
+    charges: bool = False
+    """Whether the store sells what it ships only with a way to ship."""
     warnings: Sequence[Warn] = ()
 
     @property
@@ -90,9 +93,19 @@ class Contents(Struct, frozen=True):
         return 0 if self.coupon is None else self.coupon.of(self.total_price)
 
     @property
+    def ships(self) -> bool:
+        """Whether a product of the cart is shipped."""
+        return any(item.product.requires_shipping for item in self.items)
+
+    @property
+    def requires_shipping(self) -> bool:
+        """Whether a checkout needs a chosen option."""
+        return self.charges and self.ships
+
+    @property
     def total_shipping(self) -> int | None:
-        """The price of the chosen option; None without one, and in a cart without products."""
-        return self.option.price if self.option is not None and self.items else None
+        """The price of the chosen option; None without one, and in a cart that is not shipped."""
+        return self.option.price if self.option is not None and self.ships else None
 
     @property
     def total(self) -> int:
@@ -100,7 +113,7 @@ class Contents(Struct, frozen=True):
 
 
 _PRODUCTS = f"""
-select id, name, price, stock, images from products
+select id, name, price, stock, images, requires_shipping from products
 where id in {IDS} and store_id = $2 and published and active
 """
 
@@ -116,7 +129,7 @@ async def products(
     return {
         row["id"]: Product(
             row["id"], row["name"], row["price"], row["stock"],
-            json.decode(row["images"], type=list[Image]),
+            json.decode(row["images"], type=list[Image]), bool(row["requires_shipping"]),
         )
         for row in await tx.all(_PRODUCTS + end, items(ids), visitor.store.id)
     }  # fmt: skip
@@ -149,15 +162,16 @@ def contents(store: Record, cart: Cart, sold: Mapping[str, Product], now: int) -
         lines.append(item)
     total = sum(item.product.price * item.line.quantity for item in lines)
     coupon = _coupon(cart, total, now, warnings)
-    options = [] if cart.cep is None else shipping.options(store, cart.cep)
+    options = [] if cart.cep is None else shipping.options(store, cart.cep, total)
     option = _option(cart, options, warnings)
     settled = replace(
         cart, lines=tuple(item.line for item in lines),
         coupon_id=None if coupon is None else coupon.id, coupon=coupon,
         shipping_type=None if option is None else option.type,
         shipping_price=None if option is None else option.price,
-    )  # fmt: skip
-    return Contents(settled, lines, coupon, options, option, warnings)
+    ).with_shown(cart.shown_total)  # fmt: skip
+    charges = shipping.charges(store)
+    return Contents(settled, lines, coupon, options, option, charges, warnings)
 
 
 def _coupon(cart: Cart, total: int, now: int, warnings: list[Warn]) -> Discount | None:
@@ -181,7 +195,8 @@ def _option(cart: Cart, options: Sequence[Option], warnings: list[Warn]) -> Opti
         return None
     for option in options:
         if option.type == cart.shipping_type:
-            if option.price != cart.shipping_price:
+            # A cart that becomes free to ship by what it holds is no news.
+            if cart.shipping_price not in option.prices:
                 message = f"The price of shipping changed to {option.price} centavos."
                 warnings.append(Warn("PRICE_CHANGED", message))
             return option

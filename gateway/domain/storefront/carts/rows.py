@@ -3,17 +3,22 @@
 A customer's cart is found by the customer, a visitor's by the SHA-256 of the token, always within
 one store. The first change creates the row.
 
+The row knows the total that the visitor agreed to: `shown_total`, the one that a response showed
+last, changed by what the visitor did since at the stored prices. A response that shows another one
+stores it (`show`), so reading a cart writes only after somebody else changed its total.
+
 Each token belongs to one store. Stores may share a host, and so its cookies. A page of one store
 must neither learn the token of a cart in another one nor choose it, so no store accepts a token
 that was made for another.
 """
 
-import hashlib
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
+from hashlib import sha256
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.sales import discounts
@@ -42,6 +47,8 @@ class Cart(Struct, frozen=True):
     """A cart. `id` is None while it has no row."""
 
     id: str | None = None
+    new_id: str = ""
+    """The id that its row gets."""
     lines: tuple[Line, ...] = ()
     coupon_id: str | None = None
     cep: str | None = None
@@ -51,6 +58,24 @@ class Cart(Struct, frozen=True):
     touched_at: int = 0
     coupon: Discount | None = None
     """The current coupon of `coupon_id`; None when it was deleted."""
+    unseen: int = 0
+    """By how much the total at the stored prices differs from the shown one, in centavos."""
+
+    @property
+    def stored_total(self) -> int:
+        """The total at the stored prices."""
+        total = sum(line.price * line.quantity for line in self.lines)
+        discount = 0 if self.coupon is None else self.coupon.of(total)
+        return total - discount + (self.shipping_price or 0 if self.lines else 0)
+
+    @property
+    def shown_total(self) -> int:
+        """The total that the visitor saw last, with what the visitor changed since."""
+        return max(0, self.stored_total - self.unseen)
+
+    def with_shown(self, total: int) -> "Cart":
+        """Return the cart of a visitor who saw this total."""
+        return replace(self, unseen=self.stored_total - total)
 
     def stale(self, now: int) -> bool:
         """Return whether the next read of the cart prolongs its life."""
@@ -59,12 +84,14 @@ class Cart(Struct, frozen=True):
 
 _COUPON = ", ".join(f"k.{name} as coupon_{name}" for name in discounts.COLUMNS)
 _FIND = f"""
-select c.id, c.lines, c.coupon_id as applied_id, c.cep, c.shipping_type, c.shipping_price,
-  c.touched_at, {_COUPON}
+select c.id, c.state, c.lines, c.coupon_id as applied_id, c.cep, c.shipping_type,
+  c.shipping_price, c.shown_total, c.touched_at, {_COUPON}
 from carts c left join coupons k on k.id = c.coupon_id and k.store_id = c.store_id
 where c.store_id = $1 and"""
-_OF_CUSTOMER = f"{_FIND} c.customer_id = $2 and c.state = 'active'"
-_OF_VISITOR = f"{_FIND} c.digest = $2 and c.expires_at > $3"
+# The active cart, else the one that ended last; indexed in exactly this spelling.
+_LAST = "order by coalesce(c.ended_at, 9223372036854775807) desc limit 1"
+_OF_CUSTOMER = f"{_FIND} c.customer_id = $2 {_LAST}"
+_OF_VISITOR = f"{_FIND} c.digest = $2 and (c.state <> 'active' or c.expires_at > $3) {_LAST}"
 _LOCK = " /*postgres for update of c*/"
 _EXPIRED = "delete from carts where store_id = $1 and digest = $2 and expires_at <= $3"
 _CREATE = """
@@ -74,12 +101,15 @@ values ($1, $2, $3, $4, $5, 'active', '[]', $6, $6, $7) on conflict do nothing
 """
 _SAVE = """
 update carts set lines = $2, coupon_id = $3, cep = $4, shipping_type = $5, shipping_price = $6,
-  touched_at = $7, expires_at = case when expires_at is null then null else cast($8 as bigint) end
+  shown_total = $7, touched_at = $8,
+  expires_at = case when expires_at is null then null else cast($9 as bigint) end
 where id = $1 and state = 'active'
 """
 _TOUCH = """
 update carts set touched_at = $2, expires_at = $3 where id = $1 and expires_at > $2
 """
+# Nothing for a cart that was changed since it was read: its total is another one by now.
+_SHOW = "update carts set shown_total = $3 where id = $1 and state = 'active' and touched_at = $2"
 
 
 async def find(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Cart:
@@ -91,7 +121,19 @@ async def find(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Cart:
     elif visitor.cart_token is not None:
         of = digest_of(visitor.cart_token)
         row = await tx.one(_OF_VISITOR + end, visitor.store.id, of, tx.now)
-    return Cart() if row is None else _cart(row)
+    if row is None or row["state"] != "active":
+        return Cart(new_id=_new_id(visitor, None if row is None else row["id"]))
+    return _cart(row)
+
+
+def _new_id(visitor: Visitor, last: str | None) -> str:
+    """Return the id of the visitor's next cart, after the cart `last`; the same at each look.
+
+    A client that keeps objects by id then sees one cart change, not one replaced by another.
+    """
+    whose = visitor.customer_id or sha256((visitor.cart_token or "").encode()).hexdigest()
+    after = "" if last is None else f" after {last}"
+    return sha256(f"cart of {whose} in {visitor.store.id}{after}".encode()).hexdigest()[:24]
 
 
 async def opened(tx: Tx, visitor: Visitor) -> Cart:
@@ -99,8 +141,9 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
 
     Raises store_not_found or unauthenticated when the store or the account was deleted meanwhile.
     """
-    # The insert may wait for a cart that a checkout then ends; then try again.
-    for _ in range(3):
+    # The insert may wait for a cart that a checkout then ends; then try again. Where the clocks of
+    # nodes differ, an ended cart may have the new id; then any other will do.
+    for tried in range(3):
         cart = await find(tx, visitor, lock=True)
         if cart.id is not None:
             return cart
@@ -110,33 +153,43 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
         of = None if token is None else digest_of(token)
         if of is not None:
             await tx.run(_EXPIRED, visitor.store.id, of, tx.now)
+        cart_id = tx.new_id() if tried else cart.new_id
         await tx.run(
-            _CREATE, tx.new_id(), visitor.store.owner_id, visitor.store.id, of,
+            _CREATE, cart_id, visitor.store.owner_id, visitor.store.id, of,
             visitor.customer_id, tx.now, None if of is None else tx.now + LIFETIME,
         )  # fmt: skip
     raise Refusal("conflict", "The cart is being ordered; try again.")
 
 
-async def save(tx: Tx, cart: Cart) -> None:
-    """Store a cart that is locked, and prolong its life."""
+async def save(tx: Tx, cart: Cart) -> Cart:
+    """Store a cart that is locked, and prolong its life; return it as it is now."""
     await tx.run(
         _SAVE, cart.id, json.encode(cart.lines).decode(), cart.coupon_id, cart.cep,
-        cart.shipping_type, cart.shipping_price, tx.now, tx.now + LIFETIME,
+        cart.shipping_type, cart.shipping_price, cart.shown_total, tx.now, tx.now + LIFETIME,
     )  # fmt: skip
+    return replace(cart, touched_at=tx.now)
 
 
-async def touch(tx: Tx, cart_id: str) -> None:
-    """Prolong the life of a visitor's cart."""
+async def touch(tx: Tx, cart_id: str) -> int:
+    """Prolong the life of a visitor's cart; return the time of this use."""
     await tx.run(_TOUCH, cart_id, tx.now, tx.now + LIFETIME)
+    return tx.now
+
+
+async def show(tx: Tx, cart: Cart, total: int) -> None:
+    """Store that the visitor sees this total of a cart that was read, unless it changed since."""
+    await tx.run(_SHOW, cart.id, cart.touched_at, total)
 
 
 def _cart(row: Row) -> Cart:
     coupon = None if row["coupon_id"] is None else discounts.of_row(row, "coupon_")
-    return Cart(
+    cart = Cart(
         id=row["id"], lines=json.decode(row["lines"], type=tuple[Line, ...]),
         coupon_id=row["applied_id"], cep=row["cep"], shipping_type=row["shipping_type"],
         shipping_price=row["shipping_price"], touched_at=row["touched_at"], coupon=coupon,
     )  # fmt: skip
+    # A cart from before the total was stored.
+    return cart if row["shown_total"] is None else cart.with_shown(row["shown_total"])
 
 
 TOKEN_BYTES = 24
@@ -164,4 +217,4 @@ def _belongs(store_id: str, token: str) -> bool:
 
 def _store_mark(store_id: str, random: bytes) -> bytes:
     """Return the bytes that bind a token to its store. They are no secret."""
-    return hashlib.sha256(f"cart of {store_id} ".encode() + random).digest()[:_MARK_BYTES]
+    return sha256(f"cart of {store_id} ".encode() + random).digest()[:_MARK_BYTES]

@@ -3,6 +3,7 @@
 It locks the cart, its products by id, the coupon, the contact, and then the numbers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,15 +42,24 @@ class Ordered:
     warnings: tuple[Warn, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A checkout of a cart that differs from what the buyer saw, and the cart as it is now."""
+
+    refusal: Refusal
+    cart: Contents
+
+
 async def checkout(
     tx: Tx, visitor: Visitor, form: CheckoutInput, tokens: Tokens, ring: KeyRing, days: int
-) -> Ordered | Refusal:
+) -> Ordered | Refused:
     """Order the visitor's cart and return the order, which expires after `days` unless it is paid.
 
     `tokens` are new ones. A repeat with the same idempotency key returns the first order. When the
-    cart no longer holds what the buyer saw, this stores the current cart and returns the refusal
-    instead of raising it, so that the change is committed. Raises cart_empty, insufficient_stock,
-    coupon_usage_limit, validation_error, idempotency_mismatch.
+    cart no longer holds what the buyer saw, or costs more, this stores the current cart as shown
+    and returns the refusal instead of raising it, so that the change is committed. Raises
+    cart_empty, insufficient_stock, coupon_usage_limit, validation_error, idempotency_mismatch,
+    shipping_required, shipping_unavailable.
     """
     cart = await rows.find(tx, visitor, lock=True)
     # Look after the lock, which may have waited for the same request; the cart may be the next one.
@@ -64,13 +74,18 @@ async def checkout(
     sold = await products(tx, visitor, ids, lock=True)
     priced = contents(visitor.store, cart, sold, tx.now)
     refusal = _changed(cart, priced, tx.now)
+    option = _shipping(visitor.store, priced, form) if refusal is None else None
+    agreed = form.expected_total
+    if agreed is None:
+        agreed = cart.shown_total
+    if refusal is None and priced.total > agreed:
+        refusal = _dearer(priced, agreed)
     if refusal is not None:
-        await rows.save(tx, priced.cart)
-        return refusal
-    option = _shipping(visitor.store, priced, form)
+        await rows.save(tx, priced.cart.with_shown(priced.total))
+        return Refused(refusal, priced)
     order = await _place(tx, visitor, form, priced, option, tokens, tx.now + days * DAY)
     await idempotency.keep(tx, visitor, form, order.id, tokens, ring)
-    return Ordered(order, tokens, tuple(priced.warnings))
+    return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
 
 
 async def _place(
@@ -130,25 +145,47 @@ def _changed(cart: Cart, priced: Contents, now: int) -> Refusal | None:
             discounts.must_apply(cart.coupon, priced.total_price, now)
         except Refusal as refusal:
             return _refusal(refusal.code, "coupon", f"{refusal.message} It was removed.")
-    if cart.shipping_type is not None and priced.option is None:
+    if cart.shipping_type is not None and priced.option is None and priced.ships:
         message = "The store no longer offers the chosen shipping option; choose another one."
         return _refusal("shipping_unavailable", "shipping", message)
     return None
 
 
+def _dearer(priced: Contents, agreed: int) -> Refusal:
+    """Return the refusal of a cart that costs more than the buyer agreed to."""
+    message = (
+        f"The total rose from {agreed} to {priced.total} centavos; show the cart in `extensions` "
+        "to the buyer, and check out again."
+    )
+    return _refusal("total_changed", "expectedTotal", message)
+
+
+def _cheaper(priced: Contents, agreed: int) -> list[Warn]:
+    """Return the warning about a cart that costs less than the buyer agreed to."""
+    if priced.total >= agreed:
+        return []
+    message = f"The total fell from {agreed} to {priced.total} centavos."
+    return [Warn("TOTAL_CHANGED", message)]
+
+
 def _shipping(store: Record, priced: Contents, form: CheckoutInput) -> Option | None:
-    """Return the chosen way to ship. Raises validation_error, shipping_unavailable.
+    """Return the way to ship, None for what is not shipped.
 
     The address may differ from the CEP of the cart, as long as the same option costs the same.
+    Raises validation_error, shipping_required, shipping_unavailable.
     """
     option, address = priced.option, form.address
+    if not priced.ships:
+        return None
     if option is None:
+        if priced.requires_shipping:
+            raise _not_chosen(store, priced, address)
         return None
     if address is None:
         message = "The address is required, because the cart has a shipping option."
         raise _refusal("validation_error", "address", message, "required")
-    offered = shipping.options(store, address["cep"])
-    if option not in offered:
+    offered = shipping.options(store, address["cep"], priced.total_price)
+    if _chosen(option) not in map(_chosen, offered):
         message = (
             f"The chosen shipping option does not apply to the CEP {address['cep']}; set the "
             "shipping of the cart for this CEP."
@@ -164,6 +201,16 @@ def _must_accept(store: Record, form: CheckoutInput) -> None:
     if method not in accepted:
         message = f"The store does not accept {method}; send one of: {', '.join(accepted)}."
         raise _refusal("validation_error", "paymentMethod", message, "not_accepted")
+
+
+def _not_chosen(store: Record, priced: Contents, address: Mapping[str, Any] | None) -> Refusal:
+    """Return the refusal of a cart that has no shipping option and needs one."""
+    field, cep = ("cep", priced.cart.cep) if address is None else ("address.cep", address["cep"])
+    if cep is not None and not shipping.options(store, cep, priced.total_price):
+        message = f"The store does not ship to the CEP {cep}; send another one."
+        return _refusal("shipping_unavailable", field, message)
+    message = "Choose a shipping option with shoppingCartSetShipping; the cart needs one."
+    return _refusal("shipping_required", "shipping", message)
 
 
 def _used(coupon: Discount) -> dict[str, Any]:

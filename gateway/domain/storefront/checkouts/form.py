@@ -11,7 +11,7 @@ from gateway.domain.sales import documents
 from gateway.domain.storefront.campaigns.leads import filled
 from gateway.records.draft import check
 from gateway.records.resource import Field, Form
-from gateway.records.values import formats, nested, postal, taxpayer
+from gateway.records.values import formats, nested, numbers, postal, taxpayer
 
 CHECKOUT = Form(
     noun="checkout",
@@ -31,6 +31,10 @@ CHECKOUT = Form(
         ),
         Field("notes", "notes", formats.text(5_000), "Notes for the store.", "Ring twice."),
         Field(
+            "expectedTotal", "expected_total", numbers.integer(0, numbers.MOST_CENTAVOS),
+            "The total that the buyer agreed to, in centavos.", 17_550,
+        ),
+        Field(
             "idempotencyKey", "key", formats.title(255), "A key of the client.",
             "6b7f0c1e-order-1042",
         ),
@@ -45,6 +49,8 @@ class CheckoutInput:
     buyer: Mapping[str, Any]
     """The buyer's columns of an order."""
     key: str | None
+    expected_total: int | None
+    """The total that the buyer agreed to, in centavos; None for the one that was shown last."""
     fingerprint: bytes
     """A digest of the values; equal for repeats of a request."""
 
@@ -65,4 +71,5 @@ def read(sent: Mapping[str, Any]) -> CheckoutInput:
     buyer = dict(draft.values)
     key = buyer.pop("key", None)
     text = json.encode(buyer, order="sorted")
-    return CheckoutInput(buyer, key, hashlib.sha256(text).digest())
+    expected_total = buyer.pop("expected_total", None)
+    return CheckoutInput(buyer, key, expected_total, hashlib.sha256(text).digest())

@@ -14,17 +14,37 @@ _CEP = ceps.cep()
 
 
 class Option(Struct, frozen=True):
-    """A way to ship: the price in centavos, the deadline in days."""
+    """A way to ship a cart: the price in centavos, the deadline in days."""
 
     type: str
     name: str
     price: int
     deadline: int
+    free_from: int | None = None
+    """The least total of the products for which it is free."""
+    prices: frozenset[int] = frozenset()
+    """What it may cost: the price of its rule, and 0 where it can be free."""
 
 
-class _Rule(Option, frozen=True, rename="camel"):
+class _Rule(Struct, frozen=True, rename="camel"):
+    """A way to ship to a range of CEPs, as a store keeps it."""
+
+    type: str
+    name: str
+    price: int
+    deadline: int
     cep_from: str
     cep_to: str
+    free_from: int | None = None
+
+    def option(self, total: int) -> Option:
+        """Return the way to ship products that cost `total`."""
+        free = self.free_from is not None and total >= self.free_from
+        prices = {self.price} if self.free_from is None else {self.price, 0}
+        return Option(
+            self.type, self.name, 0 if free else self.price, self.deadline, self.free_from,
+            frozenset(prices),
+        )  # fmt: skip
 
 
 def cep_of(text: str) -> str:
@@ -36,21 +56,30 @@ def cep_of(text: str) -> str:
     return cep
 
 
-def options(store: Record, cep: str) -> Sequence[Option]:
-    """Return the ways to ship to a CEP of eight digits; empty where the store does not ship."""
+def charges(store: Record) -> bool:
+    """Return whether the store has rules, so that goods are sold only with a way to ship."""
+    return bool(_rules(store["shipping_rules"]))
+
+
+def options(store: Record, cep: str, total: int) -> Sequence[Option]:
+    """Return the ways to ship products that cost `total` to a CEP of eight digits.
+
+    Empty where the store does not ship.
+    """
     return [
-        Option(rule.type, rule.name, rule.price, rule.deadline)
+        rule.option(total)
         for rule in _rules(store["shipping_rules"])
         if rule.cep_from <= cep <= rule.cep_to
     ]
 
 
-def chosen(store: Record, cep: str, option_type: str | None) -> Option | None:
+def chosen(store: Record, cep: str, option_type: str | None, total: int) -> Option | None:
     """Return the option of the type `option_type` for a CEP, or None without a type.
 
-    Raises shipping_unavailable when the store does not ship there, or not in that way.
+    `total` is that of the products. Raises shipping_unavailable when the store does not ship there,
+    or not in that way.
     """
-    offered = options(store, cep)
+    offered = options(store, cep, total)
     if not offered:
         raise _refusal("shipping_unavailable", "cep", "The store does not ship to this CEP.")
     if option_type is None:

@@ -85,6 +85,10 @@ STORES = Resource(
                     ),
                     Member("cepFrom", cep.cep(), "First CEP of the range.", required=True),
                     Member("cepTo", cep.cep(), "Last CEP of the range.", required=True),
+                    Member(
+                        "freeFrom", numbers.money(1),
+                        "Total of the products, before the discount, from which on it is free.",
+                    ),
                 ),
                 200,
             ),

@@ -18,6 +18,7 @@ FULL: dict[str, Any] = {
     "compareAtPrice": 109.9,
     "stock": 25,
     "weightGrams": 1050,
+    "requiresShipping": False,
     "categories": ["Coffee", "Beans"],
     "images": [{"url": "https://shop.example/c.jpg", "alt": "A bag"}, {"url": "http://x.example"}],
     "active": True,
@@ -46,7 +47,7 @@ async def test_unset_fields(ana: Person) -> None:
     product = await create(ana)
     assert product == {
         "id": product["id"], "name": "Coffee", "price": 10, "currency": "BRL", "stock": None,
-        "categories": [], "images": [], "active": True, "published": True,
+        "requiresShipping": True, "categories": [], "images": [], "active": True, "published": True,
         "createdAt": product["createdAt"],
     }  # fmt: skip
 

@@ -39,6 +39,7 @@ const done = await client.checkout({
     hostname,
     email: "maria@example.com",
     name: "Maria da Silva",
+    expectedTotal: cart.total,
     address: {
       street: "Avenida Paulista",
       number: "1578",
