@@ -115,11 +115,13 @@ async def test_a_product_is_shipped_unless_the_owner_says_otherwise(shop: Shop) 
     product = await sell(shop)
     path = f"/api/products/{record_id(product, 'Product', 'id')}"
     ask = f'product(hostname: $h, id: "{product}") {{ requiresShipping }}'
-    for sent, shipped in (({}, True), (False, False), (None, True)):
-        body = {"requiresShipping": sent} if sent != {} else {}
+    changes: tuple[tuple[dict[str, bool | None], bool], ...] = (
+        ({}, True), ({"requiresShipping": False}, False), ({"requiresShipping": None}, True),
+    )  # fmt: skip
+    for body, shipped in changes:
         assert (await shop.owner.put(path, body)).body["requiresShipping"] is shipped
-        found = await shop.browser().ask(ask)
-        assert found["product"]["requiresShipping"] is shipped
+        shown = await shop.browser().ask(ask)
+        assert shown["product"]["requiresShipping"] is shipped
     wrong = await shop.owner.put(path, {"requiresShipping": "no"})
     assert wrong.faults == {"requiresShipping": "wrong_type"}
 
