@@ -45,6 +45,7 @@ CODES: Final = (
     "invalid_cep",
     "shipping_unavailable",
     "cart_empty",
+    "unpaid_limit",
     "discount_modal_not_found",
     "invalid_api_version",
     "query_too_complex",

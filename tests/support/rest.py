@@ -22,6 +22,14 @@ UNLIMITED = Config(
         sign_in_per_minute=0,
         forms_per_minute=0,
         storefront_per_minute=0,
+        checkouts_per_minute=0,
+        checkouts_per_hour=0,
+        unpaid_orders_per_email=0,
+        unpaid_orders_per_address=0,
+        reserved_percent=0,
+        carts_per_day=0,
+        searched_rows_per_minute=0,
+        password_tries=0,
     )
 )
 

@@ -7,7 +7,7 @@ the second finds that the order has ended.
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import coupons, stock
+from gateway.domain.sales import coupons, stock, unpaid
 from gateway.domain.sales.deals import DEALS, closing
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions, store
@@ -46,6 +46,7 @@ async def conclude(tx: Tx, actor: Actor, order: Record) -> None:
 
     Emits deal.updated when the deal changes.
     """
+    await unpaid.forget(tx, order.id)
     if order["status"] == "paid":
         await stock.commit(tx, order.id)
         await coupons.redeem(tx, order.id)

@@ -18,13 +18,16 @@ from msgspec import Struct, json
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
+from gateway.domain.storefront.carts import cart_quotas
 from gateway.domain.storefront.visitors.visitor import Visitor, hold_customer, hold_store
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 
 DAY = 86_400_000_000
-LIFETIME = 30 * DAY
+LIFETIME = 7 * DAY
 """How long the cart of a visitor lasts after its last use."""
+BARE_LIFETIME = DAY
+"""How long one without products lasts."""
 TOUCH_EVERY = DAY
 """Reading a cart prolongs its life at most once in this time."""
 
@@ -54,7 +57,12 @@ class Cart(Struct, frozen=True):
 
     def stale(self, now: int) -> bool:
         """Return whether the next read of the cart prolongs its life."""
-        return self.id is not None and now - self.touched_at > TOUCH_EVERY
+        return bool(self.lines) and now - self.touched_at > TOUCH_EVERY
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds nothing that a visitor chose."""
+        return not self.lines and self.coupon_id is None and self.cep is None
 
 
 _COUPON = ", ".join(f"k.{name} as coupon_{name}" for name in discounts.COLUMNS)
@@ -77,6 +85,7 @@ update carts set lines = $2, coupon_id = $3, cep = $4, shipping_type = $5, shipp
   touched_at = $7, expires_at = case when expires_at is null then null else cast($8 as bigint) end
 where id = $1 and state = 'active'
 """
+_EMPTIED = "delete from carts where id = $1 and state = 'active'"
 _TOUCH = """
 update carts set touched_at = $2, expires_at = $3 where id = $1 and expires_at > $2
 """
@@ -97,7 +106,8 @@ async def find(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Cart:
 async def opened(tx: Tx, visitor: Visitor) -> Cart:
     """Return the visitor's cart, locked; make its row if it has none.
 
-    Raises store_not_found or unauthenticated when the store or the account was deleted meanwhile.
+    Raises store_not_found or unauthenticated when the store or the account was deleted meanwhile,
+    and rate_limited when the visitor's address began too many carts.
     """
     # The insert may wait for a cart that a checkout then ends; then try again.
     for _ in range(3):
@@ -110,6 +120,7 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
         of = None if token is None else digest_of(token)
         if of is not None:
             await tx.run(_EXPIRED, visitor.store.id, of, tx.now)
+            await cart_quotas.take(tx, visitor)
         await tx.run(
             _CREATE, tx.new_id(), visitor.store.owner_id, visitor.store.id, of,
             visitor.customer_id, tx.now, None if of is None else tx.now + LIFETIME,
@@ -118,10 +129,14 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
 
 
 async def save(tx: Tx, cart: Cart) -> None:
-    """Store a cart that is locked, and prolong its life."""
+    """Store a cart that is locked, and prolong its life; an empty one has no row."""
+    if cart.is_empty:
+        await tx.run(_EMPTIED, cart.id)
+        return
     await tx.run(
         _SAVE, cart.id, json.encode(cart.lines).decode(), cart.coupon_id, cart.cep,
-        cart.shipping_type, cart.shipping_price, tx.now, tx.now + LIFETIME,
+        cart.shipping_type, cart.shipping_price, tx.now,
+        tx.now + (LIFETIME if cart.lines else BARE_LIFETIME),
     )  # fmt: skip
 
 

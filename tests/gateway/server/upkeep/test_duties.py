@@ -60,6 +60,7 @@ TEMPORARY = {
     "orders": "orders",
     "checkouts": "checkouts",
     "review_quotas": "review-quotas",
+    "cart_quotas": "cart-quotas",
     "webhooks": "webhook-secrets",
     "pending_ends": "dependants",
     "chain_gaps": "retention",
@@ -96,6 +97,7 @@ LASTING = {
     "stores": "records stay until they are deleted",
     "order_tokens": "as its order",
     "stock_reservations": "goes when its order ends",
+    "order_holders": "goes when its order ends",
     "product_slugs": "as its record",
     "product_shelves": "as its record",
     "categories": "records stay until they are deleted",
@@ -219,6 +221,7 @@ async def _everything_old(db: Database) -> None:
         await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
         await marks.store(tx, -2 * marks.BLOCK, b"", b"")
         await tx.run("insert into review_quotas (customer_id, day, n) values ('c', 1, 1)")
+        await tx.run("insert into cart_quotas (holder, began_at, carts) values ('c', 1, 1)")
         await tx.run(
             "insert into mails (id, customer_id, kind, created_at, attempts, failed_at)"
             " values ('m', $1, 'reset', 1, 7, 1)",
