@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.records.errors import Fault, Refusal
-from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.sql import AMONG_IDS, ITEMS, items
 from outbox.database.transaction import Tx
 
 SECOND = 1_000_000
@@ -38,26 +38,29 @@ select pg_advisory_xact_lock(hashtextextended(value, 18))
 from (select value from json_array_elements_text(cast($1 as json)) as keys(value)
   order by value) as sorted
 """
-_PENDING = f"""
+# The few orders of the holders first, whatever PostgreSQL believes about the tables.
+_HELD = f"""
+with h as materialized (select order_id, holder from order_holders where holder {AMONG_IDS})
+"""
+_PENDING = f"""{_HELD}
 select h.holder, count(*) as n, min(o.expires_at) as first
-from order_holders h join orders o on o.id = h.order_id
-where h.holder in {IDS} and o.status = 'pending' group by h.holder
+from h join orders o on o.id = h.order_id
+where o.status = 'pending' group by h.holder
 """
 _HOLD = f"insert into order_holders (order_id, holder) select $2, value ->> 0 from {ITEMS}"
-_TAKEN = f"""
+_TAKEN = f"""{_HELD}
 select h.holder, p.id, p.name, p.stock, cast(sum(r.quantity) as bigint) as taken
-from order_holders h
-join stock_reservations r on r.order_id = h.order_id
+from h join stock_reservations r on r.order_id = h.order_id
 join products p on p.id = r.product_id
-where h.holder in {IDS} and p.stock is not null
+where p.stock is not null
   and r.product_id in (select product_id from stock_reservations where order_id = $2)
 group by h.holder, p.id, p.name, p.stock order by h.holder, p.id
 """
-_FIRST_END = """
-select min(o.expires_at) as first from order_holders h
-join stock_reservations r on r.order_id = h.order_id and r.product_id = $2
+_FIRST_END = f"""{_HELD}
+select min(o.expires_at) as first
+from h join stock_reservations r on r.order_id = h.order_id
 join orders o on o.id = h.order_id
-where h.holder = $1 and h.order_id <> $3
+where r.product_id = $2 and h.order_id <> $3
 """
 _FORGET = "delete from order_holders where order_id = $1"
 
@@ -90,7 +93,7 @@ async def hold(tx: Tx, order_id: str, holders: Sequence[Holder]) -> None:
         holder = bounded[row["holder"]]
         most = max(holder.items, (row["stock"] + row["taken"]) * holder.percent // 100)
         if row["taken"] > most:
-            first = await tx.one(_FIRST_END, holder.key, row["id"], order_id)
+            first = await tx.one(_FIRST_END, items([holder.key]), row["id"], order_id)
             message = (
                 f"Unpaid orders of {holder.who} may hold {most} items of {row['name']!r}, and with "
                 f"this one they would hold {row['taken']}; order fewer, or pay the others first."
