@@ -143,7 +143,7 @@ def build_app(
     app[CREDENTIALS] = credentials
     app[PASSWORDS] = passwords
     app[SIGN_IN] = SignIn(db, passwords, metrics, keep)
-    app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, keep)
+    app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, config.limits, keep)
     directory = Directory(db)
     app[DIRECTORY] = directory
     app[DELIVERY] = delivery

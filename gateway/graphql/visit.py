@@ -1,6 +1,7 @@
 """The context of one GraphQL request: its database units, its visitor and its cookies."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Concatenate
 
 from aiohttp import web
@@ -15,12 +16,19 @@ from gateway.graphql.loaders import Loaders
 from gateway.graphql.origins import must_be_allowed_by
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.server.app_keys import DB, DIRECTORY, REQUEST_ID
+from gateway.server.app_keys import CONFIG, DB, DIRECTORY, REQUEST_ID
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.storefront import STOREFRONT, Storefront
-from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import Commits, P, T, Tx, belongs_to, commits
+
+FAULTY = frozenset(
+    {
+        "validation_error", "invalid_reference", "password_too_short", "store_not_found",
+        "origin_not_allowed", "discount_modal_not_found",
+    }
+)  # fmt: skip
+"""Refusals of a form that reveal nothing about anybody and store nothing."""
 
 
 class Visit:
@@ -73,20 +81,17 @@ class Visit:
         noted = self.commits[key] = Commits()
         commits.set(noted)
 
-    async def scan(
+    async def search(
         self,
-        owner: str,
-        unit: Callable[Concatenate[Tx, P], Awaitable[T]],
-        /,
+        unit: Callable[Concatenate[Tx, P], Awaitable[tuple[T, int]]],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run a long read in the owner's turn. Raises rate_limited when too many wait."""
-        try:
-            return await self._db.scan(owner, unit, *args, **kwargs)
-        except Crowded:
-            text = "Too many searches of this store are waiting; send fewer at once."
-            raise Refusal("rate_limited", text, facts={"retry_after": 1}) from None
+        """Run a long read, which returns its result and the rows that it looked at.
+
+        The client's address pays for the rows. Raises rate_limited.
+        """
+        return await self.storefront.searches.run(self.address, unit, *args, **kwargs)
 
     @property
     def address(self) -> str:
@@ -115,7 +120,8 @@ class Visit:
             claim = None if token is None else self.storefront.tokens.read(token, self.now)
             visitor = Visitor(
                 store=store, zone=zone, cart_token=token_of_store(store.id, cookies.carts),
-                address=share_of(self.address),
+                address=share_of(self.address), networks=self.storefront.networks.of(self.address),
+                carts_per_day=self.request.app[CONFIG].limits.carts_per_day,
             )  # fmt: skip
             if claim is not None:
                 visitor = await self._db.read(recognise, visitor, claim)
@@ -132,9 +138,20 @@ class Visit:
         """Return a new token for a cart in a store."""
         return make_token(store.id, self.token(TOKEN_BYTES))
 
-    def count_form(self) -> None:
-        """Count a public form from this address. Raises rate_limited."""
-        self.request.app[LIMITS].form(share_of(self.address))
+    @contextmanager
+    def form(self) -> Iterator[None]:
+        """Count the public form that the block saves; one with faulty values does not count.
+
+        Raises rate_limited.
+        """
+        limits, share = self.request.app[LIMITS], share_of(self.address)
+        limits.form(share)
+        try:
+            yield
+        except Refusal as refusal:
+            if refusal.code in FAULTY:
+                limits.form_faulty(share)
+            raise
 
     def become(self, hostname: str, visitor: Visitor) -> None:
         """Continue the request as another visitor, after a sign-in or a sign-out."""

@@ -47,6 +47,7 @@ CODES: Final = (
     "shipping_unavailable",
     "total_changed",
     "cart_empty",
+    "unpaid_limit",
     "discount_modal_not_found",
     "invalid_api_version",
     "query_too_complex",

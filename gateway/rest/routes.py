@@ -20,6 +20,7 @@ from gateway.rest import (
     api_keys,
     deals,
     events,
+    order_batches,
     payments,
     profile,
     records,
@@ -63,6 +64,7 @@ FIXED: tuple[Route, ...] = (
     ("GET", "/api/tasks/overdue", tasks.overdue),
     ("GET", "/api/tasks/upcoming", tasks.upcoming),
     ("GET", "/api/tasks/calendar", tasks.calendar),
+    ("POST", "/api/orders/cancel", order_batches.cancel_orders),
     ("GET", "/api/activities/recent", activities.recent_activities),
     ("GET", "/api/activities/entity/{entityId}", page(ACTIVITIES, relatedTo="entityId")),
 )  # fmt: skip

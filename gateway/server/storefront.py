@@ -6,10 +6,14 @@ from aiohttp import web
 
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.passwords import Passwords
+from gateway.domain.storefront.checkouts.budgets import CheckoutRates, UnpaidLimits
 from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.sign_in.idp_keys import Providers
 from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
+from gateway.domain.storefront.visitors.network_digests import NetworkDigests
 from gateway.domain.storefront.visitors.session_tokens import TokenRing
+from gateway.server.config import Limits
+from gateway.server.http.search_budgets import SearchBudgets
 from gateway.server.upkeep.fetching import Fetcher
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database
@@ -24,6 +28,10 @@ class Storefront:
     passwords: CustomerPasswords
     resets: AttemptLimit
     """How often an address may ask for new passwords and set them."""
+    networks: NetworkDigests
+    checkouts: CheckoutRates
+    unpaid: UnpaidLimits
+    searches: SearchBudgets
     providers: Providers
     mails: bool
     """Whether the installation sends mails."""
@@ -38,13 +46,27 @@ def build_storefront(
     passwords: Passwords,
     fetcher: Fetcher,
     mailer: Mailer,
+    limits: Limits,
     keep: NewCounterStore = OwnCounters,
 ) -> Storefront:
     """Return the parts."""
     resets = AttemptLimit(
         db.clock, 20, 900.0, "Too many requests for new passwords; try again later.", keep
     )
-    return Storefront(
-        TokenRing(ring), CustomerPasswords(db, passwords, keep), resets,
-        Providers(db.clock, fetcher), mailer.enabled,
+    unpaid = UnpaidLimits(
+        limits.unpaid_orders_per_email, limits.unpaid_orders_per_address,
+        limits.reserved_items, limits.reserved_percent,
     )  # fmt: skip
+    return Storefront(
+        tokens=TokenRing(ring),
+        passwords=CustomerPasswords(db, passwords, limits.password_tries, keep),
+        resets=resets,
+        networks=NetworkDigests(ring),
+        checkouts=CheckoutRates(
+            db.clock, limits.checkouts_per_minute, limits.checkouts_per_hour, keep
+        ),
+        unpaid=unpaid,
+        searches=SearchBudgets(db, limits.searched_rows_per_minute, keep),
+        providers=Providers(db.clock, fetcher),
+        mails=mailer.enabled,
+    )

@@ -15,14 +15,17 @@ from gateway.server.config import Config, Limits
 from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
 
+VISITOR_LIMITS: Mapping[str, int] = dict.fromkeys(
+    (
+        "storefront_per_minute", "forms_per_minute", "checkouts_per_minute", "checkouts_per_hour",
+        "unpaid_orders_per_email", "unpaid_orders_per_address", "reserved_percent",
+        "carts_per_day", "searched_rows_per_minute", "password_tries",
+    ),
+    0,
+)  # fmt: skip
+"""The limits of visitors, switched off, by their keys in [limits]."""
 UNLIMITED = Config(
-    limits=Limits(
-        read_per_second=0,
-        write_per_second=0,
-        sign_in_per_minute=0,
-        forms_per_minute=0,
-        storefront_per_minute=0,
-    )
+    limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, **VISITOR_LIMITS)
 )
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from gateway.domain.accounts import api_keys, users
 from gateway.graphql.ids import global_id
+from gateway.server.config import environment_name
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Row, Tx
@@ -21,6 +22,7 @@ from outbox.ids import Ids
 from outbox.webhooks.secrets import new_key_line
 from tests.support.databases import PostgresServer
 from tests.support.process import Serving, serving_process
+from tests.support.rest import VISITOR_LIMITS
 
 HOST = "shop.example"
 LONGEST = 0.12
@@ -54,7 +56,7 @@ async def _run(db: Database, url: str, home: Path, rounds: int, dice: random.Ran
     settings = {
         "CARTEIRO_DATABASE__URL": url,
         "CARTEIRO_SECRETS__KEYS": new_key_line(db.ids, db.clock.wall()),
-        "CARTEIRO_LIMITS__STOREFRONT_PER_MINUTE": "0",
+        **{environment_name("limits", key): "0" for key in VISITOR_LIMITS},
     }
     wrong: list[str] = []
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:

@@ -11,22 +11,18 @@ import pytest
 
 from gateway.domain.storefront.sign_in import idp_tokens
 from gateway.domain.storefront.visitors import compact_jws
-from gateway.server.config import Config, Egress, Limits
+from gateway.server.config import Config, Egress
 from gateway.server.storefront import STOREFRONT
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES
 from tests.support.forged import forged, forged_sessions
 from tests.support.issuer import CLIENT, Issuer, issuing
-from tests.support.rest import RestApi
+from tests.support.rest import UNLIMITED, RestApi
 from tests.support.shop import Browser, Shop, open_shop
 from tests.support.site import serving
 from tests.system.staging import opened
 
-LIMITS = Limits(
-    read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=0,
-    storefront_per_minute=0,
-)  # fmt: skip
-CONFIG = Config(limits=LIMITS, egress=Egress(allow_http=True, allow=("127.0.0.0/8",)))
+CONFIG = Config(limits=UNLIMITED.limits, egress=Egress(allow_http=True, allow=("127.0.0.0/8",)))
 NONCE = "n-1"
 ANA = {"name": "Ana Souza", "email": "ana@example.com", "password": "segredo-1"}
 CLIENT_QUERY = "query ($h: String!) { client(hostname: $h) { user { name } } }"

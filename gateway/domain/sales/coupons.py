@@ -7,7 +7,7 @@ gateway.domain.sales.discounts computes the discount.
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import discounts
+from gateway.domain.sales import counted_emails, discounts
 from gateway.domain.sales.discounts import Discount
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -112,15 +112,17 @@ _TAKE = """
 update coupons set uses = uses + 1, version = version + 1, updated_at = $3
 where id = $1 and store_id = $2 and active and (max_uses is null or uses < max_uses)
   and (starts_at is null or starts_at <= $3) and (ends_at is null or ends_at > $3)
-returning code, per_customer
+returning code, per_customer, modal_id
 """
 # The row of the coupon is locked by now, so no other use can come between the count and the insert.
 _USE = """
 insert into coupon_uses (id, owner_id, coupon_id, holder, customer_id, state, created_at)
 select $1, $2, $3, $4, $5, 'reserved', $6
 where cast($7 as bigint) is null or cast($7 as bigint) >
-  (select count(*) from coupon_uses where coupon_id = $3 and (holder = $4 or customer_id = $5))
+  (select count(*) from coupon_uses
+    where coupon_id = $3 and (holder = $4 or holder = $8 or customer_id = $5))
 """
+_BOUND = "select holder from modal_coupons where id = $1"
 _USED = "select count(*) as n from coupon_uses where coupon_id = $1 and customer_id = $2"
 _REDEEM = "update coupon_uses set state = 'redeemed' where id = $1 and state = 'reserved'"
 _RELEASE = "delete from coupon_uses where id = $1 and state = 'reserved' returning coupon_id"
@@ -134,8 +136,9 @@ async def reserve(tx: Tx, actor: Actor, coupon_id: str, order_id: str, *, email:
     """Reserve a use of a coupon of the actor's store for an order of the customer with `email`.
 
     It locks the coupon, so carts and products are locked before. Raises coupon_usage_limit when no
-    use is left, for all or for this customer, and the refusal of `discounts.must_apply` when the
-    coupon ended meanwhile; the caller's transaction then fails.
+    use is left, for all or for this customer, coupon_not_applicable when a modal issued it to
+    another email, and the refusal of `discounts.must_apply` when the coupon ended meanwhile; the
+    caller's transaction then fails.
     """
     row = await tx.one(_TAKE, coupon_id, actor.store_id, tx.now)
     if row is None:
@@ -144,9 +147,14 @@ async def reserve(tx: Tx, actor: Actor, coupon_id: str, order_id: str, *, email:
             raise Refusal("coupon_not_found", "The coupon no longer exists.")
         discounts.must_run(coupon, tx.now)
         raise discounts.used_up(coupon.code)
+    holders = counted_emails.holders(email)
+    if row["modal_id"] is not None:
+        bound = await tx.one(_BOUND, coupon_id)
+        if bound is not None and bytes(bound["holder"]) not in holders:
+            raise discounts.of_another(row["code"])
     reserved = await tx.run(
-        _USE, order_id, actor.owner_id, coupon_id, discounts.holder(email), actor.customer_id,
-        tx.now, row["per_customer"],
+        _USE, order_id, actor.owner_id, coupon_id, holders[0], actor.customer_id,
+        tx.now, row["per_customer"], holders[1],
     )  # fmt: skip
     if not reserved:
         raise discounts.spent(row["code"])

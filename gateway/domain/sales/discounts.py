@@ -1,12 +1,10 @@
 """Computes the discount of a coupon, and refuses a coupon that does not apply."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
-from gateway.domain.accounts.users import fold_email
 from gateway.domain.sales.document_lines import half_up
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
@@ -135,9 +133,10 @@ def spent(code: str) -> Refusal:
     return _refusal("coupon_usage_limit", message)
 
 
-def holder(email: str) -> bytes:
-    """Return the digest under which the coupons of an email are counted."""
-    return hashlib.sha256(fold_email(email).encode()).digest()
+def of_another(code: str) -> Refusal:
+    """Return the refusal of a coupon that a modal issued to another email."""
+    message = f"The coupon {code} was issued to another email; order with the email that got it."
+    return _refusal("coupon_not_applicable", message)
 
 
 def _refusal(code: str, message: str) -> Refusal:

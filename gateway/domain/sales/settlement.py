@@ -7,7 +7,7 @@ the second finds that the order has ended.
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import coupons, order_mails, stock
+from gateway.domain.sales import coupons, order_mails, stock, unpaid
 from gateway.domain.sales.deals import DEALS, closing
 from gateway.domain.sales.order_mails import Kind
 from gateway.domain.sales.orders import ORDERS
@@ -53,6 +53,7 @@ async def conclude(tx: Tx, actor: Actor, order: Record) -> None:
     Emits deal.updated when the deal changes.
     """
     await order_mails.add(tx, order, MAILS[order["status"]])
+    await unpaid.forget(tx, order.id)
     if order["status"] == "paid":
         await stock.commit(tx, order.id)
         await coupons.redeem(tx, order.id)

@@ -28,26 +28,26 @@ async def client(visit: Visit, args: Args) -> Payload:
 async def sign_up(visit: Visit, args: Args) -> Payload:
     """Create an account with a password."""
     visitor = await visit.visitor(args["hostname"], strict=False)
-    visit.count_form()
-    password = args["password"]
-    wrong = customer_passwords.fault_of(password, "password")
-    try:
-        values = sign_in.check_sign_up(args).values
-    except Refusal as refusal:
-        raise _together(refusal, wrong) from None
-    if wrong is not None:
-        raise wrong
-    if await visit.read(customers.by_email, visitor.store.id, values["email"]) is not None:
-        raise customers.taken()
-    hashed = await visit.storefront.passwords.hash(password, visit.address)
-    done = await visit.write(
-        sign_in.sign_up,
-        visitor,
-        values,
-        hashed,
-        visit.cart_token(visitor.store),
-        mail=visit.storefront.mails,
-    )
+    with visit.form():
+        password = args["password"]
+        wrong = customer_passwords.fault_of(password, "password")
+        try:
+            values = sign_in.check_sign_up(args).values
+        except Refusal as refusal:
+            raise _together(refusal, wrong) from None
+        if wrong is not None:
+            raise wrong
+        if await visit.read(customers.by_email, visitor.store.id, values["email"]) is not None:
+            raise customers.taken()
+        hashed = await visit.storefront.passwords.hash(password, visit.address)
+        done = await visit.write(
+            sign_in.sign_up,
+            visitor,
+            values,
+            hashed,
+            visit.cart_token(visitor.store),
+            mail=visit.storefront.mails,
+        )
     return greet(visit, args["hostname"], done)
 
 

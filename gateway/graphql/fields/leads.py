@@ -8,17 +8,17 @@ from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 
 
 async def lead(visit: Visit, sent: Args) -> Args:
-    visit.count_form()
-    visitor = await visit.visitor(sent["hostname"])
-    await visit.write(leads.lead, visitor, sent)
+    with visit.form():
+        visitor = await visit.visitor(sent["hostname"])
+        await visit.write(leads.lead, visitor, sent)
     return {"success": True}
 
 
 async def ebook_lead(visit: Visit, sent: Args) -> Args:
-    visit.count_form()
-    visitor = await visit.visitor(sent["hostname"])
-    ebook_id = ids.record_id(sent["ebookId"], "Ebook", "ebookId", plain=True)
-    url = await visit.write(leads.ebook_lead, visitor, sent, ebook_id)
+    with visit.form():
+        visitor = await visit.visitor(sent["hostname"])
+        ebook_id = ids.record_id(sent["ebookId"], "Ebook", "ebookId", plain=True)
+        url = await visit.write(leads.ebook_lead, visitor, sent, ebook_id)
     return {"success": True, "downloadUrl": url}
 
 

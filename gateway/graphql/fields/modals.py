@@ -22,13 +22,13 @@ async def discount_modal(visit: Visit, args: Args) -> Record | None:
 
 
 async def save_user_data(visit: Visit, sent: Args) -> Args:
-    visit.count_form()
-    visitor = await visit.visitor(sent["hostname"])
-    modal_id = ids.record_id(
-        sent["discountModalId"], "DiscountModal", "discountModalId", plain=True
-    )
-    random = [visit.token(modals.CODE_BYTES) for _ in range(CODES)]
-    code = await visit.write(modals.save_user_data, visitor, modal_id, sent, random)
+    with visit.form():
+        visitor = await visit.visitor(sent["hostname"])
+        modal_id = ids.record_id(
+            sent["discountModalId"], "DiscountModal", "discountModalId", plain=True
+        )
+        random = [visit.token(modals.CODE_BYTES) for _ in range(CODES)]
+        code = await visit.write(modals.save_user_data, visitor, modal_id, sent, random)
     return {"couponCode": code, "success": True}
 
 

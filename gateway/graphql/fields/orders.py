@@ -27,10 +27,15 @@ async def check_out(visit: Visit, sent: Args) -> dict[str, Any]:
     app = visit.request.app
     days = app[CONFIG].storefront.order_days
     new = Tokens(_access(visit), visit.cart_token(visitor.store))
-    done = await visit.write(checkout, visitor, form.read(sent), new, app[KEYRING], days)
-    if isinstance(done, Refused):
-        done.refusal.facts["shopping_cart"] = shown_cart(done.cart)
-        raise done.refusal
+    checked, limits = form.read(sent), visit.storefront
+    with limits.checkouts.count(visit.address, checked.buyer["email"]) as counted:
+        done = await visit.write(checkout, visitor, checked, new, app[KEYRING], days, limits.unpaid)
+        if isinstance(done, Refused):
+            done.refusal.facts["shopping_cart"] = shown_cart(done.cart)
+            raise done.refusal
+    if done.tokens is not new:
+        # A repeat made no order.
+        counted.undo()
     if visitor.customer_id is None or done.tokens is new:
         token = done.tokens.cart
         if token is not None and token != visitor.cart_token:

@@ -1,7 +1,6 @@
 """Resolves products and categories."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Any
 
 from msgspec import json
@@ -45,10 +44,11 @@ async def products(visit: Visit, args: Args) -> dict[str, Any]:
     if args.get("category") is not None:
         shelf = await visit.read(_shelf, shop, args["category"])
 
-    # A search looks at every product of the shelf.
-    read: Callable[..., Awaitable[Any]] = visit.read
-    if fold(search):
-        read = partial(visit.scan, shop.owner_id)
+    async def read(unit: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        # A search looks at every product of the shelf.
+        if shelf is not None and fold(search):
+            return await visit.search(_searched, shop, shelf, unit, *args)
+        return await visit.read(unit, *args)
 
     async def count() -> int:
         total: int = 0 if shelf is None else await read(assortment.count, shop, shelf, search)
@@ -58,6 +58,13 @@ async def products(visit: Visit, args: Args) -> dict[str, Any]:
     if shelf is not None:
         page = await read(assortment.stretch, shop, order, request, shelf, search)
     return connections.connection(page, request, count, order)
+
+
+async def _searched(
+    tx: Any, shop: Record, shelf: str, unit: Callable[..., Awaitable[Any]], *args: Any
+) -> tuple[Any, int]:
+    """Return the result of a search, and how many products it looked at."""
+    return await unit(tx, *args), await assortment.looked_at(tx, shop, shelf)
 
 
 async def categories_of_store(visit: Visit, args: Args) -> Any:

@@ -98,6 +98,15 @@ class Limits(Struct, frozen=True):
     sign_in_per_minute: Count = 10
     storefront_per_minute: Count = 300
     forms_per_minute: Count = 10
+    checkouts_per_minute: Count = 10
+    checkouts_per_hour: Count = 60
+    unpaid_orders_per_email: Count = 5
+    unpaid_orders_per_address: Count = 20
+    reserved_items: Count = 10
+    reserved_percent: Annotated[int, Meta(ge=0, le=100)] = 10
+    carts_per_day: Count = 100
+    searched_rows_per_minute: Count = 1_000_000
+    password_tries: Count = 30
     webhooks_per_owner: Count = 50
     keys_per_owner: Count = 50
 

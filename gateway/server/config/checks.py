@@ -83,6 +83,12 @@ def together(sections: Mapping[str, Any]) -> list[str]:
     mail = sections["mail"]
     if mail.host and not mail.from_address:
         faults.append("mail.from_address: must be set when mail.host is set")
+    limits = sections["limits"]
+    if 0 < limits.checkouts_per_hour < limits.checkouts_per_minute:
+        faults.append(
+            "limits.checkouts_per_hour: must be at least limits.checkouts_per_minute, or 0 for no "
+            "limit"
+        )
     if sections["server"].processes > 1 and not sections["database"].url.startswith(POSTGRES):
         faults.append(
             "server.processes: must be 1 on SQLite, which one process serves; set it to 1, or set "

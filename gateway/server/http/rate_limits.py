@@ -204,6 +204,10 @@ class RateLimits:
                 facts={"retry_after": math.ceil(wait)},
             )
 
+    def form_faulty(self, share: str) -> None:
+        """Take back the count of a form that was not saved because of its values."""
+        self._forms.give_back(share)
+
     def coupon(self, share: str) -> None:
         """Count a coupon code from an address, against guessing. Raise rate_limited."""
         rest, wait = self._codes.take(share)

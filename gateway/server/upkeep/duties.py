@@ -17,7 +17,7 @@ from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
-from gateway.domain.storefront.carts import cart_lifecycle
+from gateway.domain.storefront.carts import cart_lifecycle, cart_quotas
 from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts import idempotency
 from gateway.domain.storefront.mail import mail_tokens, mails
@@ -73,6 +73,7 @@ class Batches:
 BATCHES = (
     Batches("quotes", 60.0, quotes.expire_quotes, 20),
     Batches("carts", 3600.0, cart_lifecycle.purge, 200, "carts"),
+    Batches("cart-quotas", 3600.0, cart_quotas.purge, 200, "cart_quotas"),
     Batches("orders", 60.0, order_verbs.expire, 1),
     Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),
     Batches("checkouts", 600.0, idempotency.prune, 100, "checkouts"),

@@ -32,6 +32,22 @@ async def test_sign_ups_of_an_address(db: Database) -> None:
         await shop.close()
 
 
+async def test_faulty_forms_use_up_nothing(db: Database) -> None:
+    """A visitor who corrects a form gets through; whoever looks for accounts does not."""
+    async with serving(db, Config(limits=Limits(forms_per_minute=3))) as site:
+        shop = await open_shop(RestApi(site))
+        browser = shop.browser()
+        for values in ({"password": "x"}, {"email": "none"}, {"name": " "}) * 2:
+            sent = {"email": "a0@example.com", **values}
+            assert (await sign_up(browser, **sent)).code in ("BAD_USER_INPUT", "PASSWORD_TOO_SHORT")
+            assert (await browser.do("lead", "success", email="none")).code == "BAD_USER_INPUT"
+        assert (await sign_up(browser, email="a1@example.com")).data
+        assert (await browser.do("lead", "success", email="a@example.com")).data
+        taken = [(await sign_up(browser, email="a1@example.com")).code for _ in range(2)]
+        assert taken == ["EMAIL_ALREADY_EXISTS", "RATE_LIMITED"]
+        await shop.close()
+
+
 async def test_tries_of_the_own_password(shop: Shop) -> None:
     """Whoever finds an open browser does not find out its password."""
     browser = shop.browser()

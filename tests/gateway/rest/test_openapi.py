@@ -195,7 +195,11 @@ async def test_the_examples_of_creates_are_valid_requests(api: RestApi, ana: Per
     # Products and others refer to a store, and invoices to a quote, which come later there.
     places = {"/api/stores": -1, "/api/invoices": 1}
     for method, path, entry in sorted(entries(), key=lambda one: places.get(one[1], 0)):
-        if method != "post" or "{" in path or path.startswith(("/api/auth", "/api/keys")):
+        if (
+            method != "post"
+            or "{" in path
+            or path.startswith(("/api/auth", "/api/keys", "/api/orders"))
+        ):
             continue
         body = dict(entry["requestBody"]["content"]["application/json"]["example"])
         for name, plural in (

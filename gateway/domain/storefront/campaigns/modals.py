@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.domain.contacts import upsert
-from gateway.domain.sales import discounts
+from gateway.domain.sales import counted_emails, discounts
 from gateway.domain.sales.coupons import COUPONS
 from gateway.domain.storefront.campaigns.leads import LEAD, filled
 from gateway.domain.storefront.visitors.visitor import Visitor
@@ -160,9 +160,9 @@ async def save_user_data(
         )  # fmt: skip
     draft.must_hold()
     values = draft.values
-    holder = discounts.holder(values["email"])
-    earlier = await _issued(tx, modal, holder)
-    issued = earlier or await _issue(tx, visitor, modal, holder, random)
+    holders = counted_emails.holders(values["email"])
+    earlier = await _issued(tx, modal, holders)
+    issued = earlier or await _issue(tx, visitor, modal, holders, random)
     contact = await upsert.upsert(
         tx, visitor.actor, email=values["email"], name=values.get("name"),
         phone=values.get("phone"), tags=[TAG],
@@ -181,7 +181,7 @@ async def save_user_data(
     return issued
 
 
-_ISSUED = "select code from modal_coupons where modal_id = $1 and holder = $2"
+_ISSUED = "select code from modal_coupons where modal_id = $1 and holder in ($2, $3)"
 _ISSUE = """
 insert into modal_coupons (id, owner_id, modal_id, holder, code) values ($1, $2, $3, $4, $5)
 on conflict (modal_id, holder) do nothing
@@ -189,13 +189,13 @@ on conflict (modal_id, holder) do nothing
 _TAKEN = "select value from coupon_codes where store_id = $1 and value = $2"
 
 
-async def _issued(tx: Tx, modal: Record, holder: bytes) -> str | None:
-    row = await tx.one(_ISSUED, modal.id, holder)
+async def _issued(tx: Tx, modal: Record, holders: tuple[bytes, bytes]) -> str | None:
+    row = await tx.one(_ISSUED, modal.id, *holders)
     return None if row is None else row["code"]
 
 
 async def _issue(
-    tx: Tx, visitor: Visitor, modal: Record, holder: bytes, random: Sequence[bytes]
+    tx: Tx, visitor: Visitor, modal: Record, holders: tuple[bytes, bytes], random: Sequence[bytes]
 ) -> str:
     """Create the coupon of an email and return its code."""
     text = await _free(tx, modal, random)
@@ -208,11 +208,11 @@ async def _issue(
             "ends_at": tx.now + modal["valid_days"] * DAY,
         },
     )  # fmt: skip
-    if await tx.run(_ISSUE, coupon.id, coupon.owner_id, modal.id, holder, text):
+    if await tx.run(_ISSUE, coupon.id, coupon.owner_id, modal.id, holders[0], text):
         return text
     # Another request with the same email came first; the insert waited for it.
     await store.delete(tx, COUPONS, coupon.row)
-    first = await _issued(tx, modal, holder)
+    first = await _issued(tx, modal, holders)
     if first is None:
         raise Refusal("conflict", "The coupon of this email is being deleted; try again.")
     return first

@@ -23,13 +23,16 @@ from msgspec.structs import replace
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
+from gateway.domain.storefront.carts import cart_quotas
 from gateway.domain.storefront.visitors.visitor import Visitor, hold_customer, hold_store
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 
-LIFETIME = 30 * DAY
+LIFETIME = 7 * DAY
 """How long the cart of a visitor lasts after its last use."""
+BARE_LIFETIME = DAY
+"""How long one without products lasts."""
 TOUCH_EVERY = DAY
 """Reading a cart prolongs its life at most once in this time."""
 
@@ -79,7 +82,12 @@ class Cart(Struct, frozen=True):
 
     def stale(self, now: int) -> bool:
         """Return whether the next read of the cart prolongs its life."""
-        return self.id is not None and now - self.touched_at > TOUCH_EVERY
+        return bool(self.lines) and now - self.touched_at > TOUCH_EVERY
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds nothing that a visitor chose."""
+        return not self.lines and self.coupon_id is None and self.cep is None
 
 
 _COUPON = ", ".join(f"k.{name} as coupon_{name}" for name in discounts.COLUMNS)
@@ -105,6 +113,7 @@ update carts set lines = $2, coupon_id = $3, cep = $4, shipping_type = $5, shipp
   expires_at = case when expires_at is null then null else cast($9 as bigint) end
 where id = $1 and state = 'active'
 """
+_EMPTIED = "delete from carts where id = $1 and state = 'active'"
 _TOUCH = """
 update carts set touched_at = $2, expires_at = $3 where id = $1 and expires_at > $2
 """
@@ -139,7 +148,8 @@ def _new_id(visitor: Visitor, last: str | None) -> str:
 async def opened(tx: Tx, visitor: Visitor) -> Cart:
     """Return the visitor's cart, locked; make its row if it has none.
 
-    Raises store_not_found or unauthenticated when the store or the account was deleted meanwhile.
+    Raises store_not_found or unauthenticated when the store or the account was deleted meanwhile,
+    and rate_limited when the visitor's address began too many carts.
     """
     # The insert may wait for a cart that a checkout then ends; then try again. Where the clocks of
     # nodes differ, an ended cart may have the new id; then any other will do.
@@ -153,6 +163,7 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
         of = None if token is None else digest_of(token)
         if of is not None:
             await tx.run(_EXPIRED, visitor.store.id, of, tx.now)
+            await cart_quotas.take(tx, visitor)
         cart_id = tx.new_id() if tried else cart.new_id
         await tx.run(
             _CREATE, cart_id, visitor.store.owner_id, visitor.store.id, of,
@@ -162,10 +173,17 @@ async def opened(tx: Tx, visitor: Visitor) -> Cart:
 
 
 async def save(tx: Tx, cart: Cart) -> Cart:
-    """Store a cart that is locked, and prolong its life; return it as it is now."""
+    """Store a cart that is locked, and prolong its life; an empty one has no row.
+
+    Return it as it is now.
+    """
+    if cart.is_empty:
+        await tx.run(_EMPTIED, cart.id)
+        return Cart(new_id=cart.id or cart.new_id)
     await tx.run(
         _SAVE, cart.id, json.encode(cart.lines).decode(), cart.coupon_id, cart.cep,
-        cart.shipping_type, cart.shipping_price, cart.shown_total, tx.now, tx.now + LIFETIME,
+        cart.shipping_type, cart.shipping_price, cart.shown_total, tx.now,
+        tx.now + (LIFETIME if cart.lines else BARE_LIFETIME),
     )  # fmt: skip
     return replace(cart, touched_at=tx.now)
 

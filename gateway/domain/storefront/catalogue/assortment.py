@@ -79,6 +79,12 @@ async def count(tx: Tx, shop: Record, category: str = ALL_PRODUCTS, search: str 
     return int(row["n"]) if row else 0
 
 
+async def looked_at(tx: Tx, shop: Record, category: str = ALL_PRODUCTS) -> int:
+    """Return how many products a search of the list looks at."""
+    row = await tx.one(_LOOKED_AT, shop.id, category)
+    return int(row["n"]) if row else 0
+
+
 def _listing(shop: Record, category: str, search: str) -> tuple[str, list[Any]]:
     """Return the source of product ids for FROM, with its condition, and the parameters."""
     args: list[Any] = [shop.id, category]
@@ -137,6 +143,7 @@ async def whole(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
     return {key: Record(PRODUCTS, row) for key, row in rows.items()}
 
 
+_LOOKED_AT = "select count(*) as n from product_shelves where store_id = $1 and value = $2"
 _BY_SLUG = "select record_id from product_slugs where store_id = $1 and value = $2"
 _SIZE = f"""
 select cast(coalesce(sum({statements.text_bytes(PRODUCTS)}), 0) as bigint) as bytes

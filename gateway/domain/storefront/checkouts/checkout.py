@@ -1,6 +1,7 @@
 """Orders the cart of a visitor, in one transaction.
 
-It locks the cart, its products by id, the coupon, the contact, and then the numbers.
+It locks the cart, its products by id, the holders of unpaid orders, the coupon, the contact, and
+then the numbers.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from msgspec import json
 
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.contacts.upsert import upsert
-from gateway.domain.sales import coupons, discounts, placing
+from gateway.domain.sales import coupons, discounts, placing, unpaid
 from gateway.domain.sales.discounts import Discount
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.orders import ORDERS
@@ -19,7 +20,8 @@ from gateway.domain.sales.placing import Purchase
 from gateway.domain.storefront.carts import cart_lifecycle, rows
 from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart
-from gateway.domain.storefront.checkouts import idempotency
+from gateway.domain.storefront.checkouts import budgets, idempotency
+from gateway.domain.storefront.checkouts.budgets import NO_LIMITS, UnpaidLimits
 from gateway.domain.storefront.checkouts.form import CheckoutInput
 from gateway.domain.storefront.checkouts.idempotency import Tokens
 from gateway.domain.storefront.stores import shipping
@@ -51,7 +53,13 @@ class Refused:
 
 
 async def checkout(
-    tx: Tx, visitor: Visitor, form: CheckoutInput, tokens: Tokens, ring: KeyRing, days: int
+    tx: Tx,
+    visitor: Visitor,
+    form: CheckoutInput,
+    tokens: Tokens,
+    ring: KeyRing,
+    days: int,
+    limits: UnpaidLimits = NO_LIMITS,
 ) -> Ordered | Refused:
     """Order the visitor's cart and return the order, which expires after `days` unless it is paid.
 
@@ -59,7 +67,7 @@ async def checkout(
     cart no longer holds what the buyer saw, or costs more, this stores the current cart as shown
     and returns the refusal instead of raising it, so that the change is committed. Raises
     cart_empty, insufficient_stock, coupon_usage_limit, validation_error, idempotency_mismatch,
-    shipping_required, shipping_unavailable.
+    shipping_required, shipping_unavailable, unpaid_limit.
     """
     cart = await rows.find(tx, visitor, lock=True)
     # Look after the lock, which may have waited for the same request; the cart may be the next one.
@@ -83,7 +91,8 @@ async def checkout(
     if refusal is not None:
         await rows.save(tx, priced.cart.with_shown(priced.total))
         return Refused(refusal, priced)
-    order = await _place(tx, visitor, form, priced, option, tokens, tx.now + days * DAY)
+    expires_at = tx.now + days * DAY
+    order = await _place(tx, visitor, form, priced, option, tokens, expires_at, limits)
     await idempotency.keep(tx, visitor, form, order.id, tokens, ring)
     return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
 
@@ -96,6 +105,7 @@ async def _place(
     option: Option | None,
     tokens: Tokens,
     expires_at: int,
+    limits: UnpaidLimits,
 ) -> Record:
     actor, store, buyer = visitor.actor, visitor.store, form.buyer
     lines = [
@@ -107,6 +117,7 @@ async def _place(
     ]  # fmt: skip
     order_id = tx.new_id()
     await placing.reserve(tx, order_id, lines)
+    await unpaid.hold(tx, order_id, budgets.holders(visitor, buyer["email"], limits))
     if priced.coupon is not None:
         await coupons.reserve(tx, actor, priced.coupon.id, order_id, email=buyer["email"])
     contact = await upsert(

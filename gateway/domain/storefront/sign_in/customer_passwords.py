@@ -4,6 +4,7 @@ All customers together are one client of gateway.domain.accounts.passwords, with
 its queue: however many sign-ins customers send, a sign-in to the console waits for one of them.
 """
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -30,14 +31,20 @@ class CustomerPasswords:
     """The check of sign-ins of customers."""
 
     def __init__(
-        self, db: Database, passwords: Passwords, keep: NewCounterStore = OwnCounters
+        self, db: Database, passwords: Passwords, most: int, keep: NewCounterStore = OwnCounters
     ) -> None:
+        """Let an address try `most` wrong passwords of all accounts in TRIES_SECONDS; 0: any."""
         self._db = db
         self._passwords = passwords
         self._places = Places(1, each=1, waiting=WAITING)
         self._tries = AttemptLimit(
             db.clock, TRIES, TRIES_SECONDS, "Too many sign-ins; wait before you try again.", keep
         )
+        # One password for many accounts is guessing, too.
+        self._all_tries = AttemptLimit(
+            db.clock, most or sys.maxsize, TRIES_SECONDS,
+            "Too many wrong passwords from this address; wait before you try again.", keep,
+        )  # fmt: skip
 
     async def check(self, store_id: str, email: str, password: str, address: str) -> Credential:
         """Return the account of a right password.
@@ -46,7 +53,7 @@ class CustomerPasswords:
         and an account without a password get the same message after the same time.
         """
         holder = (store_id, _folded(email))
-        self._tries.begin(address, *holder)
+        self._begin(address, *holder)
         try:
             credential = await self._db.read(customers.by_email, store_id, email)
             stored = None if credential is None else credential.password_hash
@@ -56,10 +63,12 @@ class CustomerPasswords:
                 right = await self._passwords.verify(stored, text, HOLDER)
         except BaseException:
             self._tries.undo(address, *holder)
+            self._all_tries.undo(address)
             raise
         if not right or credential is None:
             raise invalid_credentials()
         self._tries.forgive(address, *holder)
+        self._all_tries.undo(address)
         return credential
 
     async def check_own(
@@ -70,7 +79,7 @@ class CustomerPasswords:
         Raises invalid_credentials, rate_limited, unavailable.
         """
         holder = (store_id, customer_id)
-        self._tries.begin(address, *holder)
+        self._begin(address, *holder)
         try:
             stored = await self._db.read(customers.password_hash, customer_id)
             async with self._turn(address):
@@ -78,16 +87,27 @@ class CustomerPasswords:
                 right = await self._passwords.verify(stored, text, HOLDER)
         except BaseException:
             self._tries.undo(address, *holder)
+            self._all_tries.undo(address)
             raise
         if not right or stored is None:
             raise invalid_credentials(field)
         self._tries.forgive(address, *holder)
+        self._all_tries.undo(address)
         return stored
 
     async def hash(self, password: str, address: str) -> str:
         """Return the hash of a new password. Raises unavailable."""
         async with self._turn(address):
             return await self._passwords.hash(password, HOLDER)
+
+    def _begin(self, address: str, *holder: str) -> None:
+        """Count a try for an account and for the address. Raises rate_limited."""
+        self._tries.begin(address, *holder)
+        try:
+            self._all_tries.begin(address)
+        except Refusal:
+            self._tries.undo(address, *holder)
+            raise
 
     @asynccontextmanager
     async def _turn(self, address: str) -> AsyncIterator[None]:

@@ -32,6 +32,10 @@ class Visitor:
     """The token that names the cart: the cookie `cartSession` or the header X-Cart-Session."""
     address: str = ""
     """The network of the client, which shares limits; see accounts.networks.share_of."""
+    networks: tuple[tuple[str, int], ...] = ()
+    """The client's networks, as the database names them; see NetworkDigests.of."""
+    carts_per_day: int = 0
+    """Most carts that an address may begin in a day; 0 is no limit."""
 
     @cached_property
     def actor(self) -> Actor:

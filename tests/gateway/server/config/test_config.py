@@ -315,3 +315,12 @@ def test_several_processes_need_postgresql() -> None:
     ]
     config = load(None, env | {"CARTEIRO_DATABASE__URL": "postgresql://u@h/n"})
     assert config.server.processes == 2
+
+
+def test_an_hour_has_at_least_the_orders_of_a_minute() -> None:
+    with pytest.raises(ConfigFaults) as raised:
+        load(None, {"CARTEIRO_LIMITS__CHECKOUTS_PER_HOUR": "9"})
+    assert raised.value.faults == [
+        "limits.checkouts_per_hour: must be at least limits.checkouts_per_minute, or 0 for no limit"
+    ]
+    assert load(None, {"CARTEIRO_LIMITS__CHECKOUTS_PER_HOUR": "0"}).limits.checkouts_per_hour == 0

@@ -65,6 +65,7 @@ TEMPORARY = {
     "orders": "orders",
     "checkouts": "checkouts",
     "review_quotas": "review-quotas",
+    "cart_quotas": "cart-quotas",
     "webhooks": "webhook-secrets",
     "payment_secrets": "payment-secrets",
     "pending_ends": "dependants",
@@ -103,6 +104,7 @@ LASTING = {
     "order_tokens": "as its order",
     "payments": "what a provider reported stays, so that a repeated report is known",
     "stock_reservations": "goes when its order ends",
+    "order_holders": "goes when its order ends",
     "product_slugs": "as its record",
     "product_shelves": "as its record",
     "categories": "records stay until they are deleted",
@@ -226,6 +228,7 @@ async def _everything_old(db: Database) -> None:
         await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
         await marks.store(tx, -2 * marks.BLOCK, b"", b"")
         await tx.run("insert into review_quotas (customer_id, day, n) values ('c', 1, 1)")
+        await tx.run("insert into cart_quotas (holder, began_at, carts) values ('c', 1, 1)")
         await tx.run(
             "insert into mails (id, customer_id, kind, created_at, attempts, failed_at)"
             " values ('m', $1, 'reset', 1, 7, 1)",

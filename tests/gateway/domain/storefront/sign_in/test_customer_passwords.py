@@ -41,7 +41,7 @@ async def test_a_flood_of_customers_does_not_keep_the_console_waiting(
     db: Database, hasher: Passwords
 ) -> None:
     """However many wait, at most one customer's hash runs before the console's."""
-    passwords = CustomerPasswords(db, hasher)
+    passwords = CustomerPasswords(db, hasher, 0)
     ended: list[str] = []
 
     async def customer(n: int) -> None:
@@ -66,7 +66,7 @@ async def test_every_wrong_sign_in_hashes_once(
     db: Database, hasher: Passwords, watched: Watched
 ) -> None:
     """Unknown emails cost the same work as a wrong password."""
-    passwords = CustomerPasswords(db, hasher)
+    passwords = CustomerPasswords(db, hasher, 0)
     for count, email in enumerate(("nobody@example.com", "x", "a" * 10_000), start=1):
         with pytest.raises(Refusal) as caught:
             await passwords.check(STORE, email, "wrong", "198.51.100.1")
@@ -75,7 +75,7 @@ async def test_every_wrong_sign_in_hashes_once(
 
 
 async def test_a_try_that_was_not_checked_is_not_counted(db: Database, hasher: Passwords) -> None:
-    passwords = CustomerPasswords(db, hasher)
+    passwords = CustomerPasswords(db, hasher, 0)
 
     async def cancelled() -> None:
         task = asyncio.create_task(passwords.check(STORE, "a@b.example", "x", "198.51.100.1"))

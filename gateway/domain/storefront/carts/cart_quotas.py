@@ -1,0 +1,50 @@
+"""Bounds how many carts a network begins within a day: anybody can begin one, without a sign-in."""
+
+import math
+
+from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.records.errors import Refusal
+from outbox.database.plans import by_index
+from outbox.database.transaction import Tx
+from outbox.durations import DAY, SECOND
+
+_TAKE = """
+insert into cart_quotas (holder, began_at, carts) values ($1, $2, 1)
+on conflict (holder) do update set
+  carts = case when cart_quotas.began_at <= $3 then 1 else cart_quotas.carts + 1 end,
+  began_at = case when cart_quotas.began_at <= $3 then excluded.began_at
+    else cart_quotas.began_at end
+where cart_quotas.began_at <= $3 or cart_quotas.carts < $4
+"""
+_BEGAN = "select began_at from cart_quotas where holder = $1"
+_PURGE = """
+delete from cart_quotas where holder in (
+  select holder from cart_quotas where began_at <= $1 order by began_at limit $2
+  /*postgres for update skip locked*/
+)
+"""
+
+
+async def take(tx: Tx, visitor: Visitor) -> None:
+    """Count a new cart of the visitor's networks. Raises rate_limited.
+
+    It locks their counts until the transaction ends, the narrowest network's first.
+    """
+    most = visitor.carts_per_day
+    if not most:
+        return
+    for holder, worth in visitor.networks:
+        if not await tx.run(_TAKE, holder, tx.now, tx.now - DAY, most * worth):
+            row = await tx.one(_BEGAN, holder)
+            wait = DAY if row is None else row["began_at"] + DAY - tx.now
+            raise Refusal(
+                "rate_limited",
+                "Too many new carts from this address; go on with one of them, or try again later.",
+                facts={"retry_after": max(1, math.ceil(wait / SECOND))},
+            )
+
+
+async def purge(tx: Tx, limit: int) -> int:
+    """Delete up to `limit` counts that ended; return how many."""
+    await by_index(tx)
+    return await tx.run(_PURGE, tx.now - DAY, limit)
