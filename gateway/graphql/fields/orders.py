@@ -11,7 +11,7 @@ from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import Refused, checkout
 from gateway.domain.storefront.checkouts.idempotency import Tokens
 from gateway.domain.storefront.orders import own_orders
-from gateway.domain.storefront.payments import order_pages, payment_secrets
+from gateway.domain.storefront.payments import card_pages, payment_secrets
 from gateway.graphql import connections
 from gateway.graphql.fields.cart import percent, shown_cart, visitor_of, warning
 from gateway.graphql.ids import global_id
@@ -110,7 +110,7 @@ def shown(store: Record, order: Record) -> dict[str, Any]:
         "address": address,
         "notes": order["notes"],
         "payment": _payment(store, order),
-        "checkoutUrl": (store, order) if order_pages.has_page(store, order) else None,
+        "checkoutUrl": (store, order) if card_pages.has_page(store, order) else None,
         "createdAt": dates.show(order["created_at"]),
         "expiresAt": dates.show(order["expires_at"]),
         "paidAt": _time(order["paid_at"]),
@@ -137,7 +137,7 @@ async def _page(visit: Visit, store: Record, order: Record) -> str | None:
     if sealed is None:
         return None
     secret = payment_secrets.opened(sealed, store.id, visit.request.app[KEYRING])
-    return None if secret is None else order_pages.address(store, order, secret)
+    return None if secret is None else card_pages.address(store, order, secret)
 
 
 def _time(time: int | None) -> str | None:
