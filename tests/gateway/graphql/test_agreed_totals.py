@@ -324,7 +324,7 @@ async def test_the_statements_of_a_purchase(db: Database) -> None:
             await cost("add", put(browser, product))
             await cost("ship", change(browser, "SetShipping", cep=ADDRESS["cep"], type="express"))
             await cost("order", ordered(browser, address=ADDRESS))
-            order = 10 if db.engine == "sqlite" else 11
+            order = 13 if db.engine == "sqlite" else 15
             assert costs == {"first add": [7], "add": [3], "ship": [3], "order": [order]}
         finally:
             await shop.close()
