@@ -1,0 +1,36 @@
+"""The choice of mutants, and the report on them."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support.mutants import PACKAGES, line, modules, mutants, sample
+
+
+def test_every_module_of_the_packages_is_chosen_unless_some_are_named() -> None:
+    policy = Path("outbox/queue/state/policy.py")
+    everything = modules([])
+    assert policy in everything
+    assert {"/".join(path.parts[:2]) for path in everything} == set(PACKAGES)
+    assert modules([str(policy), "outbox/queue/state"]).count(policy) == 1
+
+
+@pytest.mark.parametrize("path", ["gateway/rest", "outbox/queue/state/absent.py", "outbox"])
+def test_other_paths_are_refused(path: str) -> None:
+    with pytest.raises(SystemExit, match=f"{path} is not in outbox/queue"):
+        modules([path])
+
+
+def test_a_sample_is_the_same_for_the_same_seed() -> None:
+    names = mutants(Path("outbox/queue/state/policy.py"))
+    assert sample(names, 5, 1) == sample(names, 5, 1)
+    assert len(set(sample(names, 5, 1))) == 5
+    assert sample(names, 5, 1) != sample(names, 5, 2)
+    assert sample(names, 0, 1) == sample(names, 10**6, 1) == names
+
+
+def test_a_score_counts_what_was_killed_or_survived() -> None:
+    counts = Counter({"killed": 7, "timeout": 1, "survived": 2, "no tests": 3})
+    assert line("here", counts) == "  80.0%      8 of 10     here (3 no tests)"
+    assert line("here", Counter({"no tests": 1})).startswith("      -      0 of 0")
