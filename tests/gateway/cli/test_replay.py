@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from argparse import Namespace
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +35,7 @@ from outbox.worker.recovering import Recovering
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.console import CONFIG
 from tests.support.drain import OWNER, add_webhook, inbox, make, ring, rows
+from tests.support.process import environment
 from tests.support.site import serving
 from tests.support.waiting import until_true
 
@@ -169,22 +174,22 @@ async def test_the_command_ends_its_job_without_a_server(past: Past) -> None:
     assert (job.state, job.kind, job.total, job.made, job.rate) == ("done", "recover", 3, 3, 50)
 
 
-async def test_ctrl_c_cancels_the_job_and_says_how_to_go_on(
-    past: Past, capfd: pytest.CaptureFixture[str]
-) -> None:
+async def test_ctrl_c_cancels_the_job_and_says_how_to_go_on(past: Past, tmp_path: Path) -> None:
     await past.end(*[("exhausted", 2)] * 30)
-    command = asyncio.create_task(past.replay(since="1d", rate=10))
+    command = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gateway", "replay", past.webhook_id, "--since", "1d", "--rate", "5",
+        env=environment(tmp_path, CARTEIRO_DATABASE__URL=past.url), stderr=PIPE,
+    )  # fmt: skip
     await until_true(past.again)
-    # As asyncio does when the signal arrives.
-    command.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await command
+    command.send_signal(signal.SIGINT)
+    _, told = await command.communicate()
+    assert command.returncode == 130
     job = await past.job()
     assert job.state == "cancelled"
     assert len(await past.again()) == job.made < 30
-    assert (
-        f"{job.made} of 30 replayed, the job is cancelled; the same command with --until "
-        f"{dates.show(job.until_at)} does the rest" in capfd.readouterr().err
+    assert told.decode().endswith(
+        f"carteiro: {job.made} of 30 replayed, the job is cancelled; the same command with --until "
+        f"{dates.show(job.until_at)} does the rest\n"
     )
     await past.replay(since="1d", until=dates.show(job.until_at))
     assert sorted(await past.again()) == sorted(past.ids)
