@@ -16,7 +16,6 @@ from gateway.console.frame.pages import set_up
 from gateway.console.routes import add_console
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import Credentials
-from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.storefront.stores.directory import Directory
 from gateway.graphql import responses as graphql
@@ -104,7 +103,7 @@ def build_app(
         db = TracedDatabase(db, spans)
     guard = Guard(rules_of(config.egress), clock)
     credentials = Credentials(db, metrics)
-    passwords = Passwords(clock=clock, ids=ids, observer=metrics)
+    passwords = parts.passwords(clock=clock, ids=ids, observer=metrics)
     delivery = None
     if role != "api":
         delivery = Delivery(config, db, keyring, guard, spans, parts)

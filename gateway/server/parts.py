@@ -7,6 +7,7 @@ A clock of your own, a sender that does something else, another way to record re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gateway.domain.accounts.passwords import Passwords
 from outbox.clock import Clock, SystemClock
 from outbox.database.transaction import Database
 from outbox.sending.guard import Guard
@@ -20,6 +21,7 @@ class Parts:
     """What a server is made of, as far as it can be exchanged."""
 
     clock: Clock = field(default_factory=SystemClock)
+    passwords: Callable[..., Passwords] = Passwords
     sender: Callable[[Guard, Clock], Sender] = Sender
     settling: Callable[[Database, Clock], Settling] = Settling
     """Records the results of sends."""
