@@ -40,9 +40,22 @@ def modules(chosen: Sequence[str]) -> list[Path]:
 
 
 def mutants(module: Path) -> list[str]:
-    """Return the names of all mutants of a module."""
+    """Return the names of all mutants of a module.
+
+    Those that differ in capitals alone are left out: to SQLite they are the same column or keyword.
+    """
     made = mutate_file_contents(str(module), module.read_text())
-    return [get_mutant_name(module, name) for name in made.mutant_names]
+    lines = made.code.splitlines()
+
+    def text(name: str) -> str:
+        span = made.line_span_by_function_name[name]
+        return "\n".join(lines[span.start - 1 : span.end]).replace(name, "").casefold()
+
+    return [
+        get_mutant_name(module, name)
+        for name in made.mutant_names
+        if text(name) != text(f"{name.rpartition('_')[0]}_orig")
+    ]
 
 
 def sample(names: list[str], size: int, seed: int) -> list[str]:

@@ -30,6 +30,13 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
     assert sample(names, 0, 1) == sample(names, 10**6, 1) == names
 
 
+def test_changes_of_capitals_alone_are_left_out(tmp_path: Path) -> None:
+    module = tmp_path / "cups.py"
+    module.write_text("def name(row):\n    return row['name']\n")
+    [changed] = mutants(module)
+    assert changed.endswith("x_name__mutmut_1")
+
+
 def test_a_score_counts_what_was_killed_or_survived() -> None:
     counts = Counter({"killed": 7, "timeout": 1, "survived": 2, "no tests": 3})
     assert line("here", counts) == "  80.0%      8 of 10     here (3 no tests)"
