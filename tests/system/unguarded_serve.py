@@ -20,7 +20,7 @@ from gateway.records import query, statements
 from gateway.records.values import strictjson
 from gateway.rest import body
 from gateway.server.http import admission, inbound
-from gateway.server.http.admission import Admission, Budget
+from gateway.server.http.admission import Budget
 
 
 async def any_form(request: web.Request) -> Form:
