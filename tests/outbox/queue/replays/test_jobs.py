@@ -260,9 +260,6 @@ async def test_the_count_is_what_the_job_makes(shop: Shop) -> None:
 
 
 async def test_a_count_has_a_bound(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        job_selection, "_PAGE", job_selection._PAGE.replace("limit 1000", "limit 2")
-    )
     monkeypatch.setattr(job_selection, "PAGE", 2)
     monkeypatch.setattr(jobs, "COUNTED", 2)
     await shop.ended(*["dead"] * 5)
@@ -722,7 +719,7 @@ async def _grown(tx: Tx, webhook_id: str) -> dict[str, int]:
     ids = items([f"{n:024x}" for n in range(1, 501)])
     return (
         await buffers(tx, "deliveries", job_selection._DELIVERIES, (ids, webhook_id))
-        | await buffers(tx, "page", job_selection._PAGE, (OWNER, 9_000, 20_000))
+        | await buffers(tx, "page", job_selection._PAGE, (OWNER, 9_000, 20_000, job_selection.PAGE))
         | await buffers(tx, "events", job_steps._KEEP, (ids,))
         | await buffers(tx, "bodies", job_selection._BODIES, (ids,))
     )
