@@ -158,6 +158,16 @@ async def test_a_job_replays_what_ended_as_chosen_in_order(shop: Shop) -> None:
     assert lane["due"]
 
 
+async def test_a_step_wakes_the_drain(shop: Shop) -> None:
+    await shop.ended("dead")
+    job_id = await shop.job("dead")
+    heard = asyncio.Event()
+    shop.db.listen(heard.set)
+    await shop.step(job_id)
+    async with asyncio.timeout(20):
+        await heard.wait()
+
+
 @pytest.mark.parametrize("end", ["delivered", "exhausted", "gone", "cancelled", "dead"])
 async def test_each_end_can_be_chosen(shop: Shop, end: End) -> None:
     states = ("exhausted", "delivered", "gone", "cancelled", "dead")
