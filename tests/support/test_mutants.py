@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mutants import PACKAGES, line, modules, mutants, sample
+from tests.support.mutants import PACKAGES, forget_old_files, line, modules, mutants, sample
 
 
 def test_every_module_of_the_packages_is_chosen_unless_some_are_named() -> None:
@@ -28,6 +28,23 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
     assert len(set(sample(names, 5, 1))) == 5
     assert sample(names, 5, 1) != sample(names, 5, 2)
     assert sample(names, 0, 1) == sample(names, 10**6, 1) == names
+
+
+def test_old_copies_of_changed_files_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in (".", "mutants"):
+        for name in ("outbox/queue/log.py", "outbox/kept.py", "outbox/edited.py"):
+            file = Path(folder, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(folder if name != "outbox/kept.py" else "")
+    for name in ("tests/test_a.py", "outbox/queue/log.py.meta", "outbox/queue/gone.py"):
+        Path("mutants", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("mutants", name).touch()
+    forget_old_files()
+    left = {path.relative_to("mutants").as_posix() for path in Path("mutants").rglob("*.*")}
+    assert left == {"outbox/queue/log.py", "outbox/queue/log.py.meta", "outbox/kept.py"}
 
 
 def test_changes_of_capitals_alone_are_left_out(tmp_path: Path) -> None:
