@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway.cli import tables
 from gateway.cli.command_line import Command, build_parser
@@ -18,17 +18,25 @@ from gateway.server.config import FILE_VARIABLE, FILES, Config, ConfigFaults, lo
 from outbox import private_files
 from outbox.errors import OutboxError
 
+if TYPE_CHECKING:
+    # Most commands start without the server.
+    from gateway.server.parts import Parts
+
 TRACE_VARIABLE = "CARTEIRO_TRACEBACK"
 """If this variable is set, an internal error of a command shows its traceback."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status; only this user can read the files it creates."""
+def main(argv: Sequence[str] | None = None, parts: "Parts | None" = None) -> int:
+    """Run a command and return its exit status; only this user can read the files it creates.
+
+    `serve` makes its server of these `parts` in place of the product's.
+    """
     arguments, unknown = build_parser().parse_known_args(argv)
     if unknown:
         arguments.parser.refuse(unknown)
     if arguments.command is None:
         arguments.parser.incomplete()
+    arguments.parts = parts
     with private_files.private():
         return _end_of(arguments)
 

@@ -16,7 +16,6 @@ from gateway.console.frame.pages import set_up
 from gateway.console.routes import add_console
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import Credentials
-from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.storefront.stores.directory import Directory
 from gateway.graphql import responses as graphql
@@ -53,6 +52,7 @@ from gateway.server.http.middleware import frame, surface_of
 from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.proxies import Proxies
 from gateway.server.http.rate_limits import LIMITS, RateLimits
+from gateway.server.parts import PARTS, Parts
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
@@ -80,6 +80,7 @@ def build_app(
     *,
     role: Role = "all",
     member: Member | None = None,
+    parts: Parts = PARTS,
 ) -> web.Application:
     """Return the application of `role` on an open, migrated database; call it on the event loop.
 
@@ -102,10 +103,10 @@ def build_app(
         db = TracedDatabase(db, spans)
     guard = Guard(rules_of(config.egress), clock)
     credentials = Credentials(db, metrics)
-    passwords = Passwords(clock=clock, ids=ids, observer=metrics)
+    passwords = parts.passwords(clock=clock, ids=ids, observer=metrics)
     delivery = None
     if role != "api":
-        delivery = Delivery(config, db, keyring, guard, spans)
+        delivery = Delivery(config, db, keyring, guard, spans, parts)
     doctor = doctor_of(config, guard, clock, ids)
     exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
     fetcher = Fetcher(guard)
@@ -114,7 +115,7 @@ def build_app(
     )
     upkeep = Upkeep(
         db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,
-        config.database.disk_bytes,
+        config.database.disk_bytes, parts,
     )  # fmt: skip
 
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
@@ -164,7 +165,7 @@ def build_app(
         if delivery is not None and not health.draining:
             await delivery.drain(config.server.shutdown_seconds / 2)
 
-    async def parts(_: web.Application) -> AsyncIterator[None]:
+    async def lifetime(_: web.Application) -> AsyncIterator[None]:
         if traces is not None:
             traces.start()
         unwatch = db.on_change(directory.committed)
@@ -186,7 +187,7 @@ def build_app(
         if traces is not None:
             await traces.close()
 
-    app.cleanup_ctx.append(parts)
+    app.cleanup_ctx.append(lifetime)
     if role != "worker":
         app[ROUTE_TABLE] = ROUTES
         app[DOCUMENTS] = Documents(schema())

@@ -125,7 +125,7 @@ def replay(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
         "--since", metavar="TIME",
-        help="deliveries created since: an RFC 3339 time, or how long ago, such as 90min, 2h or 3d",
+        help="of events since: an RFC 3339 time, or how long ago, such as 90min, 2h or 3d",
     )  # fmt: skip
     which.add_argument(
         "--delivery", action="append", metavar="ID",
@@ -135,6 +135,10 @@ def replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state", choices=("failed", "exhausted", "gone", "dead", "cancelled", "delivered"),
         default="failed", help="how they ended; failed is exhausted, gone and dead (default)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate", type=int, default=1000, metavar="N",
+        help="at most so many replays a second, 1 to 1000 (default)",
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only count them")
 

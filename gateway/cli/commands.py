@@ -37,14 +37,14 @@ async def serve(config: Config, arguments: Namespace, say: Say) -> None:
         config = structs.replace(config, server=structs.replace(config.server, port=arguments.port))
     member = Member.inherited()
     if member is not None:
-        await serve_as_member(member, arguments.role, say)
+        await serve_as_member(member, arguments.role, say, arguments.parts)
     elif config.server.processes > 1:
         await serve_processes(config, arguments.role)
     else:
         # The server and its API are most of the program; other commands start without them.
         from gateway.cli.serve import serve as run_server
 
-        await run_server(config, arguments.role, say)
+        await run_server(config, arguments.role, say, parts=arguments.parts)
 
 
 async def migrate(config: Config, arguments: Namespace, say: Say) -> None:

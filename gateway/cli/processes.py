@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -20,6 +21,10 @@ from gateway.server.telemetry import logs
 from outbox.clock import SystemClock
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids
+
+if TYPE_CHECKING:
+    # Only the processes load the server.
+    from gateway.server.parts import Parts
 
 
 async def serve_processes(config: Config, role: Role) -> None:
@@ -52,7 +57,9 @@ async def serve_processes(config: Config, role: Role) -> None:
     logs.logger().info("stopped")
 
 
-async def serve_as_member(member: Member, role: Role, say: Callable[[str], None]) -> None:
+async def serve_as_member(
+    member: Member, role: Role, say: Callable[[str], None], parts: "Parts | None" = None
+) -> None:
     """Serve as one of the processes; the supervisor reports a failure to start."""
     # The supervisor does without the server, which is most of the program. The processes load it
     # together, before they wait for their turn to start.
@@ -60,7 +67,7 @@ async def serve_as_member(member: Member, role: Role, say: Callable[[str], None]
 
     start = await member.join()
     try:
-        await serve(start.config, role, say, member)
+        await serve(start.config, role, say, member, parts)
     except OutboxError as error:
         await member.tell("failed", str(error).encode())
         sys.exit(1)

@@ -25,12 +25,12 @@ from gateway.server.http.connections import Runner
 from gateway.server.http.descriptors import fitted, raise_limit
 from gateway.server.http.inherited_sockets import SharedSite
 from gateway.server.http.probes import EXPOSITION
+from gateway.server.parts import PARTS, Parts
 from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
 from gateway.server.telemetry import logs
 from gateway.server.telemetry.health import HEALTH
 from gateway.server.telemetry.metrics import METRICS
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
@@ -46,12 +46,19 @@ CUT_SECONDS = 0.5
 BACKLOG = 1024
 
 
-async def serve(config: Config, role: Role, say: Say, member: Member | None = None) -> None:
+async def serve(
+    config: Config,
+    role: Role,
+    say: Say,
+    member: Member | None = None,
+    parts: Parts | None = None,
+) -> None:
     """Run until SIGTERM, SIGINT or SIGHUP. `say` prints a line for people. Raise CannotStart.
 
     A `member` of several processes runs until its supervisor stops it or ends.
     """
-    clock, ids = SystemClock(), Ids()
+    parts = parts or PARTS
+    clock, ids = parts.clock, Ids()
     logs.configure(
         config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version()
     )
@@ -74,7 +81,7 @@ async def serve(config: Config, role: Role, say: Say, member: Member | None = No
         await key_mark.tell_missing(db, keyring)
         if (open_files := startup.open_files(config)) is not None:
             logs.logger().warning("files_open_to_others", text=open_files)
-        app = build_app(config, db, keyring, role=role, member=member)
+        app = build_app(config, db, keyring, role=role, member=member, parts=parts)
         await _listen(app, config, role, say, stopping)
     finally:
         await db.close()

@@ -6,6 +6,7 @@ outbox.worker.run runs the drain; outbox.worker defines its work and restarts it
 from aiohttp import web
 
 from gateway.server.config import Config, Egress
+from gateway.server.parts import PARTS, Parts
 from gateway.server.telemetry.journal import DeliveryJournal
 from gateway.server.telemetry.spans import Spans
 from outbox.clock import Clock
@@ -31,9 +32,13 @@ class Delivery(Running):
         ring: KeyRing,
         guard: Guard,
         spans: Spans | None = None,
+        parts: Parts = PARTS,
     ) -> None:
         self._journal = DeliveryJournal(db.clock, config.logging.deliveries_per_second, spans)
-        super().__init__(db, ring, guard, settings_of(config), self._journal)
+        super().__init__(
+            db, ring, guard, settings_of(config), self._journal,
+            sender=parts.sender, settling=parts.settling,
+        )  # fmt: skip
 
     async def drain(self, grace: float) -> None:
         await super().drain(grace)

@@ -83,10 +83,12 @@ class Route:
 class Dialler(AbstractResolver):
     """Opens connections that the guard allows, and notes each step in the attempt's progress."""
 
-    def __init__(self, guard: Guard, clock: Clock, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, guard: Guard, clock: Clock, tls: ssl.SSLContext | None, scarce_from: float | None
+    ) -> None:
         self._guard = guard
         self._clock = clock
-        self._scarce = _scarce_from()
+        self._scarce = few_left_from() if scarce_from is None else scarce_from
         self._connector = TCPConnector(
             limit=0,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
@@ -157,7 +159,7 @@ class Dialler(AbstractResolver):
             await self._connector.close()
 
 
-def _scarce_from() -> float:
+def few_left_from() -> float:
     """Return the number of a descriptor from which on few are left."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return inf if most == resource.RLIM_INFINITY else most - most // SPARE_SHARE

@@ -37,12 +37,22 @@ def no_objection() -> None:
 
 
 class Sender:
-    """Sends for one process and keeps its connections alive between sends."""
+    """Sends for one process and keeps its connections alive between sends.
 
-    def __init__(self, guard: Guard, clock: Clock, tls: ssl.SSLContext | None = None) -> None:
+    When a new connection has a descriptor from `scarce_from` on, idle ones close; by default that
+    is three fourths of the process's limit.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        clock: Clock,
+        tls: ssl.SSLContext | None = None,
+        scarce_from: float | None = None,
+    ) -> None:
         self._guard = guard
         self._clock = clock
-        self._dialler = Dialler(guard, clock, tls)
+        self._dialler = Dialler(guard, clock, tls, scarce_from)
         self._deadlines = Deadlines(clock)
         self._routes: OrderedDict[str, Route] = OrderedDict()
 

@@ -8,7 +8,7 @@ continues with all its work: it neither claims nor rescues anything again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -48,6 +48,7 @@ class Worker:
         ids: Ids,
         settings: WorkerSettings,
         journal: Journal | None = None,
+        settling: Callable[[Database, Clock], Settling] = Settling,
     ) -> None:
         self._db = db
         self._observer = db.observer
@@ -63,7 +64,7 @@ class Worker:
             objection=self._lease.objection, put=self._put,
         )  # fmt: skip
         own = db.apart("drain")
-        self._settling = Settling(own, clock)
+        self._settling = settling(own, clock)
         claimer = JointClaimer if db.one_writer else SeparateClaimer
         self._claimer = claimer(
             own, clock=clock, sends=self._sends, lease=self._lease, journal=journal

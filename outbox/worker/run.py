@@ -1,13 +1,16 @@
 """Run a worker in the background of a process: start it, drain it, close its connections."""
 
 import asyncio
+from collections.abc import Callable
 
+from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
 from outbox.worker.journal import Journal
+from outbox.worker.settling import Settling
 
 
 class Running:
@@ -20,16 +23,21 @@ class Running:
         guard: Guard,
         settings: WorkerSettings,
         journal: Journal | None = None,
+        *,
+        sender: Callable[[Guard, Clock], Sender] = Sender,
+        settling: Callable[[Database, Clock], Settling] = Settling,
     ) -> None:
 
-        def worker(sender: Sender) -> Worker:
+        def worker(through: Sender) -> Worker:
             return Worker(
-                db, ring, sender, clock=db.clock, ids=db.ids, settings=settings, journal=journal
-            )
+                db, ring, through, clock=db.clock, ids=db.ids, settings=settings, journal=journal,
+                settling=settling,
+            )  # fmt: skip
 
         self._clock = db.clock
         self._guard = guard
         self._worker_with = worker
+        self._sender_of = sender
         self._renew()
         self._task: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
@@ -53,7 +61,7 @@ class Running:
         self._task = asyncio.create_task(self._worker.run(), name="delivery")
 
     def _renew(self) -> None:
-        self._sender = Sender(self._guard, self._clock)
+        self._sender = self._sender_of(self._guard, self._clock)
         self._worker = self._worker_with(self._sender)
 
     async def drain(self, grace: float) -> None:

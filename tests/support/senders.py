@@ -18,11 +18,16 @@ BODY = b'{"event":"contact.created","timestamp":1760000000,"data":{}}'
 
 @asynccontextmanager
 async def sender(
-    rules: Rules = LOOPBACK, *, look_up: LookUp = ask_system, tls: ssl.SSLContext | None = None
+    rules: Rules = LOOPBACK,
+    *,
+    look_up: LookUp = ask_system,
+    tls: ssl.SSLContext | None = None,
+    guarded: type[Guard] = Guard,
+    scarce_from: float | None = None,
 ) -> AsyncIterator[Sender]:
     clock = SystemClock()
-    guard = Guard(rules, clock, look_up)
-    made = Sender(guard, clock, tls)
+    guard = guarded(rules, clock, look_up)
+    made = Sender(guard, clock, tls, scarce_from)
     try:
         yield made
     finally:

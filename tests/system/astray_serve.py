@@ -9,23 +9,25 @@ import signal
 import sys
 
 from gateway.__main__ import main
+from gateway.server.parts import Parts
 from outbox.clock import SystemClock
 
 HOUR = 3_600_000_000
-right = SystemClock.wall
-ahead = 0
 
 
-def wall(self: SystemClock) -> int:
-    return right(self) + ahead
+class Astray(SystemClock):
+    """The fault: a wall clock that jumps."""
 
+    ahead = 0
 
-def turn(*_: object) -> None:
-    global ahead
-    ahead = HOUR - ahead
+    def wall(self) -> int:
+        return super().wall() + self.ahead
+
+    def turn(self, *_: object) -> None:
+        self.ahead = HOUR - self.ahead
 
 
 if __name__ == "__main__":
-    SystemClock.wall = wall  # type: ignore[method-assign] # the fault
-    signal.signal(signal.SIGUSR1, turn)
-    sys.exit(main())
+    clock = Astray()
+    signal.signal(signal.SIGUSR1, clock.turn)
+    sys.exit(main(parts=Parts(clock=clock)))

@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.__main__ import main
-from outbox import worker
+from gateway.server.parts import Parts
+from outbox.clock import Clock
+from outbox.database.transaction import Database
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.send import Sender
-from outbox.worker import run
-from outbox.worker.settling import Settling
+from outbox.worker.settling import Settling, Write
 
 WELL = replace(unanswered("success", "", 0.0), status=200, error=None)
 
@@ -56,16 +57,23 @@ class HastySender(Sender):
 class HastySettling(Settling):
     """Informs the sender of recorded results."""
 
-    async def _write(self, batch: list[Result], *rest: Any, **more: Any) -> float | None:
-        wait = await super()._write(batch, *rest, **more)
-        for settled in batch if wait is not None else ():
-            event = PLEDGES.settled.pop((settled.delivery.event_id, settled.url), None)
-            if event is not None:
-                event.set()
+    def __init__(self, db: Database, clock: Clock) -> None:
+        super().__init__(db, clock)
+        self.pledged: dict[str, tuple[str, str]] = {}
+
+    def put(self, result: Result) -> None:
+        self.pledged[result.delivery.id] = (result.delivery.event_id, result.url)
+        super().put(result)
+
+    async def write(self, first: Write | None = None) -> float | None:
+        wait = await super().write(first)
+        for delivery_id in self.pledged.keys() - self.held():
+            written = PLEDGES.settled.pop(self.pledged.pop(delivery_id), None)
+            if written is not None:
+                written.set()
         return wait
 
 
 if __name__ == "__main__":
-    run.Sender = HastySender  # type: ignore[attr-defined] # the rule that is broken
-    worker.Settling = HastySettling  # type: ignore[attr-defined] # and what it needs
-    sys.exit(main())
+    # The rule that is broken, and what it needs.
+    sys.exit(main(parts=Parts(sender=HastySender, settling=HastySettling)))

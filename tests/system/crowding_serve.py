@@ -15,12 +15,16 @@ from outbox.database.fair_limit import Places
 
 CONNECTIONS: Any = import_module("gateway.server.http.connections")
 COSTS: Any = import_module("gateway.server.http.rate_limits").COSTS
-_take, _leave = Places.take, Places.leave
+_init, _take, _leave = Places.__init__, Places.take, Places.leave
+
+
+def unbounded(self: Places, count: int, **_: int) -> None:
+    """As the product's, with all places for one holder."""
+    _init(self, count, each=1_000, waiting=1_000_000, most=1_000_000)
 
 
 async def in_one_line(self: Places, holder: str) -> None:
-    """As the product's, with one holder for everybody that may have all places."""
-    self._each, self._waiting, self._most = 1_000, 1_000_000, 1_000_000
+    """As the product's, with one holder for everybody."""
     await _take(self, "all")
 
 
@@ -38,6 +42,7 @@ def stays(self: Any, exc: BaseException | None) -> None:
 _lost = CONNECTIONS.Connection.connection_lost
 
 if __name__ == "__main__":
+    Places.__init__ = unbounded  # type: ignore[method-assign]
     Places.take = in_one_line  # type: ignore[method-assign]
     Places.leave = out_of_one_line  # type: ignore[method-assign]
     CONNECTIONS.Connection.connection_lost = stays

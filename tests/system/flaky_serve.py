@@ -16,9 +16,11 @@ from random import Random
 from typing import Any
 
 from gateway.__main__ import main
-from outbox import worker
+from gateway.server.parts import PARTS, Parts
+from outbox.clock import Clock
 from outbox.database.postgres import PostgresDatabase
 from outbox.database.sqlite import SqliteDatabase
+from outbox.database.transaction import Database
 from outbox.errors import DatabaseFault, DatabaseUnavailable, OutcomeUnknown
 from outbox.worker.settling import Settling, Write
 
@@ -70,9 +72,14 @@ def failing_after(call: Call) -> Call:
 class Forgetful(Settling):
     """Drops results whose write fails."""
 
+    def __init__(self, db: Database, clock: Clock) -> None:
+        super().__init__(db, clock)
+        self.parts = (db, clock)
+
     async def write(self, first: Write | None = None) -> float | None:
         wait = await super().write(first)
-        self._batch = []
+        if wait is None:
+            self.__init__(*self.parts)  # type: ignore[misc] # as new: without results
         return wait
 
 
@@ -82,8 +89,7 @@ if __name__ == "__main__":
             call = getattr(database, name)
             after = failing_after(call) if name == "write" else call
             setattr(database, name, failing_before(after))
-    if os.environ.get("FLAKY_FORGETS"):
-        worker.Settling = Forgetful  # type: ignore[attr-defined] # the rule that is broken
     signal.signal(signal.SIGUSR1, FLAW.set)
     signal.signal(signal.SIGUSR2, FLAW.set)
-    sys.exit(main())
+    # The rule that is broken.
+    sys.exit(main(parts=Parts(settling=Forgetful) if os.environ.get("FLAKY_FORGETS") else PARTS))

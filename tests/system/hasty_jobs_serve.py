@@ -10,12 +10,12 @@ import sys
 from dataclasses import replace
 
 from gateway.__main__ import main
-from outbox.database.transaction import DUTIES, Tx
+from gateway.server.parts import Parts
+from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.queue.replays import job_steps
 from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Job
 from outbox.queue.state import lanes
-from outbox.worker import recovering
 from outbox.worker.recovering import Recovering
 
 BETWEEN_SECONDS = 2.0
@@ -24,20 +24,24 @@ BETWEEN_SECONDS = 2.0
 class HastyRecovering(Recovering):
     """Stores the place, and then the replays."""
 
+    def __init__(self, db: Database) -> None:
+        super().__init__(db)
+        self.db = db
+
     async def step(self, job: Job) -> None:
-        found = await self._db.scan(DUTIES, job_steps.find, job)
+        found = await self.db.scan(DUTIES, job_steps.find, job)
         if found is None:
             return
         passed = replace(found, events=(), more=True)
-        if await self._db.write(job_steps.advance, job, passed) is None:
+        if await self.db.write(job_steps.advance, job, passed) is None:
             return
         await asyncio.sleep(BETWEEN_SECONDS)
-        await self._db.write(_late, job, found)
+        await self.db.write(_late, job, found)
 
 
 async def _late(tx: Tx, job: Job, found: EventPage) -> None:
     await lanes.lock(tx, [job.webhook_id])
-    made, refused = await job_steps._replay(tx, job, found.events)
+    made, refused = await job_steps.replay(tx, job, found.events)
     await tx.run(
         "update jobs set made = made + $2, refused = refused + $3,"
         " paced_at = $4, state = case when $5 then 'done' else state end where id = $1",
@@ -46,8 +50,4 @@ async def _late(tx: Tx, job: Job, found: EventPage) -> None:
 
 
 if __name__ == "__main__":
-    recovering.Recovering = HastyRecovering  # type: ignore[misc] # the rule that is broken
-    import gateway.server.upkeep as upkeep
-
-    upkeep.Recovering = HastyRecovering  # type: ignore[attr-defined] # where it is made
-    sys.exit(main())
+    sys.exit(main(parts=Parts(recovering=HastyRecovering)))

@@ -7,22 +7,16 @@ that fills the queue of hashes blocks all others.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from functools import partial
 
 from gateway.__main__ import main
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignInDelays
 from gateway.server.http.rate_limits import RateLimits
+from gateway.server.parts import Parts
 from outbox.database.fair_limit import Places
 
 WAITING = 64
-_init = Passwords.__init__
-
-
-def in_one_queue(self: Passwords, **given: Any) -> None:
-    """As the product's, with a queue that ignores the holder."""
-    _init(self, **given)
-    self._places = OneQueue(2, each=2, waiting=WAITING)
 
 
 class OneQueue(Places):
@@ -40,9 +34,7 @@ def uncounted(*_: object) -> None:
 
 
 if __name__ == "__main__":
-    for owner, name, free in (
-        (Passwords, "__init__", in_one_queue), (SignInDelays, "begin", uncounted),
-        (RateLimits, "sign_in", uncounted),
-    ):  # fmt: skip
-        setattr(owner, name, free)
-    sys.exit(main())
+    for owner, name in ((SignInDelays, "begin"), (RateLimits, "sign_in")):
+        setattr(owner, name, uncounted)
+    queue = OneQueue(2, each=2, waiting=WAITING)
+    sys.exit(main(parts=Parts(passwords=partial(Passwords, places=queue))))

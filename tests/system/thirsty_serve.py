@@ -6,12 +6,14 @@ Run in place of `python -m gateway`.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from math import inf
 
 from gateway.__main__ import main
 from gateway.cli import serve
 from gateway.server.config import Config
-from outbox.sending import connect
+from gateway.server.parts import Parts
+from outbox.sending.send import Sender
 
 
 def unfitted(config: Config, descriptors: int) -> Config:
@@ -21,5 +23,4 @@ def unfitted(config: Config, descriptors: int) -> Config:
 
 if __name__ == "__main__":
     setattr(serve, "fitted", unfitted)  # noqa: B010 - it is not exported
-    connect._scarce_from = lambda: inf
-    sys.exit(main())
+    sys.exit(main(parts=Parts(sender=partial(Sender, scarce_from=inf))))

@@ -88,7 +88,10 @@ class ArchiveWriter:
         self._put_block(letter, msgspec.msgpack.encode(content))
 
     def _put_block(self, letter: bytes, content: bytes) -> None:
-        packed = zlib.compress(content, FAST)
+        self.add_packed(letter, zlib.compress(content, FAST))
+
+    def add_packed(self, letter: bytes, packed: bytes) -> None:
+        """Add a block that is compressed already."""
         self._digest = _digest(self._digest, letter, packed)
         self._put(HEAD.pack(letter, len(packed), self._digest))
         self._put(packed)

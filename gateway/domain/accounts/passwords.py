@@ -43,16 +43,20 @@ class PasswordObserver(Protocol):
 
 
 class Passwords:
-    """The hasher of passwords, off the event loop."""
+    """The hasher of passwords, off the event loop; clients take turns for its `places`."""
 
-    def __init__(self, *, clock: Clock, ids: Ids, observer: PasswordObserver) -> None:
+    def __init__(
+        self, *, clock: Clock, ids: Ids, observer: PasswordObserver, places: Places | None = None
+    ) -> None:
         self._clock = clock
         self._ids = ids
         self._observer = observer
         self._hasher = HASHER
         self._threads = ThreadPoolExecutor(THREADS, "passwords")
         # One client leaves a thread to others.
-        self._places = Places(THREADS, each=THREADS - 1, waiting=WAITING, most=WAITING_MOST)
+        self._places = places or Places(
+            THREADS, each=THREADS - 1, waiting=WAITING, most=WAITING_MOST
+        )
         self._under_way = 0
         self._dummy = _nobodys_hash()
 

@@ -27,6 +27,7 @@ from gateway.domain.storefront.visitors import customer_sessions
 from gateway.records import once
 from gateway.records.cascades import Dependants
 from gateway.server import config
+from gateway.server.parts import PARTS, Parts
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from gateway.server.upkeep.mailer import Mailer
@@ -44,7 +45,6 @@ from outbox.queue.upkeep import retention
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.retention import Retention
 from outbox.worker.duties import Duties
-from outbox.worker.recovering import Recovering
 from outbox.worker.scheduler import Scheduler
 
 READING_SECONDS = 5.0
@@ -107,6 +107,7 @@ class Upkeep:
         retention: config.Retention,
         mailer: Mailer | None = None,
         disk_bytes: int = 0,
+        parts: Parts = PARTS,
     ) -> None:
         self._db = db
         self._clock = db.clock
@@ -126,7 +127,7 @@ class Upkeep:
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
         erasure = Erasure(db)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
-        recovering = Recovering(db)
+        recovering = parts.recovering(db)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
         self.duties.once_every(MARK_SECONDS, "event-marks", Marks(db).run_once)
         self.duties.once_every(LINES_SECONDS, "lines", partial(ordering.repair, db))

@@ -35,7 +35,7 @@ _OWN = "owner_id = $1 and webhook_id is null and seq is not null"
 _NEXT = f"select seq, occurred_at from events where {_OWN} and seq > $2 order by seq limit 1"
 _PAGE = f"""
 select id, seq, name, occurred_at, erased_at from events
-where {_OWN} and seq > $2 and seq <= $3 order by seq limit {PAGE}
+where {_OWN} and seq > $2 and seq <= $3 order by seq limit $4
 """
 # Two probes for each event, because each of the two indexes has a part of the deliveries.
 _DELIVERIES = f"""
@@ -125,7 +125,7 @@ async def look(tx: Tx, selection: Selection, place: int, most: int) -> EventPage
         unfinished = await fanout_remainders.first_of(tx, selection.owner_id)
         if unfinished is not None:
             last_seq = min(last_seq, unfinished - 1)
-    page = await tx.all(_PAGE, selection.owner_id, place, last_seq)
+    page = await tx.all(_PAGE, selection.owner_id, place, last_seq, PAGE)
     fitting = [
         row
         for row in page

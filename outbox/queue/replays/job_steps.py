@@ -90,7 +90,7 @@ async def advance(tx: Tx, job: Job, page: EventPage) -> Step | None:
     await lanes.lock(tx, [job.webhook_id])
     if await tx.one(_LOCK, job.id, job.place) is None:
         return None
-    replays, refused = await _replay(tx, job, page.events)
+    replays, refused = await replay(tx, job, page.events)
     refused += page.erased
     # Unused time of the rate is kept for a second.
     paced_at = max(job.paced_at + replays * SECOND // job.rate, tx.now - SECOND)
@@ -100,7 +100,7 @@ async def advance(tx: Tx, job: Job, page: EventPage) -> Step | None:
     return Step(replays, refused, not page.more)
 
 
-async def _replay(tx: Tx, job: Job, events: Sequence[str]) -> tuple[int, int]:
+async def replay(tx: Tx, job: Job, events: Sequence[str]) -> tuple[int, int]:
     """Make a delivery of each event that still fits; return how many, and how many not."""
     if not events:
         return 0, 0

@@ -36,6 +36,11 @@ where id /*sqlite in (*/ /*postgres = any (array(*/
   where webhook_id = $1 and state = 'ready' and retry = true and next_at > (select due_now())
   order by next_at limit {HASTENED} /*sqlite )*/ /*postgres for update))*/
 """
+RETRIES = """
+select count(*) as waiting, min(next_at) - due_now() as due_in from (
+  select next_at from deliveries /*sqlite indexed by deliveries_ready*/
+  where webhook_id = $1 and state = 'ready' and retry = $2 order by next_at limit $3) as soonest
+"""
 END = f"""
 update deliveries set state = 'cancelled', reason = '{CANCELLED}', finished_at = $2
 where id in {IDS} returning id, ordered
@@ -77,6 +82,14 @@ async def try_new_url(tx: Tx, before: Webhook) -> None:
     await lanes.rest(tx, [before.id])
     await lanes.mark(tx)
     tx.wake = True
+
+
+async def retries(tx: Tx, webhook_id: str, most: int) -> tuple[int, int]:
+    """Return how many failed deliveries have a next attempt, up to `most`, and in how many µs."""
+    row = await tx.one(RETRIES, webhook_id, True, most)
+    if row is None or not row["waiting"]:
+        return 0, 0
+    return int(row["waiting"]), max(int(row["due_in"]), 0)
 
 
 async def cancel(tx: Tx, delivery_ids: Sequence[str]) -> list[str]:

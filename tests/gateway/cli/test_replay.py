@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from argparse import Namespace
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from gateway.cli import replay as command
+from gateway.cli.replay import NotAll
 from gateway.domain.webhooks import replays
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -21,12 +28,16 @@ from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.replays.recovery import Wanted
+from outbox.queue.replays import jobs
+from outbox.queue.replays.jobs import Job
 from outbox.queue.upkeep import parking
+from outbox.worker.recovering import Recovering
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.console import CONFIG
 from tests.support.drain import OWNER, add_webhook, inbox, make, ring, rows
+from tests.support.process import environment
 from tests.support.site import serving
+from tests.support.waiting import until_true
 
 HOUR = 3_600_000_000
 ACTOR = Actor(OWNER, "system")
@@ -58,7 +69,7 @@ class Past:
         await self.db.write(fan_out, ROOM)
         made = await self.db.read(
             rows,
-            "select id from deliveries where state = 'in_flight' or state = 'ready' order by id",
+            "select id from deliveries where state = 'in_flight' or state = 'ready' order by seq",
         )
         for (state, hours), row in zip(ends, made, strict=True):
             at = now - hours * HOUR
@@ -69,18 +80,27 @@ class Past:
                 "claim = null, node_id = null where id = $1",
                 row["id"], delivery_id, state, at,
             )  # fmt: skip
+            await self.db.write(
+                run, "update events set occurred_at = $2 where id = "
+                "(select event_id from deliveries where id = $1)", delivery_id, at,
+            )  # fmt: skip
             self.ids.append(delivery_id)
 
     async def replay(self, **given: Any) -> list[str]:
         """Run the command; return its lines."""
         words: dict[str, Any] = {
             "webhook": self.webhook_id, "since": None, "delivery": None, "until": None,
-            "state": "failed", "dry_run": False,
+            "state": "failed", "rate": 1000, "dry_run": False,
         }  # fmt: skip
         self.lines = []
         config = Config(database=Settings(url=self.url))
         await command.replay(config, Namespace(**words | given), self.lines.append)
         return self.lines
+
+    async def job(self) -> Job:
+        """Return the latest job."""
+        [job, *_] = await self.db.read(jobs.listed, self.webhook_id)
+        return job
 
     async def again(self) -> list[str]:
         """Return the original of each replay, in the order in which the drain takes them."""
@@ -93,9 +113,10 @@ class Past:
 
 
 @pytest.fixture
-async def past(db: Database, db_url: str) -> Past:
+async def past(db: Database, db_url: str) -> AsyncIterator[Past]:
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
-    return Past(db, db_url, webhook_id)
+    yield Past(db, db_url, webhook_id)
+    structlog.reset_defaults()
 
 
 async def test_failed_deliveries_since_a_time_go_out_again_in_their_order(past: Past) -> None:
@@ -142,19 +163,46 @@ async def test_a_replay_that_failed_too_is_replayed_alone(past: Past) -> None:
 
 async def test_two_runs_at_once_replay_each_delivery_once(past: Past) -> None:
     await past.end(*[("exhausted", 2)] * 40)
-    now = past.db.clock.wall()
-    wanted = Wanted(("exhausted", "gone", "dead"), now - 3 * HOUR, now)
-
-    async def all_of_them() -> None:
-        place = ""
-        while True:
-            batch = await past.db.write(replays.batch, ACTOR, past.webhook_id, wanted, place, 7)
-            if not batch.place:
-                return
-            place = batch.place
-
-    await asyncio.gather(*[all_of_them() for _ in range(4)])
+    await asyncio.gather(*[past.replay(since="1d") for _ in range(4)])
     assert sorted(await past.again()) == sorted(past.ids)
+
+
+async def test_the_command_ends_its_job_without_a_server(past: Past) -> None:
+    await past.end(*[("exhausted", 2)] * 3)
+    assert await past.replay(since="3h", rate=50) == ["3 deliveries replayed."]
+    job = await past.job()
+    assert (job.state, job.kind, job.total, job.made, job.rate) == ("done", "recover", 3, 3, 50)
+
+
+async def test_ctrl_c_cancels_the_job_and_says_how_to_go_on(past: Past, tmp_path: Path) -> None:
+    await past.end(*[("exhausted", 2)] * 30)
+    command = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gateway", "replay", past.webhook_id, "--since", "1d", "--rate", "5",
+        env=environment(tmp_path, CARTEIRO_DATABASE__URL=past.url), stderr=PIPE,
+    )  # fmt: skip
+    await until_true(past.again)
+    command.send_signal(signal.SIGINT)
+    _, told = await command.communicate()
+    assert command.returncode == 130
+    job = await past.job()
+    assert job.state == "cancelled"
+    assert len(await past.again()) == job.made < 30
+    assert told.decode().endswith(
+        f"carteiro: {job.made} of 30 replayed, the job is cancelled; the same command with --until "
+        f"{dates.show(job.until_at)} does the rest\n"
+    )
+    await past.replay(since="1d", until=dates.show(job.until_at))
+    assert sorted(await past.again()) == sorted(past.ids)
+
+
+async def test_a_job_that_somebody_else_cancels_is_a_failure(past: Past) -> None:
+    await past.end(*[("exhausted", 2)] * 30)
+    command = asyncio.create_task(past.replay(since="1d", rate=1))
+    await until_true(lambda: past.db.read(jobs.listed, past.webhook_id))
+    await past.db.write(jobs.cancel, (await past.job()).id)
+    with pytest.raises(NotAll, match=r"The job was cancelled\."):
+        await command
+    assert past.lines[0].endswith("replayed.")
 
 
 async def test_selected_deliveries_are_replayed_all_or_none(past: Past) -> None:
@@ -174,24 +222,29 @@ async def test_selected_deliveries_are_replayed_all_or_none(past: Past) -> None:
             await past.replay(delivery=[unknown])
 
 
-async def test_what_cannot_be_replayed_is_counted_by_its_reason(past: Past) -> None:
+async def test_what_cannot_be_replayed_is_counted(past: Past) -> None:
     await past.end(("exhausted", 3), ("exhausted", 2), ("exhausted", 1))
     await past.db.write(
-        run, "delete from events where id = (select event_id from deliveries where id = $1)",
-        past.ids[1],
+        run, "update events set erased_at = 1, body = null where id = "
+        "(select event_id from deliveries where id = $1)", past.ids[1],
     )  # fmt: skip
-    with pytest.raises(
-        command.NotAll, match=r"1 could not be replayed. 1 times: The event is past"
-    ):
+    with pytest.raises(NotAll, match=r"1 could not be replayed: their events were erased"):
         await past.replay(since="1d")
     assert past.lines == ["2 deliveries replayed."]
 
 
-async def test_a_paused_webhook_keeps_them_and_says_so(past: Past) -> None:
+async def test_the_job_of_a_paused_webhook_waits_until_it_is_active(past: Past) -> None:
     await past.end(("exhausted", 1))
     await past.db.write(parking.pause, past.webhook_id)
-    lines = await past.replay(since="1d")
-    assert lines[1] == "The webhook is paused: they wait until somebody activates it."
+    waits = "The webhook is paused: they wait until somebody activates it."
+    assert (await past.replay(since="1d", dry_run=True)) == ["1 delivery would be replayed.", waits]
+    assert (await past.replay(since="1d")) == ["0 deliveries replayed.", waits]
+    await parking.activate(past.db, past.webhook_id, "all")
+    await Recovering(past.db).run_once()
+    assert await past.again() == past.ids
+    await past.db.write(parking.pause, past.webhook_id)
+    assert (await past.replay(since="10min")) == ["0 deliveries replayed."]
+    assert (await past.job()).state == "done"
 
 
 async def test_what_is_still_tried_is_counted_because_it_is_not_replayed(
@@ -224,6 +277,8 @@ async def test_what_is_still_tried_is_counted_because_it_is_not_replayed(
         ({"since": "yesterday"}, "--since 'yesterday' must be a time such as"),
         ({"since": "1h", "until": "-1"}, "--until '-1' must be"),
         ({"since": "1h", "until": "2h"}, "--since is not before --until"),
+        ({"since": "1h", "rate": 0}, "--rate must be 1 to 1000 replays a second"),
+        ({"since": "1h", "rate": 1001}, "--rate must be 1 to 1000 replays a second"),
     ],
 )
 async def test_faults_name_their_option(past: Past, given: dict[str, Any], says: str) -> None:
@@ -237,13 +292,6 @@ async def test_only_deliveries_of_the_actor(past: Past) -> None:
         await past.db.write(replays.one, Actor("f" * 24, "system"), past.ids[0])
     with pytest.raises(Refusal, match="lacks the scope"):
         await past.db.write(replays.one, Actor(OWNER, "api_key", frozenset({"read"})), past.ids[0])
-
-
-async def test_more_than_a_batch(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "BATCH", 3)
-    await past.end(*[("exhausted", hours) for hours in range(10, 0, -1)])
-    assert await past.replay(since="1d") == ["10 deliveries replayed."]
-    assert await past.again() == past.ids
 
 
 async def test_a_running_server_sends_them_without_a_restart(db: Database, db_url: str) -> None:

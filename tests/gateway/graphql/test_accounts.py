@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.visitors import customer_sessions
+from gateway.domain.storefront.visitors.customer_sessions import Session
+from gateway.domain.storefront.visitors.session_tokens import TokenRing
 from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Tx
+from tests.support.drain import ring
 from tests.support.shop import Answer, Browser, Shop
 
 ANA = {"name": "Ana Souza", "email": "Ana@Example.com", "password": "segredo-1"}
@@ -281,8 +284,17 @@ async def test_sessions_are_bounded_and_expire(shop: Shop) -> None:
 
 
 async def test_a_token_of_a_dropped_key_is_invalid(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    tokens = shop.api.site.app[STOREFRONT].tokens
-    tokens._keys = {}
-    assert await user_of(browser) is None
+    """The same claims, signed by a key that the installation does not have."""
+    token = (await sign_up(shop.browser())).data["clientSignup"]["token"]
+    known = shop.api.site.app[STOREFRONT].tokens.read(token, 0)
+    assert known is not None
+    dropped = TokenRing(ring()).sign(
+        Session(
+            known.session_id, known.customer_id, known.store_id, 0, known.expires_at * 1_000_000
+        )
+    )
+    query = f'{{ client(hostname: "{shop.hostname}") {{ user {{ name }} }} }}'
+    found = await shop.browser().send(query, Cookie=f"authJwtClient={dropped}")
+    assert found.data == {"client": {"user": None}}
+    found = await shop.browser().send(query, Cookie=f"authJwtClient={token}")
+    assert found.data["client"]["user"]

@@ -44,7 +44,8 @@ PLAIN = st.recursive(
         b"[" * 4_000 + b"]" * 4_000,
         b"[" * 100_000, b"[" * 500_000 + b"]" * 500_000, b'{"a":' * 100_000,
     ],
-    ids=lambda text: repr(text[:24]),
+    # pytest finds no test by an id with a backslash.
+    ids=lambda text: repr(text[:24]).replace("\\", ""),
 )  # fmt: skip
 def test_refused(text: bytes) -> None:
     with pytest.raises(InvalidJson) as caught:

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -41,6 +41,7 @@ class Names:
         self.hosts: list[str] = []
         self.hold = threading.Event()
         self.hold.set()
+        self.wait: Callable[[str], object] = lambda host: self.hold.wait(10)
         self.at_once = 0
         self.most_at_once = 0
         self._lock = threading.Lock()
@@ -50,7 +51,7 @@ class Names:
             self.hosts.append(host)
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
-        self.hold.wait(10)
+        self.wait(host)
         with self._lock:
             self.at_once -= 1
         if host not in self.answers:
@@ -234,12 +235,7 @@ async def test_dead_names_leave_threads_to_others(monkeypatch: pytest.MonkeyPatc
     clock.ahead += FAILED_SECONDS
     slow = threading.Event()
 
-    def hanging(host: str) -> Sequence[str]:
-        if host.startswith("dead"):
-            slow.wait(10)
-        return names(host)
-
-    guard._lookups._look_up = hanging
+    names.wait = lambda host: host.startswith("dead") and slow.wait(10)
     asking = [asyncio.create_task(guard.resolve(name, 443)) for name in dead]
     await asyncio.sleep(0)
     assert await guard.resolve("good", 443)

@@ -14,7 +14,8 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest, ConnectionKey
 
 from outbox.sending.addresses import Rules, parse_place
-from outbox.sending.connect import Route
+from outbox.sending.connect import Route, few_left_from
+from outbox.sending.guard import Guard
 from outbox.sending.urls import check_url
 from outbox.sending.wire import Wire
 from tests.support.receiver import Visit, hostile, receiver
@@ -111,14 +112,11 @@ async def test_connections_in_use_do_not_leak() -> None:
 
 
 async def test_idle_connections_close_where_few_descriptors_are_left() -> None:
-    async with receiver() as idle, receiver() as there, sender() as client:
-        dialler = client._dialler
-        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        assert dialler._scarce == (limit - limit // 4 if limit > 0 else inf)
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert few_left_from() == (limit - limit // 4 if limit > 0 else inf)
+    async with receiver() as idle, receiver() as there, sender(scarce_from=0) as client:
         assert (await post(client, idle.url)).outcome == "success"
-        [[(wire, _)]] = dialler._connector._conns.values()
-        # As if all descriptors below that of the next connection were taken.
-        dialler._scarce = 0
+        [[(wire, _)]] = client._dialler._connector._conns.values()
         assert (await post(client, there.url)).outcome == "success"
         assert not wire.is_connected()
         assert [(await post(client, url)).outcome for url in (there.url, idle.url)] == [
@@ -126,14 +124,14 @@ async def test_idle_connections_close_where_few_descriptors_are_left() -> None:
         ] * 2
 
 
-async def test_an_attempt_without_a_descriptor_is_a_connect_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with receiver() as there, sender() as client:
+class NoneLeft(Guard):
+    """A guard in a process without a free descriptor."""
 
-        def none_left(address: tuple[Any, ...]) -> socket.socket:
-            raise OSError(errno.EMFILE, "Too many open files")
+    def open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
+        raise OSError(errno.EMFILE, "Too many open files")
 
-        monkeypatch.setattr(client._guard, "open_socket", none_left)
+
+async def test_an_attempt_without_a_descriptor_is_a_connect_error() -> None:
+    async with receiver() as there, sender(guarded=NoneLeft) as client:
         outcome = await post(client, there.url)
     assert (outcome.outcome, outcome.error) == ("connect_error", "too many open files")

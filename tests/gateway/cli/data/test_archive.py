@@ -187,7 +187,5 @@ def forge(file: Path, rows: bytes) -> None:
     with file.open("wb", buffering=0) as handle:
         archive = ArchiveWriter(handle, str(file), MANIFEST)
         archive.table("cups")
-        digest = archives._digest(archive._digest, b"R", rows)
-        handle.write(HEAD.pack(b"R", len(rows), digest) + rows)
-        archive._digest = digest
+        archive.add_packed(b"R", rows)
         archive.end({"cups": 1, "lids": 0, "none": 0})

@@ -28,8 +28,8 @@ class Drain:
     found_full = float("-inf")
 
 
-def health_of(db: Database) -> Health:
-    return Health(db, Drain(), delivers=True)
+def health_of(db: Database, ticks: Drain | None = None) -> Health:
+    return Health(db, ticks or Drain(), delivers=True)
 
 
 class Writes(Observer):
@@ -128,18 +128,18 @@ async def cramped(tmp_path: Path) -> AsyncIterator[tuple[Database, Path]]:
 @pytest.mark.slow
 async def test_a_full_disk_of_a_server(cramped: tuple[Database, Path]) -> None:
     db, disk = cramped
-    health = health_of(db)
+    ticks = Drain()
+    health = health_of(db, ticks)
     full = ["the database is not available (disk full)"]
     assert await health.faults() == []
     ballast = fill(disk)
     # A write that found no room makes the next probe ask for it.
-    health._ticks = Drain()
-    health._ticks.found_full = db.clock.monotonic()
+    ticks.found_full = db.clock.monotonic()
     await until(health, full, FRESH_SECONDS + 2)
     ballast.unlink()
     await until(health, [], FRESH_SECONDS + 2)
     # Nobody writes, and it is found out all the same.
-    health._ticks.found_full = float("-inf")
+    ticks.found_full = float("-inf")
     fill(disk)
     await until(health, full, ROOM_SECONDS + FRESH_SECONDS + 2)
 

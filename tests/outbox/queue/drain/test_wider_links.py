@@ -122,7 +122,7 @@ async def test_an_end_that_no_attempt_tells_of_is_found(db: Database, db_url: st
     assert (await walked(db_url, keys)).faults == []
     await run(db, "update deliveries set state = 'delivered', last_outcome = 'success'")
     [fault] = (await walked(db_url, keys)).faults
-    assert (fault.webhook_id, fault.place) == (webhook_id, None)
+    assert (fault.webhook_id, fault.place, fault.missing) == (webhook_id, None, True)
     assert "no attempt says so" in fault.what
     await run(db, "update deliveries set state = 'ready'")
     assert (await walked(db_url, keys)).faults == []

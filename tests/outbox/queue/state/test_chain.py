@@ -180,6 +180,22 @@ async def test_rows_from_before_the_chain_are_left_out(log: Log, db_url: str) ->
     assert verdict.older == 1
 
 
+async def test_an_attempt_that_somebody_added_is_found(log: Log, db_url: str) -> None:
+    """It has no place, and is newer than the first that has one."""
+    db, keys, webhooks = log
+    await run(
+        db, """insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
+          outcome, started_at, total_us, url, request_headers, truncated, node_id)
+        values ('o', 'new', $1, 'e', 4, 'event', 'success', $2, 0, 'u', '[]', false, 'n')""",
+        webhooks[0], db.clock.wall(),
+    )  # fmt: skip
+    [fault] = (await walked(db_url, keys)).faults
+    assert (fault.webhook_id, fault.place, fault.delivery_id, fault.number, fault.missing) == (
+        webhooks[0], None, "new", 4, False,
+    )  # fmt: skip
+    assert fault.what == "it has no place, but others before it have one"
+
+
 async def test_a_digest_can_be_computed_from_its_description(log: Log) -> None:
     """As docs/security.md describes it, with nothing of the program."""
     db, _, webhooks = log

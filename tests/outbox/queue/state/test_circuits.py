@@ -240,8 +240,11 @@ async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> No
 
 async def test_requests_of_the_old_url_say_nothing_of_the_new_one(db: Database) -> None:
     node, webhook_id = Node(db), await waiting(db, FAILURES + 2)
+    await add_webhook(db, ring(), URL, "endpoint.recovered")
     before = await node.claim(FAILURES + 1)
     await db.write(corrected, webhook_id, "http://127.0.0.1:10/new")
+    # It was healthy before.
+    assert not await db.read(rows, "select name from events where name like 'endpoint.%'")
     assert not (await node.settle(before[1:], "http_5xx")).transitions
     await node.settle(before[:1], "throttled")
     row = await webhook(db, webhook_id)

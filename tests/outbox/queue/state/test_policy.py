@@ -1,5 +1,6 @@
 """Decisions on attempts, without a database."""
 
+import json
 from dataclasses import dataclass
 from email.utils import formatdate
 from typing import get_args
@@ -8,7 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from outbox.queue.state.policy import DEFAULT_WAITS, Decision, Schedule, decide, retry_after
+from outbox.queue.state.policy import (
+    DEFAULT_WAITS,
+    Decision,
+    Schedule,
+    decide,
+    parse_schedule,
+    probed,
+    rescued,
+    retry_after,
+)
 from outbox.states import OutcomeName
 
 NOW = 1_760_000_000.0
@@ -244,3 +254,47 @@ def test_the_preview_holds_for_every_dice(waits: list[float], dice: list[float])
         usual += schedule.wait(tries, MIDDLE) or 0.0
         assert retry.earliest - 0.001 <= passed <= retry.latest + 0.001
         assert abs(retry.usual - usual) < 0.001
+
+
+@pytest.mark.parametrize(("tries", "name"), [(0, "http_5xx"), (9, "http_5xx"), (9, "timeout")])
+def test_a_failed_probe_is_due_again_and_uses_no_try(tries: int, name: str) -> None:
+    decision = probed(decided(failed(name), tries))
+    assert (decision.state, decision.delay_us, decision.uses_try) == ("ready", 0, False)
+
+
+def test_a_probe_waits_as_long_as_its_receiver_asked() -> None:
+    decision = probed(decided(failed("throttled", "120"), 9))
+    assert (decision.state, decision.delay_us) == ("ready", 120 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("result", "state"), [(Result("success", 200), "delivered"), (Result("http_4xx", 410), "gone")]
+)
+def test_a_probe_that_settles_its_delivery_uses_no_try(result: Result, state: str) -> None:
+    decision = probed(decided(result))
+    assert (decision.state, decision.uses_try) == (state, False)
+
+
+def test_rescues_in_a_row_wait_from_the_third_on_and_end_at_the_tenth() -> None:
+    decisions = [rescued(n, "kill", schedule=Schedule(), dice=MIDDLE) for n in range(1, 11)]
+    assert [decision.state for decision in decisions] == ["ready"] * 9 + ["dead"]
+    assert [decision.delay_us for decision in decisions[:4]] == [0, 0, 1800 * SECOND, 7200 * SECOND]
+    assert not any(decision.uses_try for decision in decisions)
+    assert decisions[0].reason == "kill"
+    assert decisions[9].reason == "kill, 10 times in a row"
+
+
+def test_a_rescue_past_the_end_of_a_schedule_waits_as_by_the_default_one() -> None:
+    short = rescued(4, "kill", schedule=Schedule((1.0,)), dice=MIDDLE)
+    assert short.delay_us == 7200 * SECOND
+
+
+@pytest.mark.parametrize("text", ["[]", "[0, 5.5]", "[2592000]"])
+def test_a_schedule_is_a_list_of_seconds(text: str) -> None:
+    assert parse_schedule(text) == Schedule(tuple(json.loads(text)))
+
+
+@pytest.mark.parametrize("text", ["[-1]", "[2592000.5]", "[true]", '["5"]', "{}", "5", "null"])
+def test_other_schedules_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="a schedule must be a list of seconds"):
+        parse_schedule(text)

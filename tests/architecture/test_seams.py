@@ -1,0 +1,56 @@
+"""Tests break rules through parts that are handed in, never through private attributes.
+
+gateway/server/parts.py has the parts of a server.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.architecture.tree import ROOT
+
+LEFT = {
+    # SQLite and PostgreSQL themselves fail there: no part stands between the driver and its COMMIT.
+    "tests/outbox/database/sqlite/test_locks.py: _each_alone",
+    "tests/system/hopeful_serve.py: _commit",
+    "tests/system/tight_serve.py: _each_alone",
+    "tests/system/trusting_serve.py: _confirmed",
+    # The state of a connection, whose part of aiohttp has no other door.
+    "tests/gateway/server/http/test_connections.py: _writing",
+    # A set of one place, so that few holders fill it.
+    "tests/gateway/server/processes/test_shared_counters.py: _places",
+    # The moment between a claim and its sends.
+    "tests/outbox/worker/test_worker.py: _begin",
+}
+"""Those that remain; the set only shrinks."""
+
+
+def private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def patched(tree: ast.AST) -> Iterator[str]:
+    """Yield each private attribute of another object that is set or patched."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                continue
+            case ast.Attribute(attr=name, ctx=ast.Store()) if private(name):
+                yield name
+            case ast.Call(func=ast.Name(id="setattr") | ast.Attribute(attr="setattr")):
+                for argument in node.args[:2]:
+                    text = argument.value if isinstance(argument, ast.Constant) else ""
+                    name = str(text).rpartition(".")[2]
+                    if private(name):
+                        yield name
+
+
+def test_no_private_attribute_is_patched() -> None:
+    found = {
+        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        for path in (ROOT / "tests").rglob("*.py")
+        if "node_modules" not in path.parts
+        for name in patched(ast.parse(path.read_text()))
+    }
+    assert found == LEFT
