@@ -3,7 +3,6 @@
 import pytest
 
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
-from tests.support.rest import Person
 from tests.support.shop import Shop
 
 
@@ -70,25 +69,3 @@ async def test_an_erased_customer_is_signed_out(shop: Shop) -> None:
     assert (await log_in(browser)).code == "INVALID_CREDENTIALS"
     assert (await shop.owner.get(path)).status == 404
     assert (await shop.owner.delete(path)).status == 404
-
-
-async def test_three_people(shop: Shop, client_id: str) -> None:
-    """Another owner, a key that only reads, and nobody."""
-    path = f"/api/clients/{client_id}"
-    other: Person = await shop.api.person()
-    reader = await shop.api.key_of(shop.owner.user_id, ["read"])
-    nobody = shop.api.nobody
-    assert (await other.get("/api/clients")).body["total"] == 0
-    assert (await other.get(f"/api/clients?storeId={shop.store['id']}")).body["total"] == 0
-    for method, body in (("GET", None), ("PUT", {"name": "Eve"}), ("DELETE", None)):
-        assert (await other.call(method, path, body)).status == 403, method
-        assert (await nobody.call(method, path, body)).status == 401, method
-        expected = 200 if method == "GET" else 403
-        assert (await reader.call(method, path, body)).status == expected, method
-    assert (await shop.owner.get(path)).body["name"] == "Ana Souza"
-
-
-async def test_a_deleted_store_takes_its_customers_along(shop: Shop, client_id: str) -> None:
-    assert (await shop.owner.delete(f"/api/stores/{shop.store['id']}")).status == 200
-    assert (await shop.owner.get(f"/api/clients/{client_id}")).status == 404
-    assert (await shop.owner.get("/api/clients")).body["total"] == 0

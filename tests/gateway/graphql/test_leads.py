@@ -174,24 +174,6 @@ async def test_an_ebook_of_another_store_is_unknown(shop: Shop) -> None:
     assert await contacts(shop.owner) == await contacts(other.owner) == []
 
 
-async def test_ebooks_belong_to_their_owner(shop: Shop) -> None:
-    made = await ebook(shop)
-    path = f"/api/ebooks/{made['id']}"
-    bia = await shop.api.person()
-    assert (await bia.get(path)).status == 403
-    assert (await bia.put(path, {"title": "Mine"})).status == 403
-    assert (await bia.delete(path)).status == 403
-    assert (await shop.api.nobody.get(path)).status == 401
-    assert (await bia.get("/api/ebooks")).body["data"] == []
-    stolen = {"storeId": shop.store["id"], "title": "T", "fileUrl": "https://x.example/"}
-    refused = await bia.post("/api/ebooks", stolen)
-    assert (refused.status, refused.faults) == (400, {"storeId": "invalid_reference"})
-    assert (await shop.owner.get(f"/api/ebooks?storeId={shop.store['id']}")).body["total"] == 1
-    assert (await shop.owner.put(path, {"active": False})).body["active"] is False
-    assert (await shop.owner.delete(f"/api/stores/{shop.store['id']}")).status == 200
-    assert (await shop.owner.get(path)).status == 404
-
-
 async def test_three_people_see_only_their_own_leads(shop: Shop) -> None:
     """A visitor of the store, another visitor, and a visitor of another owner's store."""
     other = await open_shop(shop.api, "other.example")

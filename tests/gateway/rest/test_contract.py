@@ -49,14 +49,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "quotes": {"notes": "Delivery included."},
     "invoices": {"notes": "Second copy."},
 }
-WRONG: dict[str, dict[str, Any]] = {
-    "contacts": {"name": 5},
-    "companies": {"size": "12"},
-    "deals": {"probability": 101},
-    "tasks": {"dueDate": "soon"},
-}
-MISSING = "0123456789ab0123456789ab"
-MALFORMED = "not-an-id"
 PLACE = re.compile(r"\{(\w+)\}")
 
 every_operation = pytest.mark.parametrize(
@@ -112,100 +104,16 @@ async def target_of(operation: dict[str, Any], owner: Person) -> str:
     return path
 
 
-def refused(reply: Reply, status: int, operation: dict[str, Any]) -> None:
-    """Assert that `reply` is this refusal in the documented form, and in the contract."""
-    assert reply.status == status, reply.text
-    assert isinstance(reply.body["error"], str)
-    assert reply.body["error"]
-    assert answer_faults(operation["method"], operation["path"], status, reply.body) == []
-    # The contract lists 401 once for all operations.
-    assert status in (*operation["other"], 401)
-
-
 @every_operation
-async def test_each_caller_and_each_id(
-    api: RestApi, ana: Person, bia: Person, operation: dict[str, Any]
+async def test_each_operation_answers_its_owner_as_documented(
+    ana: Person, operation: dict[str, Any]
 ) -> None:
-    """Call as the owner, another user and nobody, with an unknown and a malformed id."""
-    path = await target_of(operation, ana)
-    body = await body_for(operation, ana)
-    refused(await api.nobody.call(operation["method"], path, body), 401, operation)
-    await another_user(operation, path, ana, bia)
-    for record_id in (MISSING, MALFORMED):
-        await an_id_of_nothing(operation, record_id, ana)
-    reply = await ana.call(operation["method"], path, body)
+    """The refusals are those of every resource: test_resources."""
+    method, path = operation["method"], operation["path"]
+    reply = await ana.call(method, await target_of(operation, ana), await body_for(operation, ana))
     assert reply.status == operation["success"], reply.text
     assert reply.headers["Content-Type"] == "application/json"
-    assert isinstance(reply.body, dict)
-    faults = answer_faults(operation["method"], operation["path"], reply.status, reply.body)
-    assert faults == []
-    if operation["method"] == "DELETE":
-        assert isinstance(reply.body["message"], str)
-        refused(await ana.delete(path), 404, operation)
-
-
-async def another_user(operation: dict[str, Any], path: str, ana: Person, bia: Person) -> None:
-    reply = await bia.call(operation["method"], path, await body_for(operation, bia))
-    if "{id}" in operation["path"]:
-        refused(reply, 403, operation)
-        task = await ana.get(path.removesuffix("/complete"))
-        assert (task.status, "updatedAt" in task.body) == (200, False)
-        return
-    # Lists and creates concern only the caller's own records.
-    assert reply.status == operation["success"], reply.text
-    if operation["method"] == "GET" and "data" in reply.body:
-        assert reply.body["data"] == []
-        assert reply.body.get("total", 0) == 0
-
-
-async def an_id_of_nothing(operation: dict[str, Any], record_id: str, ana: Person) -> None:
-    path, count = PLACE.subn(record_id, operation["path"])
-    if not count:
-        return
-    reply = await ana.call(operation["method"], path, await body_for(operation, ana))
-    if "{id}" in operation["path"]:
-        refused(reply, 404, operation)
-    else:
-        assert reply.status == operation["success"], reply.text
-        assert (reply.body["data"], reply.body["total"]) == ([], 0)
-
-
-@every_operation
-async def test_a_failed_request_is_refused_and_writes_nothing(
-    api: RestApi, ana: Person, bia: Person, operation: dict[str, Any]
-) -> None:
-    path = await target_of(operation, ana)
-    method, plural = operation["method"], operation["path"].split("/")[2]
-    before = await counts(api.db)
-    refused(await api.nobody.call(method, path, CREATES.get(plural)), 401, operation)
-    if "{id}" in operation["path"]:
-        refused(await bia.call(method, path, CHANGES.get(plural)), 403, operation)
-        missing = PLACE.sub(MISSING, operation["path"])
-        refused(await ana.call(method, missing, CHANGES.get(plural)), 404, operation)
-    if 400 in operation["other"]:
-        wrong: list[Any] = [WRONG.get(plural, {"type": "shout"}), [], "text", 5]
-        if method == "POST":
-            wrong.append({})
-        for body in wrong:
-            refused(await ana.call(method, path, body), 400, operation)
-        for data in (b"", b'{"name":', b"\xff", b'{"name":NaN}', b"[" * 70 + b"]" * 70):
-            reply = await ana.call(method, path, data=data, Content_Type="application/json")
-            refused(reply, 400, operation)
-    elif method == "GET":
-        # A list accepts invalid parameters.
-        reply = await ana.get(f"{path}?page=x&limit=-1&status=foo&start=soon&search=%00")
-        assert reply.status == operation["success"], reply.text
-    assert await counts(api.db) == before
-
-
-TABLES = ("events", "contacts", "companies", "deals", "tasks", "activities", "products", "quotes",
-          "invoices", "counters", "tallies")  # fmt: skip
-
-
-async def counts(db: Database) -> list[Any]:
-    """Count the rows of all tables that a write can change."""
-    one = " union all ".join(f"select '{t}' as t, count(*) as n from {t}" for t in TABLES)
-    return [(row["t"], row["n"]) for row in await db.read(rows, one)]
+    assert answer_faults(method, path, reply.status, reply.body) == []
 
 
 # One request for each event, on an existing record of the kind that the name starts with.

@@ -65,27 +65,6 @@ async def listed(who: Person, path: str) -> list[str]:
     return [task["title"] for task in reply.body["data"]]
 
 
-async def test_a_created_task_is_returned_unchanged(ana: Person) -> None:
-    maria = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
-    deal = (await ana.post("/api/deals", {"title": "D", "value": 1})).body["id"]
-    sent = {
-        "title": "Call back", "description": "Ask about the date.", "priority": "high",
-        "dueDate": "2026-12-01T14:30:00-03:00", "contactId": maria, "dealId": deal,
-    }  # fmt: skip
-    record = await create(ana, **sent)
-    assert record == sent | {
-        "id": record["id"], "createdAt": "2026-11-21T15:00:00.000Z", "completed": False,
-        "dueDate": "2026-12-01T17:30:00.000Z",
-    }  # fmt: skip
-    path = f"/api/tasks/{record['id']}"
-    assert (await ana.get(path)).body == record
-    cleared = await ana.put(path, dict.fromkeys(("description", "dueDate", "contactId", "dealId")))
-    assert set(cleared.body) == {"id", "title", "priority", "completed", "createdAt", "updatedAt"}
-    reply = await ana.delete(path)
-    assert reply.body == {"message": "The task was deleted.", "id": record["id"]}
-    assert (await ana.get(path)).status == 404
-
-
 async def test_a_minimal_task(ana: Person) -> None:
     record = await create(ana)
     assert record == {
@@ -106,34 +85,6 @@ async def test_only_the_verbs_complete(ana: Person) -> None:
         assert reply.headers["X-Ignored-Fields"] == "completed, completedAt"
         assert reply.body["completed"] is False
         assert "completedAt" not in reply.body
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "code"),
-    [
-        ("title", None, "not_nullable"), ("title", "\t", "blank"), ("title", [], "wrong_type"),
-        ("description", 5, "wrong_type"), ("description", "x" * 65_536, "too_long"),
-        ("dueDate", "tomorrow", "invalid_date"), ("dueDate", "2026-11-31", "invalid_date"),
-        ("dueDate", "2026-11-21T25:00:00Z", "invalid_date"), ("dueDate", "", "invalid_date"),
-        ("dueDate", 5, "wrong_type"), ("priority", "urgent", "not_allowed"),
-        ("priority", 1, "not_allowed"), ("contactId", NOWHERE, "invalid_reference"),
-        ("dealId", "x", "invalid_reference"), ("dealId", 5, "wrong_type"),
-    ],
-)  # fmt: skip
-async def test_invalid_fields(ana: Person, field: str, value: Any, code: str) -> None:
-    created = await ana.post("/api/tasks", {"title": "X"} | {field: value})
-    assert (created.status, created.faults) == (400, {field: code})
-    record = await create(ana)
-    updated = await ana.put(f"/api/tasks/{record['id']}", {field: value})
-    assert (updated.status, updated.faults) == (400, {field: code})
-
-
-async def test_references_of_another_user(ana: Person, bia: Person) -> None:
-    theirs = (await bia.post("/api/contacts", {"name": "M"})).body["id"]
-    deal = (await bia.post("/api/deals", {"title": "D", "value": 1})).body["id"]
-    reply = await ana.post("/api/tasks", {"title": "X", "contactId": theirs, "dealId": deal})
-    assert (reply.status, reply.body["code"]) == (400, "invalid_reference")
-    assert set(reply.faults) == {"contactId", "dealId"}
 
 
 async def test_completing_and_reopening(api: RestApi, ana: Person, wall: Wall) -> None:
@@ -220,16 +171,6 @@ async def test_filters_and_sorting(ana: Person, bia: Person) -> None:
         names = await listed(ana, f"?{query}")
         assert (names if "sort" in query else sorted(names)) == list(found), query
     assert (await ana.get("/api/tasks?sort=priority")).status == 400
-
-
-@pytest.mark.parametrize("path", ["", "/overdue", "/upcoming", "/calendar"])
-async def test_lists_need_a_caller(api: RestApi, ana: Person, path: str) -> None:
-    assert (await api.nobody.get(f"/api/tasks{path}")).status == 401
-    writer = await api.key_of(ana.user_id, ["write"])
-    assert (await writer.get(f"/api/tasks{path}")).status == 403
-    for query in ("page=x&limit=-1", "start=%00&end=%ED%A0%80", "page=99999999999999999"):
-        reply = await ana.get(f"/api/tasks{path}?{query}")
-        assert (reply.status, reply.body["data"], reply.body["total"]) == (200, [], 0)
 
 
 async def test_overdue_by_the_clock_and_by_the_day(ana: Person, wall: Wall) -> None:
@@ -390,29 +331,3 @@ async def test_lists_by_date_are_complete(ana: Person, path: str) -> None:
     assert read_slice == [f"2026-11-{day:02d}T10:00:00Z" for day in range(1, 13)]
     assert (await ana.get(f"/api/tasks/{path}{join}limit=5000")).body["limit"] == 1000
     assert (await ana.get(f"/api/tasks/{path}{join}limit=0")).body["limit"] == 1000
-
-
-async def test_a_task_stays_when_its_references_are_deleted(api: RestApi, ana: Person) -> None:
-    maria = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
-    deal = (await ana.post("/api/deals", {"title": "D", "value": 1})).body["id"]
-    task = await create(ana, contactId=maria, dealId=deal)
-    path = f"/api/tasks/{task['id']}"
-    await ana.delete(f"/api/contacts/{maria}")
-    await ana.delete(f"/api/deals/{deal}")
-    after = await ana.get(path)
-    assert not {"contactId", "dealId"} & set(after.body)
-    assert after.headers["ETag"] == '"3"'
-    assert [name for name, _ in await api.events()][-3:] == [
-        "task.created", "contact.deleted", "deal.deleted",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
-async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str) -> None:
-    path = f"/api/tasks/{(await create(ana))['id']}"
-    body = {"title": ""} if method in ("PUT", "PATCH") else None
-    assert (await api.nobody.call(method, path, body)).status == 401
-    for wrong in (NOWHERE, "xyz"):
-        assert (await ana.call(method, f"/api/tasks/{wrong}", body)).status == 404
-    assert (await bia.call(method, path, body)).status == 403
-    assert (await ana.call(method, path, body)).status == (400 if body else 200)

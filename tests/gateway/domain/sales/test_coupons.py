@@ -124,21 +124,6 @@ async def test_a_code_is_unique_in_its_store_without_case_and_accents(ana: Perso
     assert sorted(each.status for each in codes) == [201, 409, 409, 409, 409]
 
 
-async def test_coupons_belong_to_the_owner_of_the_store(ana: Person, bia: Person) -> None:
-    store = await opened(ana)
-    foreign = await create(bia, store, discountValue=1)
-    assert (foreign.status, foreign.faults) == (400, {"storeId": "invalid_reference"})
-    created = await create(ana, store, discountValue=1)
-    path = f"/api/coupons/{created.body['id']}"
-    for answer in (
-        await bia.get(path),
-        await bia.put(path, {"active": False}),
-        await bia.delete(path),
-    ):
-        assert answer.status == 403
-    assert (await bia.get(f"/api/coupons?storeId={store}")).body["data"] == []
-
-
 class Counter:
     """Uses of a coupon by orders of a store."""
 

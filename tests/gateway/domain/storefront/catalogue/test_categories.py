@@ -104,27 +104,6 @@ async def test_concurrent_moves_make_no_cycle(ana: Person) -> None:
         assert sorted(reply.status for reply in replies) == [200, 200, 200, 400]
 
 
-async def test_three_people(api: RestApi, ana: Person, bia: Person) -> None:
-    shop, other = await store(ana), await store(bia, "other.example")
-    mine = await create(ana, shop, "A")
-    path = f"/api/categories/{mine['id']}"
-    for who, status in ((bia, 403), (api.nobody, 401)):
-        assert (await who.get(path)).status == status
-        assert (await who.put(path, {"name": "B"})).status == status
-        assert (await who.put(path, {"parentId": None})).status == status
-        assert (await who.delete(path)).status == status
-    assert (await bia.get("/api/categories")).body["total"] == 0
-    reply = await bia.post("/api/categories", {"storeId": shop, "name": "B"})
-    assert (reply.status, reply.faults) == (400, {"storeId": "invalid_reference"})
-    reply = await bia.post(
-        "/api/categories", {"storeId": other, "name": "B", "parentId": mine["id"]}
-    )
-    assert (reply.status, reply.faults) == (400, {"parentId": "invalid_reference"})
-    assert (await ana.get(path)).body == mine
-    reader = await api.key_of(ana.user_id, ["read"])
-    assert (await reader.post("/api/categories", {"storeId": shop, "name": "C"})).status == 403
-
-
 async def test_a_store_has_a_limit(ana: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(categories, "MOST", 3)
     shop = await store(ana)

@@ -198,18 +198,6 @@ async def test_the_owner_moderates_and_changes_nothing_else(shop: Shop) -> None:
         assert listed["total"] == len(found)
 
 
-async def test_reviews_belong_to_their_owner(shop: Shop) -> None:
-    record = await review(shop, await product(shop))
-    bia = await shop.api.person()
-    path = f"/api/reviews/{record.id}"
-    assert (await bia.get(path)).status == 403
-    assert (await bia.put(path, {"status": "rejected"})).status == 403
-    assert (await bia.delete(path)).status == 403
-    assert (await shop.api.nobody.get(path)).status == 401
-    assert (await bia.get("/api/reviews")).body["data"] == []
-    assert (await shop.owner.get(path)).body["status"] == "published"
-
-
 async def test_concurrent_reviews_keep_the_totals(shop: Shop) -> None:
     product_id = await product(shop)
     made = await asyncio.gather(
