@@ -264,21 +264,6 @@ async def test_the_log_has_pages_and_a_filter(console: Site, maria: Guest, box: 
         assert (await maria.get(f"{path}/deliveries?{odd}")).status == 200
 
 
-async def test_only_its_owner_sees_or_replays_a_delivery(
-    console: Site, maria: Guest, rui: Guest, box: Inbox
-) -> None:
-    made = await maria.webhook(f"{box.url}/hook")
-    path = f"/console/webhooks/{made.id}"
-    await maria.submit(f"{path}/test", at=path, event="contact.created")
-    [delivery] = await ended(console, made.id)
-    where = f"/console/deliveries/{delivery.id}"
-    assert (await rui.get(where)).status == 403
-    assert (await rui.submit(f"{where}/replay", at="/console/keys")).status == 403
-    assert (await maria.get("/console/deliveries/" + "0" * 24)).status == 404
-    async with guest(console) as nobody:
-        assert (await nobody.get(where)).path.startswith("/console/sign-in")
-
-
 async def test_the_log_outlives_its_webhook(console: Site, maria: Guest, box: Inbox) -> None:
     made = await maria.webhook(f"{box.url}/hook")
     path = f"/console/webhooks/{made.id}"

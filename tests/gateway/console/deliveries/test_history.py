@@ -148,26 +148,6 @@ async def test_odd_queries_are_answered(maria: Guest) -> None:
             assert (await maria.get(f"{path}?{query}")).status == 200, query
 
 
-async def test_nobody_finds_what_others_own(
-    console: Site, maria: Guest, rui: Guest, box: Inbox
-) -> None:
-    key = await key_of(maria)
-    await maria.webhook(f"{box.url}/fine", "contact.created")
-    record = await contact(console, key, X_Request_Id="secret-import")
-    await settled(maria, 1)
-    page = await maria.get(f"/console/events?q={record}")
-    event = page.html.partition('id="e-')[2][:24]
-    page = await maria.get("/console/deliveries")
-    delivery = page.html.partition('id="d-')[2][:24]
-    for path in ("/console/deliveries", "/console/events"):
-        for q in ("", record, event, delivery, "secret-import"):
-            assert await rows(maria, path, q=q) == 1
-            assert await rows(rui, path, q=q) == 0
-    assert (await maria.get(f"/console/events/{event}")).status == 200
-    assert (await rui.get(f"/console/events/{event}")).status == 403
-    assert (await maria.get("/console/events/" + "0" * 24)).status == 404
-
-
 async def test_a_list_has_pages(console: Site, maria: Guest, box: Inbox) -> None:
     key = await key_of(maria)
     for name in ("one", "two"):

@@ -20,7 +20,6 @@ from tests.support.drain import rows
 from tests.support.site import Site
 
 HOUR = 3_600_000_000
-DAY = 24 * HOUR
 
 
 async def finish(db: Database, job_id: str) -> None:
@@ -199,24 +198,6 @@ async def test_a_fault_names_its_field_and_starts_nothing(
     assert page.status == 400
     assert says in page.html
     assert await console.db.read(rows, "select id from jobs") == []
-
-
-async def test_jobs_of_others_are_out_of_reach(console: Site, maria: Guest, rui: Guest) -> None:
-    webhook_id, _ = await waiting(console, maria, 1, "dead")
-    path = f"/console/webhooks/{webhook_id}/recover"
-    fields: dict[str, Any] = {
-        "kind": "recover", "ends": "dead", "since": since(console), "rate": "5",
-        "confirmed": "count",
-    }  # fmt: skip
-    job = await maria.submit(path, **fields)
-    assert (await rui.get(f"/console/jobs/{job.id}")).status in (403, 404)
-    assert (await rui.get(path)).status in (403, 404)
-    for address, sent in ((path, fields), (f"/console/jobs/{job.id}/cancel", {})):
-        page = await rui.submit(address, at="/console/webhooks/new", **sent)
-        assert page.status in (403, 404)
-    found = await console.db.read(rows, "select state from jobs")
-    assert [row["state"] for row in found] == ["running"]
-    assert (await maria.get("/console/jobs/" + "f" * 24)).status == 404
 
 
 async def test_too_many_jobs_are_refused(console: Site, maria: Guest) -> None:

@@ -219,19 +219,3 @@ async def test_the_way_back_stays_in_the_console(console: Site, maria: Guest) ->
         delivery=ids, act="cancel", back="//evil.example/console/", follow=False,
     )  # fmt: skip
     assert page.headers["Location"].startswith("/console/webhooks?")
-
-
-async def test_deliveries_of_others_are_out_of_reach(
-    console: Site, maria: Guest, rui: Guest
-) -> None:
-    webhook_id, ids = await waiting(console, maria, 1)
-    sends: list[tuple[str, dict[str, Any]]] = [
-        (f"/console/deliveries/{ids[0]}/now", {}),
-        (f"/console/deliveries/{ids[0]}/cancel", {}),
-        ("/console/deliveries/selected", {"delivery": ids, "act": "cancel"}),
-        ("/console/deliveries/selected", {"delivery": ids, "act": "replay"}),
-    ]
-    for path, fields in sends:
-        page = await rui.submit(path, at="/console/webhooks/new", **fields)
-        assert page.status in (403, 404), path
-    assert await states(console.db, webhook_id) == {ids[0]: "ready"}

@@ -133,20 +133,6 @@ async def test_failing_webhooks_come_first(maria: Guest, db: Database) -> None:
     assert "timeout <b>10</b>" in page.html
 
 
-async def test_an_account_sees_its_own_webhooks_alone(
-    maria: Guest, rui: Guest, db: Database
-) -> None:
-    ids = await set_up(maria, db)
-    empty = await rui.get("/console")
-    assert "No webhooks yet" in empty.html
-    await rui.webhook("https://shop.example/mine")
-    page = await rui.get("/console")
-    assert not set(ids.values()) & set(OF_WEBHOOK.findall(page.html))
-    assert page.test_id("delivered") == "0"
-    assert "No attempts in this time." in page.html
-    assert (await rui.get(f"/console/webhooks/{ids['busy']}")).status == 403
-
-
 async def test_what_waits_is_counted_with_the_age_of_the_oldest(maria: Guest, db: Database) -> None:
     webhook_id = (await maria.webhook("https://shop.example/")).id
     now = db.clock.wall()

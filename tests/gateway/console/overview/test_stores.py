@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions
@@ -230,28 +228,6 @@ async def test_a_form_that_is_out_of_date_changes_nothing(maria: Guest) -> None:
     assert late.status == 409
     assert "Somebody changed this" in late.html
     assert (await read(maria, record.id))["name"] == "First"
-
-
-async def test_only_its_owner_sees_a_store(maria: Guest, rui: Guest, nobody: Guest) -> None:
-    record = await made(maria, name="Mine")
-    for path in (f"{LIST}/{record.id}", f"{LIST}/{record.id}/edit"):
-        assert (await maria.get(path)).status == 200
-        assert (await rui.get(path)).status == 403
-        assert (await nobody.get(path)).path.startswith("/console/sign-in")
-    assert (await rui.submit(f"{LIST}/{record.id}", at=NEW, name="Theirs")).status == 403
-    assert "Mine" not in (await rui.get(LIST)).html
-    assert (await read(maria, record.id))["name"] == "Mine"
-    for path in (f"{LIST}/{'0' * 24}", f"{LIST}/{'0' * 24}/edit", f"{LIST}/x"):
-        assert (await maria.get(path)).status == 404
-
-
-@pytest.mark.parametrize("token", ["", "0" * 64])
-async def test_a_form_of_another_site_is_refused(maria: Guest, token: str) -> None:
-    record = await made(maria)
-    fields = [("csrf_token", token), ("name", "Forged"), ("hostname", "forged.example")]
-    assert (await maria.post(LIST, fields)).status == 403
-    assert (await maria.post(f"{LIST}/{record.id}", fields)).status == 403
-    assert (await read(maria, record.id))["name"] == "Coffee Shop"
 
 
 async def test_the_list_filters_searches_and_pages(maria: Guest) -> None:
