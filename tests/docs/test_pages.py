@@ -195,6 +195,7 @@ def said(quotation: str) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_quotations_are_messages_of_the_code() -> None:
     found = [(page, quoted) for page in names() for quoted in QUOTED.findall(text_of(page))]
     found = [(page, quoted) for page, quoted in found if quoted != "…"]

@@ -232,6 +232,7 @@ def listening_process(folder: Path, **settings: str) -> Iterator[subprocess.Pope
             program.wait()
 
 
+@pytest.mark.slow
 def test_it_survives_a_restart_and_ends_with_130(tmp_path: Path) -> None:
     add_user(tmp_path)
     key = command("key", "add", EMAIL, "--name", "k", folder=tmp_path).stdout.strip()

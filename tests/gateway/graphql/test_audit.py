@@ -8,6 +8,7 @@ from tests.support.rest import RestApi
 AUDITS = 61
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_every_audit_passes(api: RestApi) -> None:
     found = await audit(f"{api.site.url}/graphql")

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from gateway.domain.storefront.carts import cart_lifecycle, changes
 from gateway.domain.storefront.carts.contents import current
 from gateway.domain.storefront.stores import stores
@@ -52,6 +54,7 @@ async def test_adds_at_once_stop_at_the_limit(shop: Shop) -> None:
         assert (await cart(browser))["totalQuantity"] == 999
 
 
+@pytest.mark.slow
 async def test_further_lines_at_once_stop_at_the_limit(shop: Shop) -> None:
     products = [await sell(shop, 1, name=f"P{n}") for n in range(103)]
     browser = shop.browser()

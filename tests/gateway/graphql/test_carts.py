@@ -125,6 +125,7 @@ async def test_a_line_has_at_most_999_items(shop: Shop) -> None:
     assert (await cart(browser))["totalQuantity"] == 999
 
 
+@pytest.mark.slow
 async def test_a_cart_has_at_most_100_lines(shop: Shop) -> None:
     browser = shop.browser()
     products = [await sell(shop, 1, name=f"P{n}") for n in range(101)]

@@ -185,6 +185,7 @@ def test_cases_tell_whether_a_limit_holds(
     assert "" in [refused(text) for text in beyond]
 
 
+@pytest.mark.slow
 def test_failed_documents_are_not_kept_and_kept_ones_are_bounded() -> None:
     documents = Documents(schema(), most=1_000)
     for n in range(200):
@@ -198,6 +199,7 @@ def test_failed_documents_are_not_kept_and_kept_ones_are_bounded() -> None:
     assert documents.read("query Q199 { __typename }") is kept
 
 
+@pytest.mark.slow
 @pytest.mark.timed
 async def test_abusive_documents_cost_less_than_the_dearest_honest_one(shop: Shop) -> None:
     """`make proof` measures the milliseconds; here the bar is introspection in the same run."""

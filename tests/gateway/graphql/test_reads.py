@@ -1,5 +1,7 @@
 """The number of reads of a list is fixed: the same for two products and for fifty."""
 
+import pytest
+
 from gateway.graphql.ids import global_id
 from gateway.server.app_keys import DIRECTORY
 from outbox.database.transaction import Database
@@ -24,6 +26,7 @@ query ($h: String!, $first: Int) {
 """
 
 
+@pytest.mark.slow
 async def test_a_list_costs_a_fixed_number_of_reads(db: Database) -> None:
     counted = Counted(db)
     async with serving(counted, UNLIMITED) as site:

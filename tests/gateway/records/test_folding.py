@@ -2,6 +2,7 @@
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def test_every_text_is_folded_by_the_definition(text: str) -> None:
     assert fold(text) == "".join(c for c in spread if unicodedata.category(c)[0] != "M")
 
 
+@pytest.mark.slow
 def test_every_character_is_folded_by_the_definition() -> None:
     for point in [*range(0xD800), *range(0xE000, 0x30000)]:
         text = f"a{chr(point)}"

@@ -110,6 +110,7 @@ async def test_unread_bytes_of_one_caller_are_limited(db: Database) -> None:
         await _until(site, key, 200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_read_bytes_no_longer_count(db: Database) -> None:
     async with serving(db, SMALL) as site:

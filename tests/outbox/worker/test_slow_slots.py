@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ owners = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(owners, st.integers(0, 512))
 def test_no_more_than_the_places_are_divided_and_equal_needs_get_equal_parts(
     needs: dict[str, list[int]], places: int

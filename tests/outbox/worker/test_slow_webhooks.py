@@ -148,6 +148,7 @@ def test_a_slow_webhook_that_answers_keeps_up(
     assert run.cut == 0
 
 
+@pytest.mark.slow
 def test_it_keeps_up_beside_six_hundred_that_hang() -> None:
     """As many as fill all slow places, of twelve owners."""
     hanging = [Hook(f"h{n}", f"o{n % 12}", 0.2, never) for n in range(600)]

@@ -57,14 +57,22 @@ def emails(folder: Path, url: str | None = None) -> set[str]:
     return {line.split()[0] for line in lines}
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a database, its key file and a backup."""
-    add(tmp_path)
-    key = tmp_path / "carteiro.key"
+    folder = tmp_path_factory.mktemp("template")
+    add(folder)
+    key = folder / "carteiro.key"
     key.write_text(KEY_LINE)
     key.chmod(0o600)
-    done(tmp_path, "backup", "b")
+    done(folder, "backup", "b")
+    return folder
+
+
+@pytest.fixture
+def made(template: Path, tmp_path: Path) -> Path:
+    """A copy of the template."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -286,6 +294,7 @@ def test_nothing_is_restored_or_copied_beside_a_server(made: Path, empty_postgre
         assert "use this PostgreSQL database; stop all its servers" in told
 
 
+@pytest.mark.slow
 def test_after_a_copy_only_the_copy_serves(made: Path, empty_postgres: str) -> None:
     told = done(made, "copy", "--to", empty_postgres)
     assert "can no longer be served" in told
@@ -307,6 +316,7 @@ def test_a_copied_file_goes_nowhere_else(made: Path, empty_postgres: str) -> Non
     assert "was copied to postgresql://other/db" in refused(made, "copy", "--to", empty_postgres)
 
 
+@pytest.mark.slow
 def test_an_interrupted_copy_can_be_repeated(made: Path, empty_postgres: str) -> None:
     """Killed between the mark and the COMMIT: the target is empty, and the file does not serve."""
     file = made / "carteiro.db"

@@ -148,6 +148,7 @@ async def test_odd_queries_are_answered(maria: Guest) -> None:
             assert (await maria.get(f"{path}?{query}")).status == 200, query
 
 
+@pytest.mark.slow
 async def test_a_list_has_pages(console: Site, maria: Guest, box: Inbox) -> None:
     key = await key_of(maria)
     for name in ("one", "two"):

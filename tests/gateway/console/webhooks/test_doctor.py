@@ -69,6 +69,7 @@ async def first_attempt(site: Site, webhook_id: str) -> Row:
     return found[0]
 
 
+@pytest.mark.slow
 async def test_the_verdict_is_that_of_a_delivery(db: Database) -> None:
     async with patients() as all_of_them, delivering(db) as (site, somebody):
         actor = await actor_of(site)

@@ -78,6 +78,7 @@ def test_no_setting_of_a_user_reaches_the_tests() -> None:
     assert [name for name in os.environ if name.startswith("CARTEIRO_")] == []
 
 
+@pytest.mark.slow
 def test_every_setting_is_read_somewhere() -> None:
     """A key that no code reads does nothing, and is to go."""
     sources = [

@@ -268,6 +268,7 @@ async def test_units_of_the_drain_have_no_span(db: Database) -> None:
     assert {span.parent_id for span in units} <= requests
 
 
+@pytest.mark.slow
 def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys\n"
@@ -288,6 +289,7 @@ def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded(tmp_path: Path) 
     assert done.returncode == 7, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "check-config"])
 def test_an_endpoint_without_the_package_is_one_line(tmp_path: Path, command: str) -> None:
     code = (

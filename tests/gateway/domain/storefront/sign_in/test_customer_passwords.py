@@ -13,6 +13,7 @@ from outbox.database.transaction import Database
 from outbox.ids import Ids
 
 STORE = "0" * 24
+pytestmark = pytest.mark.usefixtures("true_cost")
 
 
 class Watched:
