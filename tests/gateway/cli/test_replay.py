@@ -12,7 +12,6 @@ import pytest
 from gateway.cli import replay as command
 from gateway.domain.webhooks import replays
 from gateway.records.access import Actor
-from gateway.records.errors import Refusal
 from gateway.records.values import dates
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config
@@ -131,15 +130,6 @@ async def test_ends_and_times_can_be_chosen(
     assert await past.again() == [past.ids[n] for n in expected]
 
 
-async def test_a_replay_that_failed_too_is_replayed_alone(past: Past) -> None:
-    await past.end(("exhausted", 3))
-    await past.replay(since="1d")
-    await past.db.write(run, "update deliveries set state = 'exhausted' where origin = 'replay'")
-    assert await past.replay(since="1d") == ["1 delivery replayed."]
-    await past.db.write(run, "update deliveries set state = 'delivered' where state = 'ready'")
-    assert await past.replay(since="1d") == ["0 deliveries replayed."]
-
-
 async def test_two_runs_at_once_replay_each_delivery_once(past: Past) -> None:
     await past.end(*[("exhausted", 2)] * 40)
     now = past.db.clock.wall()
@@ -229,14 +219,6 @@ async def test_what_is_still_tried_is_counted_because_it_is_not_replayed(
 async def test_faults_name_their_option(past: Past, given: dict[str, Any], says: str) -> None:
     with pytest.raises(CannotStart, match=says):
         await past.replay(**given)
-
-
-async def test_only_deliveries_of_the_actor(past: Past) -> None:
-    await past.end(("exhausted", 1))
-    with pytest.raises(Refusal, match="belongs to another user"):
-        await past.db.write(replays.one, Actor("f" * 24, "system"), past.ids[0])
-    with pytest.raises(Refusal, match="lacks the scope"):
-        await past.db.write(replays.one, Actor(OWNER, "api_key", frozenset({"read"})), past.ids[0])
 
 
 async def test_more_than_a_batch(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,16 +39,6 @@ async def test_a_percentage_is_rounded_half_up_once_for_the_cart(shop: Shop) -> 
     assert (found["coupon"], found["totalDiscount"], found["total"]) == (None, 0, 45)
 
 
-async def test_an_amount_is_at_most_the_total(shop: Shop) -> None:
-    await offer(shop, "FIFTY", discountValue=50)
-    browser = await shopper(shop, 30)
-    found = (await change(browser, "ApplyCoupon", code=" fifty "))["shoppingCart"]
-    assert found["coupon"] == {"code": "FIFTY", "discountPercentage": None, "discountValue": 5000}
-    assert (found["totalDiscount"], found["total"]) == (3000, 0)
-    found = (await change(browser, "AddProduct", productId=await sell(shop, 25)))["shoppingCart"]
-    assert (found["totalDiscount"], found["total"]) == (5000, 500)
-
-
 async def test_case_and_accents_of_a_code_do_not_matter(shop: Shop) -> None:
     await offer(shop, "Promoção", discountValue=1)
     found = (await change(await shopper(shop), "ApplyCoupon", code="PROMOCAO"))["shoppingCart"]

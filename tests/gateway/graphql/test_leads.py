@@ -174,19 +174,6 @@ async def test_an_ebook_of_another_store_is_unknown(shop: Shop) -> None:
     assert await contacts(shop.owner) == await contacts(other.owner) == []
 
 
-async def test_three_people_see_only_their_own_leads(shop: Shop) -> None:
-    """A visitor of the store, another visitor, and a visitor of another owner's store."""
-    other = await open_shop(shop.api, "other.example")
-    for place, name in ((shop, "First"), (shop, "Second"), (other, "Third")):
-        answer = await lead(place, email="maria@example.com", name=name)
-        assert answer.data == {"lead": {"success": True, "clientMutationId": None}}
-    [ours] = await contacts(shop.owner)
-    [theirs] = await contacts(other.owner)
-    assert (ours["name"], theirs["name"]) == ("First", "Third")
-    assert ours["id"] != theirs["id"]
-    await other.close()
-
-
 @pytest.fixture
 async def narrow(db: Database) -> AsyncIterator[Shop]:
     """A store whose forms are limited."""

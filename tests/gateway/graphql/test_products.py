@@ -338,29 +338,6 @@ async def test_concurrent_creates_get_slugs_of_their_own(shop: Shop) -> None:
     assert sorted(reply.status for reply in replies) == [201] + [409] * 5
 
 
-async def test_the_store_of_a_product_is_the_owners(shop: Shop) -> None:
-    other = await shop.api.person()
-    for store_id in (shop.store["id"], "0" * 24, "x"):
-        reply = await other.post("/api/products", {"name": "X", "price": 1, "storeId": store_id})
-        assert (reply.status, reply.faults) == (400, {"storeId": "invalid_reference"})
-    mine = (await other.post("/api/products", {"name": "X", "price": 1})).body
-    path = f"/api/products/{mine['id']}"
-    assert (await other.put(path, {"storeId": shop.store["id"]})).status == 400
-    assert (await shop.owner.put(path, {"storeId": shop.store["id"]})).status == 403
-    assert (await shop.api.nobody.put(path, {"storeId": shop.store["id"]})).status == 401
-    assert await titles(shop) == []
-
-
-async def test_rest_lists_the_products_of_a_store(shop: Shop) -> None:
-    mine = await made(shop.owner, shop.store, "A")
-    await made(shop.owner, None, "B")
-    path = f"/api/products?storeId={shop.store['id']}"
-    assert (await shop.owner.get(path)).body["data"] == [mine]
-    assert mine["storeId"] == shop.store["id"]
-    other = await shop.api.person()
-    assert (await other.get(path)).body["total"] == 0
-
-
 async def test_a_deleted_store_shows_nothing(shop: Shop) -> None:
     record = await made(shop.owner, shop.store, "A", slug="a", categories=["Top"])
     body = {"storeId": shop.store["id"], "name": "Top"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
@@ -128,20 +127,6 @@ async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
     db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
     assert await db.read(noted) == [f"n{n}" for n in range(600)]
     await db.close()
-
-
-async def test_a_unit_runs_in_the_context_of_its_caller(file: Database) -> None:
-    who: ContextVar[str] = ContextVar("who", default="nobody")
-
-    async def ask(tx: Tx) -> str:
-        return who.get()
-
-    async def call(name: str) -> str:
-        who.set(name)
-        return await file.write(ask)
-
-    answers = await asyncio.gather(*(asyncio.create_task(call(n)) for n in ("ana", "rui")))
-    assert answers == ["ana", "rui"]
 
 
 async def test_listeners_hear_of_a_commit_before_its_caller_goes_on(file: Database) -> None:

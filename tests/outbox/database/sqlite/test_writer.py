@@ -13,38 +13,10 @@ import pytest
 from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.outbox.database.sqlite.units import (
-    later,
     note,
     noted,
     wait_at_most,
-    wrong,
 )
-
-
-async def test_a_failing_unit_undoes_only_itself(file: Database) -> None:
-    results = await asyncio.gather(
-        file.write(note, "a"),
-        file.write(wrong, "b"),
-        file.write(later, "c"),
-        file.write(note, "d"),
-        file.write(wrong, "e"),
-        file.write(note, "f"),
-        return_exceptions=True,
-    )
-    assert [isinstance(result, ValueError) for result in results] == [n in (1, 4) for n in range(6)]
-    assert sorted(await file.read(noted)) == ["a", "c", "d", "f"]
-
-
-async def test_a_row_that_cannot_be_written_fails_its_own_unit(file: Database) -> None:
-    results = await asyncio.gather(
-        file.write(later, "a"),
-        file.write(later, "b", None),
-        file.write(note, "c"),
-        return_exceptions=True,
-    )
-    assert isinstance(results[1], sqlite3.IntegrityError)
-    assert not any(isinstance(results[n], Exception) for n in (0, 2))
-    assert sorted(await file.read(noted)) == ["a", "c"]
 
 
 async def test_results_of_a_transaction_that_sqlite_ended_are_computed_again(
