@@ -71,8 +71,8 @@ def lines() -> Iterator[Lines]:
     """Logging set up as `serve` does, and put back after the test."""
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
-    kept = Lines()
-    logs.configure("info", clock=SystemClock(), node="n1", version="1.2", file=kept)
-    yield kept
+    output = Lines()
+    logs.configure("info", clock=SystemClock(), node="n1", version="1.2", file=output)
+    yield output
     structlog.reset_defaults()
     root.handlers, root.level = handlers, level

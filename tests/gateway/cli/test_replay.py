@@ -55,11 +55,11 @@ class Past:
         now = self.db.clock.wall()
         await self.db.write(events, len(ends))
         await self.db.write(fan_out, ROOM)
-        made = await self.db.read(
+        rows_made = await self.db.read(
             rows,
             "select id from deliveries where state = 'in_flight' or state = 'ready' order by id",
         )
-        for (state, hours), row in zip(ends, made, strict=True):
+        for (state, hours), row in zip(ends, rows_made, strict=True):
             at = now - hours * HOUR
             delivery_id = Ids().new(at)
             await self.db.write(
@@ -70,7 +70,7 @@ class Past:
             )  # fmt: skip
             self.ids.append(delivery_id)
 
-    async def replay(self, **given: Any) -> list[str]:
+    async def replay(self, **options: Any) -> list[str]:
         """Run the command; return its lines."""
         words: dict[str, Any] = {
             "webhook": self.webhook_id, "since": None, "delivery": None, "until": None,
@@ -78,17 +78,17 @@ class Past:
         }  # fmt: skip
         self.lines = []
         config = Config(database=Settings(url=self.url))
-        await command.replay(config, Namespace(**words | given), self.lines.append)
+        await command.replay(config, Namespace(**words | options), self.lines.append)
         return self.lines
 
     async def again(self) -> list[str]:
         """Return the original of each replay, in the order in which the drain takes them."""
-        found = await self.db.read(
+        originals = await self.db.read(
             rows,
             "select o.id from deliveries r join deliveries o on o.event_id = r.event_id and "
             "o.origin = 'event' where r.origin = 'replay' order by r.next_at, r.id",
         )
-        return [row["id"] for row in found]
+        return [row["id"] for row in originals]
 
 
 @pytest.fixture
@@ -133,12 +133,12 @@ async def test_ends_and_times_can_be_chosen(
 async def test_two_runs_at_once_replay_each_delivery_once(past: Past) -> None:
     await past.end(*[("exhausted", 2)] * 40)
     now = past.db.clock.wall()
-    wanted = Wanted(("exhausted", "gone", "dead"), now - 3 * HOUR, now)
+    selection = Wanted(("exhausted", "gone", "dead"), now - 3 * HOUR, now)
 
     async def all_of_them() -> None:
         place = ""
         while True:
-            batch = await past.db.write(replays.batch, ACTOR, past.webhook_id, wanted, place, 7)
+            batch = await past.db.write(replays.batch, ACTOR, past.webhook_id, selection, place, 7)
             if not batch.place:
                 return
             place = batch.place
@@ -197,9 +197,9 @@ async def test_what_is_still_tried_is_counted_because_it_is_not_replayed(
     assert replayed == "1 delivery would be replayed."
     start, _, first = waiting.rpartition(" ")
     assert start == "Still to be tried by their schedule: 2, the first at"
-    found = dates.parse(first.rstrip("."))
-    assert found is not None
-    assert abs(found - later) < HOUR // 12
+    instant = dates.parse(first.rstrip("."))
+    assert instant is not None
+    assert abs(instant - later) < HOUR // 12
     monkeypatch.setattr(command, "MOST_WAITING", 2)
     assert "2 or more" in (await past.replay(since="1d"))[1]
     await past.db.write(parking.pause, past.webhook_id)

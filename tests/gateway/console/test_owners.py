@@ -85,8 +85,8 @@ async def kept(db: Database) -> dict[str, list[str]]:
     """Return every row that a page or a form can change, as text."""
 
     async def texts(table: str) -> list[str]:
-        found = await db.read(rows, f"select * from {table}")
-        return sorted(repr([row[name] for name in row.keys()]) for row in found)  # noqa: SIM118 - a row is no mapping
+        rows_read = await db.read(rows, f"select * from {table}")
+        return sorted(repr([row[name] for name in row.keys()]) for row in rows_read)  # noqa: SIM118 - a row is no mapping
 
     return {table: await texts(table) for table in KEPT}
 

@@ -49,10 +49,10 @@ async def test_the_documents_of_the_cart(shop: Shop) -> None:
 
 
 async def test_the_documents_of_discount_modals(shop: Shop) -> None:
-    made, browser = await modal(shop), shop.browser()
+    campaign, browser = await modal(shop), shop.browser()
     shown = await run(browser, "discountModal")
-    assert shown["id"] == made["globalId"]
-    for modal_id in (made["globalId"], made["id"]):
+    assert shown["id"] == campaign["globalId"]
+    for modal_id in (campaign["globalId"], campaign["id"]):
         saved = await run(browser, "saveDiscountModalUserData", discountModalId=modal_id)
         assert saved["success"] is True
     [coupon] = (await shop.owner.get("/api/coupons")).body["data"]
@@ -86,8 +86,8 @@ async def test_the_cart_costs_two_reads_besides_the_visitor(db: Database) -> Non
                 await change(browser, "ApplyCoupon", code="TEN")
                 await change(browser, "SetShipping", cep="01310100", type="express")
                 counted.reset()
-                found = await cart(browser)
-                assert (found["coupon"]["code"], found["shippingType"]) == ("TEN", "express")
+                contents = await cart(browser)
+                assert (contents["coupon"]["code"], contents["shippingType"]) == ("TEN", "express")
                 of_cart = [
                     sql for sql in counted.statements
                     if "from carts" in sql or "from products" in sql or "from coupons" in sql

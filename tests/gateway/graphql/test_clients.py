@@ -28,15 +28,15 @@ async def test_owners_see_their_customers_without_secrets(shop: Shop, client_id:
 
 async def test_customers_are_found(shop: Shop, client_id: str) -> None:
     other = {"hostname": "other.example", "name": "Other"}
-    made = (await shop.owner.post("/api/stores", other)).body["id"]
+    store_id = (await shop.owner.post("/api/stores", other)).body["id"]
     await sign_up(shop.browser(), hostname="other.example", name="Bia", email="bia@b.example")
     for query, names in (
-        ("", {"Ana Souza", "Bia"}), (f"?storeId={made}", {"Bia"}),
+        ("", {"Ana Souza", "Bia"}), (f"?storeId={store_id}", {"Bia"}),
         ("?search=ana@ex", {"Ana Souza"}), ("?search=nobody", set()),
         (f"?ids={client_id}", {"Ana Souza"}),
     ):  # fmt: skip
-        found = (await shop.owner.get(f"/api/clients{query}")).body
-        assert {one["name"] for one in found["data"]} == names, query
+        page = (await shop.owner.get(f"/api/clients{query}")).body
+        assert {one["name"] for one in page["data"]} == names, query
 
 
 async def test_owners_change_little(shop: Shop, client_id: str) -> None:

@@ -39,10 +39,10 @@ ADDRESS = {
 
 
 def every_operation() -> list[str]:
-    made = schema()
-    assert made.query_type is not None
-    assert made.mutation_type is not None
-    return sorted({*made.query_type.fields, *made.mutation_type.fields})
+    whole = schema()
+    assert whole.query_type is not None
+    assert whole.mutation_type is not None
+    return sorted({*whole.query_type.fields, *whole.mutation_type.fields})
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ async def world(shop: Shop) -> World:
     order = await ordered(ana, email=EMAIL, name=f"Ana {SECRET}")
     await put(ana, product)
     cart = (await ana.ask("shoppingCart(hostname: $h) { id products { id } }"))["shoppingCart"]
-    made = await shop.owner.post(
+    modal = await shop.owner.post(
         "/api/discount-modals",
         {"storeId": shop.store["id"], "title": "T", "prefix": "HI", "discountPercentage": 10},
     )
@@ -84,7 +84,7 @@ async def world(shop: Shop) -> World:
         "addressId": saved.data["clientAddressSave"]["address"]["id"],
         "lineId": cart["products"][0]["id"],
         "productId": product,
-        "discountModalId": made.body["id"],
+        "discountModalId": modal.body["id"],
         "ebookId": (await shop.owner.post("/api/ebooks", book)).body["id"],
         "accessToken": "0" * 43,
         "orderNumber": order["number"],
@@ -121,13 +121,13 @@ def filled(name: str, places: dict[str, str]) -> tuple[str, dict[str, Any]]:
 
 @pytest.mark.slow
 async def test_nothing_crosses(shop: Shop) -> None:
-    found = await world(shop)
-    before = (await found.ana.send(MINE, {"h": shop.hostname})).data
+    town = await world(shop)
+    before = (await town.ana.send(MINE, {"h": shop.hostname})).data
     assert SECRET in str(before)
-    people = found.others
+    people = town.others
     for name in every_operation():
         for who, browser in people.items():
-            document, variables = filled(name, found.places)
+            document, variables = filled(name, town.places)
             values = variables.get("input", variables)
             for hostname in {shop.hostname, browser.hostname}:
                 if "hostname" in values:
@@ -143,5 +143,5 @@ async def test_nothing_crosses(shop: Shop) -> None:
                     assert codes == {"NOT_FOUND"}, name
         if name in SIGNS_OUT:
             people = await others(shop, name)
-    after = (await found.ana.send(MINE, {"h": shop.hostname})).data
+    after = (await town.ana.send(MINE, {"h": shop.hostname})).data
     assert after == before

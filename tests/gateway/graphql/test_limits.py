@@ -195,8 +195,8 @@ def test_failed_documents_are_not_kept_and_kept_ones_are_bounded() -> None:
     for n in range(200):
         documents.read(f"query Q{n} {{ __typename }}")
     assert 20 < len(documents) < 50
-    kept = documents.read("query Q199 { __typename }")
-    assert documents.read("query Q199 { __typename }") is kept
+    document = documents.read("query Q199 { __typename }")
+    assert documents.read("query Q199 { __typename }") is document
 
 
 @pytest.mark.slow

@@ -26,8 +26,8 @@ async def made(who: Person, store: Any, name: str, **values: Any) -> dict[str, A
     body = {"name": name, "price": 10, "storeId": store["id"] if store else None, **values}
     reply = await who.post("/api/products", body)
     assert reply.status == 201, reply.text
-    found: dict[str, Any] = reply.body
-    return found
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def listed(shop: Shop, **variables: Any) -> Any:
@@ -55,12 +55,12 @@ async def test_a_product_as_visitors_see_it(shop: Shop) -> None:
         id title slug description price compareAtPrice currency sku available stock
         images { url alt } categories { id name slug parent { name } } groups { name }
         createdAt updatedAt }"""
-    found = (await shop.browser().ask(selection))["product"]
+    product = (await shop.browser().ask(selection))["product"]
     group = {
         "id": global_id("Category", category["id"]), "name": "Cafés especiais",
         "slug": "cafes-especiais", "parent": None,
     }  # fmt: skip
-    assert found == {
+    assert product == {
         "id": global_id("Product", record["id"]), "title": "Café em grãos 1 kg",
         "slug": "cafe-em-graos-1-kg", "description": "Whole beans.", "price": 8990,
         "compareAtPrice": 10990, "currency": "BRL", "sku": "COF-1", "available": True, "stock": 3,
@@ -71,9 +71,9 @@ async def test_a_product_as_visitors_see_it(shop: Shop) -> None:
         "categories": [group], "groups": [{"name": group["name"]}],
         "createdAt": record["createdAt"], "updatedAt": None,
     }  # fmt: skip
-    by_id = await shop.browser().ask(f'product(hostname: $h, id: "{found["id"]}") {{ title }}')
+    by_id = await shop.browser().ask(f'product(hostname: $h, id: "{product["id"]}") {{ title }}')
     assert by_id["product"] == {"title": "Café em grãos 1 kg"}
-    assert parse(found["id"]) == ("Product", record["id"])
+    assert parse(product["id"]) == ("Product", record["id"])
 
 
 async def test_centavos_are_exact(shop: Shop) -> None:
@@ -109,16 +109,16 @@ async def test_every_order_in_both_directions(shop: Shop) -> None:
             for arguments in (("first", "after", "endCursor", "hasNextPage"),
                               ("last", "before", "startCursor", "hasPreviousPage")):  # fmt: skip
                 way, position, cursor, more = arguments
-                found: list[str] = []
+                seen: list[str] = []
                 place = None
                 for _ in range(8):
                     page = await listed(shop, orderBy=order, **{way: size, position: place})
                     part = [node["title"] for node in page["nodes"]]
-                    found = found + part if way == "first" else part + found
+                    seen = seen + part if way == "first" else part + seen
                     place = page["pageInfo"][cursor]
                     if not page["pageInfo"][more]:
                         break
-                assert found == expected, (order, size, way)
+                assert seen == expected, (order, size, way)
     assert await titles(shop) == names[::-1]
     assert await titles(shop, orderBy="TITLE") == names
     assert await titles(shop, orderBy="PRICE_ASC") == [
@@ -178,13 +178,13 @@ async def test_bad_arguments(shop: Shop) -> None:
 async def test_search(shop: Shop) -> None:
     await made(shop.owner, shop.store, "Café em grãos", sku="COF-1")
     await made(shop.owner, shop.store, "Chá", sku="TEA-1", categories=["Drinks"])
-    for text, found in (
+    for text, expected in (
         ("CAFE", ["Café em grãos"]), ("grãos", ["Café em grãos"]), ("-1", ["Chá", "Café em grãos"]),
         ("tea", ["Chá"]), ("none", []), ("%", []), ("\x1f", []), ("", ["Chá", "Café em grãos"]),
     ):  # fmt: skip
         page = await listed(shop, search=text)
-        assert [node["title"] for node in page["nodes"]] == found
-        assert page["totalCount"] == len(found)
+        assert [node["title"] for node in page["nodes"]] == expected
+        assert page["totalCount"] == len(expected)
 
 
 async def test_lists_by_category(shop: Shop) -> None:
@@ -329,8 +329,8 @@ async def test_slugs_are_made_from_names(shop: Shop) -> None:
 
 
 async def test_concurrent_creates_get_slugs_of_their_own(shop: Shop) -> None:
-    found = await asyncio.gather(*(made(shop.owner, shop.store, "Café") for _ in range(14)))
-    slugs = {product["slug"] for product in found}
+    products = await asyncio.gather(*(made(shop.owner, shop.store, "Café") for _ in range(14)))
+    slugs = {product["slug"] for product in products}
     assert len(slugs) == 14
     assert {"cafe", *(f"cafe-{n}" for n in range(2, 10))} <= slugs
     bodies = [{"name": "X", "price": 1, "slug": "one", "storeId": shop.store["id"]}] * 6
@@ -361,8 +361,8 @@ async def test_long_texts_of_a_list(shop: Shop) -> None:
         await made(shop.owner, shop.store, name, description=name * 60_000, images=[image])
     await made(shop.owner, shop.store, "C", description="short")
     query = "products(hostname: $h) { nodes { title description images { url } } }"
-    found = (await shop.browser().ask(query))["products"]["nodes"]
-    assert [(len(node["description"]), len(node["images"])) for node in found] == [
+    nodes = (await shop.browser().ask(query))["products"]["nodes"]
+    assert [(len(node["description"]), len(node["images"])) for node in nodes] == [
         (5, 0), (60_000, 1), (60_000, 1),
     ]  # fmt: skip
 

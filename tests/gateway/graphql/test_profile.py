@@ -25,8 +25,8 @@ async def save(browser: Browser, **values: Any) -> Answer:
 
 
 async def addresses_of(browser: Browser) -> list[dict[str, Any]]:
-    found = await browser.ask(f"client(hostname: $h) {{ addresses {{ {FIELDS} }} }}")
-    listed: list[dict[str, Any]] = found["client"]["addresses"]
+    answer = await browser.ask(f"client(hostname: $h) {{ addresses {{ {FIELDS} }} }}")
+    listed: list[dict[str, Any]] = answer["client"]["addresses"]
     return listed
 
 
@@ -72,11 +72,11 @@ async def test_a_new_password_ends_the_other_sessions(shop: Shop) -> None:
 async def test_addresses(shop: Shop) -> None:
     browser = shop.browser()
     await sign_up(browser)
-    made = (await save(browser)).data["clientAddressSave"]
-    address = made["address"]
+    payload = (await save(browser)).data["clientAddressSave"]
+    address = payload["address"]
     assert address["cep"] == "01310200"
     assert address["state"] == "SP"
-    assert made["addresses"] == [{"id": address["id"]}]
+    assert payload["addresses"] == [{"id": address["id"]}]
     await save(browser, number="2", district="Centro")
     changed = await save(browser, id=address["id"], number="3", complement="ap 4")
     assert changed.data["clientAddressSave"]["address"]["complement"] == "ap 4"
@@ -104,12 +104,12 @@ async def test_an_export_holds_everything(shop: Shop) -> None:
     await sign_up(browser, phone="11 98888-7777")
     await save(browser)
     answer = await browser.do("clientExportData", "data success")
-    found = json.loads(answer.data["clientExportData"]["data"])
-    assert found["account"]["email"] == "Ana@Example.com"
-    assert found["account"]["phone"] == "11 98888-7777"
-    assert found["addresses"][0]["city"] == "São Paulo"
-    assert len(found["sessions"]) == 1
-    assert found["orders"] == []
+    data = json.loads(answer.data["clientExportData"]["data"])
+    assert data["account"]["email"] == "Ana@Example.com"
+    assert data["account"]["phone"] == "11 98888-7777"
+    assert data["addresses"][0]["city"] == "São Paulo"
+    assert len(data["sessions"]) == 1
+    assert data["orders"] == []
     assert "password" not in answer.body["data"]["clientExportData"]["data"]
 
 
@@ -203,9 +203,9 @@ async def test_orders_and_reviews_lose_the_person(shop: Shop) -> None:
     review = {"productId": product, "stars": 5, "text": "Bom."}
     assert (await browser.do("createReview", "review { id }", **review)).data
     exported = await browser.do("clientExportData", "data")
-    found = json.loads(exported.data["clientExportData"]["data"])
-    assert [order["email"] for order in found["orders"]] == ["maria@example.com"]
-    assert [one["text"] for one in found["reviews"]] == ["Bom."]
+    data = json.loads(exported.data["clientExportData"]["data"])
+    assert [order["email"] for order in data["orders"]] == ["maria@example.com"]
+    assert [one["text"] for one in data["reviews"]] == ["Bom."]
     await erase(browser, password=ANA["password"])
     [order] = (await shop.owner.get("/api/orders")).body["data"]
     assert (order["name"], order["total"]) == ("Erased customer", 89.9)

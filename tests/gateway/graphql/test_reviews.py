@@ -51,22 +51,22 @@ async def put(shop: Shop, **values: Any) -> None:
 
 async def texts(browser: Browser, product: str) -> list[str]:
     selection = f'reviews(hostname: $h, productId: "{product}") {{ {NODES} }}'
-    found = (await browser.ask(selection))["reviews"]["nodes"]
-    return [node["text"] for node in found]
+    nodes = (await browser.ask(selection))["reviews"]["nodes"]
+    return [node["text"] for node in nodes]
 
 
 async def test_a_customer_reviews_a_product(shop: Shop) -> None:
     product = await sell(shop)
     ana = await customer(shop, "Ana Souza")
     answer = await ana.send(*operation("createReview", productId=product))
-    made = answer.data["createReview"]["review"]
-    assert made == {
-        "id": made["id"], "stars": 5, "text": "Fresh and mild. The whole family likes it.",
-        "createdAt": made["createdAt"],
+    written = answer.data["createReview"]["review"]
+    assert written == {
+        "id": written["id"], "stars": 5, "text": "Fresh and mild. The whole family likes it.",
+        "createdAt": written["createdAt"],
     }  # fmt: skip
-    record_id(made["id"], "Review", "id")
+    record_id(written["id"], "Review", "id")
     shown = (await shop.browser().send(*operation("reviews", productId=product))).data["reviews"]
-    assert shown["nodes"] == [made | {"author": "Ana Souza"}]
+    assert shown["nodes"] == [written | {"author": "Ana Souza"}]
     assert shown["totalCount"] == 1
     assert shown["pageInfo"]["hasNextPage"] is False
     [note] = (await shop.owner.get("/api/activities?type=note")).body["data"]
@@ -100,9 +100,9 @@ async def test_faults_name_their_field(shop: Shop, values: dict[str, Any], field
 async def test_only_published_reviews_are_shown(shop: Shop) -> None:
     await put(shop, reviewModeration=True)
     product = await sell(shop)
-    made = (await review(await customer(shop), product, stars=2)).data["createReview"]["review"]
-    path = f"/api/reviews/{record_id(made['id'], 'Review', 'id')}"
-    node = f'node(id: "{made["id"]}") {{ ... on Review {{ text }} }}'
+    written = (await review(await customer(shop), product, stars=2)).data["createReview"]["review"]
+    path = f"/api/reviews/{record_id(written['id'], 'Review', 'id')}"
+    node = f'node(id: "{written["id"]}") {{ ... on Review {{ text }} }}'
     nobody = {"averageStars": None, "reviewsCount": 0, "reviews": {"nodes": [], "totalCount": 0}}
     one = {
         "averageStars": 2, "reviewsCount": 1,
@@ -132,12 +132,12 @@ async def test_export_and_erasure_of_a_customer(shop: Shop) -> None:
         "createdAt": mine["createdAt"],
     }  # fmt: skip
     assert (await ana.do("clientDeleteAccount", "success", password="segredo-1")).data
-    found = await bia.send(*operation("reviews", productId=product))
-    assert [(node["text"], node["author"]) for node in found.data["reviews"]["nodes"]] == [
+    answer = await bia.send(*operation("reviews", productId=product))
+    assert [(node["text"], node["author"]) for node in answer.data["reviews"]["nodes"]] == [
         ("Bia's", "Bia"), ("Ana's", None),
     ]  # fmt: skip
-    [_, kept] = (await shop.owner.get("/api/reviews")).body["data"]
-    assert not {"author", "customerId"} & set(kept)
+    [_, anonymous] = (await shop.owner.get("/api/reviews")).body["data"]
+    assert not {"author", "customerId"} & set(anonymous)
 
 
 async def test_the_average_has_two_decimals(shop: Shop) -> None:
@@ -145,9 +145,9 @@ async def test_the_average_has_two_decimals(shop: Shop) -> None:
     ana = await customer(shop)
     for stars in (5, 5, 4):
         assert (await review(ana, product, stars=stars)).data
-    found = await ana.send(PRODUCT, {"h": shop.hostname, "id": product})
-    assert found.data["product"]["averageStars"] == 4.67
-    assert found.data["product"]["reviewsCount"] == 3
+    answer = await ana.send(PRODUCT, {"h": shop.hostname, "id": product})
+    assert answer.data["product"]["averageStars"] == 4.67
+    assert answer.data["product"]["reviewsCount"] == 3
 
 
 async def test_pages_by_cursor(shop: Shop) -> None:
@@ -159,13 +159,13 @@ async def test_pages_by_cursor(shop: Shop) -> None:
     after = None
     for size in (2, 2, 1):
         variables = {"h": shop.hostname, "id": product, "first": 2, "after": after}
-        found = (await shop.browser().send(LIST, variables)).data["reviews"]
-        assert len(found["edges"]) == size
-        seen += [edge["node"]["text"] for edge in found["edges"]]
-        assert found["pageInfo"]["hasNextPage"] is (len(seen) < 5)
-        assert found["pageInfo"]["hasPreviousPage"] is (after is not None)
-        after = found["pageInfo"]["endCursor"]
-        assert found["totalCount"] == 5
+        page = (await shop.browser().send(LIST, variables)).data["reviews"]
+        assert len(page["edges"]) == size
+        seen += [edge["node"]["text"] for edge in page["edges"]]
+        assert page["pageInfo"]["hasNextPage"] is (len(seen) < 5)
+        assert page["pageInfo"]["hasPreviousPage"] is (after is not None)
+        after = page["pageInfo"]["endCursor"]
+        assert page["totalCount"] == 5
     assert seen == ["4", "3", "2", "1", "0"]
     for bad in ({"first": 101}, {"first": -1}, {"after": "x"}):
         answer = await shop.browser().send(LIST, {"h": shop.hostname, "id": product, **bad})

@@ -14,7 +14,6 @@ from gateway.rest.routes import ROUTES
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress, Limits
 from outbox.database.transaction import Database, Row, Tx
-from tests.support.document import answer_faults
 from tests.support.drain import add_webhook
 from tests.support.receiver import receiver
 from tests.support.rest import Person, Reply, RestApi
@@ -49,11 +48,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "quotes": {"notes": "Delivery included."},
     "invoices": {"notes": "Second copy."},
 }
-PLACE = re.compile(r"\{(\w+)\}")
-
-every_operation = pytest.mark.parametrize(
-    "operation", OPERATIONS, ids=[f"{o['method']} {o['path']}" for o in OPERATIONS]
-)
 
 
 def test_the_contract_file_is_complete() -> None:
@@ -77,43 +71,6 @@ async def created(person: Person, plural: str, **more: Any) -> str:
     assert reply.status == 201, reply.text
     record_id: str = reply.body["id"]
     return record_id
-
-
-async def body_for(operation: dict[str, Any], owner: Person) -> dict[str, Any] | None:
-    """Return a valid body of the operation, with references to records of `owner`."""
-    plural = operation["path"].split("/")[2]
-    if operation["method"] == "PUT":
-        return CHANGES[plural]
-    if operation["method"] != "POST" or operation["path"].endswith("/complete"):
-        return None
-    if plural == "activities":
-        contact = await created(owner, "contacts")
-        return {
-            "type": "call", "description": "Rang.", "relatedTo": contact, "relatedType": "contact",
-        }  # fmt: skip
-    return CREATES[plural]
-
-
-async def target_of(operation: dict[str, Any], owner: Person) -> str:
-    """Return the operation's path with the id of a record of `owner`."""
-    path: str = operation["path"]
-    if "{entityId}" in path:
-        return PLACE.sub(await created(owner, "contacts"), path)
-    if "{id}" in path:
-        return PLACE.sub(await created(owner, path.split("/")[2]), path)
-    return path
-
-
-@every_operation
-async def test_each_operation_answers_its_owner_as_documented(
-    ana: Person, operation: dict[str, Any]
-) -> None:
-    """The refusals are those of every resource: test_resources."""
-    method, path = operation["method"], operation["path"]
-    reply = await ana.call(method, await target_of(operation, ana), await body_for(operation, ana))
-    assert reply.status == operation["success"], reply.text
-    assert reply.headers["Content-Type"] == "application/json"
-    assert answer_faults(method, path, reply.status, reply.body) == []
 
 
 # One request for each event, on an existing record of the kind that the name starts with.

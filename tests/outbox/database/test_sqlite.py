@@ -184,9 +184,9 @@ async def test_a_replay_beside_a_server_whose_wall_clock_jumped_is_due_at_once(
     command = await database.open(db_url, clock=clock, ids=Ids())
     beside = await command.read(due)
     assert beside <= await server.read(due) < beside + 60_000_000
-    made = await command.write(replay.one, "d", "system")
+    delivery_id = await command.write(replay.one, "d", "system")
     await command.close()
-    assert -60_000_000 < await server.read(_waits, made) <= 0
+    assert -60_000_000 < await server.read(_waits, delivery_id) <= 0
     assert await server.read(stored_mark) == before, "only the serving process moves it"
     await server.close()
 
@@ -208,11 +208,11 @@ async def test_what_a_command_makes_due_without_a_server_is_due_at_the_next_star
         monkeypatch.setattr(sqlite_file, "boot_id", lambda: "another")
     clock.offset = MONTH
     command = await database.open(db_url, clock=clock, ids=Ids())
-    made = await command.write(replay.one, "d", "system")
+    delivery_id = await command.write(replay.one, "d", "system")
     await command.close()
     clock.offset = -MONTH
     server = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
-    assert await server.read(_waits, made) <= 60_000_000
+    assert await server.read(_waits, delivery_id) <= 60_000_000
     # Otherwise all that waits for its next try would be due at once.
     assert before <= await server.read(due) < before + 60_000_000
     await server.close()

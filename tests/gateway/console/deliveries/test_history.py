@@ -156,16 +156,16 @@ async def test_a_list_has_pages(console: Site, maria: Guest, box: Inbox) -> None
     await asyncio.gather(*(contact(console, key) for _ in range(55)))
     await until(lambda: _full(maria))
     for path, sizes in (("/console/deliveries", [50, 50, 10]), ("/console/events", [50, 5])):
-        found, seen, link = list[int](), set[str](), path
+        counts, seen, link = list[int](), set[str](), path
         while link:
             page = await maria.get(link)
             ids = _ids(page.html)
-            found.append(len(ids))
+            counts.append(len(ids))
             assert not seen & set(ids)
             seen |= set(ids)
             link = page.html.partition('rel="next" href="')[2].partition('"')[0]
             link = link.replace("&amp;", "&")
-        assert found == sizes
+        assert counts == sizes
 
 
 def _ids(html: str) -> list[str]:
@@ -187,7 +187,7 @@ async def test_a_delivery_behind_an_open_circuit_says_so(
 
     box.answer = refuse
     key = await key_of(maria)
-    made = await maria.webhook(f"{box.url}/down", "contact.created")
+    webhook = await maria.webhook(f"{box.url}/down", "contact.created")
     await contact(console, key)
     await until(lambda: _is(maria, {"state": "scheduled"}, 1))
     page = await maria.get("/console/deliveries?state=scheduled")
@@ -195,7 +195,7 @@ async def test_a_delivery_behind_an_open_circuit_says_so(
     assert "until a probe succeeds" not in (await maria.get(path)).html
 
     async def opened(tx: Tx) -> None:
-        await tx.run("update webhooks set circuit = 'open' where id = $1", made.id)
+        await tx.run("update webhooks set circuit = 'open' where id = $1", webhook.id)
 
     await console.db.write(opened)
     shown = await maria.get(path)

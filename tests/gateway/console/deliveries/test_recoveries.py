@@ -92,8 +92,8 @@ async def test_a_new_webhook_gets_past_events(console: Site, maria: Guest) -> No
     await console.db.write(
         run, "update events set name = 'contact.created' where id <> (select min(id) from events)"
     )
-    made = await maria.webhook("http://127.0.0.1:9999/new", "contact.created")
-    path = f"/console/webhooks/{made.id}/recover"
+    webhook = await maria.webhook("http://127.0.0.1:9999/new", "contact.created")
+    path = f"/console/webhooks/{webhook.id}/recover"
     page = await maria.get(f"{path}?kind=backfill")
     assert "that it never got" in page.html
     assert 'name="ends"' not in page.html
@@ -105,7 +105,7 @@ async def test_a_new_webhook_gets_past_events(console: Site, maria: Guest) -> No
     assert "There is nothing to send" in other.html
     job = await maria.submit(path, confirmed="count", **fields)
     await finish(console.db, job.id)
-    assert len(await states(console.db, made.id)) == 2
+    assert len(await states(console.db, webhook.id)) == 2
     [row] = await console.db.read(rows, "select kind, state, made from jobs")
     assert tuple(row[name] for name in ("kind", "state", "made")) == ("backfill", "done", 2)
 

@@ -81,20 +81,20 @@ async def test_the_figures_are_those_of_the_log(db: Database, running: Site, box
             ("/console", set(ids)), *((f"/console/webhooks/{one}", {one}) for one in ids)
         ):  # fmt: skip
             page = await maria.get(path)
-            found = {
+            figures = {
                 result: sum(
                     n for (webhook, _, what, name), n in log.items()
                     if name == "count" and what == result and webhook in of
                 )
                 for result in ("success", "http_5xx", "connect_error", *LOST)
             }  # fmt: skip
-            failed = found["http_5xx"] + found["connect_error"]
-            assert of_table(page.html, "Succeeded") == found["success"]
+            failed = figures["http_5xx"] + figures["connect_error"]
+            assert of_table(page.html, "Succeeded") == figures["success"]
             assert of_table(page.html, "Failed") == failed
-            assert of_table(page.html, "Given up") == found["exhausted"]
+            assert of_table(page.html, "Given up") == figures["exhausted"]
             if path == "/console":
-                assert page.test_id("delivered") == str(found["success"]) == "2"
-                assert (failed, found["exhausted"]) == (6, 2)
+                assert page.test_id("delivered") == str(figures["success"]) == "2"
+                assert (failed, figures["exhausted"]) == (6, 2)
                 assert page.test_id("rate") == "25 %"
                 assert page.test_id("waiting") == "0"
 

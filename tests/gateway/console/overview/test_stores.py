@@ -56,9 +56,9 @@ def row(field: str, place: int, **values: str) -> dict[str, Any]:
 
 async def owner_of(guest: Guest, email: str = "maria@example.com") -> Actor:
     async def unit(tx: Tx) -> Row:
-        found = await tx.one("select id from users where email = $1", email)
-        assert found is not None
-        return found
+        row = await tx.one("select id from users where email = $1", email)
+        assert row is not None
+        return row
 
     return Actor((await guest.site.db.read(unit))["id"], "system")
 
@@ -72,8 +72,8 @@ async def made(guest: Guest, **values: Any) -> Record:
 
 async def read(guest: Guest, store_id: str) -> dict[str, Any]:
     """Return a store as the REST API shows it."""
-    found = await guest.site.db.read(actions.read, await owner_of(guest), STORES, store_id)
-    return view(found).members
+    record = await guest.site.db.read(actions.read, await owner_of(guest), STORES, store_id)
+    return view(record).members
 
 
 async def test_a_store_is_created_with_its_lists(maria: Guest) -> None:
@@ -90,9 +90,9 @@ async def test_a_store_is_created_with_its_lists(maria: Guest) -> None:
               maxAgeSeconds=""),
     )  # fmt: skip
     assert page.path == f"{LIST}/{page.id}?done=store_created"
-    found = await read(maria, page.id)
-    assert found == {
-        "id": page.id, "createdAt": found["createdAt"],
+    store = await read(maria, page.id)
+    assert store == {
+        "id": page.id, "createdAt": store["createdAt"],
         "hostname": "shop.example.com", "name": "Coffee Shop",
         "aliases": ["www.shop.example.com", "loja.example.com"], "allowedOrigins": [],
         "idps": [
@@ -125,18 +125,18 @@ def as_browser(html: str) -> list[tuple[str, str]]:
         choice: str | None = None
 
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            found = dict(attrs)
-            name = found.get("name") or ""
+            attributes = dict(attrs)
+            name = attributes.get("name") or ""
             if tag == "input" and name:
-                if found.get("type") != "checkbox" or "checked" in found:
-                    fields.append((name, found.get("value") or ""))
+                if attributes.get("type") != "checkbox" or "checked" in attributes:
+                    fields.append((name, attributes.get("value") or ""))
             elif tag == "textarea":
                 self.area = ""
                 fields.append((name, ""))
             elif tag == "select":
                 self.choice = name
-            elif tag == "option" and self.choice is not None and "selected" in found:
-                fields.append((self.choice, found.get("value") or ""))
+            elif tag == "option" and self.choice is not None and "selected" in attributes:
+                fields.append((self.choice, attributes.get("value") or ""))
 
         def handle_data(self, data: str) -> None:
             if self.area is not None:
@@ -244,8 +244,8 @@ async def test_the_list_filters_searches_and_pages(maria: Guest) -> None:
     assert second.link("First page").startswith(LIST)
     inactive = await maria.get(f"{LIST}?active=false")
     assert inactive.html.count('id="r-') == 3
-    found = await maria.get(f"{LIST}?search=store+1&active=false")
-    assert found.html.count('id="r-') == 1
+    page = await maria.get(f"{LIST}?search=store+1&active=false")
+    assert page.html.count('id="r-') == 1
     nothing = await maria.get(f"{LIST}?search=%3Cb%3Enone")
     assert "Nothing found" in nothing.html
     assert "<b>none" not in nothing.html

@@ -18,8 +18,8 @@ async def create(who: Person, **body: Any) -> dict[str, Any]:
 async def test_a_valid_cnpj_is_returned_unchanged(ana: Person, cnpj: str) -> None:
     record = await create(ana, cnpj=cnpj)
     assert record["cnpj"] == cnpj
-    found = await ana.get(f"/api/companies?cnpj={cnpj}")
-    assert [r["id"] for r in found.body["data"]] == [record["id"]]
+    page = await ana.get(f"/api/companies?cnpj={cnpj}")
+    assert [r["id"] for r in page.body["data"]] == [record["id"]]
 
 
 @pytest.mark.parametrize("cnpj", ["11222333000182", "123", "", "00000000000000", "١١٢٢٢٣٣٣٠٠٠١٨١"])
@@ -35,6 +35,6 @@ async def test_an_invalid_cnpj_has_its_own_code(ana: Person, cnpj: str) -> None:
 async def test_search_matches_name_and_email(ana: Person) -> None:
     await create(ana, name="Padaria Pão", industry="zzz")
     await create(ana, name="Other", email="pao@example.com")
-    found = await ana.get("/api/companies?search=P%C3%83O")
-    assert [r["name"] for r in found.body["data"]] == ["Other", "Padaria Pão"]
+    page = await ana.get("/api/companies?search=P%C3%83O")
+    assert [r["name"] for r in page.body["data"]] == ["Other", "Padaria Pão"]
     assert (await ana.get("/api/companies?search=zzz")).body["total"] == 0

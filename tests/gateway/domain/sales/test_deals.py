@@ -102,22 +102,6 @@ async def test_only_a_lost_deal_has_a_reason(ana: Person, bia: Person) -> None:
     assert (await ana.put(path, {"lostReason": "Price"})).faults == {"lostReason": "not_lost"}
 
 
-async def test_events(api: RestApi, ana: Person) -> None:
-    record = await create(ana, stage="lead")
-    path = f"/api/deals/{record['id']}"
-    for unchanged in ({}, {"title": "Supply", "value": 100.0, "stage": "lead"}, {"junk": 1}):
-        assert (await ana.put(path, unchanged)).body == record
-    after = (await ana.put(path, {"value": 7.25, "probability": 5})).body
-    await ana.put(path, {"value": -1})
-    await ana.delete(path)
-    fields = ("id", "title", "value", "stage", "status", "createdAt")
-    assert await api.events() == [
-        ("deal.created", {name: record[name] for name in fields}),
-        ("deal.updated", {name: after.get(name) for name in UPDATED}),
-        ("deal.deleted", {"id": record["id"]}),
-    ]
-
-
 async def test_filters(ana: Person, bia: Person) -> None:
     acme, maria, rui = await company(ana), await contact(ana), await contact(ana)
     a = await create(ana, title="a", value=10, stage="lead", companyId=acme)
@@ -126,7 +110,7 @@ async def test_filters(ana: Person, bia: Person) -> None:
     await create(bia, title="theirs", value=20, stage="lead")
     await ana.put(f"/api/deals/{a['id']}", {"status": "won"})
     assert await titles(ana, "") == ["c", "b", "a"]
-    for query, found in {
+    for query, expected in {
         "status=open": "cb", "status=won": "a", "status=lost": "", "status=foo": "", "status=": "",
         "stage=lead": "a", "stage=LEAD": "", "stage=nope": "",
         f"companyId={acme}": "a", f"companyId={acme.upper()}": "a", f"companyId={NOWHERE}": "",
@@ -136,18 +120,18 @@ async def test_filters(ana: Person, bia: Person) -> None:
         f"ids={a['id']},{b['id']}": "ba", f"contactId={rui}&stage=proposal": "b",
         "status=%00": "", "stage=%ED%A0%80": "", "search=zzz": "cba",
     }.items():  # fmt: skip
-        assert await titles(ana, query) == list(found), query
+        assert await titles(ana, query) == list(expected), query
 
 
 async def test_sorting(ana: Person) -> None:
     await create(ana, title="a", value=30, expectedCloseDate="2026-12-01")
     await create(ana, title="b", value=10)
     await create(ana, title="c", value=20, expectedCloseDate="2026-11-01")
-    for sort, found in {
+    for sort, expected in {
         "value": "bca", "-value": "acb", "expectedCloseDate": "cab", "-expectedCloseDate": "bac",
         "createdAt": "abc", "-updatedAt": "cba", "expectedCloseDate,-value": "cab",
     }.items():  # fmt: skip
-        assert await titles(ana, f"sort={sort}") == list(found), sort
+        assert await titles(ana, f"sort={sort}") == list(expected), sort
     assert (await ana.get("/api/deals?sort=title")).status == 400
 
 
@@ -198,23 +182,6 @@ async def test_the_conversion_rate_is_percent(
     figures = await stats(ana)
     assert (figures["wonDeals"], figures["lostDeals"]) == (won, lost)
     assert figures["conversionRate"] == rate
-
-
-async def test_figures_follow_every_write(ana: Person) -> None:
-    ids = [(await create(ana, value=i, stage="lead"))["id"] for i in range(1, 6)]
-    await ana.put(f"/api/deals/{ids[0]}", {"stage": "closing"})
-    await ana.put(f"/api/deals/{ids[1]}", {"stage": None, "value": 100.01})
-    await ana.put(f"/api/deals/{ids[2]}", {"status": "won"})
-    await ana.put(f"/api/deals/{ids[2]}", {"value": 50, "title": "Y"})
-    await ana.delete(f"/api/deals/{ids[3]}")
-    await ana.put(f"/api/deals/{ids[4]}", {"value": -5})
-    found = await stats(ana)
-    assert found["byStage"] == {
-        "lead": {"count": 2, "value": 55},
-        "closing": {"count": 1, "value": 1},
-        "(none)": {"count": 1, "value": 100.01},
-    }
-    assert (found["totalDeals"], found["totalValue"], found["wonDeals"]) == (4, 156.01, 1)
 
 
 async def test_a_very_large_value_is_exact_to_the_centavo(ana: Person) -> None:
@@ -283,8 +250,8 @@ async def test_a_strict_pipeline_checks_changes(ana: Person, bia: Person) -> Non
     path = f"/api/deals/{deal['id']}"
     await ana.put("/api/settings/pipeline", {"strict": True})
     # A client can send the whole record back with another field changed.
-    kept = await ana.put(path, deal | {"title": "Y"})
-    assert (kept.status, kept.body["title"], kept.body["stage"]) == (200, "Y", "elsewhere")
+    reply = await ana.put(path, deal | {"title": "Y"})
+    assert (reply.status, reply.body["title"], reply.body["stage"]) == (200, "Y", "elsewhere")
     assert (await bia.put(path, {"stage": "new"})).status == 403
     assert (await ana.put(path, {"stage": "new"})).faults == {"stage": "not_allowed"}
     assert (await ana.put(path, {"stage": "lead"})).status == 200

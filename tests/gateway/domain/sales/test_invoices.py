@@ -353,14 +353,14 @@ async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> N
             )
 
         await api.db.write(set_due)
-        found = []
+        flags = []
         for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
             await api.move(ana, zone)
             shown: bool = (await ana.get(path)).body["overdue"]
             listed = (await ana.get("/api/invoices?overdue=true")).body["total"]
             assert listed == int(shown)
-            found.append(shown)
-        return found
+            flags.append(shown)
+        return flags
 
     now = api.db.clock.wall()
     day = 86_400_000_000
@@ -413,7 +413,7 @@ async def test_the_date_filters_use_the_owners_days(api: RestApi, ana: Person) -
             await tx.run(sql, record_id, dates.parse(time))
 
     await api.db.write(unit)
-    for query, found in (
+    for query, expected in (
         ("from=2026-03-01", ids[1:]), ("to=2026-02-28", ids[:1]), ("to=2026-03-01", ids),
         ("from=2026-03-01&to=2026-03-01", ids[1:]), ("from=2026-03-02", []),
         ("to=2026-03-01T03:00:00Z", ids[:2]), ("from=2026-03-01T03:00:00.001Z", ids[2:]),
@@ -422,7 +422,7 @@ async def test_the_date_filters_use_the_owners_days(api: RestApi, ana: Person) -
     ):  # fmt: skip
         reply = await ana.get(f"/api/invoices?{query}")
         shown = {r["id"] for r in reply.body["data"]}
-        assert (reply.body["total"], shown) == (len(found), set(found)), query
+        assert (reply.body["total"], shown) == (len(expected), set(expected)), query
     await api.move(ana, "Pacific/Kiritimati")
     assert (await ana.get("/api/invoices?from=2026-03-01&to=2026-03-01")).body["total"] == 2
     assert (await ana.get("/api/invoices?updatedSince=2026-03-02")).body["total"] == 1

@@ -87,12 +87,12 @@ async def test_a_store_without_deals(shop: Shop) -> None:
 
 async def test_numbers_have_no_gaps(shop: Shop) -> None:
     coffee = await product(shop.owner, stock=2)
-    found = await asyncio.gather(
+    outcomes = await asyncio.gather(
         *(placed(shop, {coffee: 1}) for _ in range(5)), return_exceptions=True
     )
-    numbers = sorted(one["number"] for one in found if isinstance(one, dict))
+    numbers = sorted(one["number"] for one in outcomes if isinstance(one, dict))
     assert numbers == ["ORD-000001", "ORD-000002"]
-    refused = [one for one in found if isinstance(one, Refusal)]
+    refused = [one for one in outcomes if isinstance(one, Refusal)]
     assert [one.code for one in refused] == ["insufficient_stock"] * 3
     assert await stock_of(shop.owner, coffee) == 0
 

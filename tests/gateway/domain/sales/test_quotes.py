@@ -279,7 +279,7 @@ async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> N
 async def test_a_day_ends_in_the_owners_time_zone(api: RestApi, ana: Person) -> None:
     path = await in_state(ana, "sent", validUntil="2999-01-01")
     now = api.db.clock.wall()
-    found = []
+    pairs = []
     for offset in (-1, 0):
         await set_until(api, path, now - now % DAY + offset * DAY, day=True)
         states = []
@@ -288,11 +288,11 @@ async def test_a_day_ends_in_the_owners_time_zone(api: RestApi, ana: Person) -> 
             status = (await ana.get(path)).body["status"]
             assert (await ana.get(f"/api/quotes?status={status}")).body["total"] == 1
             states.append(status)
-        found.append(states)
+        pairs.append(states)
     # The zones are 25 hours apart, so each day has ended in only one of them.
-    assert ["expired", "sent"] in found
+    assert ["expired", "sent"] in pairs
     # The expiry duty finds a day that is not over, then waits.
-    still = -1 if found[0] == ["expired", "sent"] else 0
+    still = -1 if pairs[0] == ["expired", "sent"] else 0
     await set_until(api, path, now - now % DAY + still * DAY, day=True)
     await api.move(ana, "Pacific/Pago_Pago")
     before = len(await events(api))

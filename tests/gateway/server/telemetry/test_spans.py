@@ -55,8 +55,8 @@ async def traced(
 
 async def create(site: Site, ana: Person, **headers: str) -> str:
     """Create a contact; return the request id of the response."""
-    given = ana.headers | {name.replace("_", "-"): v for name, v in headers.items()}
-    async with site.http.post("/api/contacts", json={"name": "Bia"}, headers=given) as answer:
+    sent = ana.headers | {name.replace("_", "-"): v for name, v in headers.items()}
+    async with site.http.post("/api/contacts", json={"name": "Bia"}, headers=sent) as answer:
         assert answer.status == 201
         assert "traceparent" not in answer.headers
         return answer.headers["X-Request-Id"]
@@ -156,12 +156,12 @@ async def test_only_sampled_traces_are_exported(
             before = len(collector.spans)
             request_id = await create(site, ana, traceparent=given)
             [arrived] = await inbox.wait(1)
-        found = [
+        spans = [
             span for span in collector.spans[before:]
             if span.attributes.get("carteiro.request_id") == request_id
         ]  # fmt: skip
     flags = dict(arrived.headers)["traceparent"].rpartition("-")[2]
-    assert (flags, {span.kind for span in found}) == (
+    assert (flags, {span.kind for span in spans}) == (
         ("01", {"server", "client"}) if recorded else ("00", set())
     )
     assert "malformed" not in str(arrived.headers)

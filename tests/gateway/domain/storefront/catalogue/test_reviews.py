@@ -168,20 +168,20 @@ async def test_the_owner_moderates_and_changes_nothing_else(shop: Shop) -> None:
     for status in ("gone", None, 1):
         assert (await shop.owner.put(path, {"status": status})).status == 400
     assert (await shop.owner.post("/api/reviews", {})).status == 405
-    kept = await review(shop, product_id, BIA)
-    for query, found in (
-        ("status=rejected", [record.id]), ("status=published", [kept.id]), ("status=pending", []),
-        (f"productId={product_id}", [kept.id, record.id]), (f"productId={'0' * 24}", []),
-        (f"storeId={shop.store['id']}&status=published", [kept.id]),
+    other = await review(shop, product_id, BIA)
+    for query, expected in (
+        ("status=rejected", [record.id]), ("status=published", [other.id]), ("status=pending", []),
+        (f"productId={product_id}", [other.id, record.id]), (f"productId={'0' * 24}", []),
+        (f"storeId={shop.store['id']}&status=published", [other.id]),
     ):  # fmt: skip
         listed = (await shop.owner.get(f"/api/reviews?{query}")).body
-        assert [one["id"] for one in listed["data"]] == found, query
-        assert listed["total"] == len(found)
+        assert [one["id"] for one in listed["data"]] == expected, query
+        assert listed["total"] == len(expected)
 
 
 async def test_concurrent_reviews_keep_the_totals(shop: Shop) -> None:
     product_id = await product(shop)
-    made = await asyncio.gather(
+    written = await asyncio.gather(
         *(review(shop, product_id, f"c{i}@example.com", stars=i % 5 + 1) for i in range(20))
     )
     assert await totals(shop, product_id) == await truth(shop, product_id) == (20, 60)
@@ -193,10 +193,10 @@ async def test_concurrent_reviews_keep_the_totals(shop: Shop) -> None:
         if number % 3 == 0:
             assert (await shop.owner.delete(path)).status == 200
 
-    await asyncio.gather(*(moderate(i, record) for i, record in enumerate(made)))
-    found = await totals(shop, product_id)
-    assert found == await truth(shop, product_id)
-    assert found[0] == len([i for i in range(20) if i % 2 == 0 and i % 3])
+    await asyncio.gather(*(moderate(i, record) for i, record in enumerate(written)))
+    counts = await totals(shop, product_id)
+    assert counts == await truth(shop, product_id)
+    assert counts[0] == len([i for i in range(20) if i % 2 == 0 and i % 3])
 
 
 async def test_one_review_each_holds_under_concurrency(shop: Shop) -> None:
@@ -207,8 +207,8 @@ async def test_one_review_each_holds_under_concurrency(shop: Shop) -> None:
         tries = await asyncio.gather(
             *(review(shop, product_id, who) for who in (ANA, BIA) * 4), return_exceptions=True
         )
-        made = [one for one in tries if isinstance(one, Record)]
-        assert sorted(who_is[one["customer_id"]] for one in made) == [ANA, BIA]
+        written = [one for one in tries if isinstance(one, Record)]
+        assert sorted(who_is[one["customer_id"]] for one in written) == [ANA, BIA]
         for refusal in tries:
             if not isinstance(refusal, Record):
                 assert isinstance(refusal, Refusal)
@@ -282,8 +282,8 @@ async def test_counts_of_past_days_are_purged(shop: Shop) -> None:
 
 
 async def test_reviews_go_with_their_product_and_their_store(shop: Shop) -> None:
-    gone, kept = [await product(shop) for _ in range(2)]
-    for product_id in (gone, kept):
+    gone, remaining = [await product(shop) for _ in range(2)]
+    for product_id in (gone, remaining):
         for email in (ANA, BIA):
             await review(shop, product_id, email)
     assert (await shop.owner.delete(f"/api/products/{gone}")).status == 200
@@ -291,7 +291,7 @@ async def test_reviews_go_with_their_product_and_their_store(shop: Shop) -> None
     assert await totals(shop, gone) == (0, 0)
     assert (await shop.owner.delete(f"/api/stores/{shop.store['id']}")).status == 200
     assert (await shop.owner.get("/api/reviews")).body["total"] == 0
-    assert await totals(shop, kept) == (0, 0)
+    assert await totals(shop, remaining) == (0, 0)
 
 
 async def test_lists_of_many_products_at_once(shop: Shop) -> None:
@@ -303,8 +303,8 @@ async def test_lists_of_many_products_at_once(shop: Shop) -> None:
     await shop.owner.put(f"/api/reviews/{hidden.id}", {"status": "pending"})
 
     async def texts(request: SliceRequest) -> list[tuple[list[str], bool]]:
-        found = await shop.db.read(reviews.first_of_products, products, request)
-        return [([r["text"] for r in found[p].records], found[p].more) for p in products]
+        slices = await shop.db.read(reviews.first_of_products, products, request)
+        return [([r["text"] for r in slices[p].records], slices[p].more) for p in products]
 
     two = (["4", "3"], True)
     assert await texts(SliceRequest(2)) == [two, two, ([], False)]
