@@ -1,6 +1,5 @@
 """Leads: contacts of the store's owner, an e-book for one, and nothing revealed."""
 
-import asyncio
 import base64
 from collections.abc import AsyncIterator
 from typing import Any
@@ -105,16 +104,6 @@ async def test_a_character_that_no_database_stores_is_refused(shop: Shop) -> Non
     values = r'hostname: "shop.example", email: "m@example.com", name: "a\u0000b"'
     answer = await shop.browser().send(f"mutation {{ lead(input: {{{values}}}) {{ success }} }}")
     assert (answer.code, answer.error["extensions"]["field"]) == ("BAD_USER_INPUT", "name")
-
-
-async def test_concurrent_leads_of_one_person_make_one_contact(shop: Shop) -> None:
-    answers = await asyncio.gather(
-        *(lead(shop, email="maria@example.com", source=f"form {i}") for i in range(12))
-    )
-    assert all(answer.data["lead"]["success"] for answer in answers)
-    [contact] = await contacts(shop.owner)
-    assert len(await notes(shop.owner, contact["id"])) == 12
-    assert [name for name, _ in await shop.api.events()] == ["contact.created"]
 
 
 async def test_an_ebook_lead_gets_the_file(shop: Shop) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gateway.rest.routes import ROUTES
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress, Limits
@@ -159,37 +157,3 @@ async def test_every_event_is_delivered_signed_with_exactly_its_fields(db: Datab
 
     states = {row["state"] for row in await db.read(rows, "select state from deliveries")}
     assert states == {"delivered"}
-
-
-@pytest.mark.parametrize(
-    ("plural", "method", "ending", "body"),
-    [
-        ("tasks", "PUT", "", {"title": "Ring again"}),
-        ("tasks", "PATCH", "", {"priority": "low"}),
-        ("tasks", "POST", "/reopen", None),
-        ("contacts", "PUT", "", {}),
-        ("contacts", "PUT", "", {"name": "Bruno"}),
-        ("contacts", "PUT", "", {"unknown": 1}),
-        ("deals", "PUT", "", {"title": "Yearly supply"}),
-        ("products", "PUT", "", {"price": 89.90}),
-        ("quotes", "PUT", "", {"status": "draft"}),
-        ("invoices", "PUT", "", {"status": "pending"}),
-    ],
-)
-async def test_requests_without_events(
-    api: RestApi, ana: Person, plural: str, method: str, ending: str, body: Any
-) -> None:
-    record_id = await created(ana, plural)
-    before = await api.db.read(rows, "select id from events")
-    reply = await ana.call(method, f"/api/{plural}/{record_id}{ending}", body)
-    assert reply.status == 200, reply.text
-    assert len(await api.db.read(rows, "select id from events")) == len(before) == 1
-
-
-async def test_completing_twice_is_one_event(api: RestApi, ana: Person) -> None:
-    task = await created(ana, "tasks")
-    first, second = [await ana.post(f"/api/tasks/{task}/complete") for _ in range(2)]
-    assert (first.status, second.status) == (200, 200)
-    assert first.body == second.body
-    names = [row["name"] for row in await api.db.read(rows, "select name from events order by pos")]
-    assert names == ["task.created", "task.completed"]
