@@ -203,6 +203,7 @@ def test_quotations_are_messages_of_the_code() -> None:
     assert [(page, quoted) for page, quoted in quotations if not said(quoted)] == []
 
 
+@pytest.mark.slow
 def test_a_reworded_quotation_is_noticed() -> None:
     assert said("API key revoked.")
     assert not said("API key deleted.")

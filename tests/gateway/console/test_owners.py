@@ -67,6 +67,8 @@ async def place(console: Site, maria: Guest) -> Place:
         "kind": "recover", "ends": "dead", "since": "2020-01-01", "rate": "5", "confirmed": "count",
     }  # fmt: skip
     job = await maria.submit(f"/console/webhooks/{webhook_id}/recover", **fields)
+    # A running job would go on meanwhile.
+    await maria.submit(f"/console/jobs/{job.id}/cancel", at=f"/console/jobs/{job.id}")
     [event] = await db.read(rows, "select id from events order by pos limit 1")
     [key] = await db.read(rows, "select id from api_keys")
     [session] = await db.read(rows, "select id from sessions")

@@ -22,6 +22,7 @@ def codes(answers: list[Any]) -> list[str]:
     return sorted(a.code if "errors" in a.body else "" for a in answers)
 
 
+@pytest.mark.slow
 async def test_adds_at_once_all_count_and_make_one_row(shop: Shop) -> None:
     products = [await sell(shop, 1, name=f"P{n}") for n in range(4)]
     for _ in range(ROUNDS):

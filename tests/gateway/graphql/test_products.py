@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from gateway.graphql.ids import global_id, parse
 from tests.support.rest import Person
 from tests.support.shop import Shop, open_shop
@@ -90,6 +92,7 @@ async def test_available(shop: Shop) -> None:
         assert (await shop.browser().ask(query))["product"]["available"] is available
 
 
+@pytest.mark.slow
 async def test_every_order_in_both_directions(shop: Shop) -> None:
     names = ["Água", "bolo", "Café", "café", "Doce", "Erva", "Fubá"]
     prices = [5, 3, 3, 8, 1, 5, 2]
@@ -367,6 +370,7 @@ async def test_long_texts_of_a_list(shop: Shop) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_very_long_texts_together_are_refused(shop: Shop) -> None:
     for _ in range(18):
         await made(shop.owner, shop.store, "A", description="é" * 65_000, images=[

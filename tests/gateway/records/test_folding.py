@@ -22,6 +22,7 @@ def test_long_text_is_cut_before_normalization() -> None:
     assert fold("x" * BYTES * 2) == "x" * BYTES
 
 
+@pytest.mark.slow
 @given(st.text(max_size=50) | st.text(LETTERS, max_size=20))
 def test_every_text_is_folded_by_the_definition(text: str) -> None:
     spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())

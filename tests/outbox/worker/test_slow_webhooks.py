@@ -193,6 +193,7 @@ def test_the_window_of_a_slow_webhook_narrows_to_what_it_needs() -> None:
     assert run.windows.free["w"] + len(run.open["w"]) <= 12
 
 
+@pytest.mark.slow
 def test_the_slow_webhooks_of_one_owner_stay_within_its_share() -> None:
     hooks = [Hook(f"w{n}", "big", 10.0, steady(8.0)) for n in range(50)]
     small = Hook("small", "small", 20.0, steady(2.0))
