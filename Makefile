@@ -28,7 +28,7 @@ MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 2000000 { 
 
 # What pytest does to tests so that a failure shows its values costs seconds, so `test-fast` does it
 # only for those that failed.
-QUICK  := $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_retention_policy=failed \
+QUICK  := TEST_ENGINES=sqlite $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_retention_policy=failed \
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help

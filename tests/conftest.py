@@ -15,8 +15,8 @@ from outbox.ids import Ids
 from tests.support.databases import PostgresServer, SqliteFiles
 from tests.support.targets import mark_extended
 
-CASES = 3
-"""Cases of one test that `make test-fast` runs, when each has a database of its own."""
+ENGINES = os.environ.get("TEST_ENGINES", "sqlite postgres").split()
+"""What `make test-fast` leaves out is not even collected, which takes as long as many tests."""
 
 RERUNS = 2
 """Further tries of a test that asserts a bound on real time."""
@@ -41,17 +41,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("timed"):
             item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=1))
-    tests: dict[tuple[str, object], list[pytest.Item]] = {}
+    tests = set()
     for item in items:
         case = getattr(item, "callspec", None)
         if case is not None and "db_url" in case.params:
-            name = item.nodeid.partition("[")[0]
-            tests.setdefault((name, case.params["db_url"]), []).append(item)
-    for cases in tests.values():
-        for place, item in enumerate(cases):
-            # Evenly spread: neighbours are often much alike.
-            if place and place * CASES // len(cases) == (place - 1) * CASES // len(cases):
+            # Of the cases that each have a database of their own, `make test-fast` runs the first.
+            test = (item.nodeid.partition("[")[0], case.params["db_url"])
+            if test in tests:
                 item.add_marker(pytest.mark.slow)
+            tests.add(test)
     mark_extended(items)
 
 
@@ -75,7 +73,7 @@ def postgres_server() -> PostgresServer:
     return PostgresServer()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=ENGINES)
 async def db_url(
     request: pytest.FixtureRequest,
     tmp_path: Path,

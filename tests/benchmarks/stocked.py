@@ -14,15 +14,20 @@ from gateway.records.values.format import of_json
 from outbox.database.transaction import Database, Tx
 
 
-async def stock(db: Database, owner_id: str, count: int) -> None:
-    """Insert `count` records of each resource, without events."""
+async def stock(db: Database, owner_id: str, count: int, first: int = 0) -> dict[str, str]:
+    """Insert `count` records of each resource, without events; return the last id by table.
+
+    `first` makes the values different that are unique in a store or the installation.
+    """
     last: dict[str, str] = {}
     for resource in RESOURCES:
-        last[resource.table] = await db.write(_some, resource, owner_id, count, last)
+        numbers = range(first, first + count)
+        last[resource.table] = await db.write(_some, resource, owner_id, numbers, last)
+    return last
 
 
 async def _some(
-    tx: Tx, resource: Resource, owner_id: str, count: int, known: Mapping[str, str]
+    tx: Tx, resource: Resource, owner_id: str, numbers: range, known: Mapping[str, str]
 ) -> str:
     """Return the id of the last record; `known` are ids by table that references can name."""
     values = whole(resource)
@@ -32,7 +37,7 @@ async def _some(
     # Their columns have a unique index or a claim in another table.
     distinct = [f.column for f in resource.fields if f.unique or f.name == "number"]
     last = ""
-    for number in range(count):
+    for number in numbers:
         own = {column: f"{values[column]}-{number}" for column in distinct}
         last = (await store.insert(tx, resource, owner_id, values | own))[ID]
     return last

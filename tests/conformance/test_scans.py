@@ -47,6 +47,7 @@ async def at_work(db: Database, count: int) -> None:
     await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 async def test_a_cancelled_scan_is_interrupted(db: Database) -> None:
     for _ in range(5):
         scans = [asyncio.create_task(db.scan("ana", count_long)) for _ in range(2)]

@@ -47,11 +47,11 @@ TYPED = [page for page in names() if page not in APART and typed(page)]
 def test_every_block_is_of_a_kind_that_the_tests_know() -> None:
     for page in names():
         text = text_of(page)
-        found = blocks(page)
+        examples = blocks(page)
         assert len(re.findall(r"^\s*```", text, re.M)) == 2 * len(
-            [block for block in found if block.kind != "step"]
+            [block for block in examples if block.kind != "step"]
         ), f"{page}: a block that the tests do not see"
-        for block in found:
+        for block in examples:
             assert block.language in LANGUAGES, block
             assert block.kind in NOTES, f"{block}: {block.note}"
             if block.language in PROGRAMS:
@@ -96,9 +96,9 @@ def test_output_that_differs_is_noticed() -> None:
 
 
 def test_configurations_are_valid(tmp_path: Path) -> None:
-    found = [block for page in names() for block in blocks(page) if block.language == "toml"]
-    assert found
-    for block in found:
+    settings = [block for page in names() for block in blocks(page) if block.language == "toml"]
+    assert settings
+    for block in settings:
         file = tmp_path / "config.toml"
         file.write_text(block.text)
         load(file, {})
@@ -114,8 +114,8 @@ def test_json_is_json() -> None:
 
 def anchors(page: str) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
-    found = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text_of(page), flags=re.S), re.M)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text_of(page), flags=re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_links_lead_somewhere() -> None:
@@ -127,10 +127,10 @@ def test_links_lead_somewhere() -> None:
             if path.startswith("https://"):
                 continue
             file = ((ROOT / page).parent / path if path else ROOT / page).resolve()
-            found = file.exists() and (
+            holds = file.exists() and (
                 not anchor or anchor in anchors(file.relative_to(ROOT).as_posix())
             )
-            if not found:
+            if not holds:
                 lost.append(f"{page}: {target}")
     assert lost == []
 
@@ -146,13 +146,13 @@ def test_every_page_and_picture_is_linked() -> None:
 
 
 def test_paths_of_the_code_exist() -> None:
-    found = [
+    lines = [
         (page, path)
         for page in names()
         for path in re.findall(r"`((?:gateway|outbox|tests)/[\w/.]+)`", text_of(page))
     ]
-    assert len(found) >= 20
-    assert [(page, path) for page, path in found if not (ROOT / path).exists()] == []
+    assert len(lines) >= 20
+    assert [(page, path) for page, path in lines if not (ROOT / path).exists()] == []
 
 
 def literals(tree: ast.AST) -> Iterator[str]:
@@ -178,13 +178,13 @@ def letters(text: str) -> int:
 @cache
 def messages() -> tuple[re.Pattern[str], ...]:
     """Every string of the product that is long enough to be a message."""
-    found = {
+    anchors = {
         pattern
         for path in modules()
         for pattern in literals(ast.parse((ROOT / path).read_text()))
         if letters(pattern) >= SHORTEST
     }
-    return tuple(re.compile(pattern, re.DOTALL) for pattern in found)
+    return tuple(re.compile(pattern, re.DOTALL) for pattern in anchors)
 
 
 def said(quotation: str) -> bool:
@@ -195,13 +195,15 @@ def said(quotation: str) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_quotations_are_messages_of_the_code() -> None:
-    found = [(page, quoted) for page in names() for quoted in QUOTED.findall(text_of(page))]
-    found = [(page, quoted) for page, quoted in found if quoted != "…"]
-    assert len(found) >= 10
-    assert [(page, quoted) for page, quoted in found if not said(quoted)] == []
+    quotations = [(page, quoted) for page in names() for quoted in QUOTED.findall(text_of(page))]
+    quotations = [(page, quoted) for page, quoted in quotations if quoted != "…"]
+    assert len(quotations) >= 10
+    assert [(page, quoted) for page, quoted in quotations if not said(quoted)] == []
 
 
+@pytest.mark.slow
 def test_a_reworded_quotation_is_noticed() -> None:
     assert said("API key revoked.")
     assert not said("API key deleted.")

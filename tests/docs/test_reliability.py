@@ -73,6 +73,7 @@ def test_each_fault_has_a_test() -> None:
     assert missing() == []
 
 
+@pytest.mark.slow
 def test_a_fault_without_a_test_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert missing() == []
     without = dict(rows())

@@ -3,9 +3,11 @@
 import logging
 from collections.abc import AsyncIterator, Iterator
 
+import argon2
 import pytest
 import structlog
 
+from gateway.domain.accounts import passwords
 from gateway.server.telemetry import logs
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
@@ -14,6 +16,21 @@ from tests.support.kept_pages import kept_pages_are_true
 from tests.support.log_lines import Lines
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Site, serving
+
+CHEAP = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@pytest.fixture
+def true_cost() -> None:
+    """Ask for hashes at the product's own cost, 30 ms each."""
+
+
+@pytest.fixture(autouse=True)
+def hashes_are_cheap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash passwords at a thousandth of their cost, except where a test asks for `true_cost`."""
+    if "true_cost" not in request.fixturenames:
+        monkeypatch.setattr(passwords, "HASHER", CHEAP)
+        monkeypatch.setattr(passwords, "_nobodys_hash", lambda: CHEAP.hash(""))
 
 
 @pytest.fixture
@@ -54,8 +71,8 @@ def lines() -> Iterator[Lines]:
     """Logging set up as `serve` does, and put back after the test."""
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
-    kept = Lines()
-    logs.configure("info", clock=SystemClock(), node="n1", version="1.2", file=kept)
-    yield kept
+    output = Lines()
+    logs.configure("info", clock=SystemClock(), node="n1", version="1.2", file=output)
+    yield output
     structlog.reset_defaults()
     root.handlers, root.level = handlers, level

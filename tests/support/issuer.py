@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 from aiohttp import web
@@ -14,16 +15,22 @@ from joserfc.jwk import ECKey, OKPKey, RSAKey
 CLIENT = "shop-client"
 
 
+@cache
+def _keys() -> dict[str, RSAKey | ECKey | OKPKey]:
+    """Return the keys of all providers of this process: to make them takes as long as ten tests."""
+    return {
+        "rsa": RSAKey.generate_key(2048, {"kid": "rsa"}),
+        "ec": ECKey.generate_key("P-256", {"kid": "ec"}),
+        "ed": OKPKey.generate_key("Ed25519", {"kid": "ed"}),
+    }
+
+
 class Issuer:
     """The provider. `keys` are public in its JWKS, by key id."""
 
     def __init__(self) -> None:
         self.url = ""
-        self.keys: dict[str, RSAKey | ECKey | OKPKey] = {
-            "rsa": RSAKey.generate_key(2048, {"kid": "rsa"}),
-            "ec": ECKey.generate_key("P-256", {"kid": "ec"}),
-            "ed": OKPKey.generate_key("Ed25519", {"kid": "ed"}),
-        }
+        self.keys = dict(_keys())
         self.requests: list[str] = []
         self.failures = 0
         """The number of next requests that get status 500."""

@@ -1,5 +1,6 @@
 """The gateway on a free port of loopback, with users and keys made by its own units."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from aiohttp import web
 
 from gateway.app import build_app
 from gateway.domain.accounts import api_keys, users
+from gateway.graphql.documents import Documents
+from gateway.graphql.schema import schema
+from gateway.graphql.view import DOCUMENTS
 from gateway.server.config import Config
 from gateway.server.http.connections import Runner
 from gateway.server.program import Role
@@ -20,6 +24,8 @@ from outbox.webhooks.secrets import new_key_line, parse_keys
 PASSWORD = "correct horse battery"
 HASHED = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
 """A hash names its own cost parameters. test_passwords checks the product's cost."""
+_DOCUMENTS = Documents(schema())
+"""Valid documents of all tests: to validate one takes as long as ten requests."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,9 @@ async def serving(
     config = config or Config()
     ring = parse_keys(new_key_line(db.ids, db.clock.wall()), db.ids, "the test's keys")
     app = build(config, db, ring, role=role)
+    if DOCUMENTS in app:
+        _DOCUMENTS.introspecting = asyncio.Lock()
+        app[DOCUMENTS] = _DOCUMENTS
     metrics = app[METRICS]
     runner = Runner(app, config.limits, lambda why: metrics.rejected("api", why), 2.0)
     await runner.setup()

@@ -152,8 +152,10 @@ async def test_it_begins_behind_the_newest_event_or_where_it_is_told(site: Site)
 async def test_only_the_wanted_events(site: Site) -> None:
     key = await site.key(await site.user())
     async with listening(site.url, key, types="contact.deleted", body=True) as heard:
-        made = await write(site, key, "x")
-        async with site.http.delete(f"/api/contacts/{made}", headers={"X-API-Key": key}) as answer:
+        contact = await write(site, key, "x")
+        async with site.http.delete(
+            f"/api/contacts/{contact}", headers={"X-API-Key": key}
+        ) as answer:
             assert answer.status in (200, 204)
         await heard.until(1)
         assert heard.events[0] == "contact.deleted"
@@ -232,6 +234,7 @@ def listening_process(folder: Path, **settings: str) -> Iterator[subprocess.Pope
             program.wait()
 
 
+@pytest.mark.slow
 def test_it_survives_a_restart_and_ends_with_130(tmp_path: Path) -> None:
     add_user(tmp_path)
     key = command("key", "add", EMAIL, "--name", "k", folder=tmp_path).stdout.strip()

@@ -5,14 +5,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from outbox.database.transaction import Database
-from tests.gateway.graphql.test_accounts import sign_up
-from tests.gateway.graphql.test_carts import refused
 from tests.gateway.graphql.test_modals import modal
 from tests.gateway.graphql.test_shipping import EXPRESS, RULES, STANDARD, rule
-from tests.support.carts import cart, change, do, offer, sell
+from tests.support.carts import cart, change, offer, sell
 from tests.support.counted import Counted
 from tests.support.operations import FOLDER, operation
 from tests.support.rest import UNLIMITED, RestApi
@@ -53,10 +49,10 @@ async def test_the_documents_of_the_cart(shop: Shop) -> None:
 
 
 async def test_the_documents_of_discount_modals(shop: Shop) -> None:
-    made, browser = await modal(shop), shop.browser()
+    campaign, browser = await modal(shop), shop.browser()
     shown = await run(browser, "discountModal")
-    assert shown["id"] == made["globalId"]
-    for modal_id in (made["globalId"], made["id"]):
+    assert shown["id"] == campaign["globalId"]
+    for modal_id in (campaign["globalId"], campaign["id"]):
         saved = await run(browser, "saveDiscountModalUserData", discountModalId=modal_id)
         assert saved["success"] is True
     [coupon] = (await shop.owner.get("/api/coupons")).body["data"]
@@ -90,8 +86,8 @@ async def test_the_cart_costs_two_reads_besides_the_visitor(db: Database) -> Non
                 await change(browser, "ApplyCoupon", code="TEN")
                 await change(browser, "SetShipping", cep="01310100", type="express")
                 counted.reset()
-                found = await cart(browser)
-                assert (found["coupon"]["code"], found["shippingType"]) == ("TEN", "express")
+                contents = await cart(browser)
+                assert (contents["coupon"]["code"], contents["shippingType"]) == ("TEN", "express")
                 of_cart = [
                     sql for sql in counted.statements
                     if "from carts" in sql or "from products" in sql or "from coupons" in sql
@@ -101,49 +97,3 @@ async def test_the_cart_costs_two_reads_besides_the_visitor(db: Database) -> Non
                 assert counted.units <= 2
         finally:
             await shop.close()
-
-
-@pytest.mark.parametrize("signed_in", [False, True])
-async def test_nobody_reaches_the_cart_of_another(shop: Shop, *, signed_in: bool) -> None:
-    await rule(shop, RULES)
-    await offer(shop, "TEN", discountPercentage=10)
-    elsewhere = await open_shop(shop.api, "other.example", shippingRules=RULES)
-    product, owner = await sell(shop, 10), shop.browser()
-    await change(owner, "AddProduct", productId=product)
-    [token] = [c.value for c in owner.http.cookie_jar if c.key == "cartSession"]
-    if signed_in:
-        assert (await sign_up(owner)).data
-    await change(owner, "ApplyCoupon", code="TEN")
-    await change(owner, "SetShipping", cep="01310100", type="standard")
-    before = await cart(owner)
-    line = before["products"][0]["id"]
-    visitor, customer, foreign = shop.browser(), shop.browser(), elsewhere.browser()
-    assert (await sign_up(customer, email="bia@example.com")).data
-    assert (await sign_up(foreign, email="caio@example.com")).data
-    for person in (visitor, customer, foreign):
-        # With the token of the owner's visit, too: a sign-in made it worthless, and to a
-        # signed-in customer or in another store it means nothing.
-        headers = {"X_Cart_Session": token} if signed_in or person is not visitor else {}
-        document, variables = operation("shoppingCart")
-        variables["hostname"] = person.hostname
-        seen = (await person.send(document, variables, **headers)).data["shoppingCart"]
-        assert (seen["products"], seen["coupon"], seen["cep"]) == ([], None, None)
-        assert seen["id"] != before["id"]
-        for name, values in (
-            ("UpdateProduct", {"id": line, "quantity": 9}),
-            ("UpdateProduct", {"id": product, "quantity": 0}),
-            ("RemoveProduct", {"id": line}),
-        ):
-            refused(await do(person, name, **values), "PRODUCT_NOT_FOUND", "id")
-        await do(person, "Clear")
-        await do(person, "RemoveCoupon")
-        await do(person, "SetShipping", cep="01310100")
-        assert await cart(owner) == before
-    added = await do(foreign, "AddProduct", productId=product)
-    refused(added, "PRODUCT_NOT_FOUND", "productId")
-    refused(await do(foreign, "ApplyCoupon", code="TEN"), "COUPON_NOT_FOUND", "code")
-    quote, variables = operation("shippingQuote", productId=product)
-    variables["hostname"] = foreign.hostname
-    refused(await foreign.send(quote, variables), "PRODUCT_NOT_FOUND", "productId")
-    assert await cart(owner) == before
-    await elsewhere.close()

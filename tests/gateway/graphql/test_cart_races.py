@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from gateway.domain.storefront.carts import cart_lifecycle, changes
 from gateway.domain.storefront.carts.contents import current
 from gateway.domain.storefront.stores import stores
@@ -20,6 +22,7 @@ def codes(answers: list[Any]) -> list[str]:
     return sorted(a.code if "errors" in a.body else "" for a in answers)
 
 
+@pytest.mark.slow
 async def test_adds_at_once_all_count_and_make_one_row(shop: Shop) -> None:
     products = [await sell(shop, 1, name=f"P{n}") for n in range(4)]
     for _ in range(ROUNDS):
@@ -29,8 +32,8 @@ async def test_adds_at_once_all_count_and_make_one_row(shop: Shop) -> None:
         await asyncio.gather(
             *(change(browser, "AddProduct", productId=product) for product in products * 3)
         )
-        found = await cart(browser)
-        assert {p["productId"]: p["quantity"] for p in found["products"]} == dict.fromkeys(
+        contents = await cart(browser)
+        assert {p["productId"]: p["quantity"] for p in contents["products"]} == dict.fromkeys(
             products, 3
         )
 
@@ -52,6 +55,7 @@ async def test_adds_at_once_stop_at_the_limit(shop: Shop) -> None:
         assert (await cart(browser))["totalQuantity"] == 999
 
 
+@pytest.mark.slow
 async def test_further_lines_at_once_stop_at_the_limit(shop: Shop) -> None:
     products = [await sell(shop, 1, name=f"P{n}") for n in range(103)]
     browser = shop.browser()
@@ -104,11 +108,11 @@ async def test_orders_of_one_cart_at_once_close_it_once(shop: Shop) -> None:
         visitor = await _visitor(shop, browser)
 
         async def order(tx: Tx, order_id: str, visitor: Visitor = visitor) -> int:
-            found = await current(tx, visitor, lock=True)
-            if not found.items:
+            contents = await current(tx, visitor, lock=True)
+            if not contents.items:
                 raise Refusal("cart_empty", "The cart is empty.")
-            await cart_lifecycle.close(tx, found.cart, order_id)
-            return found.total_quantity
+            await cart_lifecycle.close(tx, contents.cart, order_id)
+            return contents.total_quantity
 
         async def again(tx: Tx, visitor: Visitor = visitor) -> int:
             product_id = record_id(product, "Product", "id")

@@ -378,16 +378,6 @@ async def test_the_pix_code_of_a_pending_order(shop: Shop) -> None:
     assert other["payment"] == {"method": "card", "pixCode": None}
 
 
-async def test_a_store_without_deals(shop: Shop) -> None:
-    await shop.owner.put(f"/api/stores/{shop.store['id']}", {"dealOnCheckout": False})
-    before = len(await shop.api.events())
-    await bought(shop)
-    names = [name for name, _ in (await shop.api.events())[before:]]
-    assert names == ["product.created", "contact.created", "invoice.created"]
-    [order] = await orders(shop)
-    assert "dealId" not in order
-
-
 async def test_a_known_contact_is_completed(shop: Shop) -> None:
     body = {"name": "Maria", "email": "MARIA@example.com"}
     known = (await shop.owner.post("/api/contacts", body)).body["id"]

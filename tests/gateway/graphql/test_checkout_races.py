@@ -13,6 +13,7 @@ async def test_concurrent_checkouts_of_one_cart_make_one_order(shop: Shop) -> No
         assert await one_cart(shop) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buyers", [30])
 async def test_many_buyers_of_ten_items_make_ten_orders(shop: Shop, buyers: int) -> None:
     for _ in range(ROUNDS):

@@ -296,6 +296,7 @@ async def test_first_sign_ins_at_once_make_one_account(idp_shop: Shop, issuer: I
 # Tokens.
 
 
+@pytest.mark.slow
 async def test_forged_tokens(idp_shop: Shop, issuer: Issuer) -> None:
     await change_idp(idp_shop, issuer, nonceRequired=True, trustedDomains=["example.com"])
     browser = idp_shop.browser()
@@ -313,6 +314,7 @@ async def test_forged_tokens(idp_shop: Shop, issuer: Issuer) -> None:
     assert (await enter(browser, issuer.token(nonce="n-1"), nonce="n-1")).data
 
 
+@pytest.mark.slow
 async def test_forged_session_tokens(shop: Shop) -> None:
     token = (await sign_up(shop.browser())).data["clientSignup"]["token"]
     tokens = shop.api.site.app[STOREFRONT].tokens

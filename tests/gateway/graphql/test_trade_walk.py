@@ -8,6 +8,7 @@ from tests.support.trade_walk import Walk, faults
 WAVES = 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 async def test_everything_agrees_after_a_random_walk(shop: Shop, seed: int) -> None:
     walk = Walk(shop, seed)

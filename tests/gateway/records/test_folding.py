@@ -2,6 +2,7 @@
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,12 +22,14 @@ def test_long_text_is_cut_before_normalization() -> None:
     assert fold("x" * BYTES * 2) == "x" * BYTES
 
 
+@pytest.mark.slow
 @given(st.text(max_size=50) | st.text(LETTERS, max_size=20))
 def test_every_text_is_folded_by_the_definition(text: str) -> None:
     spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     assert fold(text) == "".join(c for c in spread if unicodedata.category(c)[0] != "M")
 
 
+@pytest.mark.slow
 def test_every_character_is_folded_by_the_definition() -> None:
     for point in [*range(0xD800), *range(0xE000, 0x30000)]:
         text = f"a{chr(point)}"

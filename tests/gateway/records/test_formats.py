@@ -188,6 +188,7 @@ def library_e164(sent: str) -> str | None:
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
+@pytest.mark.slow
 @given(
     st.from_regex(r"(?:\+?55|\+1|0)? ?\(?[0-9]{2}\)? ?[0-9]{3,5}[-. ]?[0-9]{4}", fullmatch=True)
     | st.text("0123456789+()-. x", max_size=40)
@@ -229,6 +230,7 @@ def test_an_instant_accepts_its_own_json_form(moment: Any) -> None:
     assert instant.accept(shown, of_json) == instant.accept(moment.isoformat(), of_json)
 
 
+@pytest.mark.slow
 @given(
     st.from_regex(
         r"(?:000[01]|1970|2024|9999)-[01][0-9]-[0-3][0-9]"

@@ -106,6 +106,7 @@ TEXTS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_both_decoders_decide_alike(text: str) -> None:
     def outcome(data: bytes) -> str:

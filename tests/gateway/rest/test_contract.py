@@ -8,13 +8,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gateway.rest.routes import ROUTES
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress, Limits
 from outbox.database.transaction import Database, Row, Tx
-from tests.support.document import answer_faults
 from tests.support.drain import add_webhook
 from tests.support.receiver import receiver
 from tests.support.rest import Person, Reply, RestApi
@@ -49,19 +46,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "quotes": {"notes": "Delivery included."},
     "invoices": {"notes": "Second copy."},
 }
-WRONG: dict[str, dict[str, Any]] = {
-    "contacts": {"name": 5},
-    "companies": {"size": "12"},
-    "deals": {"probability": 101},
-    "tasks": {"dueDate": "soon"},
-}
-MISSING = "0123456789ab0123456789ab"
-MALFORMED = "not-an-id"
-PLACE = re.compile(r"\{(\w+)\}")
-
-every_operation = pytest.mark.parametrize(
-    "operation", OPERATIONS, ids=[f"{o['method']} {o['path']}" for o in OPERATIONS]
-)
 
 
 def test_the_contract_file_is_complete() -> None:
@@ -85,127 +69,6 @@ async def created(person: Person, plural: str, **more: Any) -> str:
     assert reply.status == 201, reply.text
     record_id: str = reply.body["id"]
     return record_id
-
-
-async def body_for(operation: dict[str, Any], owner: Person) -> dict[str, Any] | None:
-    """Return a valid body of the operation, with references to records of `owner`."""
-    plural = operation["path"].split("/")[2]
-    if operation["method"] == "PUT":
-        return CHANGES[plural]
-    if operation["method"] != "POST" or operation["path"].endswith("/complete"):
-        return None
-    if plural == "activities":
-        contact = await created(owner, "contacts")
-        return {
-            "type": "call", "description": "Rang.", "relatedTo": contact, "relatedType": "contact",
-        }  # fmt: skip
-    return CREATES[plural]
-
-
-async def target_of(operation: dict[str, Any], owner: Person) -> str:
-    """Return the operation's path with the id of a record of `owner`."""
-    path: str = operation["path"]
-    if "{entityId}" in path:
-        return PLACE.sub(await created(owner, "contacts"), path)
-    if "{id}" in path:
-        return PLACE.sub(await created(owner, path.split("/")[2]), path)
-    return path
-
-
-def refused(reply: Reply, status: int, operation: dict[str, Any]) -> None:
-    """Assert that `reply` is this refusal in the documented form, and in the contract."""
-    assert reply.status == status, reply.text
-    assert isinstance(reply.body["error"], str)
-    assert reply.body["error"]
-    assert answer_faults(operation["method"], operation["path"], status, reply.body) == []
-    # The contract lists 401 once for all operations.
-    assert status in (*operation["other"], 401)
-
-
-@every_operation
-async def test_each_caller_and_each_id(
-    api: RestApi, ana: Person, bia: Person, operation: dict[str, Any]
-) -> None:
-    """Call as the owner, another user and nobody, with an unknown and a malformed id."""
-    path = await target_of(operation, ana)
-    body = await body_for(operation, ana)
-    refused(await api.nobody.call(operation["method"], path, body), 401, operation)
-    await another_user(operation, path, ana, bia)
-    for record_id in (MISSING, MALFORMED):
-        await an_id_of_nothing(operation, record_id, ana)
-    reply = await ana.call(operation["method"], path, body)
-    assert reply.status == operation["success"], reply.text
-    assert reply.headers["Content-Type"] == "application/json"
-    assert isinstance(reply.body, dict)
-    faults = answer_faults(operation["method"], operation["path"], reply.status, reply.body)
-    assert faults == []
-    if operation["method"] == "DELETE":
-        assert isinstance(reply.body["message"], str)
-        refused(await ana.delete(path), 404, operation)
-
-
-async def another_user(operation: dict[str, Any], path: str, ana: Person, bia: Person) -> None:
-    reply = await bia.call(operation["method"], path, await body_for(operation, bia))
-    if "{id}" in operation["path"]:
-        refused(reply, 403, operation)
-        task = await ana.get(path.removesuffix("/complete"))
-        assert (task.status, "updatedAt" in task.body) == (200, False)
-        return
-    # Lists and creates concern only the caller's own records.
-    assert reply.status == operation["success"], reply.text
-    if operation["method"] == "GET" and "data" in reply.body:
-        assert reply.body["data"] == []
-        assert reply.body.get("total", 0) == 0
-
-
-async def an_id_of_nothing(operation: dict[str, Any], record_id: str, ana: Person) -> None:
-    path, count = PLACE.subn(record_id, operation["path"])
-    if not count:
-        return
-    reply = await ana.call(operation["method"], path, await body_for(operation, ana))
-    if "{id}" in operation["path"]:
-        refused(reply, 404, operation)
-    else:
-        assert reply.status == operation["success"], reply.text
-        assert (reply.body["data"], reply.body["total"]) == ([], 0)
-
-
-@every_operation
-async def test_a_failed_request_is_refused_and_writes_nothing(
-    api: RestApi, ana: Person, bia: Person, operation: dict[str, Any]
-) -> None:
-    path = await target_of(operation, ana)
-    method, plural = operation["method"], operation["path"].split("/")[2]
-    before = await counts(api.db)
-    refused(await api.nobody.call(method, path, CREATES.get(plural)), 401, operation)
-    if "{id}" in operation["path"]:
-        refused(await bia.call(method, path, CHANGES.get(plural)), 403, operation)
-        missing = PLACE.sub(MISSING, operation["path"])
-        refused(await ana.call(method, missing, CHANGES.get(plural)), 404, operation)
-    if 400 in operation["other"]:
-        wrong: list[Any] = [WRONG.get(plural, {"type": "shout"}), [], "text", 5]
-        if method == "POST":
-            wrong.append({})
-        for body in wrong:
-            refused(await ana.call(method, path, body), 400, operation)
-        for data in (b"", b'{"name":', b"\xff", b'{"name":NaN}', b"[" * 70 + b"]" * 70):
-            reply = await ana.call(method, path, data=data, Content_Type="application/json")
-            refused(reply, 400, operation)
-    elif method == "GET":
-        # A list accepts invalid parameters.
-        reply = await ana.get(f"{path}?page=x&limit=-1&status=foo&start=soon&search=%00")
-        assert reply.status == operation["success"], reply.text
-    assert await counts(api.db) == before
-
-
-TABLES = ("events", "contacts", "companies", "deals", "tasks", "activities", "products", "quotes",
-          "invoices", "counters", "tallies")  # fmt: skip
-
-
-async def counts(db: Database) -> list[Any]:
-    """Count the rows of all tables that a write can change."""
-    one = " union all ".join(f"select '{t}' as t, count(*) as n from {t}" for t in TABLES)
-    return [(row["t"], row["n"]) for row in await db.read(rows, one)]
 
 
 # One request for each event, on an existing record of the kind that the name starts with.
@@ -294,37 +157,3 @@ async def test_every_event_is_delivered_signed_with_exactly_its_fields(db: Datab
 
     states = {row["state"] for row in await db.read(rows, "select state from deliveries")}
     assert states == {"delivered"}
-
-
-@pytest.mark.parametrize(
-    ("plural", "method", "ending", "body"),
-    [
-        ("tasks", "PUT", "", {"title": "Ring again"}),
-        ("tasks", "PATCH", "", {"priority": "low"}),
-        ("tasks", "POST", "/reopen", None),
-        ("contacts", "PUT", "", {}),
-        ("contacts", "PUT", "", {"name": "Bruno"}),
-        ("contacts", "PUT", "", {"unknown": 1}),
-        ("deals", "PUT", "", {"title": "Yearly supply"}),
-        ("products", "PUT", "", {"price": 89.90}),
-        ("quotes", "PUT", "", {"status": "draft"}),
-        ("invoices", "PUT", "", {"status": "pending"}),
-    ],
-)
-async def test_requests_without_events(
-    api: RestApi, ana: Person, plural: str, method: str, ending: str, body: Any
-) -> None:
-    record_id = await created(ana, plural)
-    before = await api.db.read(rows, "select id from events")
-    reply = await ana.call(method, f"/api/{plural}/{record_id}{ending}", body)
-    assert reply.status == 200, reply.text
-    assert len(await api.db.read(rows, "select id from events")) == len(before) == 1
-
-
-async def test_completing_twice_is_one_event(api: RestApi, ana: Person) -> None:
-    task = await created(ana, "tasks")
-    first, second = [await ana.post(f"/api/tasks/{task}/complete") for _ in range(2)]
-    assert (first.status, second.status) == (200, 200)
-    assert first.body == second.body
-    names = [row["name"] for row in await api.db.read(rows, "select name from events order by pos")]
-    assert names == ["task.created", "task.completed"]

@@ -86,6 +86,7 @@ async def test_the_head_of_a_long_list(ana: Person, db: Database) -> None:
 SMALL = Config(limits=Limits(answer_bytes=FLOWING * 8, read_per_second=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_unread_bytes_of_one_caller_are_limited(db: Database) -> None:
     """A streamed response uses the budget of its caller only."""
@@ -110,6 +111,7 @@ async def test_unread_bytes_of_one_caller_are_limited(db: Database) -> None:
         await _until(site, key, 200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_read_bytes_no_longer_count(db: Database) -> None:
     async with serving(db, SMALL) as site:

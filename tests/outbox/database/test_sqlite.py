@@ -16,7 +16,7 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.sqlite import file as sqlite_file
 from outbox.database.transaction import Database, Tx
-from outbox.errors import CannotStart, DatabaseUnavailable, UnitError
+from outbox.errors import CannotStart, UnitError
 from outbox.ids import Ids
 from outbox.queue.replays import replay
 from outbox.queue.state import lanes
@@ -83,59 +83,6 @@ async def test_a_reading_thread_starts_when_a_unit_finds_none_idle(file: Databas
     for _ in range(3):
         await asyncio.gather(file.scan("one", met), file.scan("another", met))
     assert threads() == 4
-
-
-async def test_concurrent_writes_share_commits(file: Database) -> None:
-    ran: list[str] = []
-
-    async def trace(tx: Tx) -> None:
-        tx._connection.set_trace_callback(ran.append)  # type: ignore[attr-defined]
-
-    await file.write(trace)
-    await asyncio.gather(*(file.write(note, f"n{n}") for n in range(1000)))
-    assert len(await file.read(noted)) == 1000
-    # 1,000 units in batches of at most 256 or 5 ms; one commit each would be 1,000.
-    assert 1 < ran.count("commit") < 500
-
-
-async def test_a_full_disk_fails_one_unit_of_three_and_no_other(file: Database) -> None:
-    async def cap(tx: Tx) -> None:
-        pages = await pragma(tx, "page_count")
-        assert isinstance(pages, int)
-        await tx.run(f"pragma max_page_count = {pages + 20}")
-
-    await file.write(cap)
-    results = await asyncio.gather(
-        file.write(note, "first"),
-        file.write(note, "second", 1_000_000),
-        file.write(note, "third"),
-        return_exceptions=True,
-    )
-    assert results[0] == "first"
-    assert results[2] == "third"
-    assert isinstance(results[1], DatabaseUnavailable)
-    assert results[1].kind == "full"
-    assert await file.read(noted) == {"first", "third"}
-
-
-async def test_results_read_before_a_batch_rollback_are_recomputed(file: Database) -> None:
-    async def seen(tx: Tx, name: str) -> bool:
-        found = await tx.one("select 1 from notes where name = $1", name)
-        return found is not None
-
-    async def kill(tx: Tx) -> None:
-        await tx.run("insert or rollback into notes (name, text) values ('x', null)")
-
-    results = await asyncio.gather(
-        file.write(note, "first"),
-        file.write(seen, "first"),
-        file.write(kill),
-        return_exceptions=True,
-    )
-    assert results[0] == "first"
-    assert results[1] is True
-    assert isinstance(results[2], sqlite3.IntegrityError)
-    assert await file.read(noted) == {"first"}
 
 
 async def test_a_unit_that_awaits_something_else_is_named(file: Database) -> None:
@@ -237,9 +184,9 @@ async def test_a_replay_beside_a_server_whose_wall_clock_jumped_is_due_at_once(
     command = await database.open(db_url, clock=clock, ids=Ids())
     beside = await command.read(due)
     assert beside <= await server.read(due) < beside + 60_000_000
-    made = await command.write(replay.one, "d", "system")
+    delivery_id = await command.write(replay.one, "d", "system")
     await command.close()
-    assert -60_000_000 < await server.read(_waits, made) <= 0
+    assert -60_000_000 < await server.read(_waits, delivery_id) <= 0
     assert await server.read(stored_mark) == before, "only the serving process moves it"
     await server.close()
 
@@ -261,11 +208,11 @@ async def test_what_a_command_makes_due_without_a_server_is_due_at_the_next_star
         monkeypatch.setattr(sqlite_file, "boot_id", lambda: "another")
     clock.offset = MONTH
     command = await database.open(db_url, clock=clock, ids=Ids())
-    made = await command.write(replay.one, "d", "system")
+    delivery_id = await command.write(replay.one, "d", "system")
     await command.close()
     clock.offset = -MONTH
     server = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
-    assert await server.read(_waits, made) <= 60_000_000
+    assert await server.read(_waits, delivery_id) <= 60_000_000
     # Otherwise all that waits for its next try would be due at once.
     assert before <= await server.read(due) < before + 60_000_000
     await server.close()

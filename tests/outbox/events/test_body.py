@@ -82,6 +82,7 @@ def test_a_lone_surrogate_is_refused() -> None:
         encode("\ud800")
 
 
+@pytest.mark.slow
 def test_every_character_is_written_as_javascript_writes_it() -> None:
     """JSON.stringify and this encoder of Python escape the same characters."""
     text = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)

@@ -245,6 +245,7 @@ def test_any_text_is_judged_with_a_sentence(text: str) -> None:
         assert "@" not in target.url.authority
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.one_of(

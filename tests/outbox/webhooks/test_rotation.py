@@ -38,6 +38,7 @@ def phase_of(got: Got) -> int:
     return int(json.loads(got.body)["data"]["id"].partition("-")[0])
 
 
+@pytest.mark.slow
 async def test_no_receiver_refuses_a_request_while_its_secret_is_rotated(db: Database) -> None:
     key = ring()
     async with inbox() as box, drain(db, key):

@@ -12,7 +12,6 @@ from outbox import events, webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.events import Cause
 from outbox.queue.state.policy import Schedule
-from outbox.queue.upkeep import parking
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
 
 DELIVERIES = "select * from deliveries order by seq, id"
@@ -67,19 +66,6 @@ async def test_only_subscribed_webhooks_of_the_owner_get_an_event(db: Database) 
         await running.watch.until("attempt", 2)
         assert sorted(got.path for got in box.got) == ["/a", "/b"]
         assert len(await db.read(rows, DELIVERIES)) == 2
-
-
-async def test_a_webhook_gets_no_event_older_than_itself(db: Database) -> None:
-    key = ring()
-    await db.write(make, "before")
-    async with inbox() as box:
-        await add_webhook(db, key, box.url)
-        await db.write(make, "after")
-        async with drain(db, key) as running:
-            [got] = await box.until(1)
-            await running.watch.until("attempt")
-        assert json.loads(got.body)["data"] == {"id": "after"}
-        assert len(await db.read(rows, DELIVERIES)) == 1
 
 
 @pytest.mark.slow
@@ -182,39 +168,6 @@ async def test_the_schedule_ends_as_exhausted_and_is_kept(db: Database) -> None:
         assert webhook is not None
         assert webhook.failures == 6
         assert webhook.failing_since
-
-
-async def test_410_disables_the_webhook_at_once(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-
-        async def gone(_: web.Request) -> web.Response:
-            return web.Response(status=410)
-
-        box.answer = gone
-        webhook_id = await running.webhook(box.url)
-        await db.write(make, "r1")
-        await running.watch.until("delivery_finished")
-        await db.write(make, "r2")
-        await running.watch.until("fanned_out", 2)
-        webhook = await db.read(webhooks.one, webhook_id)
-        assert webhook is not None
-        assert webhook.state == "disabled"
-        states = [row["state"] for row in await db.read(rows, DELIVERIES)]
-        assert states == ["gone", "ready"]
-        assert len(box.got) == 1
-
-
-async def test_a_paused_webhook_parks_its_events(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        paused = await running.webhook(f"{box.url}/paused")
-        await running.webhook(f"{box.url}/active")
-        await db.write(parking.pause, paused)
-        await db.write(make, "r1")
-        await box.until(1, "/active")
-        await running.watch.until("attempt")
-        states = {row["webhook_id"]: row["state"] for row in await db.read(rows, DELIVERIES)}
-        assert states.pop(paused) == "ready"
-        assert list(states.values()) == ["delivered"]
 
 
 async def test_unsendable_deliveries_end_dead_and_delay_nobody(db: Database) -> None:
@@ -405,20 +358,6 @@ async def _until_slow(box: Inbox, count: int) -> None:
         await box.changed.wait_for(
             lambda: len([g for g in box.got if g.path.startswith("/slow")]) >= count
         )
-
-
-async def test_a_damaged_subscription_stops_nobody_else(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        broken = await running.webhook(f"{box.url}/broken")
-        await running.webhook(f"{box.url}/fine")
-
-        async def spoil(tx: Tx) -> None:
-            await tx.run("update webhooks set events = '[\"thing' where id = $1", broken)
-
-        await db.write(spoil)
-        await db.write(make, "r1")
-        await box.until(1, "/fine")
-        assert [got.path for got in box.got] == ["/fine"]
 
 
 @pytest.mark.slow

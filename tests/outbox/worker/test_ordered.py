@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections import Counter
 
+import pytest
 from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
@@ -67,6 +68,7 @@ class Moody:
         return web.Response(status=500 if self.dice.random() < 0.34 else 200)
 
 
+@pytest.mark.slow
 async def test_each_record_arrives_in_its_order_while_heads_fail(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         moody = Moody(7)

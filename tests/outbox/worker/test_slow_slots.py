@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ owners = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(owners, st.integers(0, 512))
 def test_no_more_than_the_places_are_divided_and_equal_needs_get_equal_parts(
     needs: dict[str, list[int]], places: int
@@ -50,12 +52,14 @@ def test_no_more_than_the_places_are_divided_and_equal_needs_get_equal_parts(
         assert all(less <= more for (_, less), (_, more) in pairwise(ordered))
 
 
+@pytest.mark.slow
 @given(owners)
 def test_all_needs_are_met_while_there_is_room(needs: dict[str, list[int]]) -> None:
     some = {owner: numbers[:3] for owner, numbers in needs.items() if sum(numbers[:3]) <= OF_OWNER}
     assert shares(some, OF_OWNER * len(some)) == some
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.integers(0, OF_WEBHOOK)),

@@ -148,6 +148,7 @@ def test_a_slow_webhook_that_answers_keeps_up(
     assert run.cut == 0
 
 
+@pytest.mark.slow
 def test_it_keeps_up_beside_six_hundred_that_hang() -> None:
     """As many as fill all slow places, of twelve owners."""
     hanging = [Hook(f"h{n}", f"o{n % 12}", 0.2, never) for n in range(600)]
@@ -192,6 +193,7 @@ def test_the_window_of_a_slow_webhook_narrows_to_what_it_needs() -> None:
     assert run.windows.free["w"] + len(run.open["w"]) <= 12
 
 
+@pytest.mark.slow
 def test_the_slow_webhooks_of_one_owner_stay_within_its_share() -> None:
     hooks = [Hook(f"w{n}", "big", 10.0, steady(8.0)) for n in range(50)]
     small = Hook("small", "small", 20.0, steady(2.0))

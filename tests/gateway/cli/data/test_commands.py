@@ -57,14 +57,22 @@ def emails(folder: Path, url: str | None = None) -> set[str]:
     return {line.split()[0] for line in lines}
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a database, its key file and a backup."""
-    add(tmp_path)
-    key = tmp_path / "carteiro.key"
+    folder = tmp_path_factory.mktemp("template")
+    add(folder)
+    key = folder / "carteiro.key"
     key.write_text(KEY_LINE)
     key.chmod(0o600)
-    done(tmp_path, "backup", "b")
+    done(folder, "backup", "b")
+    return folder
+
+
+@pytest.fixture
+def folder(template: Path, tmp_path: Path) -> Path:
+    """A copy of the template."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -80,41 +88,41 @@ def made_at(file: Path) -> int:
     return archive.manifest.made_at
 
 
-def test_the_database_stores_the_time_of_its_last_backup(made: Path) -> None:
-    first = stored_time(made)
-    assert first == made_at(made / "b")
-    refused(made, "backup", "b")
-    assert stored_time(made) == first
-    done(made, "backup", "c")
-    second = stored_time(made)
-    assert second == made_at(made / "c") > first
-    with closing(sqlite3.connect(made / "carteiro.db")) as db, db:
+def test_the_database_stores_the_time_of_its_last_backup(folder: Path) -> None:
+    first = stored_time(folder)
+    assert first == made_at(folder / "b")
+    refused(folder, "backup", "b")
+    assert stored_time(folder) == first
+    done(folder, "backup", "c")
+    second = stored_time(folder)
+    assert second == made_at(folder / "c") > first
+    with closing(sqlite3.connect(folder / "carteiro.db")) as db, db:
         db.execute("delete from schema_migrations where number >= 15 and component = 'outbox'")
-    told = done(made, "backup", "d")
+    told = done(folder, "backup", "d")
     assert "Note: the database could not store the time of this backup: its schema is older" in told
-    assert stored_time(made) == second
+    assert stored_time(folder) == second
 
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {"carteiro.db-wal", "carteiro.db-shm"}
 
 
-def test_a_backup_is_private_and_says_that_the_key_is_not_in_it(made: Path) -> None:
+def test_a_backup_is_private_and_says_that_the_key_is_not_in_it(folder: Path) -> None:
     before = os.umask(0)
     try:
-        told = done(made, "backup", "c")
+        told = done(folder, "backup", "c")
     finally:
         os.umask(before)
-    assert stat.S_IMODE((made / "c").stat().st_mode) == 0o600
-    assert f"The key file {made / 'carteiro.key'} is not in it" in told
-    assert KEY_LINE.split()[1].encode() not in (made / "c").read_bytes()
-    assert names(made) == {"carteiro.db", "carteiro.key", "b", "c"}
+    assert stat.S_IMODE((folder / "c").stat().st_mode) == 0o600
+    assert f"The key file {folder / 'carteiro.key'} is not in it" in told
+    assert KEY_LINE.split()[1].encode() not in (folder / "c").read_bytes()
+    assert names(folder) == {"carteiro.db", "carteiro.key", "b", "c"}
 
 
-def test_a_backup_replaces_no_file(made: Path) -> None:
-    before = (made / "b").read_bytes()
-    assert refused(made, "backup", "b") == "b already exists; choose another name"
-    assert (made / "b").read_bytes() == before
+def test_a_backup_replaces_no_file(folder: Path) -> None:
+    before = (folder / "b").read_bytes()
+    assert refused(folder, "backup", "b") == "b already exists; choose another name"
+    assert (folder / "b").read_bytes() == before
 
 
 def test_a_backup_needs_a_database_and_a_folder(tmp_path: Path) -> None:
@@ -128,20 +136,20 @@ def test_a_backup_needs_a_database_and_a_folder(tmp_path: Path) -> None:
     assert names(tmp_path) == {"carteiro.db"}
 
 
-def test_a_part_of_an_ended_backup_is_used_again(made: Path) -> None:
-    (made / "c.part").write_bytes(b"x" * 100_000)
-    (made / "c.part").chmod(0o644)
-    done(made, "backup", "c")
-    assert stat.S_IMODE((made / "c").stat().st_mode) == 0o600
-    done(made, "restore", "--check", "c")
-    assert "c.part" not in names(made)
+def test_a_part_of_an_ended_backup_is_used_again(folder: Path) -> None:
+    (folder / "c.part").write_bytes(b"x" * 100_000)
+    (folder / "c.part").chmod(0o644)
+    done(folder, "backup", "c")
+    assert stat.S_IMODE((folder / "c").stat().st_mode) == 0o600
+    done(folder, "restore", "--check", "c")
+    assert "c.part" not in names(folder)
 
 
-def test_the_key_file_travels_when_told_to(made: Path, tmp_path: Path) -> None:
-    assert "The keys are in it" in done(made, "backup", "c", "--with-key")
+def test_the_key_file_travels_when_told_to(folder: Path, tmp_path: Path) -> None:
+    assert "The keys are in it" in done(folder, "backup", "c", "--with-key")
     there = tmp_path / "there"
     there.mkdir()
-    done(there, "restore", str(made / "c"))
+    done(there, "restore", str(folder / "c"))
     assert (there / "carteiro.key").read_text() == KEY_LINE
     assert stat.S_IMODE((there / "carteiro.key").stat().st_mode) == 0o600
     assert stat.S_IMODE((there / "carteiro.db").stat().st_mode) == 0o600
@@ -153,176 +161,180 @@ def test_with_key_needs_a_key(tmp_path: Path) -> None:
     assert refused(tmp_path, "backup", "b", "--with-key").startswith("there is no key file")
 
 
-def test_a_restore_without_the_key_says_what_is_missing(made: Path, tmp_path: Path) -> None:
+def test_a_restore_without_the_key_says_what_is_missing(folder: Path, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()
-    told = done(there, "restore", str(made / "b"))
+    told = done(there, "restore", str(folder / "b"))
     assert f"put the key file {there / 'carteiro.key'} back" in told
     assert not (there / "carteiro.key").exists()
 
 
 @pytest.mark.parametrize("with_key", [False, True])
-def test_a_restore_beside_other_keys_is_refused(made: Path, tmp_path: Path, with_key: bool) -> None:
+def test_a_restore_beside_other_keys_is_refused(
+    folder: Path, tmp_path: Path, with_key: bool
+) -> None:
     """With them a server would end each delivery, because it cannot decrypt its secret."""
-    done(made, "backup", "c", *["--with-key"] * with_key)
+    done(folder, "backup", "c", *["--with-key"] * with_key)
     there = tmp_path / "there"
     there.mkdir()
     (there / "carteiro.key").write_text(OTHER_LINE)
     (there / "carteiro.key").chmod(0o600)
-    told = refused(there, "restore", str(made / "c"))
+    told = refused(there, "restore", str(folder / "c"))
     assert "lacks the key 0123abcd" in told
     assert ("move it away" in told) == with_key
     assert names(there) == {"carteiro.key"}
 
 
-def test_a_restore_keeps_a_ring_that_has_more_keys(made: Path) -> None:
-    (made / "carteiro.key").write_text(KEY_LINE + OTHER_LINE)
-    done(made, "restore", "b", "--overwrite")
-    assert (made / "carteiro.key").read_text() == KEY_LINE + OTHER_LINE
+def test_a_restore_keeps_a_ring_that_has_more_keys(folder: Path) -> None:
+    (folder / "carteiro.key").write_text(KEY_LINE + OTHER_LINE)
+    done(folder, "restore", "b", "--overwrite")
+    assert (folder / "carteiro.key").read_text() == KEY_LINE + OTHER_LINE
 
 
-def test_data_is_overwritten_only_when_told_to(made: Path, target: str) -> None:
-    add(made, "new@example.com", url=target)
-    told = refused(made, "restore", "b", url=target)
+def test_data_is_overwritten_only_when_told_to(folder: Path, target: str) -> None:
+    add(folder, "new@example.com", url=target)
+    told = refused(folder, "restore", "b", url=target)
     assert "has data" in told
     assert "--overwrite" in told
-    assert emails(made, target) == {"new@example.com"}
-    done(made, "restore", "b", "--overwrite", url=target)
-    assert emails(made, target) == {ANA}
+    assert emails(folder, target) == {"new@example.com"}
+    done(folder, "restore", "b", "--overwrite", url=target)
+    assert emails(folder, target) == {ANA}
 
 
-def test_an_empty_schema_is_no_data(made: Path, target: str) -> None:
-    done(made, "migrate", url=target)
-    done(made, "restore", "b", url=target)
-    assert emails(made, target) == {ANA}
+def test_an_empty_schema_is_no_data(folder: Path, target: str) -> None:
+    done(folder, "migrate", url=target)
+    done(folder, "restore", "b", url=target)
+    assert emails(folder, target) == {ANA}
 
 
-def test_a_damaged_backup_changes_nothing(made: Path, target: str) -> None:
-    add(made, "new@example.com", url=target)
-    content = (made / "b").read_bytes()
-    (made / "b").write_bytes(content[:-20])
-    before = names(made)
-    assert "is truncated" in refused(made, "restore", "b", "--overwrite", url=target)
-    assert emails(made, target) == {"new@example.com"}
-    assert names(made) <= before | {"target.db.lock"}
-    assert "is truncated" in refused(made, "restore", "b", "--check")
+def test_a_damaged_backup_changes_nothing(folder: Path, target: str) -> None:
+    add(folder, "new@example.com", url=target)
+    content = (folder / "b").read_bytes()
+    (folder / "b").write_bytes(content[:-20])
+    before = names(folder)
+    assert "is truncated" in refused(folder, "restore", "b", "--overwrite", url=target)
+    assert emails(folder, target) == {"new@example.com"}
+    assert names(folder) <= before | {"target.db.lock"}
+    assert "is truncated" in refused(folder, "restore", "b", "--check")
 
 
-def test_a_check_changes_nothing(made: Path) -> None:
-    before = {path: path.read_bytes() for path in made.iterdir() if path.is_file()}
-    assert "is whole: " in done(made, "restore", "--check", "b")
-    assert {path: path.read_bytes() for path in made.iterdir() if path.is_file()} == before
+def test_a_check_changes_nothing(folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert "is whole: " in done(folder, "restore", "--check", "b")
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-def test_a_restore_without_its_folder_is_refused(made: Path) -> None:
-    told = refused(made, "restore", "b", url=f"sqlite:///{made}/missing/carteiro.db")
+def test_a_restore_without_its_folder_is_refused(folder: Path) -> None:
+    told = refused(folder, "restore", "b", url=f"sqlite:///{folder}/missing/carteiro.db")
     assert "there is no folder" in told
 
 
-def test_an_open_file_is_not_replaced(made: Path) -> None:
+def test_an_open_file_is_not_replaced(folder: Path) -> None:
     """Another process would write into a file that has no name any more."""
-    other = sqlite3.connect(made / "carteiro.db")
+    other = sqlite3.connect(folder / "carteiro.db")
     try:
         other.execute("begin")
         other.execute("select count(*) from users").fetchall()
-        assert "another process uses" in refused(made, "restore", "b", "--overwrite")
+        assert "another process uses" in refused(folder, "restore", "b", "--overwrite")
     finally:
         other.close()
-    done(made, "restore", "b", "--overwrite")
+    done(folder, "restore", "b", "--overwrite")
 
 
-def test_the_log_of_the_old_file_does_not_reach_the_new_one(made: Path) -> None:
+def test_the_log_of_the_old_file_does_not_reach_the_new_one(folder: Path) -> None:
     """Like after a power cut: commits that are in the log alone."""
-    add(made, "late@example.com")
-    held = sqlite3.connect(made / "carteiro.db")
+    add(folder, "late@example.com")
+    held = sqlite3.connect(folder / "carteiro.db")
     held.execute("select 1 from users").fetchall()
-    add(made, "later@example.com")
+    add(folder, "later@example.com")
     for name in ("carteiro.db", "carteiro.db-wal"):
-        shutil.copyfile(made / name, made / f"kept-{name}")
+        shutil.copyfile(folder / name, folder / f"kept-{name}")
     held.close()
     for name in ("carteiro.db", "carteiro.db-wal"):
-        os.replace(made / f"kept-{name}", made / name)
-    (made / "carteiro.db-shm").unlink(missing_ok=True)
-    done(made, "restore", "b", "--overwrite")
-    assert emails(made) == {ANA}
-    assert not list(made.glob("carteiro.db.new*"))
+        os.replace(folder / f"kept-{name}", folder / name)
+    (folder / "carteiro.db-shm").unlink(missing_ok=True)
+    done(folder, "restore", "b", "--overwrite")
+    assert emails(folder) == {ANA}
+    assert not list(folder.glob("carteiro.db.new*"))
 
 
-def test_a_damaged_database_is_kept_beside_the_restored_one(made: Path) -> None:
-    (made / "carteiro.db").write_bytes(b"no database " * 1000)
-    assert "is damaged" in refused(made, "restore", "b")
-    done(made, "restore", "b", "--overwrite")
-    assert emails(made) == {ANA}
-    assert (made / "carteiro.db.damaged").read_bytes().startswith(b"no database")
+def test_a_damaged_database_is_kept_beside_the_restored_one(folder: Path) -> None:
+    (folder / "carteiro.db").write_bytes(b"no database " * 1000)
+    assert "is damaged" in refused(folder, "restore", "b")
+    done(folder, "restore", "b", "--overwrite")
+    assert emails(folder) == {ANA}
+    assert (folder / "carteiro.db.damaged").read_bytes().startswith(b"no database")
 
 
-def test_a_newer_schema_is_refused(made: Path, target: str) -> None:
-    with sqlite3.connect(made / "carteiro.db") as db:
+def test_a_newer_schema_is_refused(folder: Path, target: str) -> None:
+    with sqlite3.connect(folder / "carteiro.db") as db:
         db.execute(
             "insert into schema_migrations (component, number, name, checksum, applied_at)"
             " values ('gateway', 9999, '9999_later', 'x', 1)"
         )
-    told = refused(made, "backup", "c")
+    told = refused(folder, "backup", "c")
     assert "gateway 9999_later, which is newer than this program" in told
-    assert names(made) == {"carteiro.db", "carteiro.key", "b"}
+    assert names(folder) == {"carteiro.db", "carteiro.key", "b"}
 
 
 @pytest.mark.slow
-def test_nothing_is_restored_or_copied_beside_a_server(made: Path, empty_postgres: str) -> None:
-    with serving_process(made):
-        assert "already in use by server process" in refused(made, "restore", "b", "--overwrite")
-        assert "already in use by server process" in refused(made, "copy", "--to", empty_postgres)
-        done(made, "backup", "while-it-serves")
-    done(made, "restore", "--check", "while-it-serves")
+def test_nothing_is_restored_or_copied_beside_a_server(folder: Path, empty_postgres: str) -> None:
+    with serving_process(folder):
+        assert "already in use by server process" in refused(folder, "restore", "b", "--overwrite")
+        assert "already in use by server process" in refused(folder, "copy", "--to", empty_postgres)
+        done(folder, "backup", "while-it-serves")
+    done(folder, "restore", "--check", "while-it-serves")
     settings = {
         "CARTEIRO_DATABASE__URL": empty_postgres,
-        "CARTEIRO_SECRETS__KEY_FILE": str(made / "carteiro.key"),
+        "CARTEIRO_SECRETS__KEY_FILE": str(folder / "carteiro.key"),
     }
-    folder = made / "postgres"
+    folder = folder / "postgres"
     folder.mkdir()
-    done(made, "restore", "b", url=empty_postgres)
+    done(folder, "restore", "b", url=empty_postgres)
     with serving_process(folder, **settings):
-        told = refused(made, "restore", "b", "--overwrite", url=empty_postgres)
+        told = refused(folder, "restore", "b", "--overwrite", url=empty_postgres)
         assert "use this PostgreSQL database; stop all its servers" in told
 
 
-def test_after_a_copy_only_the_copy_serves(made: Path, empty_postgres: str) -> None:
-    told = done(made, "copy", "--to", empty_postgres)
+@pytest.mark.slow
+def test_after_a_copy_only_the_copy_serves(folder: Path, empty_postgres: str) -> None:
+    told = done(folder, "copy", "--to", empty_postgres)
     assert "can no longer be served" in told
-    assert emails(made, empty_postgres) == {ANA}
-    mark = made / "carteiro.db.copied"
+    assert emails(folder, empty_postgres) == {ANA}
+    mark = folder / "carteiro.db.copied"
     assert stat.S_IMODE(mark.stat().st_mode) == 0o600
-    serving = carteiro("serve", folder=made)
+    serving = carteiro("serve", folder=folder)
     assert serving.returncode == 1
     assert "was copied to postgresql://" in serving.stderr
     # Its data is still there, and can be copied back to safety.
-    assert emails(made) == {ANA}
-    done(made, "backup", "c")
-    assert "has data" in refused(made, "copy", "--to", empty_postgres)
+    assert emails(folder) == {ANA}
+    done(folder, "backup", "c")
+    assert "has data" in refused(folder, "copy", "--to", empty_postgres)
     assert mark.exists()
 
 
-def test_a_copied_file_goes_nowhere_else(made: Path, empty_postgres: str) -> None:
-    (made / "carteiro.db.copied").write_text("carteiro.db was copied to postgresql://other/db\n")
-    assert "was copied to postgresql://other/db" in refused(made, "copy", "--to", empty_postgres)
+def test_a_copied_file_goes_nowhere_else(folder: Path, empty_postgres: str) -> None:
+    (folder / "carteiro.db.copied").write_text("carteiro.db was copied to postgresql://other/db\n")
+    assert "was copied to postgresql://other/db" in refused(folder, "copy", "--to", empty_postgres)
 
 
-def test_an_interrupted_copy_can_be_repeated(made: Path, empty_postgres: str) -> None:
+@pytest.mark.slow
+def test_an_interrupted_copy_can_be_repeated(folder: Path, empty_postgres: str) -> None:
     """Killed between the mark and the COMMIT: the target is empty, and the file does not serve."""
-    file = made / "carteiro.db"
-    mark = made / "carteiro.db.copied"
+    file = folder / "carteiro.db"
+    mark = folder / "carteiro.db.copied"
     mark.write_text(f"{file} was copied to {without_password(empty_postgres)}\n")
-    assert "was copied to" in carteiro("serve", folder=made).stderr
-    done(made, "copy", "--to", empty_postgres)
-    assert emails(made, empty_postgres) == {ANA}
+    assert "was copied to" in carteiro("serve", folder=folder).stderr
+    done(folder, "copy", "--to", empty_postgres)
+    assert emails(folder, empty_postgres) == {ANA}
     assert mark.exists()
 
 
-def test_a_refused_copy_leaves_no_mark(made: Path, empty_postgres: str) -> None:
-    add(made, "new@example.com", url=empty_postgres)
-    assert "has data" in refused(made, "copy", "--to", empty_postgres)
-    assert not (made / "carteiro.db.copied").exists()
-    told = refused(made, "copy", "--to", f"sqlite:///{made}/other.db")
+def test_a_refused_copy_leaves_no_mark(folder: Path, empty_postgres: str) -> None:
+    add(folder, "new@example.com", url=empty_postgres)
+    assert "has data" in refused(folder, "copy", "--to", empty_postgres)
+    assert not (folder / "carteiro.db.copied").exists()
+    told = refused(folder, "copy", "--to", f"sqlite:///{folder}/other.db")
     assert told.startswith("copy goes from SQLite to PostgreSQL")
 
 
@@ -335,42 +347,42 @@ def test_a_refused_copy_leaves_no_mark(made: Path, empty_postgres: str) -> None:
     ],
 )  # fmt: skip
 def test_a_value_that_postgres_cannot_store_is_named(
-    made: Path, empty_postgres: str, change: str, told: str
+    folder: Path, empty_postgres: str, change: str, told: str
 ) -> None:
-    with closing(sqlite3.connect(made / "carteiro.db")) as db, db:
+    with closing(sqlite3.connect(folder / "carteiro.db")) as db, db:
         db.execute(change)
-    assert told in refused(made, "copy", "--to", empty_postgres)
-    assert not (made / "carteiro.db.copied").exists()
+    assert told in refused(folder, "copy", "--to", empty_postgres)
+    assert not (folder / "carteiro.db.copied").exists()
 
 
 def test_texts_that_postgres_cannot_store_are_replaced_and_told(
-    made: Path, empty_postgres: str
+    folder: Path, empty_postgres: str
 ) -> None:
-    with closing(sqlite3.connect(made / "carteiro.db")) as db, db:
+    with closing(sqlite3.connect(folder / "carteiro.db")) as db, db:
         db.execute("update users set name = cast(x'41ff42' as text), timezone = 'U' || char(0)")
-    told = done(made, "copy", "--to", empty_postgres)
+    told = done(folder, "copy", "--to", empty_postgres)
     assert "Note: users has text that is not UTF-8; replacement characters stand in for it." in told
     assert "Note: users had 1 texts with the character NUL" in told
-    assert "A\ufffdB   U\ufffd " in done(made, "user", "list", url=empty_postgres)
+    assert "A\ufffdB   U\ufffd " in done(folder, "user", "list", url=empty_postgres)
 
 
-def test_a_restore_ends_the_mark_of_a_copy(made: Path) -> None:
-    (made / "carteiro.db.copied").write_text("carteiro.db was copied to postgresql://other/db\n")
-    done(made, "restore", "b", "--overwrite")
-    assert not (made / "carteiro.db.copied").exists()
+def test_a_restore_ends_the_mark_of_a_copy(folder: Path) -> None:
+    (folder / "carteiro.db.copied").write_text("carteiro.db was copied to postgresql://other/db\n")
+    done(folder, "restore", "b", "--overwrite")
+    assert not (folder / "carteiro.db.copied").exists()
 
 
-def test_no_password_of_a_url_is_shown(made: Path) -> None:
-    told = refused(made, "copy", "--to", "postgresql://carteiro:hunter2@127.0.0.1:1/carteiro")
+def test_no_password_of_a_url_is_shown(folder: Path) -> None:
+    told = refused(folder, "copy", "--to", "postgresql://carteiro:hunter2@127.0.0.1:1/carteiro")
     assert "hunter2" not in told
 
 
-def forged(made: Path, name: str, **changes: object) -> None:
+def forged(folder: Path, name: str, **changes: object) -> None:
     """Write a backup whose manifest somebody has changed; all its digests are right."""
-    source = ArchiveReader(made / "b")
+    source = ArchiveReader(folder / "b")
     manifest: Manifest = msgspec.structs.replace(source.manifest, **changes)
     counts = dict.fromkeys((table.name for table in manifest.tables), 0)
-    with (made / name).open("wb", buffering=0) as handle:
+    with (folder / name).open("wb", buffering=0) as handle:
         archive = ArchiveWriter(handle, name, manifest)
         for table, rows in source.rows():
             archive.table(table.name)
@@ -380,45 +392,45 @@ def forged(made: Path, name: str, **changes: object) -> None:
     source.close()
 
 
-def tables_of(made: Path) -> tuple[Table, ...]:
-    archive = ArchiveReader(made / "b")
+def tables_of(folder: Path) -> tuple[Table, ...]:
+    archive = ArchiveReader(folder / "b")
     archive.close()
     return archive.manifest.tables
 
 
 @pytest.mark.parametrize("name", ["users where 0; drop table users", "sqlite_sequence", "nodes"])
-def test_a_backup_names_no_table_but_ours(made: Path, target: str, name: str) -> None:
+def test_a_backup_names_no_table_but_ours(folder: Path, target: str, name: str) -> None:
     """The name becomes part of SQL, which may do more than a restore."""
-    add(made, "new@example.com", url=target)
-    forged(made, "c", tables=(*tables_of(made), Table(name, (), 0)))
+    add(folder, "new@example.com", url=target)
+    forged(folder, "c", tables=(*tables_of(folder), Table(name, (), 0)))
     for words in (["--overwrite"], ["--check"]):
-        told = refused(made, "restore", "c", *words, url=target)
+        told = refused(folder, "restore", "c", *words, url=target)
         assert told == f"c has the table {name!r}, which is not one of a backup"
-    assert emails(made, target) == {"new@example.com"}
+    assert emails(folder, target) == {"new@example.com"}
 
 
-def test_a_table_twice_or_without_columns_is_refused(made: Path) -> None:
-    first, *others = tables_of(made)
-    forged(made, "c", tables=(first, first, *others))
-    assert "has a table twice" in refused(made, "restore", "c", "--overwrite")
-    forged(made, "d", tables=(Table(first.name, (), 0), *others))
-    assert "without columns" in refused(made, "restore", "--check", "d")
+def test_a_table_twice_or_without_columns_is_refused(folder: Path) -> None:
+    first, *others = tables_of(folder)
+    forged(folder, "c", tables=(first, first, *others))
+    assert "has a table twice" in refused(folder, "restore", "c", "--overwrite")
+    forged(folder, "d", tables=(Table(first.name, (), 0), *others))
+    assert "without columns" in refused(folder, "restore", "--check", "d")
 
 
 @pytest.mark.parametrize("keys", ["ключ\n", "hello\n", OTHER_LINE, ""])
 def test_a_backup_brings_the_keys_that_it_needs_and_nothing_else(
-    made: Path, tmp_path: Path, keys: str
+    folder: Path, tmp_path: Path, keys: str
 ) -> None:
     """A server does not start on another key file, and a second restore would keep it."""
-    forged(made, "c", keys=keys)
+    forged(folder, "c", keys=keys)
     there = tmp_path / "there"
     there.mkdir()
-    assert "the key file in " in refused(there, "restore", str(made / "c"))
+    assert "the key file in " in refused(there, "restore", str(folder / "c"))
     assert names(there) == set()
 
 
-def test_what_a_backup_says_reaches_no_terminal_as_a_command(made: Path) -> None:
-    forged(made, "c", migrations=(Applied("outbox", 999, "\x1b]0;title\x07\nroot", "abc"),))
-    told = refused(made, "restore", "c")
+def test_what_a_backup_says_reaches_no_terminal_as_a_command(folder: Path) -> None:
+    forged(folder, "c", migrations=(Applied("outbox", 999, "\x1b]0;title\x07\nroot", "abc"),))
+    told = refused(folder, "restore", "c")
     assert told.isprintable()
     assert "newer than this program" in told

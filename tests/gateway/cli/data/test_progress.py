@@ -55,6 +55,7 @@ def test_on_a_terminal_the_bar_grows_and_goes(monkeypatch: pytest.MonkeyPatch) -
     assert shown[-1] == "", "the line is free again"
 
 
+@pytest.mark.slow
 def test_a_command_draws_its_bar_on_a_terminal_alone(tmp_path: Path) -> None:
     done = command(
         "user", "add", "ana@example.com", "--name", "Ana", "--password-stdin",

@@ -62,18 +62,6 @@ async def test_a_revoked_key_ends_at_once(maria: Guest) -> None:
     assert (await maria.get(path)).status == 404
 
 
-async def test_only_its_owner_revokes_a_key(maria: Guest, rui: Guest, nobody: Guest) -> None:
-    page = await maria.submit(LIST, name="mine", scopes="read", expires="")
-    key = page.test_id("api-key")
-    assert key
-    [row] = await maria.site.db.read(rows, "select * from api_keys")
-    path = f"{LIST}/{row['id']}/revoke"
-    assert (await rui.get(path)).status == 404
-    assert (await rui.submit(path, at=LIST)).status == 404
-    assert (await nobody.get(path)).path.startswith("/console/sign-in")
-    assert await status_of(maria, key) == 200
-
-
 @pytest.mark.parametrize(
     ("fields", "says"),
     [

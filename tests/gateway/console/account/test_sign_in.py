@@ -178,33 +178,6 @@ async def test_a_session_ends_with_its_lifetime(console: Site, maria: Guest) -> 
     assert (await maria.get(HOME)).path.startswith("/console/sign-in")
 
 
-async def test_a_form_without_its_token_is_refused(maria: Guest) -> None:
-    for fields in ([], [("csrf_token", "0" * 64)], [("csrf_token", "é")]):
-        page = await maria.post("/console/account/sign-out-everywhere", fields)
-        assert page.status == 403
-        assert "This form has expired" in page.html
-    assert (await maria.get(HOME)).path == HOME
-
-
-async def test_the_token_of_another_browser_does_not_count(maria: Guest, rui: Guest) -> None:
-    token = (await rui.get("/console/keys")).csrf
-    page = await maria.post("/console/keys", [("csrf_token", token), ("name", "x")])
-    assert page.status == 403
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}],
-)
-async def test_a_form_of_another_site_is_refused(maria: Guest, headers: dict[str, Any]) -> None:
-    token = (await maria.get("/console/keys")).csrf
-    page = await maria.post("/console/sign-out", [("csrf_token", token)], **headers)
-    assert page.status == 403
-    assert "another site" in page.html
-    ours = await maria.post("/console/sign-out", [("csrf_token", token)], Origin=maria.site.url)
-    assert ours.path.startswith("/console/sign-in")
-
-
 async def test_an_email_longer_than_the_maximum_belongs_to_no_account(
     console: Site, nobody: Guest
 ) -> None:

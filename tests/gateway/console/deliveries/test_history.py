@@ -148,26 +148,7 @@ async def test_odd_queries_are_answered(maria: Guest) -> None:
             assert (await maria.get(f"{path}?{query}")).status == 200, query
 
 
-async def test_nobody_finds_what_others_own(
-    console: Site, maria: Guest, rui: Guest, box: Inbox
-) -> None:
-    key = await key_of(maria)
-    await maria.webhook(f"{box.url}/fine", "contact.created")
-    record = await contact(console, key, X_Request_Id="secret-import")
-    await settled(maria, 1)
-    page = await maria.get(f"/console/events?q={record}")
-    event = page.html.partition('id="e-')[2][:24]
-    page = await maria.get("/console/deliveries")
-    delivery = page.html.partition('id="d-')[2][:24]
-    for path in ("/console/deliveries", "/console/events"):
-        for q in ("", record, event, delivery, "secret-import"):
-            assert await rows(maria, path, q=q) == 1
-            assert await rows(rui, path, q=q) == 0
-    assert (await maria.get(f"/console/events/{event}")).status == 200
-    assert (await rui.get(f"/console/events/{event}")).status == 403
-    assert (await maria.get("/console/events/" + "0" * 24)).status == 404
-
-
+@pytest.mark.slow
 async def test_a_list_has_pages(console: Site, maria: Guest, box: Inbox) -> None:
     key = await key_of(maria)
     for name in ("one", "two"):
@@ -175,16 +156,16 @@ async def test_a_list_has_pages(console: Site, maria: Guest, box: Inbox) -> None
     await asyncio.gather(*(contact(console, key) for _ in range(55)))
     await until(lambda: _full(maria))
     for path, sizes in (("/console/deliveries", [50, 50, 10]), ("/console/events", [50, 5])):
-        found, seen, link = list[int](), set[str](), path
+        counts, seen, link = list[int](), set[str](), path
         while link:
             page = await maria.get(link)
             ids = _ids(page.html)
-            found.append(len(ids))
+            counts.append(len(ids))
             assert not seen & set(ids)
             seen |= set(ids)
             link = page.html.partition('rel="next" href="')[2].partition('"')[0]
             link = link.replace("&amp;", "&")
-        assert found == sizes
+        assert counts == sizes
 
 
 def _ids(html: str) -> list[str]:
@@ -206,7 +187,7 @@ async def test_a_delivery_behind_an_open_circuit_says_so(
 
     box.answer = refuse
     key = await key_of(maria)
-    made = await maria.webhook(f"{box.url}/down", "contact.created")
+    webhook = await maria.webhook(f"{box.url}/down", "contact.created")
     await contact(console, key)
     await until(lambda: _is(maria, {"state": "scheduled"}, 1))
     page = await maria.get("/console/deliveries?state=scheduled")
@@ -214,7 +195,7 @@ async def test_a_delivery_behind_an_open_circuit_says_so(
     assert "until a probe succeeds" not in (await maria.get(path)).html
 
     async def opened(tx: Tx) -> None:
-        await tx.run("update webhooks set circuit = 'open' where id = $1", made.id)
+        await tx.run("update webhooks set circuit = 'open' where id = $1", webhook.id)
 
     await console.db.write(opened)
     shown = await maria.get(path)

@@ -19,8 +19,8 @@ HOUR = 3_600_000_000
 
 async def waiting(site: Site, maria: Guest, count: int, *states: str) -> tuple[str, list[str]]:
     """A webhook with deliveries that wait for a retry, or are in these states."""
-    made = await maria.webhook("http://127.0.0.1:9999/hook", "contact.created")
-    owner = (await site.db.read(rows, "select owner_id from webhooks where id = $1", made.id))[0]
+    webhook = await maria.webhook("http://127.0.0.1:9999/hook", "contact.created")
+    owner = (await site.db.read(rows, "select owner_id from webhooks where id = $1", webhook.id))[0]
     ids = await site.db.write(make_many, count, owner["owner_id"])
     await site.db.write(run, "update events set seq = pos where seq is null")
     now = site.db.clock.wall()
@@ -33,17 +33,17 @@ async def waiting(site: Site, maria: Guest, count: int, *states: str) -> tuple[s
             " select $1, owner_id, $2, id, 'event', $3, $4, due_now() + $5, 1, 1, 'r', $6, $7, $8"
             " from webhooks where id = $9",
             f"{n:024x}", event_id, state, True, HOUR, n, now,
-            now if state != "ready" else None, made.id,
+            now if state != "ready" else None, webhook.id,
         )  # fmt: skip
-    await site.db.write(lanes.rest, [made.id])
-    return made.id, [f"{n:024x}" for n in range(count)]
+    await site.db.write(lanes.rest, [webhook.id])
+    return webhook.id, [f"{n:024x}" for n in range(count)]
 
 
 async def states(db: Database, webhook_id: str) -> dict[str, str]:
-    found = await db.read(
+    deliveries = await db.read(
         rows, "select id, state, origin from deliveries where webhook_id = $1", webhook_id
     )
-    return {row["id"]: row["state"] for row in found}
+    return {row["id"]: row["state"] for row in deliveries}
 
 
 async def test_a_delivery_is_tried_now(console: Site, maria: Guest) -> None:
@@ -163,9 +163,9 @@ async def test_deliveries_of_several_webhooks_are_selected_at_once(
     console: Site, maria: Guest
 ) -> None:
     one, ids = await waiting(console, maria, 2, "exhausted", "dead")
-    made = await maria.webhook("http://127.0.0.1:9999/two", "contact.created")
+    webhook = await maria.webhook("http://127.0.0.1:9999/two", "contact.created")
     await console.db.write(
-        run, "update deliveries set webhook_id = $2 where id = $1", ids[1], made.id
+        run, "update deliveries set webhook_id = $2 where id = $1", ids[1], webhook.id
     )
     path = "/console/deliveries?state=failed"
     assert "select=1" in (await maria.get(path)).html
@@ -176,7 +176,7 @@ async def test_deliveries_of_several_webhooks_are_selected_at_once(
         back=path,
     )  # fmt: skip
     assert done.path.startswith(path)
-    assert len(await states(console.db, one)) == len(await states(console.db, made.id)) == 2
+    assert len(await states(console.db, one)) == len(await states(console.db, webhook.id)) == 2
 
 
 async def test_a_selection_is_cancelled(console: Site, maria: Guest) -> None:
@@ -219,19 +219,3 @@ async def test_the_way_back_stays_in_the_console(console: Site, maria: Guest) ->
         delivery=ids, act="cancel", back="//evil.example/console/", follow=False,
     )  # fmt: skip
     assert page.headers["Location"].startswith("/console/webhooks?")
-
-
-async def test_deliveries_of_others_are_out_of_reach(
-    console: Site, maria: Guest, rui: Guest
-) -> None:
-    webhook_id, ids = await waiting(console, maria, 1)
-    sends: list[tuple[str, dict[str, Any]]] = [
-        (f"/console/deliveries/{ids[0]}/now", {}),
-        (f"/console/deliveries/{ids[0]}/cancel", {}),
-        ("/console/deliveries/selected", {"delivery": ids, "act": "cancel"}),
-        ("/console/deliveries/selected", {"delivery": ids, "act": "replay"}),
-    ]
-    for path, fields in sends:
-        page = await rui.submit(path, at="/console/webhooks/new", **fields)
-        assert page.status in (403, 404), path
-    assert await states(console.db, webhook_id) == {ids[0]: "ready"}

@@ -67,11 +67,3 @@ async def test_deliveries_of_a_line_lead_to_one_another(maria: Guest) -> None:
     held = await maria.get(f"/console/deliveries/{follower['id']}")
     assert f'id="to-head" href="/console/deliveries/{head}"' in held.html
     assert "/skip" not in held.html
-
-
-async def test_nobody_skips_a_delivery_of_another(maria: Guest, rui: Guest) -> None:
-    webhook_id, head = await stuck(maria)
-    refused = await rui.submit(f"/console/deliveries/{head}/skip", at="/console/webhooks/new")
-    assert refused.status in (403, 404)
-    [line] = (await maria.site.db.read(record_lines.of_webhook, webhook_id)).stuck
-    assert line.delivery_id == head

@@ -10,6 +10,8 @@ from gateway.records.errors import Refusal
 from outbox.clock import SystemClock
 from outbox.ids import Ids
 
+pytestmark = pytest.mark.usefixtures("true_cost")
+
 
 class Watched:
     """An observer that records the cost of hashing."""

@@ -34,10 +34,9 @@ async def told(who: Person, path: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["contact", "company", "deal"])
-@pytest.mark.parametrize("type_", ["call", "email", "meeting", "note", "task"])
-async def test_an_activity_of_each_kind(ana: Person, kind: str, type_: str) -> None:
+async def test_an_activity_of_each_kind(ana: Person, kind: str) -> None:
     sent = {
-        "type": type_, "description": "Asked for a quote.", "relatedTo": await target(ana, kind),
+        "type": "call", "description": "Asked for a quote.", "relatedTo": await target(ana, kind),
         "relatedType": kind, "metadata": {"duration": 340, "deep": [{"a": None}], "n": 10**20},
     }  # fmt: skip
     reply = await ana.post("/api/activities", sent | {"createdBy": NOWHERE})
@@ -50,43 +49,17 @@ async def test_an_activity_of_each_kind(ana: Person, kind: str, type_: str) -> N
     assert (await ana.get(f"/api/activities/{record['id']}")).body == record
 
 
-async def test_changing_and_removing(api: RestApi, ana: Person) -> None:
+async def test_an_activity_moves_with_both_its_references(ana: Person) -> None:
     contact, deal = await target(ana), await target(ana, "deal")
-    record = await create(ana, contact, metadata={"a": 1})
+    record = await create(ana, contact)
     path = f"/api/activities/{record['id']}"
-    changed = await ana.put(path, {"description": "y", "metadata": None})
-    assert (changed.status, changed.headers["ETag"]) == (200, '"2"')
-    assert (changed.body["description"], changed.body["createdBy"]) == ("y", ana.user_id)
-    assert "metadata" not in changed.body
     for one_sided in ({"relatedTo": deal}, {"relatedType": "deal"}):
         reply = await ana.put(path, one_sided)
         assert (reply.status, reply.body["code"]) == (400, "invalid_reference")
     moved = await ana.call("PATCH", path, {"relatedTo": deal, "relatedType": "deal"})
     assert (moved.body["relatedTo"], moved.body["relatedType"]) == (deal, "deal")
     assert await told(ana, f"/entity/{contact}") == []
-    assert await told(ana, f"/entity/{deal}") == ["y"]
-    reply = await ana.delete(path)
-    assert reply.body == {"message": "The activity was deleted.", "id": record["id"]}
-    assert (await ana.delete(path)).status == 404
-    assert not any(name.startswith("activity") for name, _ in await api.events())
-
-
-async def test_all_faults_at_once(ana: Person) -> None:
-    nothing = await ana.post("/api/activities", {})
-    assert nothing.faults == {
-        "type": "required", "description": "required", "relatedTo": "required",
-        "relatedType": "required",
-    }  # fmt: skip
-    wrong = await ana.post(
-        "/api/activities",
-        {"type": "fax", "description": " ", "relatedTo": "x", "relatedType": "task",
-         "metadata": []},
-    )  # fmt: skip
-    assert (wrong.status, wrong.body["code"]) == (400, "validation_error")
-    assert wrong.faults == {
-        "type": "not_allowed", "description": "blank", "relatedTo": "invalid_reference",
-        "relatedType": "not_allowed", "metadata": "wrong_type",
-    }  # fmt: skip
+    assert await told(ana, f"/entity/{deal}") == ["x"]
 
 
 @pytest.mark.parametrize("kind", [None, "task", "", 5])
@@ -97,20 +70,6 @@ async def test_an_invalid_kind_is_the_only_fault(ana: Person, kind: Any) -> None
     assert set((await ana.post("/api/activities", body)).faults) == {"relatedType"}
     path = f"/api/activities/{(await create(ana, contact))['id']}"
     assert set((await ana.put(path, {"relatedType": kind})).faults) == {"relatedType"}
-
-
-async def test_the_related_record_must_exist_and_be_owned(ana: Person, bia: Person) -> None:
-    theirs, mine = await target(bia), await target(ana, "company")
-    replies = [
-        await ana.post("/api/activities", {
-            "type": "note", "description": "x", "relatedTo": to, "relatedType": "contact",
-        })
-        for to in (theirs, NOWHERE, mine)
-    ]  # fmt: skip
-    assert {r.status for r in replies} == {400}
-    assert {r.body["code"] for r in replies} == {"invalid_reference"}
-    assert len({r.body["error"] for r in replies}) == 1
-    assert (await ana.get("/api/activities")).body["total"] == 0
 
 
 async def test_metadata_keeps_its_digits(ana: Person) -> None:
@@ -137,45 +96,17 @@ async def test_metadata_keeps_its_digits(ana: Person) -> None:
     assert f'"metadata":{other}' in changed.text
 
 
-@pytest.mark.parametrize(
-    ("metadata", "status"),
-    [
-        ({}, 201),
-        ({"a": "x" * 16_376}, 201),
-        ({"a": "x" * 16_377}, 400),
-        ({"a": "é" * 8_188}, 201),
-        ({"a": "é" * 8_189}, 400),
-        ({"a": [[[[[[[]]]]]]]}, 201),
-        ({"a": [[[[[[[[]]]]]]]]}, 400),
-        ([1], 400),
-        ("x", 400),
-        (5, 400),
-    ],
-    # pytest finds no test by an id with a backslash.
-    ids=lambda value: ascii(value)[:20].replace("\\", ""),
-)
-async def test_the_limits_of_metadata(ana: Person, metadata: Any, status: int) -> None:
-    contact = await target(ana)
-    body = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": "contact"}
-    reply = await ana.post("/api/activities", body | {"metadata": metadata})
-    assert reply.status == status
-    if status == 201:
-        assert reply.body["metadata"] == metadata
-    else:
-        assert set(reply.faults) == {"metadata"}
-
-
 async def test_recent(api: RestApi, ana: Person, bia: Person) -> None:
     contact = await target(ana)
     for i in range(12):
         await create(ana, contact, description=str(i))
     await create(bia, await target(bia), description="theirs")
     newest = [str(i) for i in range(11, -1, -1)]
-    for query, found in {
+    for query, expected in {
         "": newest[:10], "?limit=3": newest[:3], "?limit=1000": newest, "?limit=0": newest[:10],
         "?limit=x": newest[:10], "?limit=": newest[:10], "?page=2": newest[:10],
     }.items():  # fmt: skip
-        assert await told(ana, f"/recent{query}") == found, query
+        assert await told(ana, f"/recent{query}") == expected, query
     assert set((await ana.get("/api/activities/recent")).body) == {"data"}
     assert (await api.nobody.get("/api/activities/recent")).status == 401
     writer = await api.key_of(ana.user_id, ["write"])
@@ -218,43 +149,24 @@ async def test_filters(ana: Person) -> None:
     contact, deal = await target(ana), await target(ana, "deal")
     await create(ana, contact, type="call", description="a")
     await create(ana, deal, relatedType="deal", type="email", description="b")
-    for query, found in {
+    for query, expected in {
         "": "ba", "type=call": "a", "type=fax": "", f"relatedTo={deal}": "b",
         "relatedType=contact": "a", "relatedType=contact&type=email": "", "sort=createdAt": "ab",
     }.items():  # fmt: skip
-        assert await told(ana, f"?{query}") == list(found), query
+        assert await told(ana, f"?{query}") == list(expected), query
 
 
 @pytest.mark.parametrize("kind", ["contact", "company", "deal"])
 async def test_activities_are_deleted_with_their_record(
     api: RestApi, ana: Person, kind: str
 ) -> None:
-    gone, kept = await target(ana, kind), await target(ana, kind)
+    gone, remaining = await target(ana, kind), await target(ana, kind)
     activity = await create(ana, gone, relatedType=kind)
     await create(ana, gone, relatedType=kind)
-    await create(ana, kept, relatedType=kind, description="kept")
+    await create(ana, remaining, relatedType=kind, description="kept")
     assert (await ana.delete(f"/api/{PLURALS[kind]}/{gone}")).status == 200
     assert (await ana.get(f"/api/activities/{activity['id']}")).status == 404
     assert await told(ana, f"/entity/{gone}") == []
     reply = await ana.get("/api/activities")
     assert (reply.body["total"], len(reply.body["data"])) == (1, 1)
     assert [name for name, _ in await api.events()][2:] == [f"{kind}.deleted"]
-
-
-@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
-async def test_three_people(api: RestApi, ana: Person, bia: Person, method: str) -> None:
-    path = f"/api/activities/{(await create(ana, await target(ana)))['id']}"
-    body = {"type": ""} if method in ("PUT", "PATCH") else None
-    assert (await api.nobody.call(method, path, body)).status == 401
-    for wrong in (NOWHERE, "xyz"):
-        assert (await ana.call(method, f"/api/activities/{wrong}", body)).status == 404
-    assert (await bia.call(method, path, body)).status == 403
-    assert (await ana.call(method, path, body)).status == (400 if body else 200)
-
-
-async def test_a_repeated_create_with_a_key_creates_one(ana: Person) -> None:
-    contact = await target(ana)
-    body = {"type": "note", "description": "x", "relatedTo": contact, "relatedType": "contact"}
-    replies = [await ana.post("/api/activities", body, Idempotency_Key="k") for _ in range(2)]
-    assert replies[0].text == replies[1].text
-    assert await told(ana, "") == ["x"]

@@ -155,18 +155,6 @@ async def test_faults_of_all_kinds_are_reported_at_once(ana: Person) -> None:
     }  # fmt: skip
 
 
-async def test_references_to_another_users_records_are_refused_as_missing(
-    ana: Person, bia: Person
-) -> None:
-    product = (await bia.post("/api/products", {"name": "P", "price": 1})).body["id"]
-    contact = (await bia.post("/api/contacts", {"name": "C"})).body["id"]
-    line = LINE | {"productId": product}
-    body = PLAIN | {"total": 20, "items": [line], "contactId": contact}
-    reply = await ana.post("/api/invoices", body)
-    assert (reply.status, reply.body["code"]) == (400, "invalid_reference")
-    assert set(reply.faults) == {"items[0].productId", "contactId"}
-
-
 async def test_an_invoice_stays_when_its_references_are_deleted(ana: Person) -> None:
     made_of = {}
     for field, path, body in (
@@ -345,15 +333,6 @@ async def test_the_status_can_be_changed_by_put(api: RestApi, ana: Person) -> No
     assert [name for name, _ in await events(api)] == ["invoice.created", "invoice.paid"]
 
 
-async def test_read_only_fields_are_ignored(ana: Person) -> None:
-    body = {"number": "INV-9", "status": "paid", "subtotal": 1, "paidAt": "2026-01-01",
-            "method": "pix", "orderId": NOWHERE, "overdue": True, "currency": "USD"}  # fmt: skip
-    reply = await ana.post("/api/invoices", PLAIN | body)
-    assert reply.status == 201
-    assert set(reply.headers["X-Ignored-Fields"].split(", ")) == set(body)
-    assert (reply.body["number"], reply.body["status"]) == ("INV-000001", "pending")
-
-
 async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> None:
     late = await create(ana, dueDate="2020-01-01")
     assert late["overdue"] is True
@@ -374,14 +353,14 @@ async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> N
             )
 
         await api.db.write(set_due)
-        found = []
+        flags = []
         for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
             await api.move(ana, zone)
             shown: bool = (await ana.get(path)).body["overdue"]
             listed = (await ana.get("/api/invoices?overdue=true")).body["total"]
             assert listed == int(shown)
-            found.append(shown)
-        return found
+            flags.append(shown)
+        return flags
 
     now = api.db.clock.wall()
     day = 86_400_000_000
@@ -434,7 +413,7 @@ async def test_the_date_filters_use_the_owners_days(api: RestApi, ana: Person) -
             await tx.run(sql, record_id, dates.parse(time))
 
     await api.db.write(unit)
-    for query, found in (
+    for query, expected in (
         ("from=2026-03-01", ids[1:]), ("to=2026-02-28", ids[:1]), ("to=2026-03-01", ids),
         ("from=2026-03-01&to=2026-03-01", ids[1:]), ("from=2026-03-02", []),
         ("to=2026-03-01T03:00:00Z", ids[:2]), ("from=2026-03-01T03:00:00.001Z", ids[2:]),
@@ -443,53 +422,10 @@ async def test_the_date_filters_use_the_owners_days(api: RestApi, ana: Person) -
     ):  # fmt: skip
         reply = await ana.get(f"/api/invoices?{query}")
         shown = {r["id"] for r in reply.body["data"]}
-        assert (reply.body["total"], shown) == (len(found), set(found)), query
+        assert (reply.body["total"], shown) == (len(expected), set(expected)), query
     await api.move(ana, "Pacific/Kiritimati")
     assert (await ana.get("/api/invoices?from=2026-03-01&to=2026-03-01")).body["total"] == 2
     assert (await ana.get("/api/invoices?updatedSince=2026-03-02")).body["total"] == 1
-
-
-@pytest.mark.parametrize(
-    ("method", "verb"), [("GET", ""), ("PUT", ""), ("PATCH", ""), ("POST", "/pay"),
-                         ("POST", "/cancel")],
-)  # fmt: skip
-async def test_three_people_and_three_ids(
-    api: RestApi, ana: Person, bia: Person, method: str, verb: str
-) -> None:
-    mine = f"/api/invoices/{(await create(ana))['id']}{verb}"
-    body: Any = None if method == "GET" else {}
-    assert (await api.nobody.call(method, mine, body)).status == 401
-    assert (await bia.call(method, mine, body)).status == 403
-    for wrong in (NOWHERE, "xyz"):
-        reply = await ana.call(method, f"/api/invoices/{wrong}{verb}", body)
-        assert (reply.status, reply.body["code"]) == (404, "not_found")
-    reader = await api.key_of(ana.user_id, ["read"])
-    assert (await reader.call(method, mine, body)).status == (200 if method == "GET" else 403)
-    assert (await ana.call(method, mine, body)).status == 200
-
-
-async def test_an_invoice_cannot_be_deleted(ana: Person) -> None:
-    path = f"/api/invoices/{(await create(ana))['id']}"
-    reply = await ana.delete(path)
-    assert (reply.status, reply.body["code"]) == (405, "method_not_allowed")
-    assert "GET" in reply.headers["Allow"]
-    assert (await ana.get(f"{path}/pay")).status == 405
-
-
-@pytest.mark.parametrize("data", [b"{", b"[]", b"5", b"\xff", b'{"reason":"\\u0000"}'])
-async def test_an_unreadable_body_of_a_verb(ana: Person, bia: Person, data: bytes) -> None:
-    path = f"/api/invoices/{(await create(ana))['id']}"
-    for verb in ("pay", "cancel"):
-        reply = await ana.call("POST", f"{path}/{verb}", data=data)
-        assert reply.status == 400
-        assert (await bia.call("POST", f"{path}/{verb}", data=data)).status == 403
-    assert (await ana.get(path)).body["status"] == "pending"
-
-
-async def test_a_stale_change_is_refused(ana: Person) -> None:
-    path = f"/api/invoices/{(await create(ana))['id']}"
-    assert (await ana.put(path, {"notes": "x"}, If_Match='"9"')).status == 412
-    assert (await ana.put(path, {"notes": "x"}, If_Match='"1"')).status == 200
 
 
 async def test_an_idempotency_key_takes_one_number(ana: Person) -> None:
@@ -500,20 +436,6 @@ async def test_an_idempotency_key_takes_one_number(ana: Person) -> None:
     paid = [await ana.post(path, {"method": "pix"}, Idempotency_Key="k") for _ in range(2)]
     assert [reply.status for reply in paid] == [200, 200]
     assert paid[0].text == paid[1].text
-
-
-@pytest.mark.slow
-async def test_numbers_have_neither_gaps_nor_repeats(ana: Person, bia: Person) -> None:
-    """Two hundred concurrent creates, some refused; another owner has a separate series."""
-    good = [ana.post("/api/invoices", PLAIN) for _ in range(200)]
-    bad = [ana.post("/api/invoices", PLAIN | {"contactId": NOWHERE}) for _ in range(20)]
-    others = [bia.post("/api/invoices", PLAIN) for _ in range(5)]
-    replies = await asyncio.gather(*good, *bad, *others)
-    assert [reply.status for reply in replies] == [201] * 200 + [400] * 20 + [201] * 5
-    numbers = sorted(reply.body["number"] for reply in replies[:200])
-    assert numbers == [f"INV-{n:06d}" for n in range(1, 201)]
-    assert sorted(r.body["number"] for r in replies[220:]) == [f"INV-{n:06d}" for n in range(1, 6)]
-    assert (await create(ana))["number"] == "INV-000201"
 
 
 async def test_one_of_the_concurrent_verbs_succeeds(api: RestApi, ana: Person) -> None:

@@ -78,6 +78,7 @@ def test_no_setting_of_a_user_reaches_the_tests() -> None:
     assert [name for name in os.environ if name.startswith("CARTEIRO_")] == []
 
 
+@pytest.mark.slow
 def test_every_setting_is_read_somewhere() -> None:
     """A key that no code reads does nothing, and is to go."""
     sources = [
@@ -276,7 +277,7 @@ def test_variables_that_are_not_ours_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("text", "stored"),
     [
         ("", ""),
         ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),
@@ -284,13 +285,13 @@ def test_variables_that_are_not_ours_are_left_alone() -> None:
         ("https://traces.example.com/otlp/v1/traces", "https://traces.example.com/otlp/v1/traces"),
     ],
 )
-def test_the_trace_collector_gets_the_usual_path(given: str, kept: str) -> None:
-    assert load(None, {"CARTEIRO_TRACING__ENDPOINT": given}).tracing.endpoint == kept
+def test_the_trace_collector_gets_the_usual_path(text: str, stored: str) -> None:
+    assert load(None, {"CARTEIRO_TRACING__ENDPOINT": text}).tracing.endpoint == stored
 
 
-@pytest.mark.parametrize("given", ["127.0.0.1:4318", "grpc://127.0.0.1:4317", "http://", "x"])
-def test_a_trace_collector_that_is_no_url_is_refused(given: str) -> None:
-    [fault] = faults_of(None, {"CARTEIRO_TRACING__ENDPOINT": given})
+@pytest.mark.parametrize("text", ["127.0.0.1:4318", "grpc://127.0.0.1:4317", "http://", "x"])
+def test_a_trace_collector_that_is_no_url_is_refused(text: str) -> None:
+    [fault] = faults_of(None, {"CARTEIRO_TRACING__ENDPOINT": text})
     assert fault.startswith("tracing.endpoint: must be a URL such as")
 
 

@@ -51,21 +51,6 @@ async def test_an_unknown_coding_is_told_so(site: Site, coding: str) -> None:
 
 
 @sqlite
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "application/json; charset=punycode",
-        "application/json; charset*=punycode''x",
-        "application/json; charset=utf-16",
-        "application/x-www-form-urlencoded",
-    ],
-)
-async def test_no_client_chooses_a_decoder(site: Site, kind: str) -> None:
-    key = await site.key(await site.user())
-    assert (await _post(site, GOOD, key, Content_Type=kind))[0] == 415
-
-
-@sqlite
 async def test_little_is_read_of_somebody_unknown(site: Site) -> None:
     big = b'{"email":"' + b"x" * 70_000 + b'","password":"y"}'
     kind = {"Content-Type": "application/json"}

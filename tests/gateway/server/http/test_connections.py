@@ -299,6 +299,7 @@ async def test_a_head_that_does_not_end_is_too_large(db: Database) -> None:
         assert rejected(site, "too_large") == 1
 
 
+@pytest.mark.slow
 async def test_requests_that_do_not_end_are_bounded_in_all(db: Database) -> None:
     """Of 400,000 bytes one address may hold the half; small requests are always taken."""
     limits = Limits(request_bytes=400_000, sign_in_per_minute=0)

@@ -3,7 +3,6 @@
 import asyncio
 import io
 import re
-import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -124,24 +123,6 @@ async def test_a_large_body_is_refused_and_a_good_one_goes_on(site: Site) -> Non
     assert (status, body["code"]) == (413, "payload_too_large")
     status, _, _ = await answered(site, "POST", "/api/contacts", data=b'{"name":"x"}', headers=key)
     assert status == 201
-
-
-@pytest.mark.slow
-async def test_compressed_bodies(site: Site) -> None:
-    key = {
-        "X-API-Key": await site.key(await site.user()),
-        "Content-Type": "application/json",
-        "Content-Encoding": "deflate",
-    }
-    good = zlib.compress(b'{"name":"x"}')
-    assert (await answered(site, "POST", "/api/contacts", data=good, headers=key))[0] == 201
-    bomb = zlib.compress(b" " * 50_000_000)
-    status, body, _ = await answered(site, "POST", "/api/contacts", data=bomb, headers=key)
-    assert (status, body["code"]) == (413, "payload_too_large")
-    for broken in (b"not deflate at all", good[:-6]):
-        async with site.http.post("/api/contacts", data=broken, headers=key) as answer:
-            assert answer.status == 400
-        assert (await answered(site, "GET", "/livez"))[0] == 200
 
 
 async def test_what_the_parser_refuses_is_a_bare_400(site: Site) -> None:

@@ -1,6 +1,7 @@
 """Our counters and histograms have the same text as those of the library."""
 
 import prometheus_client
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -13,6 +14,7 @@ OPS = st.sampled_from(["read", "write", 'a "b"\n'])
 SECONDS = st.sampled_from(BOUNDS) | st.floats(0, 1e6)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(OPS, SECONDS)))
 def test_a_histogram_is_the_librarys(observed: list[tuple[str, float]]) -> None:
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # theirs
@@ -25,6 +27,7 @@ def test_a_histogram_is_the_librarys(observed: list[tuple[str, float]]) -> None:
     assert generate_latest(ours) == generate_latest(theirs)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(OPS, OPS, st.integers(0, 9))))
 def test_a_counter_is_the_librarys(counted: list[tuple[str, str, int]]) -> None:
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # theirs

@@ -69,6 +69,7 @@ def export(url: str, times: int = 1) -> list[str | None]:
         gc.collect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])
 def test_a_redirect_is_a_failure_and_not_followed(status: str) -> None:
     with answering(lambda other: other.sendall(OK + b"Content-Length: 0\r\n\r\n")) as (target, got):

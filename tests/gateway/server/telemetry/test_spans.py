@@ -55,8 +55,8 @@ async def traced(
 
 async def create(site: Site, ana: Person, **headers: str) -> str:
     """Create a contact; return the request id of the response."""
-    given = ana.headers | {name.replace("_", "-"): v for name, v in headers.items()}
-    async with site.http.post("/api/contacts", json={"name": "Bia"}, headers=given) as answer:
+    sent = ana.headers | {name.replace("_", "-"): v for name, v in headers.items()}
+    async with site.http.post("/api/contacts", json={"name": "Bia"}, headers=sent) as answer:
         assert answer.status == 201
         assert "traceparent" not in answer.headers
         return answer.headers["X-Request-Id"]
@@ -156,12 +156,12 @@ async def test_only_sampled_traces_are_exported(
             before = len(collector.spans)
             request_id = await create(site, ana, traceparent=given)
             [arrived] = await inbox.wait(1)
-        found = [
+        spans = [
             span for span in collector.spans[before:]
             if span.attributes.get("carteiro.request_id") == request_id
         ]  # fmt: skip
     flags = dict(arrived.headers)["traceparent"].rpartition("-")[2]
-    assert (flags, {span.kind for span in found}) == (
+    assert (flags, {span.kind for span in spans}) == (
         ("01", {"server", "client"}) if recorded else ("00", set())
     )
     assert "malformed" not in str(arrived.headers)
@@ -268,6 +268,7 @@ async def test_units_of_the_drain_have_no_span(db: Database) -> None:
     assert {span.parent_id for span in units} <= requests
 
 
+@pytest.mark.slow
 def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys\n"
@@ -288,6 +289,7 @@ def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded(tmp_path: Path) 
     assert done.returncode == 7, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "check-config"])
 def test_an_endpoint_without_the_package_is_one_line(tmp_path: Path, command: str) -> None:
     code = (

@@ -72,6 +72,7 @@ async def test_each_column_of_an_attempt_is_covered(db: Database, log: Log) -> N
     assert set(row.keys()) == {*COVERED, *LINK, "answer_digest"}
 
 
+@pytest.mark.slow
 async def test_each_changed_column_is_found(log: Log, db_url: str) -> None:
     db, keys, webhooks = log
     [row] = await rows(

@@ -51,6 +51,7 @@ async def settled(db: Database) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_figures_equal_the_log(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """With every kind of end; on PostgreSQL from two nodes at once."""
     # An open circuit would hold the deliveries back that are to end.

@@ -13,6 +13,7 @@ from outbox.database.transaction import Database
 from outbox.ids import Ids
 
 STORE = "0" * 24
+pytestmark = pytest.mark.usefixtures("true_cost")
 
 
 class Watched:
@@ -37,6 +38,7 @@ def hasher(watched: Watched) -> Iterator[Passwords]:
     passwords.close()
 
 
+@pytest.mark.slow
 async def test_a_flood_of_customers_does_not_keep_the_console_waiting(
     db: Database, hasher: Passwords
 ) -> None:
@@ -74,6 +76,7 @@ async def test_every_wrong_sign_in_hashes_once(
         assert watched.hashed == count
 
 
+@pytest.mark.slow
 async def test_a_try_that_was_not_checked_is_not_counted(db: Database, hasher: Passwords) -> None:
     passwords = CustomerPasswords(db, hasher, 0)
 

@@ -1,0 +1,168 @@
+"""Every page and every form of the console: who may use it, and what an id of nothing gets.
+
+The addresses are those of the router, so that a new page is tested without a line here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from gateway.console.routes import add_console
+from outbox.database.transaction import Database
+from tests.benchmarks.stocked import stock
+from tests.gateway.console.deliveries.test_steering import waiting
+from tests.support.console import Guest
+from tests.support.drain import rows
+from tests.support.site import Site
+
+NOTHING = ("f" * 24, "x", "%00", "..%2f..", "é")
+NOT_HERS = (403, 404)
+KEPT = ("webhooks", "deliveries", "events", "jobs", "stores", "orders", "reviews", "api_keys")
+END_SESSION = "/console/account/sessions/{id}/end"
+"""It says nothing of the session: whoever sends it comes back to their own page."""
+
+
+def routes() -> list[tuple[str, str]]:
+    """Return method and path of every page and every form that needs an account."""
+    router = web.UrlDispatcher()
+    add_console(router)
+    public = ("/console/static", "/console/sign-in", "/console/first-account", "/console/{rest")
+    return [
+        (route.method, route.resource.canonical)
+        for route in router.routes()
+        if route.resource is not None
+        and route.method in ("GET", "POST")
+        and not route.resource.canonical.startswith(public)
+        and route.resource.canonical != "/"
+    ]
+
+
+OF_A_RECORD = [(method, path) for method, path in routes() if "{id}" in path]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A record of Maria's for each address: its id by the first word of the path."""
+
+    maria: Guest
+    ids: dict[str, str]
+
+    def path(self, pattern: str, record_id: str = "") -> str:
+        return pattern.replace("{id}", record_id or self.ids[pattern.split("/")[2]])
+
+
+@pytest.fixture
+async def place(console: Site, maria: Guest) -> Place:
+    db = console.db
+    webhook_id, deliveries = await waiting(console, maria, 2, "dead")
+    [user] = await db.read(rows, "select id from users where email = 'maria@example.com'")
+    await console.key(user["id"])
+    stocked = await stock(db, user["id"], 1)
+    fields: dict[str, Any] = {
+        "kind": "recover", "ends": "dead", "since": "2020-01-01", "rate": "5", "confirmed": "count",
+    }  # fmt: skip
+    job = await maria.submit(f"/console/webhooks/{webhook_id}/recover", **fields)
+    # A running job would go on meanwhile.
+    await maria.submit(f"/console/jobs/{job.id}/cancel", at=f"/console/jobs/{job.id}")
+    [event] = await db.read(rows, "select id from events order by pos limit 1")
+    [key] = await db.read(rows, "select id from api_keys")
+    [session] = await db.read(rows, "select id from sessions")
+    return Place(
+        maria,
+        {
+            "webhooks": webhook_id, "deliveries": deliveries[1], "jobs": job.id,
+            "events": event["id"], "keys": key["id"], "account": session["id"],
+            "stores": stocked["stores"], "orders": stocked["orders"],
+            "reviews": stocked["reviews"],
+        },
+    )  # fmt: skip
+
+
+async def kept(db: Database) -> dict[str, list[str]]:
+    """Return every row that a page or a form can change, as text."""
+
+    async def texts(table: str) -> list[str]:
+        rows_read = await db.read(rows, f"select * from {table}")
+        return sorted(repr([row[name] for name in row.keys()]) for row in rows_read)  # noqa: SIM118 - a row is no mapping
+
+    return {table: await texts(table) for table in KEPT}
+
+
+FIELDS = [
+    ("url", "https://forged.example/"), ("events", "deal.created"), ("event", "deal.created"),
+    ("parked", "all"), ("name", "Forged"), ("hostname", "forged.example"), ("kind", "recover"),
+    ("since", "2020-01-01"), ("ends", "dead"), ("rate", "5"), ("confirmed", "count"),
+]  # fmt: skip
+"""Enough for each form to be accepted from its owner."""
+
+
+@pytest.mark.parametrize(("method", "path"), OF_A_RECORD, ids=[" ".join(r) for r in OF_A_RECORD])
+async def test_only_its_owner_reaches_a_record(
+    console: Site, place: Place, rui: Guest, nobody: Guest, method: str, path: str
+) -> None:
+    before, mine = await kept(console.db), place.path(path)
+    assert path == END_SESSION or method == "POST" or (await place.maria.get(mine)).status == 200
+    for someone, home in ((rui, "/console/account"), (nobody, "/console/sign-in")):
+        form = [("csrf_token", (await someone.get(home)).csrf), *FIELDS]
+        page = await someone.get(mine) if method == "GET" else await someone.post(mine, form)
+        if someone is nobody:
+            assert page.path.startswith("/console/sign-in")
+        else:
+            assert path == END_SESSION or page.status in NOT_HERS
+    token = (await place.maria.get("/console/account")).csrf
+    for record_id in NOTHING:
+        where = place.path(path, record_id)
+        fields = [("csrf_token", token), *FIELDS]
+        page = await (
+            place.maria.get(where) if method == "GET" else place.maria.post(where, fields)
+        )
+        assert path == END_SESSION or page.status == 404, record_id
+    assert await kept(console.db) == before
+    assert (await place.maria.get("/console")).path == "/console"
+
+
+FORMS = [path for method, path in routes() if method == "POST"]
+
+
+@pytest.mark.parametrize("path", FORMS)
+async def test_a_form_needs_the_token_of_its_own_browser(
+    console: Site, place: Place, rui: Guest, path: str
+) -> None:
+    before, where = await kept(console.db), place.path(path) if "{id}" in path else path
+    others = (await rui.get("/console/account")).csrf
+    for token in ([], [("csrf_token", "0" * 64)], [("csrf_token", "é")], [("csrf_token", others)]):
+        page = await place.maria.post(where, [*token, *FIELDS])
+        assert page.status == 403
+        assert "This form has expired" in page.html
+    mine = [("csrf_token", (await place.maria.get("/console/account")).csrf), *FIELDS]
+    elsewhere: list[dict[str, Any]] = [
+        {"Origin": "https://evil.example"}, {"Sec_Fetch_Site": "cross-site"},
+    ]  # fmt: skip
+    for headers in elsewhere:
+        page = await place.maria.post(where, mine, **headers)
+        assert (page.status, "another site" in page.html) == (403, True)
+    assert await kept(console.db) == before
+    assert (await place.maria.get("/console")).path == "/console"
+
+
+async def test_no_page_shows_what_others_own(console: Site, place: Place, rui: Guest) -> None:
+    mine = set(place.ids.values())
+    lists = [path for method, path in routes() if method == "GET" and "{id}" not in path]
+    for path in lists:
+        page = await rui.get(path)
+        assert page.status in (200, 400), path
+        assert not mine & set(re.findall("[0-9a-f]{24}", page.html)), path
+    for path in ("/console/deliveries", "/console/events"):
+        for word in ("r", *mine):
+            page = await rui.get(f"{path}?q={word}")
+            assert not mine & set(re.findall('id="[de]-([0-9a-f]{24})', page.html)), (path, word)
+    page = await rui.submit(
+        "/console/deliveries/selected", at="/console/account",
+        delivery=place.ids["deliveries"], act="cancel",
+    )  # fmt: skip
+    assert page.status in NOT_HERS

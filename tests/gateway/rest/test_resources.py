@@ -1,0 +1,496 @@
+"""The contract that every resource of the catalogue keeps; a resource's own file has its own rules.
+
+The records, the bodies and what is wrong come from the declarations, so a new resource and a new
+field are tested without a line here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.domain.catalogue import CATALOGUE, EVENTS, RESOURCES, Entry
+from gateway.records.resource import Field, Resource
+from gateway.records.values.format import of_json
+from gateway.rest.document.operations import path_of
+from gateway.rest.document.shapes import delete_message
+from gateway.rest.routes import ROUTES
+from outbox.database.transaction import Database, Tx
+from tests.benchmarks.stocked import stock
+from tests.support.document import DOCUMENT, answer_faults
+from tests.support.rest import Person, Reply, RestApi
+
+NOWHERE = "0" * 24
+NO_IDS = (NOWHERE, "xyz", NOWHERE + "0", "%00", "%ff", "a%20b")
+UNREADABLE = (b"{", b"[]", b"5", b"null", b'{"a":1,"a":2}', b'{"a":NaN}', b"\xff", b"[" * 100_000)
+CONTRACT = json.loads((Path(__file__).parent / "facts" / "contract.json").read_text("utf-8"))
+LISTED = {(one["method"], one["path"]): (*one["other"], 401, 403) for one in CONTRACT["operations"]}
+"""The refusals that the contract lists, 401 once for all; 403 is also a key without the scope."""
+SUCCESSES = {(one["method"], one["path"]): one["success"] for one in CONTRACT["operations"]}
+# What null does to these is a rule of their resource, in its own file.
+RULED = {"items", "total", "slug", "discountPercentage", "discountValue"}
+MADE = [entry for entry in CATALOGUE if entry.create is not None]
+CHANGED = [entry for entry in CATALOGUE if entry.change is not None]
+
+
+def of_each(entries: list[Entry]) -> pytest.MarkDecorator:
+    resources = [entry.resource for entry in entries]
+    return pytest.mark.parametrize("resource", resources, ids=[one.plural for one in resources])
+
+
+def routes_of(*, records: bool) -> pytest.MarkDecorator:
+    """Return method and path of the routes of single records, or of the lists and creates."""
+    starts = tuple(path_of(resource) for resource in RESOURCES)
+    chosen = [
+        (method, path)
+        for method, path, _ in ROUTES
+        if path.startswith(starts) and ("{id}" in path) == records
+    ]
+    names = [f"{method} {path.removeprefix('/api/')}" for method, path in chosen]
+    return pytest.mark.parametrize(("method", "path"), chosen, ids=names)
+
+
+def allowed(method: str) -> str:
+    """Return the scope that a key needs for a method."""
+    return "read" if method in ("GET", "HEAD") else "write"
+
+
+class Town:
+    """One record of each resource, all of one owner."""
+
+    def __init__(self, api: RestApi, owner: Person, ids: Mapping[str, str]) -> None:
+        self.api, self.owner, self.ids = api, owner, ids
+
+    def path(self, resource: Resource) -> str:
+        return f"{path_of(resource)}/{self.ids[resource.table]}"
+
+    def reference(self, field: Field) -> Any:
+        """Return the id, or the list of ids, of a record that the field can name."""
+        assert field.reference is not None
+        record_id = self.ids[field.reference.table or "contacts"]
+        return [record_id] if field.listed_in else record_id
+
+    def body(self, resource: Resource) -> dict[str, Any]:
+        """Return a create with the example of each field."""
+        fields = [field for field in resource.creatable.values() if field.example is not None]
+        return {
+            field.name: field.example if field.reference is None else self.reference(field)
+            for field in fields
+        }
+
+    async def events(self) -> list[tuple[str, dict[str, Any]]]:
+        return await self.api.events()
+
+
+async def town_of(api: RestApi, owner: Person, first: int = 0) -> Town:
+    """Stock one record of each resource; each reference names one of these records."""
+    ids = await stock(api.db, owner.user_id, 1, first)
+
+    async def link(tx: Tx) -> None:
+        for resource in RESOURCES:
+            for field, reference in resource.references:
+                to = ids.get(reference.table or "contacts")
+                if not field.listed_in and to != ids[resource.table]:
+                    await tx.run(
+                        f"update {resource.table} set {field.column} = $1 where owner_id = $2",
+                        to, owner.user_id,
+                    )  # fmt: skip
+
+    await api.db.write(link)
+    return Town(api, owner, ids)
+
+
+@pytest.fixture
+async def town(api: RestApi, ana: Person) -> Town:
+    return await town_of(api, ana)
+
+
+async def written(db: Database) -> list[tuple[int, ...]]:
+    """Return how many rows each table has and the sum of their versions: any write changes it."""
+
+    async def unit(tx: Tx) -> list[tuple[int, ...]]:
+        sums = [await tx.one(
+            f"select count(*) as n, cast(coalesce(sum(version), 0) as bigint) as v from {one.table}"
+        ) for one in RESOURCES]  # fmt: skip
+        events = await tx.one("select count(*) as n, 0 as v from events")
+        return [(row["n"], row["v"]) for row in (*sums, events) if row]
+
+    return await db.read(unit)
+
+
+def refused(reply: Reply, status: int, method: str, path: str, code: str = "") -> None:
+    """Assert that this is the documented refusal."""
+    assert reply.status == status, (method, path, reply.text)
+    if method == "HEAD":
+        return
+    assert reply.body["requestId"] == reply.headers["X-Request-Id"]
+    assert not code or reply.body["code"] == code
+    documented = {"PATCH": "PUT"}.get(method, method)
+    assert answer_faults(documented, path, status, reply.body) == []
+    assert status in LISTED.get((method, path), (status,))
+
+
+def answered(reply: Reply, method: str, path: str) -> None:
+    """Assert that this is the documented success, and that of the contract."""
+    [success] = [
+        status for status in DOCUMENT["paths"][path][method.lower()]["responses"] if status < "300"
+    ]
+    assert reply.status == int(success) == SUCCESSES.get((method, path), int(success)), reply.text
+    assert reply.headers["Content-Type"] == "application/json"
+    assert answer_faults(method, path, reply.status, reply.body) == []
+
+
+@routes_of(records=True)
+async def test_only_its_owner_reaches_a_record(
+    town: Town, bia: Person, method: str, path: str
+) -> None:
+    """As nobody, another user, and a key without the scope; an id of nothing; unreadable bodies."""
+    ana, api = town.owner, town.api
+    [resource] = [one for one in RESOURCES if path.startswith(f"{path_of(one)}/{{id}}")]
+    mine = path.replace("{id}", town.ids[resource.table])
+    before = await written(api.db)
+    body: Any = {} if allowed(method) == "write" and method != "DELETE" else None
+    blind = await api.key_of(ana.user_id, ["write" if allowed(method) == "read" else "read"])
+    nobody = await api.nobody.call(method, mine, body)
+    refused(nobody, 401, method, path, "unauthenticated")
+    assert nobody.headers["WWW-Authenticate"] == "Bearer, ApiKey"
+    refused(await bia.call(method, mine, body), 403, method, path, "forbidden")
+    refused(await blind.call(method, mine, body), 403, method, path, "forbidden")
+    for wrong in NO_IDS:
+        reply = await ana.call(method, path.replace("{id}", wrong), body)
+        refused(reply, 404, method, path, "not_found")
+    if "requestBody" in DOCUMENT["paths"][path][method.lower()]:
+        for data in UNREADABLE:
+            refused(await ana.call(method, mine, data=data), 400, method, path)
+            # Who may not change it does not learn whether the body could be read.
+            refused(await bia.call(method, mine, data=data), 403, method, path)
+            unknown = await ana.call(method, path.replace("{id}", NOWHERE), data=data)
+            refused(unknown, 404, method, path)
+    assert await written(api.db) == before
+
+
+@routes_of(records=False)
+async def test_lists_and_creates_are_those_of_the_caller(
+    town: Town, bia: Person, method: str, path: str
+) -> None:
+    ana, api = town.owner, town.api
+    target = path.replace("{entityId}", town.ids["contacts"])
+    before = await written(api.db)
+    blind = await api.key_of(ana.user_id, ["write" if method == "GET" else "read"])
+    for body in ({}, {"name": "x"}) if method == "POST" else (None,):
+        refused(await api.nobody.call(method, target, body), 401, method, path, "unauthenticated")
+        refused(await blind.call(method, target, body), 403, method, path, "forbidden")
+    if method == "POST":
+        for data in UNREADABLE:
+            refused(await ana.call(method, path, data=data), 400, method, path)
+    else:
+        for query in ("", "?page=x&limit=-1&start=%00&end=%ED%A0%80&search=%FF&status=foo&ids=%00",
+                      f"?page={'9' * 30}&limit={'9' * 30}"):  # fmt: skip
+            reply = await ana.get(f"{target}{query}")
+            answered(reply, method, path)
+            theirs = (await bia.get(f"{target}{query}")).body
+            assert (theirs.get("data", []), theirs.get("total", 0)) == ([], 0)
+    assert await written(api.db) == before
+
+
+@of_each(list(CATALOGUE))
+async def test_the_envelope_of_a_list(town: Town, resource: Resource) -> None:
+    ana, path = town.owner, path_of(resource)
+    record = (await ana.get(town.path(resource))).body
+    reply = await ana.get(path)
+    assert reply.body == {"data": [record], "total": 1, "page": 1, "limit": 20}
+    assert "Link" not in reply.headers
+    assert (await ana.get(f"{path}?ids={record['id']}")).body["data"] == [record]
+    for query in (f"ids={NOWHERE}", "page=2", *(f"{one.name}=%00" for one in resource.filters)):
+        assert (await ana.get(f"{path}?{query}")).body["data"] == [], query
+    for sort in resource.sorts:
+        for sign in ("", "-"):
+            assert (await ana.get(f"{path}?sort={sign}{sort.name}")).body["data"] == [record]
+    for name in ("cursor", "sort", "updatedSince"):
+        wrong = await ana.get(f"{path}?{name}=%F0%9F%98%80%00")
+        assert (wrong.status, wrong.faults) == (400, {name: "invalid_parameter"})
+
+
+@of_each(list(CATALOGUE))
+async def test_a_filter_by_a_reference_finds_its_records(town: Town, resource: Resource) -> None:
+    ana = town.owner
+    record = (await ana.get(town.path(resource))).body
+    for name in {one.name for one in resource.filters} & {
+        one.name for one, _ in resource.references
+    }:
+        if name not in record:
+            continue
+        for value in (record[name], record[name].upper()):
+            page = (await ana.get(f"{path_of(resource)}?{name}={value}")).body
+            assert (page["total"], page["data"]) == (1, [record]), name
+        assert (await ana.get(f"{path_of(resource)}?{name}={NOWHERE}")).body["total"] == 0, name
+
+
+@of_each(MADE)
+async def test_a_create_returns_what_a_read_returns(town: Town, resource: Resource) -> None:
+    """Each sent field as its format shows it; what was not sent is left out, or has its default."""
+    ana, body = town.owner, town.body(resource)
+    before = await town.events()
+    read_only = {one.name: "x" for one in resource.fields if not one.on_create} | {"id": NOWHERE}
+    reply = await ana.post(path_of(resource), body | read_only | {"unheard": 1})
+    answered(reply, "POST", path_of(resource))
+    record = reply.body
+    assert re.fullmatch("[0-9a-f]{24}", record["id"])
+    assert record["id"] != NOWHERE
+    assert reply.headers["Location"] == f"{path_of(resource)}/{record['id']}"
+    assert re.fullmatch(r'"1(-\w+)?"', reply.headers["ETag"])
+    ignored = [*read_only, "unheard"]
+    assert reply.headers["X-Ignored-Fields"].split(", ") == (
+        ignored if len(ignored) <= 10 else [*ignored[:10], "…"]
+    )
+    for name, value in body.items():
+        field = resource.named[name]
+        if name == "items":
+            # The server gives each line an id and its total.
+            assert [row | part for part, row in zip(value, record[name], strict=True)] == record[
+                name
+            ]
+        elif field.reference is not None:
+            assert record[name] == value, name
+        else:
+            assert record[name] == shown(field, field.format.accept(value, of_json)), name
+    read = await ana.get(reply.headers["Location"])
+    assert (read.body, read.headers["ETag"]) == (record, reply.headers["ETag"])
+    answered(read, "GET", f"{path_of(resource)}/{{id}}")
+    head = await ana.call("HEAD", reply.headers["Location"])
+    assert (head.status, head.text, head.headers["ETag"]) == (200, "", read.headers["ETag"])
+    assert head.headers["Content-Length"] == read.headers["Content-Length"]
+    assert await new_events(town, before) == announced(resource, "created", record)
+
+
+def shown(field: Field, stored: Any) -> Any:
+    """Return the JSON form of a stored value."""
+    form = field.format.show
+    return json.loads(msgspec.json.encode(stored if form is None else form(stored)))
+
+
+# One of two fields must be sent, and no declaration says which.
+LEAST = {
+    "invoices": {"total": 5},
+    "quotes": {},
+    "coupons": {"discountValue": 5},
+    "discount_modals": {"discountValue": 5},
+}
+
+
+@of_each(MADE)
+async def test_what_is_not_sent_is_left_out_or_has_its_default(
+    town: Town, resource: Resource
+) -> None:
+    body = town.body(resource)
+    sent = {name: body[name] for name in resource.required} | LEAST.get(resource.table, {})
+    reply = await town.owner.post(path_of(resource), sent)
+    assert reply.status == 201, reply.text
+    derived = {one.name for one in resource.derived}
+    for field in resource.fields:
+        if field.name in sent or field.name in derived or field.made:
+            continue
+        if field.default is not None:
+            assert reply.body[field.name] == shown(field, field.default), field.name
+        elif field.always:
+            assert reply.body[field.name] is None
+        else:
+            assert field.name not in reply.body
+    assert "updatedAt" not in reply.body
+
+
+async def new_events(town: Town, before: list[Any]) -> list[tuple[str, dict[str, Any]]]:
+    return (await town.events())[len(before) :]
+
+
+def announced(resource: Resource, change: str, record: Mapping[str, Any]) -> list[Any]:
+    """Return the event of a change, if the resource has one."""
+    name = f"{resource.noun}.{change}"
+    if name not in EVENTS:
+        return []
+    return [(name, {field: record.get(field) for field in EVENTS[name]})]
+
+
+@of_each(MADE)
+async def test_a_repeated_create_with_a_key_is_one(town: Town, resource: Resource) -> None:
+    path, body, before = path_of(resource), town.body(resource), await town.events()
+    first, again = [await town.owner.post(path, body, Idempotency_Key="k") for _ in range(2)]
+    assert (first.status, again.status, again.text) == (201, 201, first.text)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert (await town.owner.get(path)).body["total"] == 2
+    assert len(await new_events(town, before)) == len(announced(resource, "created", {}))
+
+
+@of_each(MADE)
+async def test_a_create_needs_its_required_fields(town: Town, resource: Resource) -> None:
+    before = await written(town.api.db)
+    empty = await town.owner.post(path_of(resource), {})
+    assert (empty.status, empty.body["code"]) == (400, "validation_error")
+    assert {name for name, code in empty.faults.items() if code == "required"} >= {
+        *resource.required
+    }
+    for name in resource.required:
+        absent = town.body(resource)
+        del absent[name]
+        assert (await town.owner.post(path_of(resource), absent)).faults == {name: "required"}
+        cleared = await town.owner.post(path_of(resource), absent | {name: None})
+        assert cleared.faults.keys() == {name}
+    assert await written(town.api.db) == before
+
+
+@of_each([entry for entry in CATALOGUE if entry.create or entry.change])
+async def test_every_field_of_a_wrong_type_is_named_at_once(town: Town, resource: Resource) -> None:
+    before = await written(town.api.db)
+    for method, path, fields in (
+        ("POST", path_of(resource), resource.creatable),
+        ("PUT", town.path(resource), resource.changeable),
+        ("PATCH", town.path(resource), resource.changeable),
+    ):
+        if method == "POST" and ("POST", path) not in {(m, p) for m, p, _ in ROUTES}:
+            continue
+        strange = {name: wrong_value(field) for name, field in fields.items()}
+        reply = await town.owner.call(method, path, strange)
+        assert (reply.status, reply.body["code"]) == (400, "validation_error")
+        assert {name.partition("[")[0].partition(".")[0] for name in reply.faults} == {*fields}
+        for name, value in strange.items():
+            alone = await town.owner.call(method, path, {name: value})
+            assert alone.status == 400, name
+            assert name in {one.partition("[")[0].partition(".")[0] for one in alone.faults}
+    assert await written(town.api.db) == before
+
+
+def wrong_value(field: Field) -> Any:
+    """Return a JSON value of a type that the field does not have."""
+    types = field.format.schema.get("type", "")
+    return 5 if "object" in types or "array" in types else {"a": []}
+
+
+@of_each(CHANGED)
+async def test_null_clears_what_may_be_absent(town: Town, resource: Resource) -> None:
+    path, ana = town.path(resource), town.owner
+    if resource in [entry.resource for entry in MADE]:
+        path = (await ana.post(path_of(resource), town.body(resource))).headers["Location"]
+    for name, field in resource.changeable.items():
+        if name in RULED:
+            continue
+        record, before = await ana.get(path), await town.events()
+        reply = await ana.put(path, {name: None})
+        if not field.nullable or field.required:
+            assert (reply.status, reply.faults) == (400, {name: "not_nullable"}), name
+            assert (await ana.get(path)).text == record.text
+            continue
+        assert reply.status == 200, (name, reply.text)
+        value = reply.body.get(name)
+        assert value == (None if field.default is None else shown(field, field.default)), name
+        assert field.always or field.default is not None or name not in reply.body
+        assert (await ana.get(path)).body == reply.body
+        if reply.text == record.text:
+            assert await new_events(town, before) == []
+            continue
+        assert reply.headers["ETag"] != record.headers["ETag"]
+        assert await new_events(town, before) == announced(resource, "updated", reply.body)
+
+
+@of_each(CHANGED)
+async def test_what_is_sent_back_changes_nothing(town: Town, resource: Resource) -> None:
+    path, ana = town.path(resource), town.owner
+    if resource in [entry.resource for entry in MADE]:
+        path = (await ana.post(path_of(resource), town.body(resource))).headers["Location"]
+    record, before = await ana.get(path), await town.events()
+    same = {name: value for name, value in record.body.items() if name != "status"}
+    for body in ({}, {"id": NOWHERE, "unheard": 1}, same):
+        for method in ("PUT", "PATCH"):
+            reply = await ana.call(method, path, body)
+            answered(reply, method, f"{path_of(resource)}/{{id}}")
+            assert reply.text == record.text, (method, body)
+            assert reply.headers["ETag"] == record.headers["ETag"]
+    assert await new_events(town, before) == []
+
+
+@of_each(CHANGED)
+async def test_a_stale_etag_changes_nothing(town: Town, resource: Resource) -> None:
+    before = await written(town.api.db)
+    for method in ("PUT", "PATCH", "DELETE") if resource.deletable else ("PUT", "PATCH"):
+        body: Any = None if method == "DELETE" else {}
+        reply = await town.owner.call(method, town.path(resource), body, If_Match='"99"')
+        assert (reply.status, reply.body["code"]) == (412, "precondition_failed"), method
+        assert '"' in reply.headers["ETag"]
+    assert await written(town.api.db) == before
+
+
+@of_each([entry for entry in CATALOGUE if entry.create or entry.change])
+async def test_a_reference_names_a_record_of_the_owner(
+    town: Town, bia: Person, resource: Resource
+) -> None:
+    """A record of another user, one that never was, and one of another kind look the same."""
+    theirs = (await town_of(town.api, bia, 1)).ids
+    before, replies = await written(town.api.db), []
+    for method, path, fields in (
+        ("POST", path_of(resource), resource.creatable),
+        ("PUT", town.path(resource), resource.changeable),
+    ):
+        if (method, path.replace(town.ids[resource.table], "{id}")) not in {
+            (m, p) for m, p, _ in ROUTES
+        }:
+            continue
+        for field, reference in resource.references:
+            if field.name not in fields:
+                continue
+            kind = reference.table or "contacts"
+            other = "deals" if kind != "deals" else "contacts"
+            body: dict[str, Any] = town.body(resource) if method == "POST" else {}
+            if reference.by and method == "PUT":
+                body = {reference.by: "contact"}
+            for wrong in (theirs[kind], NOWHERE, town.ids[other], "x"):
+                sent = [wrong] if field.listed_in else wrong
+                reply = await town.owner.call(method, path, body | {field.name: sent})
+                assert (reply.status, reply.body["code"]) == (400, "invalid_reference"), field.name
+                assert field.name in {one.partition("[")[0] for one in reply.faults}
+                replies.append((field.name, wrong == "x", reply.body["error"]))
+    assert await written(town.api.db) == before
+    assert len({*replies}) <= 2 * len({name for name, _, _ in replies})
+
+
+@of_each([entry for entry in CATALOGUE if entry.resource.deletable])
+async def test_a_delete_is_final(town: Town, resource: Resource) -> None:
+    path, ana, before = town.path(resource), town.owner, await town.events()
+    record_id = town.ids[resource.table]
+    reply = await ana.delete(path)
+    answered(reply, "DELETE", f"{path_of(resource)}/{{id}}")
+    assert reply.body == {"message": delete_message(resource), "id": record_id}
+    for method in ("GET", "DELETE"):
+        assert (await ana.call(method, path)).status == 404
+    listed = (await ana.get(path_of(resource))).body
+    assert (listed["data"], listed["total"]) == ([], 0)
+    assert await new_events(town, before) == announced(resource, "deleted", {"id": record_id})
+
+
+@of_each([entry for entry in CATALOGUE if entry.resource.deletable])
+async def test_records_stay_without_a_deleted_reference(town: Town, resource: Resource) -> None:
+    """A record that belongs to the deleted one goes with it; any other stays, with a new ETag."""
+    ana, record_id = town.owner, town.ids[resource.table]
+    dependants = [
+        (other, field, reference)
+        for other in RESOURCES if other is not resource for field, reference in other.references
+        if reference.table == resource.table or (reference.by and resource.table == "contacts")
+    ]  # fmt: skip
+    before = {other.table: await ana.get(town.path(other)) for other, _, _ in dependants}
+    assert (await ana.delete(town.path(resource))).status == 200
+    for other, field, reference in dependants:
+        if record_id not in before[other.table].text:
+            continue
+        after = await ana.get(town.path(other))
+        if reference.owns or reference.by:
+            assert after.status == 404, other.noun
+            continue
+        assert after.status == 200, other.noun
+        assert after.headers["ETag"] != before[other.table].headers["ETag"]
+        assert record_id not in str(after.body.get(field.name))
+        filtered = await ana.get(f"{path_of(other)}?{field.name}={record_id}")
+        assert field.name not in other.offered or filtered.body["total"] == 0
