@@ -22,6 +22,8 @@ WAITING = 32
 """Searches of one address that may wait: those of one document, which has at most 30."""
 LEAST = 1_000
 """The price of a search that looks at fewer rows."""
+ABANDONED_PER_SECOND = 200_000
+"""The rows for each second of a search that does not tell them: as many as a slow machine reads."""
 
 
 class SearchBudgets:
@@ -49,12 +51,28 @@ class SearchBudgets:
             async with self._places.place(share_of(address)):
                 # Those ahead in the line may have spent the rest.
                 self._must_be_solvent(address)
-                result, rows = await self._db.scan(HOLDER, unit, *args, **kwargs)
+                result, rows = await self._measured(address, unit, *args, **kwargs)
         except Crowded:
             text = "Too many searches of this address are waiting; send fewer at once."
             raise Refusal("rate_limited", text, facts={"retry_after": 1}) from None
         self._pay(address, max(rows, LEAST))
         return result
+
+    async def _measured(
+        self,
+        address: str,
+        unit: Callable[Concatenate[Tx, P], Awaitable[tuple[T, int]]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> tuple[T, int]:
+        """Run the unit. One that is abandoned, such as at the time limit, pays for its time."""
+        began = self._db.clock.monotonic()
+        try:
+            return await self._db.scan(HOLDER, unit, *args, **kwargs)
+        except BaseException:
+            seconds = self._db.clock.monotonic() - began
+            self._pay(address, max(round(seconds * ABANDONED_PER_SECOND), LEAST))
+            raise
 
     def _must_be_solvent(self, address: str) -> None:
         if not self._per_minute:

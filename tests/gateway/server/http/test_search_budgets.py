@@ -53,3 +53,27 @@ async def test_an_address_waits_for_itself_alone(db: Database) -> None:
     assert ended.count("attacker") == WAITING + 1
     # In turns with the attacker's, not behind them.
     assert ended[7:14].count("honest") == 3
+
+
+@on_threads
+async def test_an_abandoned_search_pays_too(db: Database) -> None:
+    budgets = SearchBudgets(db, 1)
+    began, goes_on = threading.Event(), threading.Event()
+
+    async def slow(tx: Tx) -> tuple[str, int]:
+        began.set()
+        goes_on.wait(30)
+        return "slow", 1
+
+    search = asyncio.create_task(budgets.run(ATTACKER, slow))
+    try:
+        assert await asyncio.to_thread(began.wait, 30)
+        search.cancel()
+    finally:
+        goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await search
+    with pytest.raises(Refusal) as refused:
+        await budgets.run(ATTACKER, slow)
+    assert refused.value.code == "rate_limited"
+    assert await budgets.run(HONEST, slow) == "slow"
