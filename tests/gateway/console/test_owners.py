@@ -16,7 +16,7 @@ from gateway.console.routes import add_console
 from outbox.database.transaction import Database
 from tests.benchmarks.stocked import stock
 from tests.gateway.console.deliveries.test_steering import waiting
-from tests.support.console import Guest
+from tests.support.console import Guest, Seen
 from tests.support.drain import rows
 from tests.support.site import Site
 
@@ -40,9 +40,6 @@ def routes() -> list[tuple[str, str]]:
         and not route.resource.canonical.startswith(public)
         and route.resource.canonical != "/"
     ]
-
-
-OF_A_RECORD = [(method, path) for method, path in routes() if "{id}" in path]
 
 
 @dataclass(frozen=True)
@@ -101,53 +98,65 @@ FIELDS = [
 """Enough for each form to be accepted from its owner."""
 
 
-@pytest.mark.parametrize(("method", "path"), OF_A_RECORD, ids=[" ".join(r) for r in OF_A_RECORD])
+def by_area(chosen: list[tuple[str, str]]) -> pytest.MarkDecorator:
+    """Return a case for each first word of the paths: its pages and forms share their records."""
+    areas: dict[str, list[tuple[str, str]]] = {}
+    for method, path in chosen:
+        areas.setdefault(path.split("/")[2], []).append((method, path))
+    return pytest.mark.parametrize("chosen", areas.values(), ids=areas)
+
+
+@by_area([(method, path) for method, path in routes() if "{id}" in path])
 async def test_only_its_owner_reaches_a_record(
-    console: Site, place: Place, rui: Guest, nobody: Guest, method: str, path: str
+    console: Site, place: Place, rui: Guest, nobody: Guest, chosen: list[tuple[str, str]]
 ) -> None:
-    before, mine = await kept(console.db), place.path(path)
-    assert path == END_SESSION or method == "POST" or (await place.maria.get(mine)).status == 200
-    for someone, home in ((rui, "/console/account"), (nobody, "/console/sign-in")):
-        form = [("csrf_token", (await someone.get(home)).csrf), *FIELDS]
-        page = await someone.get(mine) if method == "GET" else await someone.post(mine, form)
-        if someone is nobody:
-            assert page.path.startswith("/console/sign-in")
-        else:
-            assert path == END_SESSION or page.status in NOT_HERS
-    token = (await place.maria.get("/console/account")).csrf
-    for record_id in NOTHING:
-        where = place.path(path, record_id)
-        fields = [("csrf_token", token), *FIELDS]
-        page = await (
-            place.maria.get(where) if method == "GET" else place.maria.post(where, fields)
+    before = await kept(console.db)
+    tokens = {
+        guest: (await guest.get(home)).csrf
+        for guest, home in (
+            (place.maria, "/console/account"), (rui, "/console/account"),
+            (nobody, "/console/sign-in"),
         )
-        assert path == END_SESSION or page.status == 404, record_id
+    }  # fmt: skip
+
+    async def use(guest: Guest, method: str, path: str) -> Seen:
+        if method == "GET":
+            return await guest.get(path)
+        return await guest.post(path, [("csrf_token", tokens[guest]), *FIELDS])
+
+    for method, path in chosen:
+        mine, says = place.path(path), path != END_SESSION
+        assert method == "POST" or (await place.maria.get(mine)).status == 200, path
+        assert (await use(nobody, method, mine)).path.startswith("/console/sign-in"), path
+        page = await use(rui, method, mine)
+        assert not says or page.status in NOT_HERS, path
+        for record_id in NOTHING:
+            page = await use(place.maria, method, place.path(path, record_id))
+            assert not says or page.status == 404, (path, record_id)
     assert await kept(console.db) == before
     assert (await place.maria.get("/console")).path == "/console"
 
 
-FORMS = [path for method, path in routes() if method == "POST"]
-
-
-@pytest.mark.parametrize("path", FORMS)
+@by_area([(method, path) for method, path in routes() if method == "POST"])
 async def test_a_form_needs_the_token_of_its_own_browser(
-    console: Site, place: Place, rui: Guest, path: str
+    console: Site, place: Place, rui: Guest, chosen: list[tuple[str, str]]
 ) -> None:
-    before, where = await kept(console.db), place.path(path) if "{id}" in path else path
+    before, maria = await kept(console.db), place.maria
     others = (await rui.get("/console/account")).csrf
-    for token in ([], [("csrf_token", "0" * 64)], [("csrf_token", "é")], [("csrf_token", others)]):
-        page = await place.maria.post(where, [*token, *FIELDS])
-        assert page.status == 403
-        assert "This form has expired" in page.html
-    mine = [("csrf_token", (await place.maria.get("/console/account")).csrf), *FIELDS]
+    mine = [("csrf_token", (await maria.get("/console/account")).csrf), *FIELDS]
     elsewhere: list[dict[str, Any]] = [
         {"Origin": "https://evil.example"}, {"Sec_Fetch_Site": "cross-site"},
     ]  # fmt: skip
-    for headers in elsewhere:
-        page = await place.maria.post(where, mine, **headers)
-        assert (page.status, "another site" in page.html) == (403, True)
+    for _, path in chosen:
+        where = place.path(path) if "{id}" in path else path
+        for token in ((), ("0" * 64,), ("é",), (others,)):
+            page = await maria.post(where, [*(("csrf_token", text) for text in token), *FIELDS])
+            assert (page.status, "This form has expired" in page.html) == (403, True), path
+        for headers in elsewhere:
+            page = await maria.post(where, mine, **headers)
+            assert (page.status, "another site" in page.html) == (403, True), path
     assert await kept(console.db) == before
-    assert (await place.maria.get("/console")).path == "/console"
+    assert (await maria.get("/console")).path == "/console"
 
 
 async def test_no_page_shows_what_others_own(console: Site, place: Place, rui: Guest) -> None:
