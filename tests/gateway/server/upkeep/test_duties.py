@@ -98,6 +98,7 @@ LASTING = {
     "stock_reservations": "goes when its order ends",
     "product_slugs": "as its record",
     "product_shelves": "as its record",
+    "product_terms": "as its record",
     "categories": "records stay until they are deleted",
     "category_slugs": "as its record",
     "category_names": "as its record",
