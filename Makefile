@@ -11,6 +11,8 @@ DEV_STAMP := $(VENV)/.installed-dev
 BROWSER_STAMP := $(VENV)/.installed-browser
 NODE_FOLDER := tests/support/node
 NODE_STAMP := $(NODE_FOLDER)/node_modules/.installed
+CODEGEN := $(VENV)/codegen
+CODEGEN_STAMP := $(CODEGEN)/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 ARGS   ?=
 WORKERS ?= 2
@@ -48,7 +50,7 @@ demo: $(STAMP) ## a gateway, a receiver and a live table of deliveries; ARGS=--o
 test: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## engine and records on both engines, doors and pages on SQLite
 	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(DAILY)" $(ARGS)
 
-test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## and doors on PostgreSQL, other languages, proxies, pictures, processes
+test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## and doors on PostgreSQL, other languages, proxies, pictures, processes
 	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(ALL)" $(ARGS)
 
 test-fast: $(DEV_STAMP) ## under 30 seconds: SQLite only, no browser, nothing marked slow
@@ -92,6 +94,7 @@ lock: $(DEV_STAMP) ## resolve pyproject.toml into the hashed locks (needs the ne
 	    --output-file requirements-dev.lock
 	@$(EXTRA) browser | $(RESOLVE) --constraint requirements.lock --constraint requirements-dev.lock - \
 	    --output-file requirements-browser.lock
+	@echo 'ariadne-codegen>=0.19' | $(RESOLVE) - --output-file requirements-codegen.lock
 
 RESOLVE = env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile $(LOCK_FLAGS)
 EXTRA   = $(BIN)/python -c "import sys, tomllib; \
@@ -139,6 +142,13 @@ $(BROWSER_STAMP): requirements-browser.lock $(DEV_STAMP)
 	@if $(PIP) install --quiet --require-hashes -r requirements-browser.lock; then touch $@; \
 	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
 	  else echo "playwright could not be installed: browser tests will skip" >&2; fi
+
+# ariadne-codegen has an environment of its own, because it needs another graphql-core than we do.
+$(CODEGEN_STAMP): requirements-codegen.lock
+	@if $(PYTHON) -m venv $(CODEGEN) && $(CODEGEN)/bin/python -m pip --disable-pip-version-check \
+	    --no-input install --quiet --require-hashes -r requirements-codegen.lock; then touch $@; \
+	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
+	  else echo "ariadne-codegen could not be installed: its test will skip" >&2; fi
 
 # JavaScript packages that verify our signatures; as above, and without npm their tests skip too.
 $(NODE_STAMP): $(NODE_FOLDER)/package-lock.json

@@ -53,6 +53,11 @@ def connection(
     """Return the value of a connection; `count` runs only when the client asks for totalCount."""
     nodes = [show(record) for record in page.records]
     cursors = [cursor(place, order) for place in page.places]
+    first, last = (cursors[0], cursors[-1]) if cursors else (None, None)
+    if page.end is not None:
+        # The page may be short, or even empty: more follows beyond its last record.
+        end = cursor(page.end, order)
+        first, last = (end, last) if request.last else (first, end)
     before, after = request.before is not None, request.after is not None
     return {
         "edges": [{"node": n, "cursor": c} for n, c in zip(nodes, cursors, strict=True)],
@@ -61,8 +66,8 @@ def connection(
             # The client took its cursor from a record beyond this side of the page.
             "hasNextPage": before if request.last else page.more,
             "hasPreviousPage": page.more if request.last else after,
-            "startCursor": cursors[0] if cursors else None,
-            "endCursor": cursors[-1] if cursors else None,
+            "startCursor": first,
+            "endCursor": last,
         },
         "totalCount": lambda info: count(),
     }

@@ -28,6 +28,8 @@ INTROSPECTED = 60_000
 """Values in the response of an operation that reads nothing but the schema."""
 WEIGHED = 1_000
 """Values that one request may have; each further thousand counts as a request more."""
+WHOLE: Mapping[str, int] = {"categories": 1_000}
+"""The queries that return a list without pages, and the most objects in it."""
 SIZED = frozenset({"first", "last", "ids"})
 """The arguments that set the size of a list."""
 
@@ -93,14 +95,20 @@ class Prices:
             "directives": len(schema.directives),
         }  # fmt: skip
 
-    def field(self, field: FieldNode, selections: Cost, *, introspected: bool) -> Cost:
-        """Return the cost of a field. `introspected`: it is a field of the schema itself."""
+    def field(
+        self, field: FieldNode, selections: Cost, *, introspected: bool, root: bool = False
+    ) -> Cost:
+        """Return the cost of a field.
+
+        `introspected`: it is a field of the schema itself. `root`: it is a query.
+        """
         name = field.name.value
         sizes: list[ValueNode] = []
         if introspected:
             default = self.introspection.get(name)
         else:
-            default = self.pages.get(name)
+            default = WHOLE.get(name) if root else None
+            default = self.pages.get(name) if default is None else default
             sizes = [
                 argument.value for argument in field.arguments or () if argument.name.value in SIZED
             ]

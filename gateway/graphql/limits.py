@@ -65,7 +65,7 @@ def measure(document: DocumentNode, prices: Prices) -> dict[int, Cost]:
         if isinstance(definition, FragmentDefinitionNode):
             _check(walk.fragment(definition.name.value))
         elif isinstance(definition, OperationDefinitionNode):
-            size = walk.selections(definition.selection_set)
+            size = walk.selections(definition.selection_set, root=True)
             costs[id(definition)] = size.cost
             own = len(definition.directives or ()) + sum(
                 len(variable.directives or ()) for variable in definition.variable_definitions or ()
@@ -120,15 +120,22 @@ class _Walk:
                     f"Cannot spread fragment '{name}' within itself.", definition.name
                 )
             self._open.append(name)
-            introspected = definition.type_condition.name.value.startswith("__")
-            size = self.selections(definition.selection_set, introspected=introspected)
+            kind = definition.type_condition.name.value
+            size = self.selections(
+                definition.selection_set, introspected=kind.startswith("__"), root=kind == "Query"
+            )
             self._open.pop()
             own = len(definition.directives or ())
             size = self._sizes[name] = size._replace(directives=size.directives + own)
         return size
 
-    def selections(self, selections: SelectionSetNode, *, introspected: bool = False) -> Size:
-        """Return the size of a selection set. `introspected`: of the schema itself."""
+    def selections(
+        self, selections: SelectionSetNode, *, introspected: bool = False, root: bool = False
+    ) -> Size:
+        """Return the size of a selection set.
+
+        `introspected`: of the schema itself. `root`: of the queries.
+        """
         depth = aliases = directives = fields = objects = values = 0
         varying: list[VaryingField] = []
         for selection in selections.selections:
@@ -143,10 +150,14 @@ class _Walk:
                         introspected=introspected or selection.name.value in ("__schema", "__type"),
                     )
                 depth = max(depth, inner.depth + 1)
-                cost = self._prices.field(selection, inner.cost, introspected=introspected)
+                cost = self._prices.field(
+                    selection, inner.cost, introspected=introspected, root=root
+                )
             else:
                 if isinstance(selection, InlineFragmentNode):
-                    inner = self.selections(selection.selection_set, introspected=introspected)
+                    inner = self.selections(
+                        selection.selection_set, introspected=introspected, root=root
+                    )
                 else:
                     assert isinstance(selection, FragmentSpreadNode)
                     inner = self.fragment(selection.name.value)

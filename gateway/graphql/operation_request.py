@@ -29,7 +29,8 @@ class OperationRequest:
 async def from_body(request: web.Request) -> OperationRequest:
     """Return the parameters in the body of a POST.
 
-    Raises unsupported_media_type, payload_too_large, invalid_json or validation_error.
+    Raises unsupported_media_type, payload_too_large, invalid_json, validation_error or
+    persisted_query_not_supported.
     """
     name, charset = bodies.media_type(request.headers.get("Content-Type", ""))
     if name != JSON or charset not in ("utf-8", "utf8", "us-ascii"):
@@ -67,6 +68,9 @@ def _asked(sent: Any) -> OperationRequest:
         )
     query, variables = sent.get("query"), sent.get("variables")
     operation = sent.get("operationName")
+    if query is None and _is_persisted(sent.get("extensions")):
+        # Clients know this very message, and send the document then.
+        raise Refusal("persisted_query_not_supported", "PersistedQueryNotSupported")
     if not isinstance(query, str):
         raise _wrong("query", "Send the GraphQL document as a string.")
     if variables is not None and not isinstance(variables, dict):
@@ -76,6 +80,11 @@ def _asked(sent: Any) -> OperationRequest:
     if not isinstance(sent.get("extensions"), dict | None):
         raise _wrong("extensions", "Send an object, or null.")
     return OperationRequest(query, variables and _plain(variables), operation)
+
+
+def _is_persisted(extensions: Any) -> bool:
+    """Return whether a request names a document by its hash (Apollo's persisted queries)."""
+    return isinstance(extensions, dict) and extensions.get("persistedQuery") is not None
 
 
 def _plain(value: Any) -> Any:

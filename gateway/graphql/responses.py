@@ -20,6 +20,7 @@ HTML = "text/html"
 HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("GRAPHQL_HEADERS")
 """The headers that every response to this request has, set while it is examined."""
 STATUS: Mapping[str, int] = {
+    "persisted_query_not_supported": 200,
     "origin_not_allowed": 403,
     "not_found": 404,
     "method_not_allowed": 405,

@@ -51,6 +51,7 @@ CODES: Final = (
     "discount_modal_not_found",
     "invalid_api_version",
     "query_too_complex",
+    "persisted_query_not_supported",
     "execution_timeout",
     "origin_not_allowed",
 )

@@ -25,13 +25,15 @@ class SliceRequest:
 class Slice:
     """The records of a slice in the list's order, each with its position.
 
-    `more`: there are records past the limit. `long`: ids whose long texts are unread.
+    `more`: there are records past the limit. `long`: ids whose long texts are unread. `end`: where
+    to go on, when that is not the position of the last record.
     """
 
     records: Sequence[Record]
     places: Sequence[Place]
     more: bool
     long: frozenset[str] = frozenset()
+    end: Place | None = None
 
 
 NOTHING = Slice([], [], False)

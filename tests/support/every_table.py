@@ -29,17 +29,15 @@ FIXED: Mapping[tuple[str, str], Callable[[int], Any]] = {
 REBUILT = {("lanes", "due_at"), ("events", "xid"), ("erasures", "upto_pos")}
 """Columns that another database computes by itself."""
 NOT_MOVED = {"schema_migrations", "nodes"}
+STORED = "select name from pragma_table_list where schema = 'main' and type = 'table'"
+"""The tables of an SQLite file, without virtual ones and those that store their content."""
 _CHECK = re.compile(r"(\w+) [^,]*?check \((\w+) in\s*\(([^)]*)\)\)", re.S)
 
 
 def tables_of(file: str) -> dict[str, list[tuple[str, str]]]:
     """Return every table of an SQLite file with the names and types of its columns."""
     with sqlite3.connect(file) as db:
-        names = [
-            name
-            for (name,) in db.execute("select name from sqlite_master where type = 'table'")
-            if not name.startswith("sqlite_")
-        ]
+        names = [name for (name,) in db.execute(STORED) if not name.startswith("sqlite_")]
         return {
             name: [(row[1], row[2].lower()) for row in db.execute(f"pragma table_info({name})")]
             for name in names
@@ -131,9 +129,7 @@ async def read(url: str) -> Rows:
         found: Rows = {}
         with sqlite3.connect(url.removeprefix("sqlite:///")) as db:
             db.row_factory = sqlite3.Row
-            names = [
-                row["name"] for row in db.execute("select * from sqlite_master where type='table'")
-            ]
+            names = [row["name"] for row in db.execute(STORED)]
             for name in names:
                 if not name.startswith("sqlite_"):
                     found[name] = [dict(row) for row in db.execute(f"select * from {name}")]

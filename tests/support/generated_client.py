@@ -33,11 +33,11 @@ STRICT = (
 )  # fmt: skip
 
 
-async def generate(origin: str, folder: Path) -> dict[str, Any]:
+async def generate(origin: str, folder: Path, documents: Path = DOCUMENTS) -> dict[str, Any]:
     """Generate the client of the server at `origin` into `folder`; return its figures."""
     client = folder / "client.ts"
     made = await _node(
-        SOURCES / "generate.mjs", f"{origin}/graphql/schema.graphql", DOCUMENTS, client
+        SOURCES / "generate.mjs", f"{origin}/graphql/schema.graphql", documents, client
     )
     found: dict[str, Any] = json.loads(made)
     return found
@@ -49,6 +49,13 @@ async def compiled(folder: Path) -> None:
     (folder / "node_modules").symlink_to(FOLDER / "node_modules")
     (folder / "package.json").write_text('{"type": "module"}')
     await _node(TSC, *STRICT, "--outDir", folder, folder / "client.ts", folder / "purchase.ts")
+
+
+async def compiled_alone(folder: Path) -> None:
+    """Compile the client in `folder`; fails at the first error of a type."""
+    (folder / "node_modules").symlink_to(FOLDER / "node_modules")
+    (folder / "package.json").write_text('{"type": "module"}')
+    await _node(TSC, *STRICT, "--outDir", folder, folder / "client.ts")
 
 
 async def purchase(origin: str, hostname: str, coupon: str, folder: Path) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from gateway.records.resource import (
 from gateway.records.values import formats, nested, numbers
 from gateway.records.values.folding import fold
 from gateway.records.values.nested import Member
+from gateway.records.values.words import index_terms
 from outbox.database.sql import insert
 from outbox.database.transaction import Tx
 
@@ -162,25 +163,65 @@ async def change(
 
 ALL_PRODUCTS = ""
 """The category, no category's name, under which all products of a store are listed."""
-_LISTING_COLUMNS = ("record_id", "value", "store_id", "created_at", "sort_name", "price")
+IN_STOCK = "\x1e"
+"""What the value of a listing begins with that holds only products in stock."""
+LISTING_COLUMNS = ("record_id", "value", "store_id", "created_at", "sort_name", "price")
+_INDEX = """
+insert into product_terms (record_id, store_id, words) values ($1, $2, $3)
+on conflict (record_id) do update set store_id = excluded.store_id, words = excluded.words
+"""
 
 
 async def _list_in_store(tx: Tx, product: Record, before: Record | None = None) -> None:
-    """List a created or changed product in its store under its categories and ALL_PRODUCTS."""
-    rows = _listing_rows(product)
-    if before is not None:
-        if rows == _listing_rows(before):
-            return
-        await tx.run("delete from product_shelves where record_id = $1", product.id)
-    await insert(tx, "product_shelves", _LISTING_COLUMNS, rows)
+    """List a created or changed product in its store, and index its words.
+
+    It is listed under its categories and ALL_PRODUCTS, in stock once more.
+    """
+    rows = listing_rows(product)
+    if before is None or rows != listing_rows(before):
+        if before is not None:
+            await tx.run("delete from product_shelves where record_id = $1", product.id)
+        await insert(tx, "product_shelves", LISTING_COLUMNS, rows)
+    # Not by a trigger: neither engine can fold text as we do.
+    terms = terms_of(product)
+    if before is not None and terms == terms_of(before):
+        return
+    if terms is not None:
+        await tx.run(_INDEX, product.id, product["store_id"], terms)
+    elif before is not None:
+        await tx.run("delete from product_terms where record_id = $1", product.id)
 
 
-def _listing_rows(product: Record) -> Sequence[Sequence[Any]]:
-    if product["store_id"] is None or not (product["active"] and product["published"]):
+def _is_listed(product: Record) -> bool:
+    return bool(product["store_id"] is not None and product["active"] and product["published"])
+
+
+def _categories(product: Record) -> Sequence[str]:
+    """Return the folded names of the product's categories."""
+    return [
+        name
+        for name in map(fold, json.decode(product["categories"]))
+        if name and not name.startswith(IN_STOCK)
+    ]
+
+
+def listing_rows(product: Record) -> Sequence[Sequence[Any]]:
+    """Return the listings of a product, with LISTING_COLUMNS."""
+    if not _is_listed(product):
         return []
-    names = filter(None, map(fold, json.decode(product["categories"])))
+    values = dict.fromkeys((ALL_PRODUCTS, *_categories(product)))
+    stocked = product["stock"] is None or product["stock"] > 0
     order = (product["created_at"], fold(product["name"]), product["price"])
     return [
-        (product.id, value, product["store_id"], *order)
-        for value in dict.fromkeys((ALL_PRODUCTS, *names))
+        (product.id, f"{mark}{value}", product["store_id"], *order)
+        for mark in ("", IN_STOCK)[: 1 + stocked]
+        for value in values
     ]
+
+
+def terms_of(product: Record) -> str | None:
+    """Return the terms of a listed product for the index of searches."""
+    if not _is_listed(product):
+        return None
+    texts = (product["name"], product["sku"] or "")
+    return index_terms(product["store_id"], texts, _categories(product))

@@ -1,26 +1,35 @@
 """Resolves products and categories."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from math import ceil, floor
 from typing import Any
 
 from msgspec import json
 
 from gateway.domain.sales.products import ALL_PRODUCTS
 from gateway.domain.storefront.catalogue import assortment, categories
-from gateway.domain.storefront.catalogue.assortment import ORDERS
+from gateway.domain.storefront.catalogue.assortment import BEST_MATCH, ORDERS
+from gateway.domain.storefront.catalogue.selection import Selection
+from gateway.domain.storefront.catalogue.word_search import MOST
 from gateway.graphql import connections
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.ids import global_id, parse, record_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
-from gateway.records.slices import NOTHING
+from gateway.records.slices import NOTHING, Slice
 from gateway.records.values import dates, formats
 from gateway.records.values.folding import fold
 from gateway.records.values.format import Format, Wrong
+from outbox.database.transaction import Tx
 
 SEARCH = formats.text(200)
 SLUG = formats.slug()
+BY_NAME = "name"
+"""The order of categories, in their cursors."""
+DEAREST = 2**53
+"""More centavos than a product can cost."""
 
 
 async def product(visit: Visit, args: Args) -> Record | None:
@@ -36,35 +45,67 @@ async def product(visit: Visit, args: Args) -> Record | None:
 
 async def products(visit: Visit, args: Args) -> dict[str, Any]:
     """Return a page of products."""
-    order = args.get("orderBy") or "NEWEST"
-    request = connections.slice_request(args, order, text=ORDERS[order].column == "sort_name")
-    search = _checked(SEARCH, args.get("search") or "", "search")
+    search = _checked(SEARCH, args.get("search") or "", "search").strip(" \t\r\n")
+    order = args.get("orderBy") or BEST_MATCH
+    if order == BEST_MATCH and not search:
+        order = "NEWEST"
+    text = order != BEST_MATCH and ORDERS[order].column == "sort_name"
+    request = connections.slice_request(args, order, text=text)
+    lowest, highest = _price(args, "minPrice", ceil), _price(args, "maxPrice", floor)
     shop = (await visit.visitor(args["hostname"])).store
-    shelf: str | None = ALL_PRODUCTS
+    names: Sequence[str] = (ALL_PRODUCTS,)
     if args.get("category") is not None:
-        shelf = await visit.read(_shelf, shop, args["category"])
+        below = bool(args.get("includeChildren"))
+        names = await visit.read(_category_names, shop, args["category"], below)
+    selection = Selection(tuple(names), search, lowest, highest, bool(args.get("inStock")))
+    total: asyncio.Task[tuple[int, bool]] | None = None
 
-    async def read(unit: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        # A search looks at every product of the shelf.
-        if shelf is not None and fold(search):
-            return await visit.search(_searched, shop, shelf, unit, *args)
-        return await visit.read(unit, *args)
+    async def read(by: str, unit: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        # Any other list is read from an index in its order.
+        if selection.is_read_in_order(by):
+            return await visit.read(unit, *args)
+        return await visit.search(_selected, unit, *args)
 
-    async def count() -> int:
-        total: int = 0 if shelf is None else await read(assortment.count, shop, shelf, search)
+    def counted() -> asyncio.Task[tuple[int, bool]]:
+        """Count once for both fields that tell the number."""
+        nonlocal total
+        if total is None:
+            total = asyncio.create_task(read("price", assortment.count, shop, selection))
         return total
 
+    async def count() -> int:
+        return (await counted())[0] if names else 0
+
+    async def at_least() -> bool:
+        return (await counted())[1] if names else False
+
     page = NOTHING
-    if shelf is not None:
-        page = await read(assortment.stretch, shop, order, request, shelf, search)
-    return connections.connection(page, request, count, order)
+    if names:
+        by = "" if order == BEST_MATCH else ORDERS[order].column
+        page = await read(by, assortment.stretch, shop, order, request, selection)
+    return {
+        **connections.connection(page, request, count, order),
+        "totalIsAtLeast": lambda info: at_least(),
+    }
 
 
-async def _searched(
-    tx: Any, shop: Record, shelf: str, unit: Callable[..., Awaitable[Any]], *args: Any
+def _price(args: Args, name: str, rounded: Callable[[float], int]) -> int | None:
+    """Return a bound of prices in whole centavos, within the prices that products can have."""
+    sent = args.get(name)
+    return None if sent is None else max(-1, min(rounded(sent), DEAREST))
+
+
+async def _selected(
+    tx: Tx, unit: Callable[..., Awaitable[Slice | tuple[int, bool]]], *args: Any
 ) -> tuple[Any, int]:
-    """Return the result of a search, and how many products it looked at."""
-    return await unit(tx, *args), await assortment.looked_at(tx, shop, shelf)
+    """Return a slice or a count of selected products, and for how many rows the visitor pays.
+
+    Both look at MOST products at most; a slice also ranks or sorts them.
+    """
+    result = await unit(tx, *args)
+    if isinstance(result, Slice):
+        return result, 2 * MOST if result.more else 0
+    return result, result[0]
 
 
 async def categories_of_store(visit: Visit, args: Args) -> Any:
@@ -73,12 +114,38 @@ async def categories_of_store(visit: Visit, args: Args) -> Any:
     return await visit.read(categories.all_of, shop)
 
 
-async def _shelf(tx: Any, shop: Record, text: str) -> str | None:
-    """Return the shelf of a category by its global id or slug, or None."""
+async def category_pages(visit: Visit, args: Args) -> dict[str, Any]:
+    """Return a page of the categories of a store."""
+    request = connections.slice_request(args, BY_NAME, text=True)
+    top_level, parent, parent_id = bool(args.get("topLevel")), args.get("parent"), None
+    if parent is not None and top_level:
+        message = "Send either parent or topLevel: a category at the top has no parent."
+        raise Refusal("validation_error", message, faults=[Fault("topLevel", "disagrees", message)])
+    shop = (await visit.visitor(args["hostname"])).store
+    if parent is not None:
+        above = await visit.read(_category, shop, parent)
+        parent_id = "" if above is None else above.id
+
+    async def count() -> int:
+        return await visit.read(categories.count, shop, parent_id, top_level=top_level)
+
+    page = await visit.read(categories.stretch, shop, request, parent_id, top_level=top_level)
+    return connections.connection(page, request, count, BY_NAME)
+
+
+async def _category(tx: Any, shop: Record, text: str) -> Record | None:
+    """Return a category by its global id or slug, or None."""
     kind, node_id = parse(text) or ("", None)
     category_id = node_id if kind == "Category" else None
-    category = await categories.named(tx, shop, category_id, _known(SLUG, text))
-    return None if category is None else fold(category["name"])
+    return await categories.named(tx, shop, category_id, _known(SLUG, text))
+
+
+async def _category_names(tx: Any, shop: Record, text: str, below: bool) -> Sequence[str]:
+    """Return the folded name of a category by its global id or slug, and of all below it."""
+    category = await _category(tx, shop, text)
+    if category is None:
+        return []
+    return await categories.names_below(tx, category) if below else [fold(category["name"])]
 
 
 def _checked(form: Format, text: str, field: str) -> str:
@@ -141,6 +208,7 @@ QUERIES: Mapping[str, Resolver] = {
     "product": product,
     "products": products,
     "categories": categories_of_store,
+    "categoriesConnection": category_pages,
 }
 MUTATIONS: Mapping[str, Resolver] = {}
 NODES: Public = {"Product": assortment.public, "Category": categories.public}

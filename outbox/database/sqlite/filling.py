@@ -24,6 +24,12 @@ _ASIDE = """
 select name, type, sql from sqlite_master
 where type in ('index', 'trigger') and sql is not null order by type, name
 """
+# Tables that are stored, without virtual ones and what stores their content.
+_STORED = "select name from pragma_table_list where schema = 'main' and type = 'table'"
+_TEXT_INDEXES = """
+select name from sqlite_master
+where type = 'table' and sql like 'create virtual table % using fts5%content=%'
+"""
 # The file is thrown away unless it becomes complete, so nothing has to survive a crash before.
 _FAST = (
     "journal_mode = delete", "locking_mode = exclusive", "journal_mode = off", "synchronous = off",
@@ -81,6 +87,8 @@ class SqliteFilling:
     async def end(self, tables: Mapping[Table, int]) -> None:
         for _, _, text in self._aside:
             await self._all(text)
+        for (name,) in await self._all(_TEXT_INDEXES):
+            await self._all(f"insert into {name} ({name}) values ('rebuild')")
         for table, count in tables.items():
             [(stored,)] = await self._all(f"select count(*) from {table.name}")
             if stored != count:
@@ -154,9 +162,7 @@ def _must_be_empty(file: Path) -> None:
         with closing(sqlite3.connect(address(file), uri=True)) as connection:
             names = [
                 name
-                for (name,) in connection.execute(
-                    "select name from sqlite_master where type = 'table'"
-                )
+                for (name,) in connection.execute(_STORED)
                 if not name.startswith("sqlite_") and name not in BOOKKEEPING
             ]
             has_rows = any(

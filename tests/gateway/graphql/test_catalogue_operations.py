@@ -38,6 +38,14 @@ async def test_products(shop: Shop, beans: dict[str, Any]) -> None:
     ]  # fmt: skip
 
 
+async def test_a_search(shop: Shop, beans: dict[str, Any]) -> None:
+    answer = await shop.browser().send(*operation("searchProducts"))
+    assert answer.data["products"] == {
+        "nodes": [{"title": beans["name"], "slug": beans["slug"], "price": 8990}],
+        "pageInfo": answer.data["products"]["pageInfo"], "totalCount": 1, "totalIsAtLeast": False,
+    }  # fmt: skip
+
+
 async def test_product(shop: Shop, beans: dict[str, Any]) -> None:
     found = (await shop.browser().send(*operation("product"))).data["product"]
     assert (found["title"], found["stock"]) == ("Coffee beans 1 kg", 25)

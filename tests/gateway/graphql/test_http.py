@@ -4,6 +4,7 @@ import asyncio
 import json
 from typing import Any
 
+import aiohttp
 import pytest
 from graphql import get_introspection_query
 
@@ -303,3 +304,25 @@ async def test_the_loop_is_free_while_the_schema_is_read(shop: Shop) -> None:
         seen += lock.locked()
     assert "errors" not in (await asked).body
     assert seen > 0
+
+
+async def test_a_persisted_query_is_declined_as_clients_expect(shop: Shop) -> None:
+    digest = {"persistedQuery": {"version": 1, "sha256Hash": "0" * 64}}
+    query = "{ __typename }"
+    path = f"{shop.api.site.url}/graphql"
+    async with aiohttp.ClientSession() as session:
+        for accept in ("application/json", "application/graphql-response+json"):
+            headers = {"Accept": accept}
+            async with session.post(path, json={"extensions": digest}, headers=headers) as reply:
+                [error] = (await reply.json(content_type=None))["errors"]
+                assert (reply.status, error["message"]) == (200, "PersistedQueryNotSupported")
+                assert error["extensions"]["code"] == "PERSISTED_QUERY_NOT_SUPPORTED"
+        sent = {"extensions": json.dumps(digest)}
+        async with session.get(path, params=sent) as reply:
+            [error] = (await reply.json())["errors"]
+            assert (reply.status, error["message"]) == (200, "PersistedQueryNotSupported")
+        # As clients send it again.
+        async with session.post(path, json={"query": query, "extensions": digest}) as reply:
+            assert await reply.json() == {"data": {"__typename": "Query"}}
+        async with session.post(path, json={"extensions": {"persistedQuery": None}}) as reply:
+            assert (await reply.json())["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"

@@ -29,7 +29,9 @@ export async function list() {
   }
 
   const filter = form("Filter", async (values) => {
-    wanted = { search: values.search || null, category: values.category || null, orderBy: values.orderBy };
+    // Without an order, a search has its best match first.
+    const orderBy = values.orderBy === "NEWEST" ? null : values.orderBy;
+    wanted = { search: values.search || null, category: values.category || null, orderBy };
     await load(false);
   },
   field("Search", { name: "search", type: "search", value: wanted.search ?? "" }),

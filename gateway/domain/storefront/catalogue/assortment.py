@@ -1,17 +1,21 @@
 """Reads the products that a store shows: lists by category and order, and single products."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from gateway.domain.sales.products import ALL_PRODUCTS, PRODUCTS
+from gateway.domain.sales.products import PRODUCTS
+from gateway.domain.storefront.catalogue import selection as selections
+from gateway.domain.storefront.catalogue import word_search
+from gateway.domain.storefront.catalogue.selection import Selection, size
 from gateway.domain.storefront.stores import stores
 from gateway.records import slices, statements, store
 from gateway.records.errors import Refusal
 from gateway.records.query import Place
 from gateway.records.record import Record
 from gateway.records.slices import NOTHING, Slice, SliceRequest
-from gateway.records.values.folding import BETWEEN, fold
+from gateway.records.values.folding import fold
+from gateway.records.values.words import words_of
+from outbox.database.plans import by_some_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
@@ -34,69 +38,95 @@ ORDERS: Mapping[str, Order] = {
     "PRICE_ASC": Order("price", False, lambda product: product["price"]),
     "PRICE_DESC": Order("price", True, lambda product: product["price"]),
 }
-"""The orders by the names of the enum ProductOrder."""
+"""The orders by the names of the enum ProductOrder, but for BEST_MATCH."""
+BEST_MATCH = "BEST_MATCH"
+"""The order of a search: what fits it best, then the newest."""
 
 
 async def stretch(
-    tx: Tx,
-    shop: Record,
-    order: str,
-    request: SliceRequest,
-    category: str = ALL_PRODUCTS,
-    search: str = "",
+    tx: Tx, shop: Record, order: str, request: SliceRequest, selection: Selection
 ) -> Slice:
-    """Return a slice of the products that a store shows: all, or those of one category.
+    """Return a slice of the products that a store shows and that are selected.
 
-    A long product lacks its long texts, such as the images; `whole` has them.
+    BEST_MATCH is the order of searches alone. A long product lacks its long texts, such as the
+    images; `whole` has them.
     """
-    by = ORDERS[order]
-    if BETWEEN in search:
+    if selection.searches and not words_of(selection.search):
         return NOTHING
-    source, args = _listing(shop, category, search)
-    source += slices.bounds(request, f"s.{by.column}", by.descending, args, "s.record_id")
+    if order == BEST_MATCH:
+        return await _best(tx, shop, request, selection)
+    by = ORDERS[order]
     order_by = slices.order(request, f"s.{by.column}", by.descending, "s.record_id")
-    args += (request.limit + 1, 0)
-    sql = statements.page(
-        PRODUCTS,
-        f"id in (select s.record_id from {source} order by {order_by} limit ${len(args) - 1})",
-        slices.order(request, by.column, by.descending),
-        size=len(args) - 1, offset=len(args), late=False,
-    )  # fmt: skip
-    rows, long = await store.fetch_all(tx, sql, *args)
-    return slices.slice_of(
-        [Record(PRODUCTS, row) for row in rows], request,
+    end = None
+    if selection.is_read_in_order(by.column):
+        source = selections.in_order(shop, selection)
+    else:
+        ids, more = await selections.collect(tx, shop, selection)
+        if more and not selection.searches:
+            bounds = word_search.Source([shop.id, selection.shelf])
+            bounds.sql = slices.bounds(
+                request, f"s.{by.column}", by.descending, bounds.args, "s.record_id"
+            )
+            source, end = selections.walk(shop, selection, bounds, order_by)
+        else:
+            await by_some_index(tx)
+            source = selections.collected(shop, selection, ids)
+    if end is None:
+        source.sql += slices.bounds(
+            request, f"s.{by.column}", by.descending, source.args, "s.record_id"
+        )
+    page = await _page(
+        tx, source, order_by, slices.order(request, by.column, by.descending), request,
         lambda product: Place(by.of(product), product.id),
-        long,
+    )  # fmt: skip
+    if end is None or page.more:
+        return page
+    row = await tx.one(f"select s.{by.column} as at, s.record_id from {end.sql}", *end.args)
+    return page if row is None else replace(page, more=True, end=Place(row["at"], row["record_id"]))
+
+
+async def _best(tx: Tx, shop: Record, request: SliceRequest, selection: Selection) -> Slice:
+    ids, _ = await selections.collect(tx, shop, selection)
+    await by_some_index(tx)
+    source = selections.collected(shop, selection, ids, ranked=True)
+    inner, outer = (
+        source.rank.format(table, column)
+        for table, column in (("s", "s.record_id"), ("products", "products.id"))
+    )
+    source.sql += slices.bounds(request, inner, False, source.args, "s.record_id")
+    return await _page(
+        tx, source, slices.order(request, inner, False, "s.record_id"),
+        slices.order(request, outer, False), request,
+        lambda product: Place(word_search.rank(product, selection.search), product.id),
     )  # fmt: skip
 
 
-async def count(tx: Tx, shop: Record, category: str = ALL_PRODUCTS, search: str = "") -> int:
-    """Return the number of products in the whole list of which `stretch` returns slices."""
-    if BETWEEN in search:
-        return 0
-    source, args = _listing(shop, category, search)
-    row = await tx.one(f"select count(*) as n from {source}", *args)
-    return int(row["n"]) if row else 0
-
-
-async def looked_at(tx: Tx, shop: Record, category: str = ALL_PRODUCTS) -> int:
-    """Return how many products a search of the list looks at."""
-    row = await tx.one(_LOOKED_AT, shop.id, category)
-    return int(row["n"]) if row else 0
-
-
-def _listing(shop: Record, category: str, search: str) -> tuple[str, list[Any]]:
-    """Return the source of product ids for FROM, with its condition, and the parameters."""
-    args: list[Any] = [shop.id, category]
-    folded = fold(search)
-    if not folded:
-        return "product_shelves s where s.store_id = $1 and s.value = $2", args
-    return (
-        "product_shelves s join products p on p.id = s.record_id"
-        " where s.store_id = $1 and s.value = $2"
-        " and /*sqlite instr(p.folded, $3)*/ /*postgres strpos(p.folded, $3)*/ > 0",
-        [*args, folded],
+async def _page(
+    tx: Tx, source: word_search.Source, inner: str, outer: str, request: SliceRequest,
+    place: Callable[[Record], Place],
+) -> Slice:  # fmt: skip
+    """Return a slice of a source; its order as that of the listings and as that of products."""
+    args = [*source.args, request.limit + 1, 0]
+    ids = f"select s.record_id from {source.sql} order by {inner} limit ${len(args) - 1}"
+    sql = statements.page(
+        PRODUCTS, f"id in ({ids})", outer, size=len(args) - 1, offset=len(args), late=False
     )
+    rows, long = await store.fetch_all(tx, sql, *args)
+    return slices.slice_of([Record(PRODUCTS, row) for row in rows], request, place, long)
+
+
+async def count(tx: Tx, shop: Record, selection: Selection) -> tuple[int, bool]:
+    """Return the number of products in the whole list of which `stretch` returns slices.
+
+    True stands for this number or more.
+    """
+    if selection.searches and not words_of(selection.search):
+        return 0, False
+    if not selection.is_read_in_order("price"):
+        return await size(tx, shop, selection)
+    source = selections.in_order(shop, selection)
+    row = await tx.one(f"select count(*) as n from {source.sql}", *source.args)
+    return (int(row["n"]) if row else 0), False
 
 
 async def one(tx: Tx, shop: Record, record_id: str | None, slug: str | None) -> Record | None:
@@ -143,7 +173,6 @@ async def whole(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
     return {key: Record(PRODUCTS, row) for key, row in rows.items()}
 
 
-_LOOKED_AT = "select count(*) as n from product_shelves where store_id = $1 and value = $2"
 _BY_SLUG = "select record_id from product_slugs where store_id = $1 and value = $2"
 _SIZE = f"""
 select cast(coalesce(sum({statements.text_bytes(PRODUCTS)}), 0) as bigint) as bytes

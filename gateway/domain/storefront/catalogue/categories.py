@@ -5,14 +5,16 @@ and accents; see gateway.domain.sales.products.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gateway.domain.sales import slugs
 from gateway.domain.storefront.stores import stores
-from gateway.records import actions, statements
+from gateway.records import actions, slices, statements
 from gateway.records import store as records
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault
+from gateway.records.query import Place
 from gateway.records.record import Record
 from gateway.records.resource import (
     BY_NAME,
@@ -25,6 +27,7 @@ from gateway.records.resource import (
     Unique,
     Unset,
 )
+from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import formats
 from gateway.records.values.folding import fold
 from outbox.database.sql import IDS, items
@@ -149,6 +152,42 @@ async def all_of(tx: Tx, store: Record) -> Sequence[Record]:
     return [Record(CATEGORIES, row) for row in rows]
 
 
+async def stretch(
+    tx: Tx, store: Record, request: SliceRequest, parent_id: str | None, *, top_level: bool
+) -> Slice:
+    """Return a slice of the categories of a store, by name: all, or those below a category.
+
+    `top_level`: only those without a parent.
+    """
+    where, args = _narrowed(store, parent_id, top_level)
+    where += slices.bounds(request, "sort_name", False, args)
+    args += (request.limit + 1, 0)
+    sql = statements.page(
+        CATEGORIES, where, slices.order(request, "sort_name", False),
+        size=len(args) - 1, offset=len(args), late=False,
+    )  # fmt: skip
+    rows, _ = await records.fetch_all(tx, sql, *args)
+    return slices.slice_of(
+        [Record(CATEGORIES, row) for row in rows], request,
+        lambda category: Place(fold(category["name"]), category.id),
+    )  # fmt: skip
+
+
+async def count(tx: Tx, store: Record, parent_id: str | None, *, top_level: bool) -> int:
+    """Return the number of categories in the whole list of which `stretch` returns slices."""
+    where, args = _narrowed(store, parent_id, top_level)
+    row = await tx.one(statements.count(CATEGORIES, where), *args)
+    return int(row[0]) if row else 0
+
+
+def _narrowed(store: Record, parent_id: str | None, top_level: bool) -> tuple[str, list[Any]]:
+    where, args = "owner_id = $1 and store_id = $2", [store.owner_id, store.id]
+    if parent_id is not None:
+        args.append(parent_id)
+        where += " and parent_id = $3"
+    return where + " and parent_id is null" * top_level, args
+
+
 async def named(tx: Tx, store: Record, record_id: str | None, slug: str | None) -> Record | None:
     """Return the category of a store with this id, or else with this slug."""
     if record_id is None and slug is not None:
@@ -158,6 +197,12 @@ async def named(tx: Tx, store: Record, record_id: str | None, slug: str | None) 
         return None
     category = (await some(tx, [record_id])).get(record_id)
     return category if category is not None and category["store_id"] == store.id else None
+
+
+async def names_below(tx: Tx, category: Record) -> Sequence[str]:
+    """Return the folded names of a category and of all categories below it."""
+    rows = await tx.all(_BELOW, category.id, category.owner_id)
+    return sorted({fold(row["name"]) for row in rows})
 
 
 async def of_products(tx: Tx, ids: Sequence[str]) -> Mapping[str, Sequence[Record]]:
@@ -187,6 +232,14 @@ async def public(tx: Tx, ids: Sequence[str]) -> Mapping[str, Record]:
 
 
 _BY_SLUG = "select record_id from category_slugs where store_id = $1 and value = $2"
+_BELOW = """
+with recursive below (id, name) as (
+  select id, name from categories where id = $1 and owner_id = $2
+  union
+  select c.id, c.name from below join categories c on c.owner_id = $2 and c.parent_id = below.id
+)
+select name from below
+"""
 _OF_PRODUCTS = f"""
 select s.record_id as product_id, n.record_id as category_id
 from product_shelves s join category_names n on n.store_id = s.store_id and n.value = s.value

@@ -107,6 +107,7 @@ LASTING = {
     "order_holders": "goes when its order ends",
     "product_slugs": "as its record",
     "product_shelves": "as its record",
+    "product_terms": "as its record",
     "categories": "records stay until they are deleted",
     "category_slugs": "as its record",
     "category_names": "as its record",

@@ -28,13 +28,13 @@ function must<T>(value: T | null | undefined, what: string): T {
   return value;
 }
 
-const shelf = must((await client.products({ hostname })).products, "products");
-const product = must(shelf.nodes?.[0], "product");
-await client.shoppingCartAddProduct({ input: { hostname, productId: product.id, quantity: 2 } });
-await client.shoppingCartApplyCoupon({ input: { hostname, code } });
-await client.shoppingCartSetShipping({ input: { hostname, cep: "01310-200", type: "express" } });
-const cart = must((await client.shoppingCart({ hostname })).shoppingCart, "cart");
-const done = await client.checkout({
+const shelf = must((await client.ListProducts({ hostname })).products, "products");
+const product = must(shelf.nodes[0], "product");
+await client.ShoppingCartAddProduct({ input: { hostname, productId: product.id, quantity: 2 } });
+await client.ShoppingCartApplyCoupon({ input: { hostname, code } });
+await client.ShoppingCartSetShipping({ input: { hostname, cep: "01310-200", type: "express" } });
+const cart = must((await client.GetShoppingCart({ hostname })).shoppingCart, "cart");
+const done = await client.Checkout({
   input: {
     hostname,
     email: "maria@example.com",
@@ -50,10 +50,10 @@ const done = await client.checkout({
   },
 });
 const order = must(done.checkout?.order, "order");
-const number: string = must(order.number, "number");
+const number: string = order.number;
 const accessToken: string = must(order.accessToken, "token");
-const seen = must((await client.order({ hostname, number, accessToken })).order, "order");
-const total: number = must(seen.total, "total");
+const seen = must((await client.GetOrder({ hostname, number, accessToken })).order, "order");
+const total: number = seen.total;
 console.log(
   JSON.stringify({
     number,
