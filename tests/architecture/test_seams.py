@@ -14,6 +14,7 @@ LEFT = {
     # SQLite and PostgreSQL themselves fail there: no part stands between the driver and its COMMIT.
     "tests/outbox/database/sqlite/test_locks.py: _each_alone",
     "tests/system/hopeful_serve.py: _commit",
+    "tests/system/tight_serve.py: _call_soon",
     "tests/system/tight_serve.py: _each_alone",
     "tests/system/trusting_serve.py: _confirmed",
     # The state of a connection, whose part of aiohttp has no other door.

@@ -30,7 +30,7 @@ def hashes_are_cheap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """Hash passwords at a thousandth of their cost, except where a test asks for `true_cost`."""
     if "true_cost" not in request.fixturenames:
         monkeypatch.setattr(passwords, "HASHER", CHEAP)
-        monkeypatch.setattr(passwords, "_nobodys_hash", lambda: CHEAP.hash(""))
+        monkeypatch.setattr(passwords, "hash_of_nobody", lambda: CHEAP.hash(""))
 
 
 @pytest.fixture

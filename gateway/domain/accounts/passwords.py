@@ -30,7 +30,7 @@ HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
 
 
 @cache
-def _nobodys_hash() -> str:
+def hash_of_nobody() -> str:
     """Return the hash verified for unknown users, so that their response takes as long."""
     return HASHER.hash("", salt=bytes(16))
 
@@ -58,7 +58,7 @@ class Passwords:
             THREADS, each=THREADS - 1, waiting=WAITING, most=WAITING_MOST
         )
         self._under_way = 0
-        self._dummy = _nobodys_hash()
+        self._dummy = hash_of_nobody()
 
     async def hash(self, password: str, holder: str = "") -> str:
         """Return the hash to store. Raises unavailable when too many are waiting."""

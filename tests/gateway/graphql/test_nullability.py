@@ -25,7 +25,8 @@ NULLABLE = {
     "Product.averageStars", "Product.updatedAt",
     "ShoppingCart.cep", "ShoppingCart.shippingType", "CartWarning.productId",
     "Order.coupon", "Order.shipping", "Order.address", "Order.notes", "Order.accessToken",
-    "Order.paidAt", "Order.canceledAt", "Payment.pixCode",
+    "Order.checkoutUrl", "Order.paidAt", "Order.canceledAt", "Payment.pixCode",
+    "ShippingOption.freeFrom",
     "PageInfo.startCursor", "PageInfo.endCursor",
     # What is refused by itself when it is too long; the product beside it is not.
     "Product.images", "Product.reviews",
