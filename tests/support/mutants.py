@@ -7,7 +7,7 @@ stop is killed. Without --sample each mutant of the modules is tried, and a late
 
 mutmut turns a mutant on in a process that has imported all modules and run all tests once. It takes
 mutants for survivors in functions that make declarations, or that are behind a cache, since they do
-not run again; mutmut saw one test enter such a function. These get a fresh process each.
+not run again; mutmut saw few tests enter such a function. These get a fresh process each.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ FRESH_TESTS = (
 )  # fmt: skip
 """What a fresh process runs."""
 FRESH_SECONDS = 900
+FEW = 50
+"""So many tests enter a function at most whose survivors get a fresh process."""
 
 
 def modules(chosen: Sequence[str]) -> list[Path]:
@@ -129,14 +131,14 @@ def passes(tests: Sequence[str], mutant: str) -> bool:
 
 
 def afresh(names: Sequence[str], children: int) -> dict[str, str]:
-    """Try those of the mutants whose function ran once, each in a process of its own.
+    """Try those of the mutants whose function few tests enter, each in a process of its own.
 
     Return what became of them. Raise SystemExit when the tests fail without a mutant.
     """
     stats = json.loads((FOLDER / "mutmut-stats.json").read_text())
     entered = stats["tests_by_mangled_function_name"]
     chosen = [
-        name for name in names if len(entered.get(mangled_name_from_mutant_name(name), ())) < 2
+        name for name in names if len(entered.get(mangled_name_from_mutant_name(name), ())) <= FEW
     ]
     options = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["mutmut"]
     tests = ["-m", "pytest", "-x", *options["pytest_add_cli_args"], *FRESH_TESTS]
