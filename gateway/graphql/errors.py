@@ -36,6 +36,8 @@ _FIELDS = (
     re.compile(r"^(?:Argument|Variable) '(?:\w+\.\w+\()?\$?(\w+)"),
 )
 """The places of the field's name in messages of the library."""
+_SENT = re.compile(r", found: .*|(?<= value): .*", re.DOTALL)
+"""What was sent, such as a password: pages keep errors in their logs."""
 
 
 def refusal_of(error: BaseException | None, noted: Commits | None = None) -> Refusal | None:
@@ -101,8 +103,9 @@ def render(
 
 
 def shortened(message: str) -> str:
-    """Return a message of the library, without Python's names and with an end."""
+    """Return a message of the library, without Python's names, sent values and with an end."""
     message = message.replace("not to be None.", "not to be null.")
+    message = _SENT.sub(".", message)
     return message if len(message) <= LONGEST else f"{message[:LONGEST]}…"
 
 

@@ -187,6 +187,19 @@ async def test_faults_name_their_field(
     assert answer.error["extensions"]["requestId"]
 
 
+@pytest.mark.parametrize(
+    "values", [{"senha": "correct horse"}, {"password": 7_351_942}, {"password": ["correct horse"]}]
+)
+async def test_an_error_repeats_no_value_that_was_sent(shop: Shop, values: dict[str, Any]) -> None:
+    answer = await shop.browser().send(
+        "mutation ($i: ClientLoginMutationInput!) { clientLogin(input: $i) { clientMutationId } }",
+        {"i": {"hostname": shop.hostname, "email": "ana@example.com", **values}},
+    )
+    assert {e["extensions"]["code"] for e in answer.body["errors"]} == {"BAD_USER_INPUT"}
+    assert "correct horse" not in str(answer.body)
+    assert "7351942" not in str(answer.body)
+
+
 async def test_escapes_of_a_document_reach_no_database(shop: Shop) -> None:
     """JSON refuses U+0000 and lone surrogates; an escape in a document is read after it."""
     browser = shop.browser()

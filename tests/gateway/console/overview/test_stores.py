@@ -35,7 +35,7 @@ WHOLE: dict[str, Any] = {
     "shippingRules": [
         {
             "type": "express", "name": "Express", "price": 25.5, "deadline": 2,
-            "cepFrom": "01000000", "cepTo": "05999999",
+            "cepFrom": "01000000", "cepTo": "05999999", "freeFrom": 199.9,
         },
         {
             "type": "free", "name": "Free", "price": 0, "deadline": 9,
