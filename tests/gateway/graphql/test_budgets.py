@@ -96,6 +96,21 @@ async def test_a_checkout_that_made_no_order_does_not_count(guarded: Shop) -> No
         assert outcome(await check_out(browser)) == "done"
 
 
+async def test_a_repeat_is_answered_when_the_budget_is_used_up(guarded: Shop) -> None:
+    """The buyer whose response was lost shares an address with others, who ordered meanwhile."""
+    product = await sell(guarded, 30)
+    browser = visitor_at(guarded, ATTACKER)
+    await put(browser, product)
+    first = await check_out(browser, idempotencyKey="k")
+    for n in range(9):
+        answer = await buy(guarded, ATTACKER, product, email=f"a{n}@example.com")
+        assert outcome(answer) == "done"
+    again = await check_out(browser, idempotencyKey="k")
+    assert again.data["checkout"]["order"] == first.data["checkout"]["order"]
+    assert (await check_out(browser, idempotencyKey="other")).code == "RATE_LIMITED"
+    assert (await check_out(browser)).code == "RATE_LIMITED"
+
+
 async def test_unpaid_orders_of_an_email(guarded: Shop) -> None:
     """Another spelling is the same email, and a stranger cannot use up its orders."""
     product = await sell(guarded, 30)

@@ -71,10 +71,9 @@ async def checkout(
     """
     cart = await rows.find(tx, visitor, lock=True)
     # Look after the lock, which may have waited for the same request; the cart may be the next one.
-    earlier = await idempotency.find(tx, visitor, form, ring)
+    earlier = await repeated(tx, visitor, form, ring)
     if earlier is not None:
-        order_id, first_tokens = earlier
-        return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), first_tokens)
+        return earlier
     _must_accept(visitor.store, form)
     if not cart.lines:
         raise Refusal("cart_empty", "The cart is empty; add a product first.")
@@ -95,6 +94,17 @@ async def checkout(
     order = await _place(tx, visitor, form, priced, option, tokens, expires_at, limits)
     await idempotency.keep(tx, visitor, form, order.id, tokens, ring)
     return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
+
+
+async def repeated(
+    tx: Tx, visitor: Visitor, form: CheckoutInput, ring: KeyRing
+) -> Ordered | None:
+    """Return the order that this request made before, or None. Raises idempotency_mismatch."""
+    earlier = await idempotency.find(tx, visitor, form, ring)
+    if earlier is None:
+        return None
+    order_id, tokens = earlier
+    return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), tokens)
 
 
 async def _place(
