@@ -17,7 +17,7 @@ from outbox.durations import DAY
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
 from tests.support.addresses import honest, visitor_at
-from tests.support.carts import do, offer, sell
+from tests.support.carts import cart, do, offer, sell
 from tests.support.checkouts import BUYER, check_out, put
 from tests.support.rest import RestApi
 from tests.support.shop import Answer, Browser, Shop, open_shop
@@ -298,6 +298,22 @@ async def test_carts_of_an_address(db: Database) -> None:
         assert await db.write(cart_quotas.purge, 1_000) == 2 * BUYERS
         assert await db.write(cart_quotas.purge, 1_000) == 0
         await shop.close()
+
+
+async def test_a_cart_that_several_requests_begin_at_once_counts_once(guarded: Shop) -> None:
+    products = [await sell(guarded, 30, name=f"P{n}") for n in range(6)]
+    browser = visitor_at(guarded, ATTACKER)
+    # The first look gives the token; the first change makes the row.
+    await cart(browser)
+    answers = await asyncio.gather(
+        *(do(browser, "AddProduct", productId=product) for product in products)
+    )
+    assert set(map(outcome, answers)) == {"done"}
+
+    async def counts(tx: Tx) -> list[Row]:
+        return await tx.all("select carts from cart_quotas")
+
+    assert [row["carts"] for row in await guarded.db.read(counts)] == [1, 1]
 
 
 async def test_an_empty_cart_has_no_row(shop: Shop) -> None:
