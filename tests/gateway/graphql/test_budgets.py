@@ -179,6 +179,22 @@ async def test_unpaid_orders_of_an_address_and_its_network(db: Database) -> None
         await shop.close()
 
 
+async def test_an_order_for_nothing_waits_for_no_other(guarded: Shop) -> None:
+    """It is paid in its checkout, so the bound of unpaid orders is not its own."""
+    product, free = await sell(guarded, 30), await sell(guarded, 0, name="Free", stock=12)
+    buyer = visitor_at(guarded, honest(1))
+    for expected in ["done"] * 5 + ["UNPAID_LIMIT"]:
+        await put(buyer, product)
+        assert outcome(await check_out(buyer)) == expected
+    await do(buyer, "Clear")
+    await put(buyer, free)
+    answer = await check_out(buyer)
+    assert answer.data["checkout"]["order"]["status"] == "paid"
+    # What it may take of a stock is bounded all the same.
+    await put(buyer, free, 11)
+    assert (await check_out(buyer)).code == "UNPAID_LIMIT"
+
+
 async def test_concurrent_orders_of_an_address(db: Database) -> None:
     limits = Limits(**OWNER, checkouts_per_minute=0, unpaid_orders_per_address=3)
     async with serving(db, Config(limits=limits)) as site:

@@ -40,30 +40,35 @@ class UnpaidLimits:
 NO_LIMITS = UnpaidLimits(0, 0, 0, 0)
 
 
-def holders(visitor: Visitor, email: str, limits: UnpaidLimits, ring: KeyRing) -> Sequence[Holder]:
+def holders(
+    visitor: Visitor, email: str, total: int, limits: UnpaidLimits, ring: KeyRing
+) -> Sequence[Holder]:
     """Return the holders of an order: the visitor's networks and the buyer's email.
+
+    One that costs nothing waits for no payment, so only its stock is bounded.
 
     Emails can be guessed like addresses, so a key of the ring is needed for their names, too.
     """
     if not visitor.networks:
         return ()
+    per_address, per_email = (limits.per_address, limits.per_email) if total else (0, 0)
     store_id, key = visitor.store.id, ring.derive(PURPOSE)[ring.newest]
     found = [
         Holder(
             _name(key, store_id, network),
             "this address" if worth == 1 else "this network",
-            limits.per_address * worth,
+            per_address * worth,
             items=limits.reserved_items * min(worth, WIDEST_SHARE),
             percent=limits.reserved_percent * min(worth, WIDEST_SHARE),
         )
         for network, worth in visitor.networks
     ]
-    if limits.per_email:
+    if per_email:
         folded, (widest, _) = counted_email(email), visitor.networks[-1]
         who = "this email"
         found += (
-            Holder(_name(key, store_id, widest, folded), who, limits.per_email, "email"),
-            Holder(_name(key, store_id, "", folded), who, limits.per_email * EVERYWHERE, "email"),
+            Holder(_name(key, store_id, widest, folded), who, per_email, "email"),
+            Holder(_name(key, store_id, "", folded), who, per_email * EVERYWHERE, "email"),
         )
     return found
 

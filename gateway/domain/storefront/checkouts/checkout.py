@@ -92,7 +92,7 @@ async def checkout(
         await rows.save(tx, priced.cart.with_shown(priced.total))
         return Refused(refusal, priced)
     expires_at = tx.now + days * DAY
-    holders = budgets.holders(visitor, form.buyer["email"], limits, ring)
+    holders = budgets.holders(visitor, form.buyer["email"], priced.total, limits, ring)
     order = await _place(tx, visitor, form, priced, option, tokens, expires_at, holders)
     await idempotency.keep(tx, visitor, form, order.id, tokens, ring)
     return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
