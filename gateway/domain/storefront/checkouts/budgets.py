@@ -2,7 +2,7 @@
 
 A buyer is counted by network and by email. A stranger can send anybody's email, so an email counts
 in the buyer's own network (an IPv4 /24, an IPv6 /48); in all networks together it has ten times as
-much. So nobody can use up the budget of a buyer in another network.
+much. So from fewer than ten networks nobody can use up the budget of a buyer in another one.
 """
 
 import hmac
