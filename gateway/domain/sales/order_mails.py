@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from gateway.domain import queued_mail
 from gateway.domain.queued_mail import Queued
+from gateway.domain.sales import counted_emails
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, MINUTE
@@ -19,16 +20,17 @@ KEPT = 2 * DAY
 LEASE = 5 * MINUTE
 """Microseconds after which an attempt that did not end counts as failed."""
 MOST = 20
-"""Mails to one buyer in a day, apart from those about payments: anyone can order in the name of any
-address, and cancel."""
+"""Mails to one mailbox in a day, apart from those about payments: anyone can order in the name of
+any address, and cancel."""
 
 # A buyer whose contact the owner deleted gets no more mails.
 _ADD = """
-insert into order_mails (id, owner_id, order_id, contact_id, kind, created_at, attempts, due_at)
-select $1, $2, $3, $4, $5, $6, 0, $6 from stores
+insert into order_mails
+  (id, owner_id, order_id, contact_id, kind, created_at, attempts, due_at, mailbox)
+select $1, $2, $3, $4, $5, $6, 0, $6, $10 from stores
 where stores.id = $7 and stores.order_mails and exists (select 1 from contacts where id = $4)
   and $8 > (select count(*) from order_mails
-    where owner_id = $2 and contact_id = $4 and created_at > $9)
+    where owner_id = $2 and mailbox = $10 and created_at > $9)
 on conflict (order_id, kind) do nothing
 """
 _TAKE = """
@@ -51,14 +53,16 @@ class OrderMail(NamedTuple):
 async def add(tx: Tx, order: Record, kind: Kind) -> None:
     """Queue the mail of an order, once, if its store sends such mails.
 
-    The limit of a day does not concern a payment, which strangers make for nobody.
+    The limit of a day is of the mailbox that all spellings of an email reach. It does not concern a
+    payment, which strangers make for nobody.
     """
     if order["contact_id"] is None or order["store_id"] is None or _unreachable(order["email"]):
         return
+    mailbox, _ = counted_emails.holders(order["email"])
     limited = kind != "order_paid" or not order["total"]
     await tx.run(
         _ADD, tx.new_id(), order.owner_id, order.id, order["contact_id"], kind, tx.now,
-        order["store_id"], MOST if limited else 2**31, tx.now - DAY,
+        order["store_id"], MOST if limited else 2**31, tx.now - DAY, mailbox,
     )  # fmt: skip
 
 

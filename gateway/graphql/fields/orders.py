@@ -8,7 +8,7 @@ from msgspec import json
 
 from gateway.domain.sales import document_lines, pix
 from gateway.domain.storefront.checkouts import form
-from gateway.domain.storefront.checkouts.checkout import Refused, checkout
+from gateway.domain.storefront.checkouts.checkout import Ordered, Refused, checkout, repeated
 from gateway.domain.storefront.checkouts.idempotency import Tokens
 from gateway.domain.storefront.orders import own_orders
 from gateway.domain.storefront.payments import card_pages, payment_secrets
@@ -16,6 +16,7 @@ from gateway.graphql import connections
 from gateway.graphql.fields.cart import percent, shown_cart, visitor_of, warning
 from gateway.graphql.ids import global_id
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
 from gateway.server.app_keys import CONFIG, KEYRING
@@ -28,14 +29,25 @@ async def check_out(visit: Visit, sent: Args) -> dict[str, Any]:
     days = app[CONFIG].storefront.order_days
     new = Tokens(_access(visit), visit.cart_token(visitor.store))
     checked, limits = form.read(sent), visit.storefront
-    with limits.checkouts.count(visit.address, checked.buyer["email"]) as counted:
-        done = await visit.write(checkout, visitor, checked, new, app[KEYRING], days, limits.unpaid)
-        if isinstance(done, Refused):
-            done.refusal.facts["shopping_cart"] = shown_cart(done.cart)
-            raise done.refusal
-    if done.tokens is not new:
-        # A repeat made no order.
-        counted.undo()
+    done: Ordered | Refused | None
+    try:
+        with limits.checkouts.count(visit.address, checked.buyer["email"]) as counted:
+            done = await visit.write(
+                checkout, visitor, checked, new, app[KEYRING], days, limits.unpaid
+            )
+            if isinstance(done, Refused):
+                done.refusal.facts["shopping_cart"] = shown_cart(done.cart)
+                raise done.refusal
+            if done.tokens is not new:
+                # A repeat made no order.
+                counted.undo()
+    except Refusal as refusal:
+        # So no budget holds it up.
+        if refusal.code != "rate_limited" or checked.key is None:
+            raise
+        done = await visit.read(repeated, visitor, checked, app[KEYRING])
+        if done is None:
+            raise
     if visitor.customer_id is None or done.tokens is new:
         token = done.tokens.cart
         if token is not None and token != visitor.cart_token:

@@ -44,11 +44,12 @@ class Buckets:
     def take(self, holder: str, tokens: int = 1) -> tuple[float, float]:
         """Take tokens; return the rest (negative: too few) and the seconds until there are enough.
 
-        A request for more than `depth` takes `depth` tokens.
+        A request takes one token less than `depth` at most, because its first one is taken when it
+        comes, before its cost is known.
         """
         if not self.rate:
             return self.depth, 0.0
-        amount = min(float(tokens), self.depth)
+        amount = min(float(tokens), max(1.0, self.depth - 1))
         now = self._clock.monotonic()
         level, then = self._levels.get(holder) or (self.depth, now)
         level = min(self.depth, level + (now - then) * self.rate)

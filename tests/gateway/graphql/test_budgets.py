@@ -1,6 +1,7 @@
 """One visitor who takes too much is refused, and a hundred honest ones beside it are not."""
 
 import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,8 +17,8 @@ from outbox.durations import DAY
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
 from tests.support.addresses import honest, visitor_at
-from tests.support.carts import do, offer, sell
-from tests.support.checkouts import check_out, put
+from tests.support.carts import cart, do, offer, sell
+from tests.support.checkouts import BUYER, check_out, put
 from tests.support.rest import RestApi
 from tests.support.shop import Answer, Browser, Shop, open_shop
 from tests.support.site import serving
@@ -96,6 +97,21 @@ async def test_a_checkout_that_made_no_order_does_not_count(guarded: Shop) -> No
         assert outcome(await check_out(browser)) == "done"
 
 
+async def test_a_repeat_is_answered_when_the_budget_is_used_up(guarded: Shop) -> None:
+    """The buyer whose response was lost shares an address with others, who ordered meanwhile."""
+    product = await sell(guarded, 30)
+    browser = visitor_at(guarded, ATTACKER)
+    await put(browser, product)
+    first = await check_out(browser, idempotencyKey="k")
+    for n in range(9):
+        answer = await buy(guarded, ATTACKER, product, email=f"a{n}@example.com")
+        assert outcome(answer) == "done"
+    again = await check_out(browser, idempotencyKey="k")
+    assert again.data["checkout"]["order"] == first.data["checkout"]["order"]
+    assert (await check_out(browser, idempotencyKey="other")).code == "RATE_LIMITED"
+    assert (await check_out(browser)).code == "RATE_LIMITED"
+
+
 async def test_unpaid_orders_of_an_email(guarded: Shop) -> None:
     """Another spelling is the same email, and a stranger cannot use up its orders."""
     product = await sell(guarded, 30)
@@ -161,6 +177,22 @@ async def test_unpaid_orders_of_an_address_and_its_network(db: Database) -> None
         }  # fmt: skip
         assert await honest_buyers(shop, product) == {"done": BUYERS}
         await shop.close()
+
+
+async def test_an_order_for_nothing_waits_for_no_other(guarded: Shop) -> None:
+    """It is paid in its checkout, so the bound of unpaid orders is not its own."""
+    product, free = await sell(guarded, 30), await sell(guarded, 0, name="Free", stock=12)
+    buyer = visitor_at(guarded, honest(1))
+    for expected in ["done"] * 5 + ["UNPAID_LIMIT"]:
+        await put(buyer, product)
+        assert outcome(await check_out(buyer)) == expected
+    await do(buyer, "Clear")
+    await put(buyer, free)
+    answer = await check_out(buyer)
+    assert answer.data["checkout"]["order"]["status"] == "paid"
+    # What it may take of a stock is bounded all the same.
+    await put(buyer, free, 11)
+    assert (await check_out(buyer)).code == "UNPAID_LIMIT"
 
 
 async def test_concurrent_orders_of_an_address(db: Database) -> None:
@@ -231,6 +263,9 @@ async def test_no_address_is_stored_and_nothing_when_the_order_ended(guarded: Sh
     found = [row["holder"] for row in await guarded.db.read(holders)]
     assert len(found) == 4
     assert not any("203" in key and "113" in key and "." in key for key in found)
+    # Whoever has the database and guesses the email does not find it.
+    guess = hashlib.sha256(f"{guarded.store['id']}\0\0{BUYER['email']}".encode()).hexdigest()
+    assert guess[:32] not in found
     [order] = (await guarded.owner.get("/api/orders")).body["data"]
     await guarded.owner.post(f"/api/orders/{order['id']}/cancel")
     assert await guarded.db.read(holders) == []
@@ -279,6 +314,22 @@ async def test_carts_of_an_address(db: Database) -> None:
         assert await db.write(cart_quotas.purge, 1_000) == 2 * BUYERS
         assert await db.write(cart_quotas.purge, 1_000) == 0
         await shop.close()
+
+
+async def test_a_cart_that_several_requests_begin_at_once_counts_once(guarded: Shop) -> None:
+    products = [await sell(guarded, 30, name=f"P{n}") for n in range(6)]
+    browser = visitor_at(guarded, ATTACKER)
+    # The first look gives the token; the first change makes the row.
+    await cart(browser)
+    answers = await asyncio.gather(
+        *(do(browser, "AddProduct", productId=product) for product in products)
+    )
+    assert set(map(outcome, answers)) == {"done"}
+
+    async def counts(tx: Tx) -> list[Row]:
+        return await tx.all("select carts from cart_quotas")
+
+    assert [row["carts"] for row in await guarded.db.read(counts)] == [1, 1]
 
 
 async def test_an_empty_cart_has_no_row(shop: Shop) -> None:

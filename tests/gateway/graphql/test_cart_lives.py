@@ -16,7 +16,7 @@ from outbox.database.transaction import Row, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
 from tests.support.carts import cart, change, offer, sell
-from tests.support.checkouts import ordered
+from tests.support.checkouts import ADDRESS, ordered
 from tests.support.shop import Browser, Shop
 
 RULE = {
@@ -107,6 +107,19 @@ async def test_a_merge_takes_the_visitors_coupon_and_shipping(shop: Shop) -> Non
     assert (await log_in(guest)).data
     contents = await cart(guest)
     assert (contents["coupon"]["code"], contents["shippingType"]) == ("GUEST", "express")
+
+
+async def test_an_ended_cart_has_no_destination(shop: Shop) -> None:
+    """It still has the digest of the visitor, so an erasure would leave where the person lives."""
+    await shop.owner.put(f"/api/stores/{shop.store['id']}", {"shippingRules": [RULE]})
+    product, ordering, merging = await sell(shop), shop.browser(), shop.browser()
+    for browser in (ordering, merging):
+        await change(browser, "AddProduct", productId=product)
+        await change(browser, "SetShipping", cep="01310200", type="express")
+    await ordered(ordering, address=ADDRESS)
+    assert (await sign_up(merging)).data
+    kept = {row["state"]: row["cep"] for row in await shop.db.read(rows)}
+    assert kept == {"ordered": None, "merged": None, "active": "01310200"}
 
 
 async def test_a_visitor_with_an_empty_cart_changes_nothing(shop: Shop) -> None:

@@ -15,8 +15,9 @@ from outbox.durations import DAY
 
 KEPT = 30 * DAY
 """How long a cart is stored that was ordered or merged."""
+# It stays for the id of the visitor's next cart, which needs no destination.
 _END = """
-update carts set state = $2, expires_at = null, ended_at = $3, order_id = $4
+update carts set state = $2, expires_at = null, ended_at = $3, order_id = $4, cep = null
 where id = $1 and state = 'active'
 """
 

@@ -2,10 +2,10 @@
 
 A buyer is counted by network and by email. A stranger can send anybody's email, so an email counts
 in the buyer's own network (an IPv4 /24, an IPv6 /48); in all networks together it has ten times as
-much. So nobody can use up the budget of a buyer in another network.
+much. So from fewer than ten networks nobody can use up the budget of a buyer in another one.
 """
 
-import hashlib
+import hmac
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +17,9 @@ from gateway.domain.sales.unpaid import Holder
 from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.visitor import Visitor
 from outbox.clock import Clock
+from outbox.webhooks.secrets import KeyRing
+
+PURPOSE = "storefront budgets"
 
 EVERYWHERE = 10
 """The limits of an email in all networks, as a multiple of those in one."""
@@ -37,34 +40,42 @@ class UnpaidLimits:
 NO_LIMITS = UnpaidLimits(0, 0, 0, 0)
 
 
-def holders(visitor: Visitor, email: str, limits: UnpaidLimits) -> Sequence[Holder]:
-    """Return the holders of an order: the visitor's networks and the buyer's email."""
+def holders(
+    visitor: Visitor, email: str, total: int, limits: UnpaidLimits, ring: KeyRing
+) -> Sequence[Holder]:
+    """Return the holders of an order: the visitor's networks and the buyer's email.
+
+    One that costs nothing waits for no payment, so only its stock is bounded.
+
+    Emails can be guessed like addresses, so a key of the ring is needed for their names, too.
+    """
     if not visitor.networks:
         return ()
-    store_id = visitor.store.id
+    per_address, per_email = (limits.per_address, limits.per_email) if total else (0, 0)
+    store_id, key = visitor.store.id, ring.derive(PURPOSE)[ring.newest]
     found = [
         Holder(
-            _key(store_id, network),
+            _name(key, store_id, network),
             "this address" if worth == 1 else "this network",
-            limits.per_address * worth,
+            per_address * worth,
             items=limits.reserved_items * min(worth, WIDEST_SHARE),
             percent=limits.reserved_percent * min(worth, WIDEST_SHARE),
         )
         for network, worth in visitor.networks
     ]
-    if limits.per_email:
+    if per_email:
         folded, (widest, _) = counted_email(email), visitor.networks[-1]
         who = "this email"
         found += (
-            Holder(_key(store_id, widest, folded), who, limits.per_email, "email"),
-            Holder(_key(store_id, "", folded), who, limits.per_email * EVERYWHERE, "email"),
+            Holder(_name(key, store_id, widest, folded), who, per_email, "email"),
+            Holder(_name(key, store_id, "", folded), who, per_email * EVERYWHERE, "email"),
         )
     return found
 
 
-def _key(*parts: str) -> str:
+def _name(key: bytes, *parts: str) -> str:
     text = "\0".join(parts)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hmac.digest(key, text.encode("utf-8", "surrogatepass"), "sha256").hex()[:32]
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ It locks the cart, its products by id, the holders of unpaid orders, the coupon,
 then the numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from gateway.domain.sales.discounts import Discount
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.placing import Purchase
+from gateway.domain.sales.unpaid import Holder
 from gateway.domain.storefront.carts import cart_lifecycle, rows
 from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart
@@ -71,10 +72,9 @@ async def checkout(
     """
     cart = await rows.find(tx, visitor, lock=True)
     # Look after the lock, which may have waited for the same request; the cart may be the next one.
-    earlier = await idempotency.find(tx, visitor, form, ring)
+    earlier = await repeated(tx, visitor, form, ring)
     if earlier is not None:
-        order_id, first_tokens = earlier
-        return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), first_tokens)
+        return earlier
     _must_accept(visitor.store, form)
     if not cart.lines:
         raise Refusal("cart_empty", "The cart is empty; add a product first.")
@@ -92,9 +92,19 @@ async def checkout(
         await rows.save(tx, priced.cart.with_shown(priced.total))
         return Refused(refusal, priced)
     expires_at = tx.now + days * DAY
-    order = await _place(tx, visitor, form, priced, option, tokens, expires_at, limits)
+    holders = budgets.holders(visitor, form.buyer["email"], priced.total, limits, ring)
+    order = await _place(tx, visitor, form, priced, option, tokens, expires_at, holders)
     await idempotency.keep(tx, visitor, form, order.id, tokens, ring)
     return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
+
+
+async def repeated(tx: Tx, visitor: Visitor, form: CheckoutInput, ring: KeyRing) -> Ordered | None:
+    """Return the order that this request made before, or None. Raises idempotency_mismatch."""
+    earlier = await idempotency.find(tx, visitor, form, ring)
+    if earlier is None:
+        return None
+    order_id, tokens = earlier
+    return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), tokens)
 
 
 async def _place(
@@ -105,7 +115,7 @@ async def _place(
     option: Option | None,
     tokens: Tokens,
     expires_at: int,
-    limits: UnpaidLimits,
+    holders: Sequence[Holder],
 ) -> Record:
     actor, store, buyer = visitor.actor, visitor.store, form.buyer
     lines = [
@@ -117,7 +127,7 @@ async def _place(
     ]  # fmt: skip
     order_id = tx.new_id()
     await placing.reserve(tx, order_id, lines)
-    await unpaid.hold(tx, order_id, budgets.holders(visitor, buyer["email"], limits))
+    await unpaid.hold(tx, order_id, holders)
     if priced.coupon is not None:
         await coupons.reserve(tx, actor, priced.coupon.id, order_id, email=buyer["email"])
     contact = await upsert(

@@ -45,7 +45,7 @@ _EXPIRE = """
 update payment_secrets set old_secret = null, old_secret_until = null
 where store_id in (
   select store_id from payment_secrets where old_secret_until <= $1
-  order by old_secret_until limit $2)
+  order by old_secret_until limit $2 /*postgres for update skip locked*/)
 """
 _CURRENT = f"select store_id, secret from payment_secrets where store_id in {IDS}"
 _PAGE = """

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from gateway.domain.sales.order_batches import MOST
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database
 from tests.support.orders import pay, placed, product, stock_of
@@ -68,3 +69,10 @@ async def test_a_selection_needs_a_writer_and_pays_for_each_order(db: Database) 
         assert (await reader.post(PATH, {"ids": ids})).status == 403
         assert (await owner.post(PATH, {"ids": ids})).status == 200
         assert (await owner.post(PATH, {"ids": ids})).status == 429
+
+
+async def test_a_selection_that_costs_more_than_a_burst_needs_a_whole_one(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(write_per_second=50, burst=1))) as site:
+        owner = await RestApi(site).person()
+        ids = [db.ids.new(1) for _ in range(MOST)]
+        assert (await owner.post(PATH, {"ids": ids})).status == 200

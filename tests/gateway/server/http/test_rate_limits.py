@@ -45,6 +45,16 @@ def test_a_bucket_holds_a_burst_and_fills_at_its_rate() -> None:
     assert bucket.take("a")[0] == 3
 
 
+def test_a_request_that_costs_more_than_a_burst_needs_a_whole_one() -> None:
+    """It takes its first token when it comes, and the others when its cost is known."""
+    clock = Hand()
+    bucket = Buckets(rate=2, depth=4, clock=clock)
+    assert [bucket.take("a")[0], bucket.take("a", 99)[0]] == [3, 0]
+    clock.now += 1.5
+    assert bucket.take("a")[0] == 2
+    assert bucket.take("a", 99) == (-1, 0.5)
+
+
 def test_what_is_refused_costs_nothing() -> None:
     clock = Hand()
     bucket = Buckets(rate=1, depth=1, clock=clock)

@@ -241,10 +241,10 @@ async def _everything_old(db: Database) -> None:
             user_id,
         )
         await tx.run(
-            "insert into order_mails (id, owner_id, order_id, contact_id, kind, created_at,"
-            " attempts) values ('m', $1, 'o', 'c', 'order_paid', 1, 1)",
-            user_id,
-        )
+            "insert into order_mails (id, owner_id, order_id, contact_id, mailbox, kind,"
+            " created_at, attempts) values ('m', $1, 'o', 'c', $2, 'order_paid', 1, 1)",
+            user_id, b"m",
+        )  # fmt: skip
         await tx.run(
             "insert into carts (id, owner_id, store_id, digest, state, lines, created_at,"
             " touched_at, expires_at) values ($1, $2, $1, $3, 'active', '[]', 1, 1, 1)",
