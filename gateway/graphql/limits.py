@@ -21,7 +21,7 @@ from graphql import (
 )
 
 from gateway.graphql.costs import Cost, Prices, VaryingField
-from gateway.graphql.tokens import too_complex
+from gateway.graphql.document_size import too_complex
 
 DEPTH = 15
 """The full introspection query is exactly 15 deep."""

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.graphql import pages, view
+from gateway.graphql import graphiql, view
 
 PATH = "/graphql"
 
@@ -12,6 +12,6 @@ def add_graphql(router: web.UrlDispatcher) -> None:
     router.add_get(PATH, view.get)
     router.add_post(PATH, view.post)
     router.add_options(PATH, view.options)
-    router.add_get(pages.SCHEMA, pages.schema_text)
-    router.add_get(pages.ASSETS, pages.asset)
+    router.add_get(graphiql.SCHEMA, graphiql.schema_text)
+    router.add_get(graphiql.ASSETS, graphiql.asset)
     router.add_route("*", PATH, view.refuse_method)

@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.graphql import operation_request, pages
+from gateway.graphql import graphiql, operation_request
 from gateway.graphql.admission import admit
 from gateway.graphql.documents import Documents
 from gateway.graphql.errors import render
@@ -28,8 +28,8 @@ async def post(request: web.Request) -> web.Response:
 
 async def get(request: web.Request) -> web.Response:
     """Return the result of the query in the query string; GraphiQL for a browser."""
-    if pages.wants_page(request):
-        return pages.graphiql()
+    if graphiql.wants_page(request):
+        return graphiql.graphiql()
     await admit(request)
     return await _answer(request, operation_request.from_query(request.query))
 

@@ -17,8 +17,8 @@ from gateway.rest.document.describe import IF_MATCH, IF_NONE_MATCH
 from gateway.rest.document.operations import operation
 from gateway.rest.errors import JSON
 from gateway.rest.params import expected_of
+from gateway.rest.record_json import View, quoted
 from gateway.rest.records import show, show_change
-from gateway.rest.wire import View, quoted
 from gateway.server.app_keys import DB
 
 

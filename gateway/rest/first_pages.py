@@ -18,7 +18,7 @@ from gateway.records.query import Page, Query
 from gateway.records.resource import Resource
 from gateway.rest import lists
 from gateway.rest.params import cursor_of
-from gateway.rest.wire import shown
+from gateway.rest.record_json import shown
 
 MOST_BYTES = 8_388_608
 LARGEST_SHARE = 16

@@ -17,7 +17,7 @@ from gateway.records.errors import Refusal
 from gateway.records.query import Page
 from gateway.records.resource import Resource
 from gateway.rest.errors import JSON
-from gateway.rest.wire import shown, view
+from gateway.rest.record_json import shown, view
 from gateway.server.app_keys import DB
 from gateway.server.http.answers import BUILDING, Flow
 from outbox.database.transaction import P, T, Tx

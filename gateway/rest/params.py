@@ -14,7 +14,7 @@ from typing import Any
 from gateway.records.access import Actor
 from gateway.records.actions import ANY
 from gateway.records.errors import Fault, Refusal
-from gateway.records.once import Once
+from gateway.records.idempotency import Once
 from gateway.records.query import LIMIT, MOST, NEWEST, Place, Query, order_of, walks
 from gateway.records.resource import Kind, Resource
 from gateway.records.values import cnpj, dates, formats, numbers

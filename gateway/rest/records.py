@@ -8,10 +8,10 @@ import msgspec
 from aiohttp import web
 
 from gateway.domain.catalogue import Change, Create, Delete
-from gateway.records import actions, list_versions, once
+from gateway.records import actions, idempotency, list_versions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
-from gateway.records.once import Outcomes
+from gateway.records.idempotency import Outcomes
 from gateway.records.query import costly
 from gateway.records.record import Record
 from gateway.records.resource import Resource
@@ -23,9 +23,9 @@ from gateway.rest.document.operations import Operation, path_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
 from gateway.rest.params import cursor_of, expected_of, once_of, query_of
-from gateway.rest.replays import Response, keep, respond, respond_to_write, restore
+from gateway.rest.record_json import View, view
 from gateway.rest.scans import scan
-from gateway.rest.wire import View, view
+from gateway.rest.stored_responses import Response, keep, respond, respond_to_write, restore
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from outbox.database.transaction import Tx, brief
@@ -206,7 +206,7 @@ async def _once(
     use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
     outcomes = Outcomes(response, keep, restore)
     return respond_to_write(
-        caller, await once.write(request.app[DB], use, outcomes, unit, caller, *args)
+        caller, await idempotency.write(request.app[DB], use, outcomes, unit, caller, *args)
     )
 
 

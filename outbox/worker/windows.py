@@ -20,7 +20,7 @@ from outbox.worker.send_counts import (
     SlowSends,
     Window,
 )
-from outbox.worker.slow_slots import Places
+from outbox.worker.slow_places import Places
 
 WIDEST = 64
 WIDE = 32

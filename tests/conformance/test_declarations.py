@@ -23,7 +23,7 @@ from gateway.records.resource import (  # fmt: skip
     Unset,
 )
 from gateway.records.values import formats, instants, nested, numbers
-from gateway.rest.wire import view
+from gateway.rest.record_json import view
 from outbox.database.transaction import Database, Tx
 from tests.support.records import asked, listed
 

@@ -17,7 +17,7 @@ from gateway.records.record import Record
 from gateway.records.resource import BY_TIME, Beside, Field, Filter, Resource, Sort, Unique, Within
 from gateway.records.values import dates, formats, instants, nested, numbers
 from gateway.records.values.nested import Member
-from gateway.rest.wire import view
+from gateway.rest.record_json import view
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
 

@@ -14,7 +14,7 @@ from gateway.records.errors import Refusal
 from gateway.records.query import Query
 from gateway.records.resource import Resource
 from gateway.rest.params import expected_of
-from gateway.rest.wire import View, view
+from gateway.rest.record_json import View, view
 from outbox.database.transaction import Database, Tx
 from tests.support.records import asked
 

@@ -10,7 +10,7 @@ from gateway.records.query import Query
 from gateway.rest import lists
 from gateway.rest.first_pages import FIRST_PAGES
 from gateway.rest.params import cursor_of
-from gateway.rest.wire import shown
+from gateway.rest.record_json import shown
 from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
 

@@ -12,7 +12,7 @@ from gateway.records.query import Page
 from gateway.records.resource import Form, Resource
 from gateway.records.values.format import of_json
 from gateway.rest.params import cursor_of, query_of
-from gateway.rest.wire import shown
+from gateway.rest.record_json import shown
 from outbox.database.transaction import Database
 
 

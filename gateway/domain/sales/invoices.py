@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import document_lines, documents, settlement
+from gateway.domain.sales import document_lines, documents, order_ends
 from gateway.domain.sales.documents import Kind
 from gateway.records.access import Actor
 from gateway.records.derived import Derived
@@ -188,7 +188,7 @@ def _guard(before: Record, changes: Mapping[str, Any]) -> None:
 
 INVOICE = Kind(
     INVOICES, "INV", TRANSITIONS, open="pending", stamps=_STAMPS, announced={"paid": "paid"},
-    follow=settlement.follow, guard=_guard,
+    follow=order_ends.follow, guard=_guard,
 )  # fmt: skip
 
 

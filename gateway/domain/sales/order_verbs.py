@@ -1,7 +1,7 @@
 """Cancels and expires orders; their invoices, stock, coupons and deals follow."""
 
 from gateway.domain.accounts import users
-from gateway.domain.sales import documents, settlement
+from gateway.domain.sales import documents, order_ends
 from gateway.domain.sales.documents import check_transition
 from gateway.domain.sales.invoices import INVOICE, INVOICES
 from gateway.domain.sales.orders import ORDERS, TRANSITIONS
@@ -63,9 +63,9 @@ async def _end(
     tx: Tx, actor: Actor, invoice: Record, order: Record, status: str, reason: str | None
 ) -> Record:
     """End a pending order unpaid, with its invoice, and return it."""
-    after = await settlement.write(tx, actor, order, {"status": status, "reason": reason})
+    after = await order_ends.write(tx, actor, order, {"status": status, "reason": reason})
     if invoice["status"] == "pending":
         values = Draft(values={"reason": reason})
         await documents.step(tx, actor, INVOICE, invoice.id, "canceled", values)
-    await settlement.conclude(tx, actor, after)
+    await order_ends.conclude(tx, actor, after)
     return after

@@ -9,7 +9,7 @@ from msgspec import json
 from gateway.domain.sales import document_lines, pix
 from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import Ordered, Refused, checkout, repeated
-from gateway.domain.storefront.checkouts.idempotency import Tokens
+from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.orders import own_orders
 from gateway.domain.storefront.payments import card_pages, payment_secrets
 from gateway.graphql import connections

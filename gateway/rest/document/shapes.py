@@ -18,7 +18,7 @@ from gateway.records.values import dates
 from gateway.records.values.format import of_json
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
 from gateway.rest.document.operations import Shape
-from gateway.rest.wire import view
+from gateway.rest.record_json import view
 
 MOMENT = 1_795_271_400_000_000
 NOW = dates.show(MOMENT)

@@ -19,12 +19,12 @@ from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
 from gateway.domain.storefront.carts import cart_lifecycle, cart_quotas
 from gateway.domain.storefront.catalogue import reviews
-from gateway.domain.storefront.checkouts import idempotency
+from gateway.domain.storefront.checkouts import repeats
 from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.sign_in import identities
 from gateway.domain.storefront.visitors import customer_sessions
-from gateway.records import once
+from gateway.records import idempotency
 from gateway.records.cascades import Dependants
 from gateway.server import config
 from gateway.server.parts import PARTS, Parts
@@ -76,11 +76,11 @@ BATCHES = (
     Batches("cart-quotas", 3600.0, cart_quotas.purge, 200, "cart_quotas"),
     Batches("orders", 60.0, order_verbs.expire, 1),
     Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),
-    Batches("checkouts", 600.0, idempotency.prune, 100, "checkouts"),
+    Batches("checkouts", 600.0, repeats.prune, 100, "checkouts"),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
     Batches("payment-secrets", 600.0, payment_secrets.expire, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
-    Batches("idempotency", 600.0, once.prune, 100, "idempotency"),
+    Batches("idempotency", 600.0, idempotency.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
     Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),

@@ -10,7 +10,7 @@ from gateway.domain.storefront.carts import changes
 from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
-from gateway.domain.storefront.checkouts.idempotency import Tokens
+from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.mail import mails
 from gateway.domain.storefront.orders import addresses
 from gateway.domain.storefront.sign_in import account_changes, sign_in

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from graphql import get_introspection_query
 
-from gateway.graphql import costs, limits, tokens
+from gateway.graphql import costs, document_size, limits
 from gateway.graphql.costs import COST
+from gateway.graphql.document_size import ARGUMENTS, BRACKETS, CHARACTERS, TEXT, TOKENS
 from gateway.graphql.documents import Documents, Invalid
 from gateway.graphql.errors import render
 from gateway.graphql.limits import (
@@ -21,7 +22,6 @@ from gateway.graphql.limits import (
     OPERATIONS,
 )
 from gateway.graphql.schema import schema
-from gateway.graphql.tokens import ARGUMENTS, BRACKETS, CHARACTERS, TEXT, TOKENS
 from tests.support.abusive import abuses
 from tests.support.shop import Answer, Shop
 
@@ -170,7 +170,8 @@ def test_full_introspection_passes() -> None:
 @pytest.mark.parametrize(
     "limit",
     [
-        (tokens, "CHARACTERS"), (tokens, "ARGUMENTS"), (tokens, "TEXT"), (tokens, "BRACKETS"),
+        (document_size, "CHARACTERS"), (document_size, "ARGUMENTS"),
+        (document_size, "TEXT"), (document_size, "BRACKETS"),
         (limits, "DEPTH"), (limits, "ALIASES"), (limits, "FIELDS"), (limits, "MUTATIONS"),
         (limits, "DIRECTIVES"), (limits, "OPERATIONS"), (limits, "FRAGMENTS"), (limits, "SHARED"),
         (limits, "PAIRS"), (costs, "COST"), (costs, "VALUES"),

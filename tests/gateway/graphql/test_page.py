@@ -2,7 +2,7 @@
 
 import re
 
-from gateway.graphql import costs, execution, limits, tokens
+from gateway.graphql import costs, document_size, execution, limits
 from gateway.graphql.errors import CODES
 from gateway.graphql.versions import RELEASES
 from gateway.records import errors
@@ -25,7 +25,8 @@ def test_the_limits_are_those_of_the_program() -> None:
     section = PAGE.partition("\n## Limits\n")[2].partition("\n## ")[0].replace(",", "")
     numbers = {int(number) for number in re.findall(r"\d+", section)}
     assert {
-        tokens.CHARACTERS, tokens.TOKENS, tokens.BRACKETS, tokens.ARGUMENTS, tokens.TEXT,
+        document_size.CHARACTERS, document_size.TOKENS, document_size.BRACKETS,
+        document_size.ARGUMENTS, document_size.TEXT,
         limits.DEPTH, limits.ALIASES, limits.DIRECTIVES, limits.FIELDS, limits.FRAGMENTS,
         limits.OPERATIONS, limits.SHARED, limits.MUTATIONS, costs.COST, costs.VALUES,
         int(execution.SECONDS),

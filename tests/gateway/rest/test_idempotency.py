@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import gateway
-from gateway.records import once
+from gateway.records import idempotency
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.records.once import Once, Outcomes
+from gateway.records.idempotency import Once, Outcomes
 from gateway.rest.params import once_of
-from gateway.rest.replays import Response, keep, restore
+from gateway.rest.stored_responses import Response, keep, restore
 from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
@@ -135,7 +135,7 @@ async def test_a_first_request_that_takes_too_long(db: Database) -> None:
     """PostgreSQL only: on SQLite all writes wait for each other."""
     if db.engine == "sqlite":
         answers = await asyncio.gather(
-            *(once.write(db, ticket(), _KEPT, _answer) for _ in range(2))
+            *(idempotency.write(db, ticket(), _KEPT, _answer) for _ in range(2))
         )
         assert sorted(a.replayed for a in answers) == [False, True]
         return
@@ -148,14 +148,14 @@ async def test_a_first_request_that_takes_too_long(db: Database) -> None:
             await tx.one("select pg_sleep(0.1)")
         return await _answer(tx)
 
-    first = asyncio.create_task(once.write(db, ticket(), _KEPT, slow))
+    first = asyncio.create_task(idempotency.write(db, ticket(), _KEPT, slow))
     await claimed.wait()
     with pytest.raises(Refusal) as caught:
-        await once.write(db, ticket(), _KEPT, _answer)
+        await idempotency.write(db, ticket(), _KEPT, _answer)
     assert caught.value.code == "idempotency_in_progress"
     go.set()
     assert not (await first).replayed
-    assert (await once.write(db, ticket(), _KEPT, _answer)).replayed
+    assert (await idempotency.write(db, ticket(), _KEPT, _answer)).replayed
 
 
 async def age(db: Database, micros: int) -> None:
@@ -166,20 +166,20 @@ async def age(db: Database, micros: int) -> None:
 
 
 async def test_a_key_expires_after_a_day(db: Database) -> None:
-    await once.write(db, ticket(), _KEPT, _answer)
-    await age(db, once.KEPT - 60_000_000)
-    assert (await once.write(db, ticket(), _KEPT, _answer)).replayed
+    await idempotency.write(db, ticket(), _KEPT, _answer)
+    await age(db, idempotency.KEPT - 60_000_000)
+    assert (await idempotency.write(db, ticket(), _KEPT, _answer)).replayed
     await age(db, 120_000_000)
-    assert not (await once.write(db, ticket(body=b"y"), _KEPT, _answer)).replayed
+    assert not (await idempotency.write(db, ticket(body=b"y"), _KEPT, _answer)).replayed
 
 
 async def test_pruning_deletes_the_oldest_in_small_steps(db: Database) -> None:
     for i in range(5):
-        await once.write(db, ticket(f"old{i}"), _KEPT, _answer)
-    await age(db, once.KEPT + 1)
-    await once.write(db, ticket("new"), _KEPT, _answer)
-    assert [await db.write(once.prune, 3) for _ in range(3)] == [3, 2, 0]
-    assert (await once.write(db, ticket("new"), _KEPT, _answer)).replayed
+        await idempotency.write(db, ticket(f"old{i}"), _KEPT, _answer)
+    await age(db, idempotency.KEPT + 1)
+    await idempotency.write(db, ticket("new"), _KEPT, _answer)
+    assert [await db.write(idempotency.prune, 3) for _ in range(3)] == [3, 2, 0]
+    assert (await idempotency.write(db, ticket("new"), _KEPT, _answer)).replayed
 
 
 async def test_the_outcome_of_an_earlier_version_is_replayed(db: Database) -> None:
@@ -203,5 +203,5 @@ async def test_the_outcome_of_an_earlier_version_is_replayed(db: Database) -> No
             await tx.run(statement)
 
     await db.write(unit)
-    response = await once.write(db, use, _KEPT, _answer)
+    response = await idempotency.write(db, use, _KEPT, _answer)
     assert response == Response(201, {"ETag": '"1"'}, '{"id":"é"}'.encode(), replayed=True)

@@ -21,10 +21,10 @@ from gateway.domain.sales.unpaid import Holder
 from gateway.domain.storefront.carts import cart_lifecycle, rows
 from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart
-from gateway.domain.storefront.checkouts import budgets, idempotency
+from gateway.domain.storefront.checkouts import budgets, repeats
 from gateway.domain.storefront.checkouts.budgets import NO_LIMITS, UnpaidLimits
 from gateway.domain.storefront.checkouts.form import CheckoutInput
-from gateway.domain.storefront.checkouts.idempotency import Tokens
+from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.visitor import Visitor
@@ -94,13 +94,13 @@ async def checkout(
     expires_at = tx.now + days * DAY
     holders = budgets.holders(visitor, form.buyer["email"], priced.total, limits, ring)
     order = await _place(tx, visitor, form, priced, option, tokens, expires_at, holders)
-    await idempotency.keep(tx, visitor, form, order.id, tokens, ring)
+    await repeats.keep(tx, visitor, form, order.id, tokens, ring)
     return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
 
 
 async def repeated(tx: Tx, visitor: Visitor, form: CheckoutInput, ring: KeyRing) -> Ordered | None:
     """Return the order that this request made before, or None. Raises idempotency_mismatch."""
-    earlier = await idempotency.find(tx, visitor, form, ring)
+    earlier = await repeats.find(tx, visitor, form, ring)
     if earlier is None:
         return None
     order_id, tokens = earlier

@@ -10,7 +10,7 @@ from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.records.record import Record
 from gateway.records.values.format import of_json
-from gateway.rest.wire import view
+from gateway.rest.record_json import view
 from outbox.database.transaction import Row, Tx
 from tests.support.console import Guest
 from tests.support.site import Site

@@ -15,7 +15,7 @@ from gateway.domain.accounts import api_keys, sessions, tokens, users
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
-from gateway.records import once
+from gateway.records import idempotency
 from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.server.config import Retention
@@ -373,7 +373,7 @@ async def _grown(tx: Tx) -> dict[str, int]:
         user_id,
     )
     await by_index(tx)
-    return await buffers(tx, "answers", once.PRUNE, (60_000, 10)) | await buffers(
+    return await buffers(tx, "answers", idempotency.PRUNE, (60_000, 10)) | await buffers(
         tx, "tokens", tokens.PURGE, (60_000, 10)
     )
 

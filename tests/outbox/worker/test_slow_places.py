@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.worker.slow_slots import Places
+from outbox.worker.slow_places import Places
 
 OF_WEBHOOK = 63
 OF_OWNER = 64

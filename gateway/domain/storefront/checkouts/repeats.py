@@ -11,7 +11,7 @@ from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.storefront.checkouts.form import CheckoutInput
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Fault, Refusal
-from gateway.records.once import KEPT
+from gateway.records.idempotency import KEPT
 from outbox.database.plans import by_index
 from outbox.database.transaction import Tx
 from outbox.webhooks.secrets import KeyRing, SealBroken
