@@ -42,7 +42,8 @@ async def _add(tx: Tx, products: Sequence[Shelved]) -> None:
         values: dict[str, Any] = {
             "name": product.name, "sku": product.sku, "price": product.price, "currency": "BRL",
             "stock": product.stock, "categories": json.encode(product.categories).decode(),
-            "images": "[]", "active": True, "published": True, "store_id": product.store_id,
+            "images": "[]", "active": True, "published": True, "requires_shipping": True,
+            "store_id": product.store_id,
         }  # fmt: skip
         made.append(Record(PRODUCTS, await store.insert(tx, PRODUCTS, OWNER, values)))
     made.sort(key=lambda record: record.id)

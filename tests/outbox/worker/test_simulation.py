@@ -26,7 +26,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from outbox import database, worker
+from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.ids import Ids
@@ -257,7 +257,7 @@ class Forgetful(Settling):
     ("place", "name", "broken", "words"),
     [
         (nodes, "rescue", _nothing, "unfinished"),
-        (worker, "Settling", Forgetful, "again without a kill|unfinished"),
+        (World, "settling", Forgetful, "again without a kill|unfinished"),
         (Sends, "changed", lambda *args: None, "after it was stopped"),
     ],
     ids=["without rescue", "without a second try of results", "without withdrawal"],

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from outbox import webhooks
 from outbox.database.transaction import Tx
@@ -28,6 +28,7 @@ from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
 from outbox.worker import Worker, WorkerSettings
+from outbox.worker.settling import Settling
 from tests.support.simulated.loop import VirtualLoop, VirtualTime
 from tests.support.simulated.network import Connection, Mode, Network
 from tests.support.simulated.store import Store
@@ -105,6 +106,8 @@ class World:
     writes: list[Written] = field(default_factory=list)
     kills: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often a kill met a delivery of (event, webhook) in flight."""
+    settling: ClassVar[type[Settling]] = Settling
+    """The part of the worker that writes results."""
 
     def __post_init__(self) -> None:
         self.path = self.folder / "world.db"
@@ -347,6 +350,7 @@ class World:
             self.store,  # type: ignore[arg-type] # its methods are those of a database
             self.ring, Connection(self.network, self.time), clock=self.time, ids=self.ids,
             settings=WorkerSettings(slots=8, timeout=5.0, schedule=Schedule(WAITS)),
+            settling=self.settling,
         )  # fmt: skip
         self.process = self.loop.create_task(self.worker.run())
 

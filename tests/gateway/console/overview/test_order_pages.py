@@ -259,7 +259,7 @@ async def test_methods_are_ticked_in_the_form_of_a_store(maria: Guest) -> None:
     version = page.html.partition('name="version" value="')[2].partition('"')[0]
     fields: dict[str, Any] = {
         "hostname": "shop.example", "name": "Coffee Shop", "cookieSameSite": "lax",
-        "active": "true", "version": version,
+        "language": "pt-BR", "active": "true", "version": version,
     }  # fmt: skip
     refused = await maria.submit(path, at=f"{path}/edit", **fields)
     assert refused.status == 400
