@@ -288,10 +288,10 @@ def test_nothing_is_restored_or_copied_beside_a_server(folder: Path, empty_postg
         "CARTEIRO_DATABASE__URL": empty_postgres,
         "CARTEIRO_SECRETS__KEY_FILE": str(folder / "carteiro.key"),
     }
-    folder = folder / "postgres"
-    folder.mkdir()
+    beside = folder / "postgres"
+    beside.mkdir()
     done(folder, "restore", "b", url=empty_postgres)
-    with serving_process(folder, **settings):
+    with serving_process(beside, **settings):
         told = refused(folder, "restore", "b", "--overwrite", url=empty_postgres)
         assert "use this PostgreSQL database; stop all its servers" in told
 
