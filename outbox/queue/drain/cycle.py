@@ -68,6 +68,8 @@ async def fan_out_and_look(tx: Tx, capacity: Capacity) -> tuple[FannedOut, bool]
 
 def _without(capacity: Capacity, claims: Taken) -> Capacity:
     """Return what is left of `capacity` after a claim."""
+    if not claims.claimed:
+        return capacity
     counts = Counter(delivery.webhook_id for delivery in claims.claimed)
     failing = {w for w, endpoint in claims.endpoints.items() if endpoint.failures}
     spent = sum(counts[webhook_id] for webhook_id in failing)
@@ -89,6 +91,8 @@ def _without(capacity: Capacity, claims: Taken) -> Capacity:
 
 def _with(shares: Shares, claimed: Sequence[Claimed], further: int = 0) -> Shares:
     """Return `shares` after this claim, which used `further` of the further places."""
+    if not claimed:
+        return shares
     added = Counter(shares.added)
     added.update(delivery.owner_id for delivery in claimed)
     return replace(shares, added=added, further=shares.further - further)
