@@ -20,7 +20,8 @@ SAMPLE ?= 0
 SEED ?= 1
 
 # Without compiled files each test process, and each command that tests start, compiles all anew.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+# Files of tests that passed go at once, as they may be in memory.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -o tmp_path_retention_policy=failed
 ALL    := not faults and not benchmark
 DAILY  := $(ALL) and not extended
 FAST   := $(DAILY) and not slow and not browser
@@ -30,7 +31,7 @@ MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 2000000 { 
 
 # What pytest does to tests so that a failure shows its values costs seconds, so `test-fast` does it
 # only for those that failed.
-QUICK  := TEST_ENGINES=sqlite $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q -o tmp_path_retention_policy=failed \
+QUICK   = TEST_ENGINES=sqlite $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -q \
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
@@ -53,7 +54,9 @@ test: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## engine and records on both 
 test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## and doors on PostgreSQL, other languages, proxies, pictures, processes
 	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(ALL)" $(ARGS)
 
-test-fast: $(DEV_STAMP) ## under 30 seconds: SQLite only, no browser, nothing marked slow
+# These tests wait more than they compute, so more of them run at once than there are cores.
+test-fast: WORKERS = 4
+test-fast: $(DEV_STAMP) ## under a minute: SQLite only, no browser, nothing marked slow
 	@$(QUICK) --assert=plain $(ARGS) || { \
 	  status=$$?; test $$status -ne 1 || $(QUICK) --last-failed $(ARGS); exit $$status; }
 
