@@ -4,6 +4,7 @@ from aiohttp import web
 
 from gateway.console.account import api_keys, login, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
+from gateway.console.desk import routes as desk
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, not_found, page
 from gateway.console.overview import order_pages, overview, payment_pages, store_pages
@@ -78,6 +79,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
+    desk.add(get, post)
     post("/console/orders/selected", action(order_pages.selected))
     for section in (store_pages.stores, store_pages.orders, store_pages.reviews):
         get(section.path, page(section.index))

@@ -1,0 +1,16 @@
+"""The routes of the pages on which an owner moves records on."""
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.console.desk import board
+from gateway.console.frame.pages import Handler, action, page
+
+Add = Callable[[str, Handler], Any]
+
+
+def add(get: Add, post: Add) -> None:
+    """Add the routes; fixed paths come before those with an id."""
+    get(board.PATH, page(board.show))
+    get("/console/deals/{id}/move", page(board.move_page))
+    post("/console/deals/{id}/move", action(board.move))
