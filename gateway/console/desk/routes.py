@@ -1,9 +1,10 @@
 """The routes of the pages on which an owner moves records on."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from gateway.console.desk import board
+from gateway.console.desk import board, verbs
 from gateway.console.frame.pages import Handler, action, page
 
 Add = Callable[[str, Handler], Any]
@@ -14,3 +15,7 @@ def add(get: Add, post: Add) -> None:
     get(board.PATH, page(board.show))
     get("/console/deals/{id}/move", page(board.move_page))
     post("/console/deals/{id}/move", action(board.move))
+    for verb in verbs.VERBS:
+        if verb.asks:
+            get(verb.path, page(partial(verbs.ask, verb)))
+        post(verb.path, action(partial(verbs.act, verb)))
