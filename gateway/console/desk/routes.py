@@ -4,8 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gateway.console.desk import board, verbs
+from gateway.console.desk import board
 from gateway.console.frame.pages import Handler, action, page
+from gateway.console.records import verbs
 
 Add = Callable[[str, Handler], Any]
 

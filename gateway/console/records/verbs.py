@@ -10,11 +10,14 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, inputs, pages, record_fields, templates
+from gateway.console.frame import error_pages, pages, templates
+from gateway.console.frame.display import word_of
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.frame.inputs import Input, Typed
 from gateway.console.frame.reader import READER
+from gateway.console.records import facts, inputs
+from gateway.console.records.inputs import Input, Typed
+from gateway.console.records.words import Words
 from gateway.domain.contacts import tasks
 from gateway.domain.contacts.tasks import TASKS
 from gateway.domain.sales import deals, invoices, quotes
@@ -120,6 +123,11 @@ def of(record: Record) -> list[Verb]:
     return [verb for verb in VERBS if verb.resource is record.resource and verb.offered(record)]
 
 
+def in_rows(resource: Resource) -> bool:
+    """Return whether the rows of a list have buttons of verbs."""
+    return any(verb.listed for verb in VERBS if verb.resource is resource)
+
+
 async def ask(verb: Verb, request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask for the fields of a verb, or whether to do what cannot be undone."""
     record = await _read(verb, request, visitor)
@@ -176,8 +184,7 @@ def _not_now(texts: Texts, record: Record) -> str:
     """Return that the state of a record no longer allows it."""
     if "status" not in record.resource.named:
         return texts("verb.not_now")
-    state = f"state.{record['status']}"
-    return texts("verb.not_now_as", state=texts(state) if state in texts else record["status"])
+    return texts("verb.not_now_as", state=word_of(texts, record["status"]))
 
 
 def _list(resource: Resource, query: str) -> str:
@@ -199,10 +206,10 @@ def _page(
     faults: Mapping[str, str] | None = None,
 ) -> web.Response:
     resource = record.resource
-    heading = next(name for name in record_fields.HEADINGS if name in resource.named)
     context: dict[str, Any] = {
         "verb": verb, "record": record, "inputs": form_inputs, "typed": typed, "said": said,
-        "faults": faults or {}, "heading": record[resource.named[heading].column],
+        "faults": faults or {}, "heading": facts.name_of(record),
+        "words": Words(request[READER].texts, resource),
         "total": record["total"] / 100 if "total" in resource.named else None,
         "offered": verb.offered(record),
     }  # fmt: skip
