@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gateway.console.desk import board
+from gateway.console.desk import board, calendar
 from gateway.console.frame.pages import Handler, action, page
 from gateway.console.records import verbs
 
@@ -14,6 +14,8 @@ Add = Callable[[str, Handler], Any]
 def add(get: Add, post: Add) -> None:
     """Add the routes; fixed paths come before those with an id."""
     get(board.PATH, page(board.show))
+    get(calendar.PATH, page(calendar.month))
+    get("/console/tasks/due/{view:overdue|upcoming|day}", page(calendar.due))
     get("/console/deals/{id}/move", page(board.move_page))
     post("/console/deals/{id}/move", action(board.move))
     for verb in verbs.VERBS:

@@ -1,8 +1,9 @@
 """The pages of a kind of records, made from its declaration: list, show, create, edit, delete."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from aiohttp import web
 from markupsafe import Markup, escape
@@ -30,6 +31,8 @@ from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 
+Ordered = Callable[[Tx, Actor, int, int], Awaitable[Page]]
+"""A unit that reads a page of a list in an order of its own: by page and limit."""
 MOST_COLUMNS = 4
 """Fields between the name and the time of a list that nobody has arranged."""
 
@@ -88,13 +91,46 @@ class Section:
             self.columns[1:],
         )  # fmt: skip
         look, page = await self._listed(request, visitor, asked)
+        return self._index(request, visitor, asked, look, self._rows(asked, look, page))
+
+    async def ordered(
+        self, request: web.Request, visitor: Visitor, view: str, unit: Ordered
+    ) -> web.StreamResponse:
+        """Show a list that another unit reads, page by page, at `due/{view}` below the list."""
+        plain = listing.asked(
+            self.resource, self.path, request.query, self.parts.tabs, self.offered,
+            self.columns[1:],
+        )  # fmt: skip
+        # The address of its pages has the parameters of the view.
+        asked = replace(plain, path=request.path, filters={}, search="", sort="dueDate")
+        db, actor = request.app[DB], visitor.actor
+        page, names = await db.scan(actor.owner_id, self._ordered, actor, asked, unit)
+        look = self._look(request, names)
+        kept = urlencode([(name, text) for name, text in request.query.items() if name == "day"])
         listed = self._rows(asked, look, page)
+        listed = replace(
+            listed, next=f"{listed.next}&{kept}" if listed.next and kept else listed.next,
+            previous=f"{listed.previous}&{kept}" if listed.previous and kept else listed.previous,
+        )  # fmt: skip
+        first = replace(plain, filters={}, search="", page=1)
+        return self._index(request, visitor, first, look, listed, view)
+
+    def _index(
+        self,
+        request: web.Request,
+        visitor: Visitor,
+        asked: Asked,
+        look: Look,
+        listed: Listed,
+        view: str = "",
+    ) -> web.StreamResponse:
         context = {
             "section": self, "parts": self.parts, "words": Words(look.texts, self.resource),
             "asked": asked, "page": listed, "selecting": asked.selecting and bool(listed.rows),
             "scoped": self._scoped(asked, look), "filters": self._filters(look),
             "columns": self._choice(asked, look), "verbs_of": verbs.of,
-            "row_verbs": verbs.in_rows(self.resource),
+            "row_verbs": verbs.in_rows(self.resource), "view": view,
+            "listed_at": verbs.place_of(view, request.query_string) if view else asked.text,
         }  # fmt: skip
         if not self.parts.live:
             return templates.render(request, visitor, "records.html", context)
@@ -235,6 +271,14 @@ class Section:
         else:
             page, names = await db.scan(actor.owner_id, self._page, actor, asked)
         return self._look(request, names), page
+
+    async def _ordered(
+        self, tx: Tx, actor: Actor, asked: Asked, unit: Ordered
+    ) -> tuple[Page, Names]:
+        page = await unit(tx, actor, asked.page, asked.limit)
+        named = self.resource.named
+        shown = [named[name] for name in asked.columns or self.columns if name in named]
+        return page, await facts.names_of(tx, actor, page.records, shown, self.parts.links)
 
     async def _page(self, tx: Tx, actor: Actor, asked: Asked) -> tuple[Page, Names]:
         page = await actions.page(tx, actor, self.resource, asked.query())

@@ -12,11 +12,12 @@ PARTS: Mapping[str, Parts] = {
     "companies": Parts(columns=("name", "cnpj", "email", "phone", "industry", "createdAt")),
     "deals": Parts(
         columns=("title", "value", "stage", "status", "companyId", "expectedCloseDate"),
-        tabs="status",
+        tabs="status", list_acts="parts/deal_list_acts.html", acts="parts/deal_acts.html",
     ),
     "tasks": Parts(
         columns=("title", "dueDate", "priority", "completed", "contactId", "dealId"),
-        tabs="completed",
+        tabs="completed", list_acts="parts/task_list_acts.html",
+        more_tabs="parts/task_tabs.html",
     ),
     "activities": Parts(
         columns=("description", "type", "relatedTo", "createdAt"), tabs="type",

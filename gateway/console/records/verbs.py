@@ -3,6 +3,7 @@
 The pages send the units of the REST API; a state that refuses is told in a sentence.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +37,7 @@ from gateway.texts import Texts
 from outbox.database.transaction import Tx
 
 Unit = Callable[..., Awaitable[Record]]
+VIEW = re.compile("due/[a-z]+([?]|$)", re.ASCII)
 TOLD = ("invalid_transition", "conflict", "precondition_failed")
 """Codes of refusals that come from the state of the record, not from what was typed."""
 
@@ -187,11 +189,18 @@ def _not_now(texts: Texts, record: Record) -> str:
     return texts("verb.not_now_as", state=word_of(texts, record["status"]))
 
 
-def _list(resource: Resource, query: str) -> str:
-    """Return the list with this query, which is text of the form."""
-    fits = query.isascii() and query.isprintable() and len(query) <= 2_000 and "#" not in query
+def place_of(view: str, query: str) -> str:
+    """Return where a list by due date is, below the list of all."""
+    return f"due/{view}?{query}" if query else f"due/{view}"
+
+
+def _list(resource: Resource, where: str) -> str:
+    """Return the address of a list: its query, or its place; both are text of the form."""
+    fits = where.isascii() and where.isprintable() and len(where) <= 2_000 and "#" not in where
     path = f"/console/{resource.plural}"
-    return f"{path}?{query}" if fits and query else path
+    if not fits or not where:
+        return path
+    return f"{path}/{where}" if VIEW.match(where) else f"{path}?{where}"
 
 
 def _page(
