@@ -39,10 +39,10 @@ def figures(page: Seen) -> dict[str, tuple[str, str]]:
     return {unescape(of): (count, value) for of, count, value in re.findall(form, page.html)}
 
 
-async def scripted(guest: Guest, made: dict[str, Any], version: int = 1, **fields: str) -> Seen:
-    """Send a move as the script of the board does."""
+async def scripted(guest: Guest, made: dict[str, Any], of: str = "", **fields: str) -> Seen:
+    """Send a move of a card of the stage `of`, as the script of the board does."""
     page = await guest.get(BOARD)
-    sent = {"csrf_token": page.csrf, "version": str(version), **fields}
+    sent = {"csrf_token": page.csrf, "version": "1", "from": of, **fields}
     return await guest.post(f"/console/deals/{made['id']}/move", list(sent.items()), HX_Request="1")
 
 
@@ -69,7 +69,7 @@ async def test_open_deals_stand_in_the_order_of_the_pipeline(maria: Guest, api: 
 async def test_a_move_is_the_change_of_the_stage(maria: Guest, api: Person) -> None:
     made = await deal(api, "supply", stage="lead")
     before = len(await RestApi(maria.site).events())
-    page = await scripted(maria, made, act="move", stage="proposal", **{"from": "lead"})
+    page = await scripted(maria, made, act="move", stage="proposal", of="lead")
     assert page.status == 200
     assert 'data-said=""' in page.html
     assert 'data-version="2"' in page.html
@@ -102,7 +102,7 @@ async def test_a_deal_ends_without_scripts(
 async def test_a_lost_race_is_told_and_changes_nothing(maria: Guest, api: Person) -> None:
     made = await deal(api, "supply", stage="lead")
     await api.put(f"/api/deals/{made['id']}", {"stage": "closing"})
-    page = await scripted(maria, made, act="move", stage="proposal", **{"from": "lead"})
+    page = await scripted(maria, made, act="move", stage="proposal", of="lead")
     assert page.status == 409
     assert 'data-said="Somebody changed “supply” meanwhile' in page.html
     # The card goes where the deal is, with the version that moves it next.
@@ -119,7 +119,7 @@ async def test_a_lost_race_is_told_and_changes_nothing(maria: Guest, api: Person
 async def test_a_strict_pipeline_refuses_with_its_stages(maria: Guest, api: Person) -> None:
     made = await deal(api, "supply", stage="beside")
     await api.put("/api/settings/pipeline", {"stages": ["first", "second"], "strict": True})
-    page = await scripted(maria, made, act="move", stage="other", **{"from": "beside"})
+    page = await scripted(maria, made, act="move", stage="other", of="beside")
     assert page.status == 400
     assert 'data-said="Your pipeline allows only these stages: first, second."' in page.html
     assert 'data-stage="beside"' in page.html
