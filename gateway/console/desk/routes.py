@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gateway.console.desk import board, calendar
+from gateway.console.desk import board, calendar, pipeline, printing
 from gateway.console.frame.pages import Handler, action, page
 from gateway.console.records import verbs
 
@@ -22,3 +22,7 @@ def add(get: Add, post: Add) -> None:
         if verb.asks:
             get(verb.path, page(partial(verbs.ask, verb)))
         post(verb.path, action(partial(verbs.act, verb)))
+    get(pipeline.PATH, page(pipeline.show))
+    post(pipeline.PATH, action(pipeline.save))
+    for resource in printing.UNTIL:
+        get(f"/console/{resource.plural}/{{id}}/print", page(partial(printing.show, resource)))

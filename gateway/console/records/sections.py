@@ -24,11 +24,12 @@ PARTS: Mapping[str, Parts] = {
         left_out=("relatedType", "createdBy"),
     ),
     "invoices": Parts(
-        columns=("number", "status", "total", "dueDate", "contactId", "companyId"), tabs="status"
+        columns=("number", "status", "total", "dueDate", "contactId", "companyId"), tabs="status",
+        acts="parts/document_acts.html",
     ),
     "quotes": Parts(
         columns=("number", "status", "total", "validUntil", "contactId", "companyId"),
-        tabs="status", links={"invoiceId": "invoices"},
+        tabs="status", links={"invoiceId": "invoices"}, acts="parts/document_acts.html",
     ),
     "orders": ORDER_PARTS,
     "stores": Parts(
