@@ -20,6 +20,7 @@ from gateway.rest import (
     api_keys,
     deals,
     events,
+    exports,
     order_batches,
     payments,
     profile,
@@ -56,6 +57,12 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
     if of.deletable:
         routes.append(("DELETE", one, records.remove(of, entry.remove)))
     return tuple(routes)
+
+
+def bulk_of(entry: Entry) -> tuple[Route, ...]:
+    """Return the routes of files: the export of a resource."""
+    of = entry.resource
+    return (("GET", f"/api/export/{of.plural}.csv", exports.export_of(of)),)
 
 
 # Further fixed paths below the path of a resource.
@@ -115,6 +122,7 @@ def routes(catalogue: Iterable[Entry] = CATALOGUE) -> tuple[Route, ...]:
         routes += (route for route in FIXED if route[1].startswith(f"{path}/"))
         routes += of_records(entry)
         routes += (route for route in VERBS if route[1].startswith(f"{path}/"))
+        routes += bulk_of(entry)
     return (*routes, *OTHERS)
 
 

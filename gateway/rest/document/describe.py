@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gateway.records import exports
 from gateway.records.query import LIMIT, MOST
 from gateway.records.resource import Filter, Remove, Resource
 from gateway.records.values import formats, instants, numbers
@@ -153,6 +154,40 @@ def page(resource: Resource, **of: str) -> Described:
         Operation, name=f"list{_plural(resource)}{by}", tag=_tag(resource),
         summary=f"List {resource.plural}" + " of one record" * bool(of), responses={200: response},
         parameters=(*in_path, PAGE, page_size(), *_search(resource), *filters, *_walk(resource)),
+    )  # fmt: skip
+
+
+def export(resource: Resource) -> Described:
+    """Describe GET of the collection as a CSV file."""
+    filters = tuple(
+        Parameter(f.name, schema_of(f), f.description, _example(resource, f))
+        for f in resource.filters
+    )
+    names = ",".join(exports.header(resource))
+    text = Shape({"type": "string"}, f"{names}\r\n")
+    response = Response(
+        f"The {resource.plural}, a line each, under a line with the names of the fields.", text,
+        ("Content-Disposition",), media_type="text/csv",
+    )  # fmt: skip
+    return partial(
+        Operation, name=f"export{_plural(resource)}", tag=_tag(resource),
+        summary=f"Export {resource.plural} as CSV", responses={200: response},
+        description="The records of one moment, oldest first unless `sort` says otherwise. Text "
+        "that a spreadsheet would run as a formula has an apostrophe before it, which an import "
+        "removes. Lists and objects are JSON. It takes ten tokens of the read limit; an account "
+        "runs one export at a time. After five minutes the connection is closed.",
+        parameters=(
+            *_search(resource), *filters,
+            *(one for one in _walk(resource) if one.name != "cursor"),
+            Parameter(
+                "separator", {"type": "string", "enum": [*exports.SEPARATORS], "default": ","},
+                "What separates the cells.", ";",
+            ),
+            Parameter(
+                "bom", {"type": "boolean", "default": False},
+                "Begin with a byte order mark, by which Excel recognises UTF-8.", True,
+            ),
+        ),
     )  # fmt: skip
 
 
