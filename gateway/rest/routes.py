@@ -18,6 +18,8 @@ from gateway.rest import (
     account,
     activities,
     api_keys,
+    batches,
+    contacts,
     deals,
     events,
     exports,
@@ -50,6 +52,7 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
     routes: list[Route] = [("GET", path, page(of))]
     if entry.create is not None:
         routes.append(("POST", path, records.create(of, entry.create)))
+        routes.append(("POST", f"{path}/batch", batches.batch(of, entry.create)))
     routes.append(("GET", one, records.read(of)))
     if entry.change is not None:
         changing = records.change(of, entry.change, MOVES if of in MOVED else ())
@@ -67,6 +70,7 @@ def bulk_of(entry: Entry) -> tuple[Route, ...]:
 
 # Further fixed paths below the path of a resource.
 FIXED: tuple[Route, ...] = (
+    ("POST", "/api/contacts/upsert", contacts.upsert_contact),
     ("GET", "/api/deals/pipeline-stats", deals.pipeline_stats),
     ("GET", "/api/tasks/overdue", tasks.overdue),
     ("GET", "/api/tasks/upcoming", tasks.upcoming),

@@ -157,6 +157,42 @@ def page(resource: Resource, **of: str) -> Described:
     )  # fmt: skip
 
 
+def batch(resource: Resource, most: int) -> Described:
+    """Describe POST of many creates."""
+    new = shapes.new(resource)
+    body = {
+        "type": "object",
+        "properties": {
+            "items": {
+                "type": "array", "minItems": 1, "maxItems": most,
+                "items": shapes.reference(new.name),
+            },
+            "atomic": {
+                "type": "boolean", "default": False,
+                "description": "Write all items in one transaction, or none.",
+            },
+        },
+        "required": ["items"],
+    }  # fmt: skip
+    example = {"items": [new.example], "atomic": False}
+    parts = {new.name: new.schema, **new.parts}
+    response = Response(
+        "The result of each item: the status and the id of the new record, or the error.",
+        shapes.RESULTS, ("X-Ignored-Fields", "Idempotent-Replayed"),
+    )  # fmt: skip
+    return partial(
+        Operation, name=f"batch{_plural(resource)}", tag=_tag(resource),
+        summary=f"Create many {resource.plural}", responses={207: response},
+        parameters=(IDEMPOTENCY_KEY,),
+        body=Shape(body, example, f"{_plural(resource)}Batch", parts),
+        description="Each item is written in a transaction of its own, and a refused one leaves "
+        "the others. With `atomic` all are written together, or the response is 400 with the "
+        "faults of all items, such as `items[3].name`, and nothing is written. An item takes a "
+        "token of the write limit. A repeat with the same Idempotency-Key returns the records that "
+        "were made and tries refused items again.",
+    )  # fmt: skip
+
+
 def export(resource: Resource) -> Described:
     """Describe GET of the collection as a CSV file."""
     filters = tuple(

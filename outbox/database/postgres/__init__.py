@@ -75,7 +75,7 @@ class PostgresDatabase:
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
         self._groups = Groups(self._group_units.write_at_once) if home is None else None
-        self._streams = home._streams if home is not None else Streams(server, clock)
+        self._streams: Streams = home._streams if home is not None else Streams(server, clock)
         # Scans and writes leave connections free for short reads, which wait for nobody's locks.
         scans = max(1, size // 3)
         self._places = scan_places(scans)
