@@ -14,7 +14,7 @@ from gateway.records.record import Record
 from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
-from gateway.rest.document.operations import Operation, Response, path_of
+from gateway.rest.document.operations import Operation, Response, Shape, path_of
 from gateway.rest.params import once_of
 from gateway.rest.record_json import view
 from gateway.rest.stored_responses import Response as Written
@@ -49,7 +49,7 @@ async def _upsert(request: web.Request) -> web.Response:
     return respond_to_write(caller, written)
 
 
-def _body() -> shapes.Shape:
+def _body() -> Shape:
     shape = shapes.new(CONTACTS)
     schema = {**shape.schema, "required": ["email"]}
     return replace(shape, schema=schema, name="ContactUpsert")

@@ -23,6 +23,7 @@ from gateway.rest import (
     deals,
     events,
     exports,
+    imports,
     order_batches,
     payments,
     profile,
@@ -63,9 +64,12 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
 
 
 def bulk_of(entry: Entry) -> tuple[Route, ...]:
-    """Return the routes of files: the export of a resource."""
+    """Return the routes of files: the export of a resource, and its import."""
     of = entry.resource
-    return (("GET", f"/api/export/{of.plural}.csv", exports.export_of(of)),)
+    routes: list[Route] = [("GET", f"/api/export/{of.plural}.csv", exports.export_of(of))]
+    if entry.create is not None:
+        routes.append(("POST", f"/api/import/{of.plural}", imports.import_of(entry)))
+    return tuple(routes)
 
 
 # Further fixed paths below the path of a resource.
@@ -101,6 +105,9 @@ OTHERS: tuple[Route, ...] = (
     ("PUT", "/api/settings/pipeline", deals.change_pipeline),
     ("GET", "/api/reports", reports.index),
     *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
+    ("GET", "/api/imports", imports.list_imports),
+    ("GET", "/api/imports/{id}", imports.read_import),
+    ("DELETE", "/api/imports/{id}", imports.cancel_import),
     ("GET", "/api/events", events.list_events),
     ("GET", "/api/webhooks", webhooks.list_webhooks),
     ("POST", "/api/auth/signup", profile.sign_up),

@@ -122,7 +122,7 @@ def _entry(method: str, path: str, operation: Operation, components: Components)
         entry["requestBody"] = {
             "required": not operation.body_optional,
             "content": {
-                "application/json": {"schema": components.use(body), "example": body.example}
+                operation.body_type: {"schema": components.use(body), "example": body.example}
             },
         }
     responses = {
