@@ -4,7 +4,7 @@ import asyncio
 
 import structlog
 
-from gateway.domain.imports import jobs, steps
+from gateway.domain.imports import jobs, steps, upkeep
 from gateway.domain.imports.jobs import Import
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
@@ -26,11 +26,11 @@ class Importing:
 
     async def any_waiting(self) -> bool:
         """Return whether an import runs, or has ended and still has lines."""
-        return bool(await self._db.read(jobs.turns, 1))
+        return bool(await self._db.read(upkeep.turns, 1))
 
     async def run_once(self) -> None:
         """Run until no import runs."""
-        while turns := await self._db.read(jobs.turns, OWNERS):
+        while turns := await self._db.read(upkeep.turns, OWNERS):
             for job in turns:
                 await self.step(job)
                 await asyncio.sleep(PAUSE_SECONDS)

@@ -14,9 +14,7 @@ from gateway.domain.accounts import users
 from gateway.domain.import_lines import Line
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
-from outbox.database import times
 from outbox.database.transaction import Database, Row, Tx
-from outbox.durations import DAY, HOUR
 from outbox.ids import is_id
 
 MOST_OPEN = 3
@@ -24,9 +22,6 @@ MOST_OPEN = 3
 LISTED = 100
 MOST_FAULTS = 1_000
 """Faults of an import that are kept; all are counted."""
-KEPT = 30 * DAY
-ABANDONED = HOUR
-"""After this time without a step, an upload or an import that waits for its owner ends."""
 DROPPED_AT_ONCE = 1_000
 OPEN = "('uploading', 'waiting', 'running')"
 
@@ -219,7 +214,7 @@ async def one(tx: Tx, import_id: str, *, lock: bool = False) -> Import | None:
     """Return an import of any owner, or None."""
     locked = "/*postgres for update*/" if lock else ""
     row = await tx.one(f"select * from imports where id = $1 {locked}", import_id)
-    return None if row is None else _import(row)
+    return None if row is None else import_of(row)
 
 
 async def read(tx: Tx, actor: Actor, import_id: str) -> tuple[Import, Sequence[LineFault]]:
@@ -245,42 +240,7 @@ async def listed(tx: Tx, actor: Actor) -> Sequence[Import]:
         "select * from imports where owner_id = $1 order by id desc limit $2",
         actor.owner_id, LISTED,
     )  # fmt: skip
-    return [_import(row) for row in rows]
-
-
-async def turns(tx: Tx, most: int) -> Sequence[Import]:
-    """Return imports to move on, one of each owner at most: that whose last step is the oldest.
-
-    Those that have ended and still have lines are among them.
-    """
-    rows = await tx.all(
-        f"""select * from imports i
-        where i.lines_left = true and (i.state = 'running' or i.state not in {OPEN})
-          and not exists (
-            select 1 from imports o where o.owner_id = i.owner_id and o.lines_left = true
-              and (o.state = 'running' or o.state not in {OPEN}) and o.id < i.id)
-        order by i.paced_at, i.id limit $1""",
-        most,
-    )
-    return [_import(row) for row in rows]
-
-
-_PURGE = """
-delete from imports where id in (
-  select id from imports where finished_at < $1 and lines_left = false
-  order by finished_at limit $2)
-"""
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` imports that ended long ago, and end those that nobody goes on with."""
-    now = await times.earlier(tx)
-    await tx.run(
-        """update imports set state = 'cancelled', reason = $2, finished_at = $3
-        where lines_left = true and state in ('uploading', 'waiting') and paced_at < $1""",
-        now - ABANDONED, "It was not started within an hour.", tx.now,
-    )  # fmt: skip
-    return await tx.run(_PURGE, now - KEPT, limit)
+    return [import_of(row) for row in rows]
 
 
 def line_faults(job: Import, line: int, found: Sequence[Fault]) -> list[LineFault]:
@@ -293,7 +253,8 @@ def line_faults(job: Import, line: int, found: Sequence[Fault]) -> list[LineFaul
     return told
 
 
-def _import(row: Row) -> Import:
+def import_of(row: Row) -> Import:
+    """Return the import of a row of its table."""
     return Import(
         row["id"], row["owner_id"], row["plural"], row["state"], bool(row["dry_run"]),
         bool(row["held"]), json.decode(row["headings"], type=list[str]),

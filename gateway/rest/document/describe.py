@@ -1,4 +1,7 @@
-"""Describes the operations of every resource; gateway.rest.records has their handlers."""
+"""Describes the operations of every resource; gateway.rest.records has their handlers.
+
+It is one module because lists and exports share their parameters, creates and batches their bodies.
+"""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence

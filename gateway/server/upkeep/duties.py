@@ -15,7 +15,7 @@ from pathlib import Path
 from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
-from gateway.domain.imports import jobs as imports
+from gateway.domain.imports import upkeep as imports
 from gateway.domain.imports.importing import Importing
 from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals

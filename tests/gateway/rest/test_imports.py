@@ -9,7 +9,7 @@ import pytest
 
 from gateway.domain import import_lines
 from gateway.domain.catalogue import CATALOGUE
-from gateway.domain.imports import jobs, steps, uploads
+from gateway.domain.imports import jobs, steps, upkeep, uploads
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
@@ -181,7 +181,7 @@ async def test_a_request_that_is_refused(api: RestApi, ana: Person, bia: Person)
 async def test_a_cancelled_import_keeps_what_it_wrote(api: RestApi, ana: Person) -> None:
     text = "name\n" + "".join(f"Ana {n}\n" for n in range(300))
     path = (await upload(ana, "contacts", text)).headers["Location"]
-    [job] = await api.db.read(jobs.turns, 1)
+    [job] = await api.db.read(upkeep.turns, 1)
     await steps.step(api.db, job, 120)
     # As another node that has not seen it: the import has moved on.
     await steps.step(api.db, job, 120)
@@ -198,7 +198,7 @@ async def test_owners_take_turns_and_have_a_bound(api: RestApi, ana: Person, bia
         assert (await upload(ana, "contacts", "name\nx\n")).status == 202
     assert (await upload(ana, "contacts", "name\nx\n")).status == 409
     assert (await upload(bia, "contacts", "name\nx\n")).status == 202
-    turns = await api.db.read(jobs.turns, 10)
+    turns = await api.db.read(upkeep.turns, 10)
     assert sorted(job.owner_id for job in turns) == sorted((ana.user_id, bia.user_id))
 
 
@@ -250,7 +250,7 @@ async def test_the_import_of_an_export_gives_the_same_records(
     price: dict[str, Any] = {"price": 12.9} if plural == "products" else {}
     for number, text in enumerate(ODD):
         body = {"name": f"a{text}"} | price
-        body |= {
+        kinds: dict[str, dict[str, Any]] = {
             "contacts": {
                 "notes": text, "position": "", "tags": [f"t{text}", "b;c"], "consent": True,
                 "email": f"c{number // 2}@x.com", "phone": "+55 11 98888-7777", "source": "web",
@@ -260,7 +260,8 @@ async def test_the_import_of_an_export_gives_the_same_records(
                 "description": text, "sku": f"s{text}{number}", "stock": number,
                 "images": [{"url": "https://x.com/a.png", "alt": text}], "active": False,
             },
-        }[plural]  # fmt: skip
+        }  # fmt: skip
+        body |= kinds[plural]
         assert (await ana.post(f"/api/{plural}", body)).status == 201
     events = len(await api.events())
     for separator in (",", ";", "tab"):
