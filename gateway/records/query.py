@@ -106,7 +106,7 @@ def walks(resource: Resource, query: Query) -> bool:
 
 def costly(resource: Resource, query: Query) -> Costly | None:
     """Return why the list scans more than a page of an index, or None when it does not."""
-    if _is_empty(query) or query.ids is not None:
+    if is_empty(query) or query.ids is not None:
         return None
     if _folded_search(resource, query):
         return "searched"
@@ -116,7 +116,7 @@ def costly(resource: Resource, query: Query) -> Costly | None:
 
 async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> Page:
     """Return the page of the records of `owner_id`, whose time zone is `zone`."""
-    if _is_empty(query):
+    if is_empty(query):
         return Page([], 0)
     where, args = conditions(resource, query, tx.now, zone)
     if not query.counted:
@@ -179,7 +179,7 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
     return Page(records_of(resource, rows, tx.now, zone), len(rows), None, long)
 
 
-def _is_empty(query: Query) -> bool:
+def is_empty(query: Query) -> bool:
     # A search must not match across two folded fields.
     return query.nothing or query.ids == [] or BETWEEN in query.search
 
