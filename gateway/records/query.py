@@ -16,6 +16,7 @@ from outbox.database.transaction import Tx
 from outbox.durations import DAY
 
 LIMIT = 20
+LARGEST = 2**62
 MOST = 100
 """Most records that are read whole; of a longer page the rest is returned as ids."""
 OWNED = "owner_id = $1"
@@ -60,6 +61,8 @@ class Query:
     """An order in SQL, in place of `order`."""
     nothing: bool = False
     """Nothing can match."""
+    counted: bool = True
+    """Whether the page has the total, which a filter over many records is slow to count."""
 
     def narrow(self, sql: str, value: Any = None) -> None:
         """Add a condition."""
@@ -72,6 +75,7 @@ class Page:
 
     records: Sequence[Record]
     total: int
+    """0 when the query did not ask for it."""
     onward: Place | None = None
     long: frozenset[str] = frozenset()
     """Ids of the records whose long texts are still unread; each is to be read alone."""
@@ -102,7 +106,7 @@ def walks(resource: Resource, query: Query) -> bool:
 
 def costly(resource: Resource, query: Query) -> Costly | None:
     """Return why the list scans more than a page of an index, or None when it does not."""
-    if _is_empty(query) or query.ids is not None:
+    if is_empty(query) or query.ids is not None:
         return None
     if _folded_search(resource, query):
         return "searched"
@@ -112,10 +116,12 @@ def costly(resource: Resource, query: Query) -> Costly | None:
 
 async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> Page:
     """Return the page of the records of `owner_id`, whose time zone is `zone`."""
-    if _is_empty(query):
+    if is_empty(query):
         return Page([], 0)
     where, args = conditions(resource, query, tx.now, zone)
-    if where != OWNED:
+    if not query.counted:
+        count = LARGEST
+    elif where != OWNED:
         row = await tx.one(statements.count(resource, where), owner_id, *args)
         count = int(row[0]) if row else 0
     else:
@@ -156,7 +162,8 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     further = bool(rows) if turned else more
     onward = _place_after(rows[-1], order) if further and walks(resource, query) else None
     back = more if turned else place is not None
-    return Page(records_of(resource, rows, tx.now, zone), count, onward, long, rest, back)
+    total = count if query.counted else 0
+    return Page(records_of(resource, rows, tx.now, zone), total, onward, long, rest, back)
 
 
 async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zone: str) -> Page:
@@ -172,7 +179,7 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
     return Page(records_of(resource, rows, tx.now, zone), len(rows), None, long)
 
 
-def _is_empty(query: Query) -> bool:
+def is_empty(query: Query) -> bool:
     # A search must not match across two folded fields.
     return query.nothing or query.ids == [] or BETWEEN in query.search
 

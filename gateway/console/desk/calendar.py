@@ -13,6 +13,7 @@ from gateway.console.desk import calendar_days
 from gateway.console.frame import pages, templates
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import EPOCH, READER, Reader
+from gateway.console.records import list_page
 from gateway.console.records.sections import SECTIONS
 from gateway.domain.contacts import task_days, tasks
 from gateway.domain.contacts.task_days import Due
@@ -85,7 +86,7 @@ async def due(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the tasks that are overdue, or due within a week, or of a day (`view`, `day`)."""
     view = request.match_info["view"]
     if view in VIEWS:
-        return await SECTIONS["tasks"].ordered(request, visitor, view, VIEWS[view])
+        return await list_page.ordered(SECTIONS["tasks"], request, visitor, view, VIEWS[view])
     text = request.query.get("day", "")
     at = dates.parse(text) if DAY.fullmatch(text) else None
     if at is None:
@@ -95,7 +96,7 @@ async def due(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     async def of_day(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
         return await tasks.calendar(tx, actor, page, limit, day, day)
 
-    return await SECTIONS["tasks"].ordered(request, visitor, view, of_day)
+    return await list_page.ordered(SECTIONS["tasks"], request, visitor, view, of_day)
 
 
 def _first(text: str, today: date) -> date:

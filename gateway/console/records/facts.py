@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from babel.dates import format_date
 from markupsafe import Markup, escape
-from msgspec import json
+from msgspec import Raw, json
 
 from gateway.console.frame.display import inert, word_of
 from gateway.console.records.inputs import kind_of, plain
@@ -233,7 +233,7 @@ def _yes(texts: Texts, value: Any) -> str:
 def _stars(texts: Texts, value: Any) -> str:
     if value is None:
         return ""
-    label, count = escape(texts("value.stars", stars=value)), int(value)
+    label, count = escape(texts("value.stars", count=value)), int(value)
     rest = f'<span class="faint">{"☆" * (5 - count)}</span>'
     return f'<span class="stars" role="img" aria-label="{label}">{"★" * count}{rest}</span>'
 
@@ -258,7 +258,7 @@ def _value(texts: Texts, schema: Mapping[str, Any], value: Any) -> str:
         case "lines":
             words = [escape(inert(str(one))) for one in value]
             return f'<span class="chips">{"".join(f"<code>{one}</code>" for one in words)}</span>'
-    if isinstance(value, (dict, list)):
+    if isinstance(value, (dict, list, Raw)):
         return f"<code>{escape(inert(json.encode(value).decode()))}</code>"
     return _text(value)
 

@@ -1,10 +1,15 @@
-"""Makes the pages of every resource of the catalogue."""
+"""Makes the pages of every resource of the catalogue, with what some have of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
+from gateway.console.frame.pages import Handler, action, page
+from gateway.console.records import delete_page, form_pages, list_page
 from gateway.console.records.orders import ORDER_PARTS
 from gateway.console.records.parts import Parts
 from gateway.console.records.section import Section
+from gateway.console.records.timeline import KINDS
+from gateway.console.records.view_page import View
 from gateway.domain.catalogue import CATALOGUE
 
 PARTS: Mapping[str, Parts] = {
@@ -68,3 +73,28 @@ SECTIONS: Mapping[str, Section] = {
     for entry in CATALOGUE
 }
 """The pages of each resource by its plural."""
+
+Add = Callable[[str, Handler], object]
+
+
+def add_records(get: Add, post: Add) -> None:
+    """Add the routes of every resource: those of its list, its form, and each record."""
+    for section in SECTIONS.values():
+        path, one = section.path, f"{section.path}/{{id}}"
+        view = View(section, tuple(SECTIONS.values()))
+        get(path, page(partial(list_page.index, section)))
+        get(f"{path}/suggest", page(partial(form_pages.suggest, section)))
+        if section.entry.create is not None:
+            post(path, action(partial(form_pages.create, section)))
+            get(f"{path}/new", page(partial(form_pages.new, section)))
+        get(one, page(view.show))
+        if section.entry.change is not None:
+            get(f"{one}/edit", page(partial(form_pages.edit_page, section)))
+            post(one, action(partial(form_pages.edit, section)))
+        if section.resource.deletable:
+            get(f"{one}/delete", page(partial(delete_page.ask, section)))
+            post(f"{one}/delete", action(partial(delete_page.delete, section)))
+        if section.resource.events:
+            get(f"{one}/events", page(view.events))
+        if section.resource.table in KINDS:
+            post(f"{one}/notes", action(view.note))

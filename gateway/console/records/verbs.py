@@ -135,7 +135,7 @@ async def ask(verb: Verb, request: web.Request, visitor: Visitor) -> web.StreamR
     record = await _read(verb, request, visitor)
     form_inputs = _inputs(verb, request[READER].texts)
     said = "" if verb.offered(record) else _not_now(request[READER].texts, record)
-    typed = {one.name: "" for one in form_inputs}
+    typed = inputs.of_form(Form({}), form_inputs)
     return _page(request, visitor, verb, record, form_inputs, typed, said, 409 if said else 200)
 
 
@@ -146,7 +146,7 @@ async def act(verb: Verb, request: web.Request, visitor: Visitor, form: Form) ->
     typed = inputs.of_form(form, form_inputs)
     takes: list[Draft] = []
     if verb.takes:
-        values = inputs.values(typed, form_inputs, creating=True)
+        values = inputs.values(typed, form_inputs, creating=True, zone=visitor.actor.zone)
         takes = [check(verb.fields_of or verb.resource, values, read=of_json, takes=verb.takes)]
     try:
         made = await request.app[DB].write(verb.unit, visitor.actor, record_id, *takes)

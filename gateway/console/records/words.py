@@ -70,9 +70,13 @@ class Words:
         known = f"{self.resource.plural}.choice.{value}"
         if known in self.texts:
             return self.texts(known)
+        word = self.value(name, value)
+        return f"{label_of(self.texts, name)}: {word}" if value in ("true", "false") else word
+
+    def value(self, name: str, value: str) -> str:
+        """Return the text of a value of the filter `name` beside its label."""
         if value in ("true", "false"):
-            answer = self.texts("value.yes" if value == "true" else "value.no")
-            return f"{label_of(self.texts, name)}: {answer}"
+            return self.texts("value.yes" if value == "true" else "value.no")
         return word_of(self.texts, value)
 
     def filter(self, name: str) -> str:
