@@ -33,6 +33,8 @@ FIRST, LAST = 1900, 2999
 VIEWS: dict[str, Callable[[Tx, Actor, int, int], Awaitable[Page]]] = {
     "overdue": tasks.overdue, "upcoming": tasks.upcoming,
 }  # fmt: skip
+OF_DAY = "day"
+"""The view of one day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +84,8 @@ async def month(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return templates.render(request, visitor, "calendar.html", context)
 
 
-async def due(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Show the tasks that are overdue, or due within a week, or of a day (`view`, `day`)."""
-    view = request.match_info["view"]
+async def due(view: str, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show the tasks of a view: overdue, due within a week, or of the query parameter `day`."""
     if view in VIEWS:
         return await list_page.ordered(SECTIONS["tasks"], request, visitor, view, VIEWS[view])
     text = request.query.get("day", "")
@@ -96,7 +97,7 @@ async def due(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     async def of_day(tx: Tx, actor: Actor, page: int, limit: int) -> Page:
         return await tasks.calendar(tx, actor, page, limit, day, day)
 
-    return await list_page.ordered(SECTIONS["tasks"], request, visitor, view, of_day)
+    return await list_page.ordered(SECTIONS["tasks"], request, visitor, OF_DAY, of_day)
 
 
 def _first(text: str, today: date) -> date:

@@ -15,7 +15,8 @@ def add(get: Add, post: Add) -> None:
     """Add the routes; fixed paths come before those with an id."""
     get(board.PATH, page(board.show))
     get(calendar.PATH, page(calendar.month))
-    get("/console/tasks/due/{view:overdue|upcoming|day}", page(calendar.due))
+    for view in (*calendar.VIEWS, calendar.OF_DAY):
+        get(f"/console/tasks/due/{view}", page(partial(calendar.due, view)))
     get("/console/deals/{id}/move", page(board.move_page))
     post("/console/deals/{id}/move", action(board.move))
     for verb in verbs.VERBS:

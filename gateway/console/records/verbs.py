@@ -136,7 +136,7 @@ async def ask(verb: Verb, request: web.Request, visitor: Visitor) -> web.StreamR
     form_inputs = _inputs(verb, request[READER].texts)
     said = "" if verb.offered(record) else _not_now(request[READER].texts, record)
     typed = inputs.of_form(Form({}), form_inputs)
-    return _page(request, visitor, verb, record, form_inputs, typed, said, 409 if said else 200)
+    return _page(request, visitor, verb, record, form_inputs, typed, said, 200)
 
 
 async def act(verb: Verb, request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
