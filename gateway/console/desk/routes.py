@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gateway.console.desk import board, calendar, pipeline, printing
+from gateway.console.desk import board, calendar, lines, pipeline, printing
 from gateway.console.frame.pages import Handler, action, page
 from gateway.console.records import verbs
 
@@ -27,3 +27,7 @@ def add(get: Add, post: Add) -> None:
     post(pipeline.PATH, action(pipeline.save))
     for resource in printing.UNTIL:
         get(f"/console/{resource.plural}/{{id}}/print", page(partial(printing.show, resource)))
+    for kind in lines.KINDS:
+        form = action(partial(lines.edit, kind))
+        post(f"/console/{kind.resource.plural}/lines", form)
+        post(f"/console/{kind.resource.plural}/{{id}}/lines", form)

@@ -12,6 +12,8 @@ from gateway.console.records.timeline import KINDS
 from gateway.console.records.view_page import View
 from gateway.domain.catalogue import CATALOGUE
 
+LINES = {"items": "parts/lines_editor.html"}
+LINE_TOTALS = {"items": ("total",)}
 PARTS: Mapping[str, Parts] = {
     "contacts": Parts(columns=("name", "email", "phone", "companyId", "tags", "createdAt")),
     "companies": Parts(columns=("name", "cnpj", "email", "phone", "industry", "createdAt")),
@@ -30,11 +32,13 @@ PARTS: Mapping[str, Parts] = {
     ),
     "invoices": Parts(
         columns=("number", "status", "total", "dueDate", "contactId", "companyId"), tabs="status",
-        acts="parts/document_acts.html",
+        acts="parts/document_acts.html", unwritten=("status",), editors=LINES,
+        columns_left_out=LINE_TOTALS,
     ),
     "quotes": Parts(
         columns=("number", "status", "total", "validUntil", "contactId", "companyId"),
         tabs="status", links={"invoiceId": "invoices"}, acts="parts/document_acts.html",
+        unwritten=("status", "total"), editors=LINES, columns_left_out=LINE_TOTALS,
     ),
     "orders": ORDER_PARTS,
     "stores": Parts(
