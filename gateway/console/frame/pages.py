@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from gateway.console.frame import guard, static_files, templates, troubles
+from gateway.console.frame import guard, menu, static_files, templates, troubles
 from gateway.console.frame.error_pages import refused
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
@@ -44,6 +44,7 @@ def set_up(app: web.Application) -> None:
     """Give an application the templates and the list of static files."""
     app[static_files.FILES] = static_files.files()
     app[templates.ENVIRONMENT] = templates.environment()
+    menu.set_up(app)
 
 
 def page(handler: Page, *, public: bool = False) -> Handler:

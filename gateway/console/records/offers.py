@@ -1,9 +1,10 @@
 """Finds which pages of other rooms the pages of records may lead to: those that have a route."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
+
+from gateway.console.frame.menu import routed
 
 EXPORT = "/console/export/{plural}.csv"
 IMPORT = "/console/import/{plural}"
@@ -32,14 +33,5 @@ def of(request: web.Request, plural: str) -> Offers:
     )
 
 
-def routed(app: web.Application) -> Sequence[str]:
-    """Return the addresses that have a route, as they are written with their parameters."""
-    paths = app.get(ROUTED)
-    return paths if paths is not None else [one.canonical for one in app.router.resources()]
-
-
-def _has(known: Sequence[str], start: str) -> bool:
+def _has(known: frozenset[str], start: str) -> bool:
     return any(one.startswith(start) for one in known)
-
-
-ROUTED = web.AppKey("CONSOLE_ROUTED", list[str])

@@ -14,8 +14,6 @@ from outbox.database.transaction import Tx
 SHOWN = 5
 MOST = 500
 """Records that one list looks at, and counts."""
-# Not by the index of all records of the owner, which may have very many others.
-NEWEST = "created_at + 0 desc, id desc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +57,8 @@ async def of(
     """
     found = []
     for section, offered in pointing:
-        query = Query(limit=SHOWN, ordered_by=NEWEST)
-        table = section.resource.table
-        within = f"select id from {table} where owner_id = $1 and {offered.sql} limit {MOST + 1}"
-        query.narrow(f"id in ({within})", record.id)
+        query = Query(limit=SHOWN)
+        query.few(section.resource, offered, record.id, MOST + 1)
         page = await actions.page(tx, actor, section.resource, query)
         found.append(Pointing(section, offered, page.records, page.total))
     return found

@@ -42,32 +42,32 @@ PARTS: Mapping[str, Parts] = {
     ),
     "orders": ORDER_PARTS,
     "stores": Parts(
-        group="shop", columns=("hostname", "name", "active", "createdAt"), tabs="active",
+        columns=("hostname", "name", "active", "createdAt"), tabs="active",
         live=True, acts="parts/store_acts.html", last=("idps",),
     ),
     "products": Parts(
-        group="shop", columns=("name", "sku", "price", "stock", "active", "storeId"),
+        columns=("name", "sku", "price", "stock", "active", "storeId"),
         tabs="active", last=("images",),
     ),
-    "categories": Parts(group="shop", columns=("name", "slug", "parentId", "storeId")),
+    "categories": Parts(columns=("name", "slug", "parentId", "storeId")),
     "coupons": Parts(
-        group="shop", tabs="active", links={"modalId": "discount-modals"},
+        tabs="active", links={"modalId": "discount-modals"},
         columns=("code", "discountPercentage", "discountValue", "uses", "endsAt", "active"),
     ),
     "discount-modals": Parts(
-        group="shop", tabs="active",
+        tabs="active",
         columns=("title", "prefix", "discountPercentage", "discountValue", "validDays", "active"),
     ),
     "ebooks": Parts(
-        group="shop", columns=("title", "active", "storeId", "createdAt"), tabs="active"
+        columns=("title", "active", "storeId", "createdAt"), tabs="active"
     ),
     "reviews": Parts(
-        group="shop", columns=("text", "stars", "productId", "author", "status", "createdAt"),
+        columns=("text", "stars", "productId", "author", "status", "createdAt"),
         tabs="status", live=True, acts="parts/review_acts.html",
         row_acts="parts/review_row_acts.html",
     ),
     "clients": Parts(
-        group="shop", columns=("name", "email", "phone", "storeId", "contactId", "createdAt")
+        columns=("name", "email", "phone", "storeId", "contactId", "createdAt")
     ),
 }  # fmt: skip
 """The parts of resources by their plural."""

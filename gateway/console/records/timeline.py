@@ -21,7 +21,6 @@ async def of(tx: Tx, actor: Actor, record: Record) -> tuple[Sequence[Record], bo
     """
     if record.resource.table not in KINDS:
         return None
-    query = Query(limit=SHOWN, counted=False)
-    query.narrow("related_id = {}", record.id)
+    query = Query(limit=SHOWN, counted=False, filters={"relatedTo": record.id})
     page = await actions.page(tx, actor, ACTIVITIES, query)
     return page.records, page.onward is not None

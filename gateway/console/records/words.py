@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.console.frame.display import word_of
+from gateway.console.frame.display import word_of, words_of
 from gateway.records.resource import Resource
 from gateway.texts import Texts
 
@@ -94,9 +94,3 @@ class Words:
 def label_of(texts: Texts, name: str) -> str:
     """Return the label of a field: a text of the catalogue, or the words of its name."""
     return texts.get(f"field.{name}", words_of(name))
-
-
-def words_of(name: str) -> str:
-    """Return the words of a name: `Discount modals`, `Expected close date`."""
-    apart = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    return f"{apart[:1].upper()}{apart[1:]}".replace("-", " ")
