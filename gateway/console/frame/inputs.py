@@ -11,10 +11,10 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from gateway.console.frame.forms import Form
-from gateway.console.texts import ENGLISH
 from gateway.records.errors import Fault
 from gateway.records.record import Record
 from gateway.records.resource import Field
+from gateway.texts import Texts
 
 Kind = Literal["text", "long", "number", "money", "choice", "several", "box", "lines", "rows"]
 Typed = Mapping[str, Any]
@@ -41,16 +41,17 @@ class Input:
     columns: Sequence["Input"] = ()
 
 
-def label_of(name: str) -> str:
+def label_of(texts: Texts, name: str) -> str:
     """Return the label of a field: a text of the catalogue, or the words of its name."""
     words = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    return ENGLISH.get(f"field.{name}", words[:1].upper() + words[1:])
+    return texts.get(f"field.{name}", words[:1].upper() + words[1:])
 
 
-def inputs(fields: Sequence[Field]) -> list[Input]:
+def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
     """Return the inputs of fields."""
     return [
         _input(
+            texts,
             field.name,
             field.format.schema,
             field.description,
@@ -141,19 +142,19 @@ def faults(faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed) -> di
     return {name: " ".join(dict.fromkeys(texts)) for name, texts in messages.items()}
 
 
-def _input(name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:
+def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:
     schema = plain(schema)
     kind = kind_of(schema)
     columns: Sequence[Input] = ()
     if kind == "rows":
         item = schema["items"]
         columns = [
-            _input(member, inner, inner.get("description", ""), member in item["required"])
+            _input(texts, member, inner, inner.get("description", ""), member in item["required"])
             for member, inner in item["properties"].items()
         ]
     options = schema["items"]["enum"] if kind == "several" else schema.get("enum", ())
     return Input(
-        name, label_of(name), hint.replace("`", ""), kind, required, options,
+        name, label_of(texts, name), hint.replace("`", ""), kind, required, options,
         schema.get("maxLength"), schema.get("maxItems"), columns,
     )  # fmt: skip
 

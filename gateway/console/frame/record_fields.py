@@ -11,6 +11,7 @@ from gateway.records.access import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.schemas import INSTANT
+from gateway.texts import Texts
 from outbox.database.transaction import Tx
 
 Kind = Literal[
@@ -36,9 +37,9 @@ class Fact:
     """The plural of the resource that the value is a record of."""
 
 
-def fact(record: Record, name: str, names: Names) -> Fact:
+def fact(texts: Texts, record: Record, name: str, names: Names) -> Fact:
     """Return what to show of one field; `names` are those of the records that it refers to."""
-    label = label_of(name)
+    label = label_of(texts, name)
     if name in ("createdAt", "updatedAt"):
         column = "created_at" if name == "createdAt" else "updated_at"
         return Fact(name, label, "time", record[column])
@@ -55,16 +56,18 @@ def fact(record: Record, name: str, names: Names) -> Fact:
         return Fact(name, label, "time", stored)
     if name == "status":
         return Fact(name, label, "badge", stored)
-    kind, value, columns = _shown(schema, record.shown(name))
+    kind, value, columns = _shown(texts, schema, record.shown(name))
     return Fact(name, label, kind, value, columns)
 
 
-def facts(record: Record, names: Names) -> list[Fact]:
+def facts(texts: Texts, record: Record, names: Names) -> list[Fact]:
     """Return what to show of a whole record, without what is unset."""
-    facts = [fact(record, field.name, names) for field in record.resource.fields]
-    facts += [fact(record, name, names) for name in ("createdAt", "updatedAt")]
+    facts = [fact(texts, record, field.name, names) for field in record.resource.fields]
+    facts += [fact(texts, record, name, names) for name in ("createdAt", "updatedAt")]
     facts += [
-        Fact(derived.name, label_of(derived.name), "code", (record.shown(derived.name), None))
+        Fact(
+            derived.name, label_of(texts, derived.name), "code", (record.shown(derived.name), None)
+        )
         for derived in record.resource.derived
     ]
     facts.append(Fact("id", "Id", "code", (record.id, None)))
@@ -90,7 +93,7 @@ async def names_of(
     return names
 
 
-def _shown(schema: Mapping[str, Any], value: Any) -> tuple[Kind, Any, Sequence[str]]:
+def _shown(texts: Texts, schema: Mapping[str, Any], value: Any) -> tuple[Kind, Any, Sequence[str]]:
     """Return the kind, the value and the columns for a value in its JSON form."""
     schema = plain(schema)
     kind = kind_of(schema)
@@ -102,21 +105,24 @@ def _shown(schema: Mapping[str, Any], value: Any) -> tuple[Kind, Any, Sequence[s
             for name in members
             if not name.endswith(("id", "Id")) and any(name in row for row in value)
         ]
-        rows = [[_cell(members[name], row.get(name)) for name in used] for row in value]
-        return "table", rows, [label_of(name) for name in used]
+        rows = [[_cell(texts, members[name], row.get(name)) for name in used] for row in value]
+        return "table", rows, [label_of(texts, name) for name in used]
     if kind in ("lines", "several"):
         return "chips", value, ()
     if schema.get("type") == "object":
         members = schema["properties"]
-        pairs = [(label_of(name), _cell(members[name], inner)) for name, inner in value.items()]
+        pairs = [
+            (label_of(texts, name), _cell(texts, members[name], inner))
+            for name, inner in value.items()
+        ]
         return "pairs", pairs, ()
     if kind == "box" or kind == "money":
         return kind, value, ()
     return "text", str(value), ()
 
 
-def _cell(schema: Mapping[str, Any], value: Any) -> tuple[Kind, Any]:
+def _cell(texts: Texts, schema: Mapping[str, Any], value: Any) -> tuple[Kind, Any]:
     if value is None:
         return "none", None
-    kind, shown, _ = _shown(schema, value)
+    kind, shown, _ = _shown(texts, schema, value)
     return kind, shown

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -11,6 +12,7 @@ from gateway.console.frame import error_pages, inputs, pages, polling, record_fi
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.inputs import Input, Typed
+from gateway.console.frame.reader import READER
 from gateway.console.frame.record_fields import Names
 from gateway.domain.catalogue import Entry
 from gateway.records import actions
@@ -22,6 +24,7 @@ from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
+from gateway.texts import Texts
 from outbox.database.transaction import Database, Tx
 
 LIMIT = 25
@@ -72,10 +75,11 @@ class Section:
         scoped = {name: _word(value) for name, value in scope.items()}
         if match := CURSOR.fullmatch(after):
             query.after = Place(int(match[1]), match[2])
-        page = await self._listed(request.app[DB], visitor.actor, query)
+        texts = request[READER].texts
+        page = await self._listed(request.app[DB], visitor.actor, query, texts)
         context = {
             "section": self, "page": page, "only": only, "search": query.search,
-            "after": query.after is not None, "label_of": inputs.label_of,
+            "after": query.after is not None, "label_of": partial(inputs.label_of, texts),
             "scope": "".join(f"{name}={text}&" for name, text in scoped.items()), "scoped": scoped,
             "here": request.query.get("after", "") if query.after is not None else "",
             "selecting": "select" in request.query and bool(page.rows),
@@ -91,16 +95,18 @@ class Section:
     async def show(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         """Show a record."""
         record, names = await request.app[DB].read(self._one, visitor.actor, pages.id_of(request))
+        texts = request[READER].texts
         context = {
-            "section": self, "record": record, "facts": record_fields.facts(record, names),
-            "heading": self.heading(record, names),
+            "section": self, "record": record,
+            "facts": record_fields.facts(texts, record, names),
+            "heading": self.heading(texts, record, names),
         }  # fmt: skip
         return templates.render(request, visitor, f"{self.resource.noun}.html", context)
 
     async def new(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         """Show an empty form."""
         fields = self._writable(creating=True)
-        form_inputs = inputs.inputs(fields)
+        form_inputs = inputs.inputs(request[READER].texts, fields)
         typed = inputs.of_defaults(fields, form_inputs)
         return self._form(request, visitor, None, form_inputs, typed)
 
@@ -109,7 +115,7 @@ class Section:
     ) -> web.StreamResponse:
         """Create a record and show it."""
         assert self.entry.create is not None, "no form leads here"
-        form_inputs = inputs.inputs(self._writable(creating=True))
+        form_inputs = inputs.inputs(request[READER].texts, self._writable(creating=True))
         typed = inputs.of_form(form, form_inputs)
         values = inputs.values(typed, form_inputs, creating=True)
         draft = check(self.resource, values, read=of_json, creating=True)
@@ -122,7 +128,7 @@ class Section:
     async def edit_page(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
         """Show the form with the values of a record."""
         record, _ = await request.app[DB].read(self._one, visitor.actor, pages.id_of(request))
-        form_inputs = inputs.inputs(self._writable(creating=False))
+        form_inputs = inputs.inputs(request[READER].texts, self._writable(creating=False))
         typed = inputs.of_record(record, form_inputs)
         return self._form(request, visitor, record, form_inputs, typed)
 
@@ -130,7 +136,7 @@ class Section:
         """Save an edited record unless it has changed since the form was loaded."""
         assert self.entry.change is not None, "no form leads here"
         record, _ = await request.app[DB].read(self._one, visitor.actor, pages.id_of(request))
-        form_inputs = inputs.inputs(self._writable(creating=False))
+        form_inputs = inputs.inputs(request[READER].texts, self._writable(creating=False))
         typed = inputs.of_form(form, form_inputs)
         values = inputs.values(typed, form_inputs, creating=False)
         try:
@@ -144,28 +150,28 @@ class Section:
             return self._form(request, visitor, record, form_inputs, typed, refusal)
         return pages.to(f"{self.path}/{record.id}", "saved")
 
-    def heading(self, record: Record, names: Names) -> str:
+    def heading(self, texts: Texts, record: Record, names: Names) -> str:
         """Return the text that names a record: its first column."""
-        value = record_fields.fact(record, self.columns[0], names).value
+        value = record_fields.fact(texts, record, self.columns[0], names).value
         return str(value[1] if isinstance(value, tuple) else value)
 
     def _writable(self, *, creating: bool) -> list[Field]:
         fields = [f for f in self.resource.fields if (f.on_create if creating else f.on_update)]
         return sorted(fields, key=lambda field: field.name in self.last)
 
-    async def _listed(self, db: Database, actor: Actor, query: Query) -> Listed:
+    async def _listed(self, db: Database, actor: Actor, query: Query, texts: Texts) -> Listed:
         """Read a page of the list; one that looks at many records takes its turn."""
         if costly(self.resource, query) is None:
-            return await db.read(self._page, actor, query)
-        return await db.scan(actor.owner_id, self._page, actor, query)
+            return await db.read(self._page, actor, query, texts)
+        return await db.scan(actor.owner_id, self._page, actor, query, texts)
 
-    async def _page(self, tx: Tx, actor: Actor, query: Query) -> Listed:
+    async def _page(self, tx: Tx, actor: Actor, query: Query, texts: Texts) -> Listed:
         page = await actions.page(tx, actor, self.resource, query)
         named = self.resource.named
         references = [named[name] for name in self.columns if name in named]
         names = await record_fields.names_of(tx, actor, page.records, references)
         rows = [
-            (record, [record_fields.fact(record, name, names) for name in self.columns])
+            (record, [record_fields.fact(texts, record, name, names) for name in self.columns])
             for record in page.records
         ]
         onward = page.onward
@@ -191,7 +197,7 @@ class Section:
         context: dict[str, Any] = {
             "section": self, "record": record, "inputs": form_inputs, "typed": typed,
             "faults": faults, "spare": inputs.SPARE,
-            "heading": self.heading(record, {}) if record else "",
+            "heading": self.heading(request[READER].texts, record, {}) if record else "",
             "refusal": faults.get("", refusal.message if refusal and not faults else ""),
         }  # fmt: skip
         status = error_pages.status_of(refusal) if refusal else 200

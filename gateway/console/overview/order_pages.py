@@ -11,6 +11,7 @@ from gateway.console.frame import pages, record_fields, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.inputs import label_of
+from gateway.console.frame.reader import READER
 from gateway.console.frame.record_fields import Names
 from gateway.console.frame.records import Section
 from gateway.domain.sales import documents, order_payments, order_verbs
@@ -23,6 +24,7 @@ from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.server.app_keys import DB
+from gateway.texts import Texts
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 
@@ -63,12 +65,13 @@ class OrderSection(Section):
         order, names, late = await request.app[DB].read(
             self._order, visitor.actor, pages.id_of(request)
         )
-        facts = record_fields.facts(order, names)
+        texts = request[READER].texts
+        facts = record_fields.facts(texts, order, names)
         left_out = {*REFERENCES, "number", "status", "latePaymentAt"}
         context = {
             "section": self, "record": order, "heading": order["number"], "late": late,
             "facts": [fact for fact in facts if fact.name not in left_out],
-            "linked": _linked(order, names),
+            "linked": _linked(texts, order, names),
         }  # fmt: skip
         return templates.render(request, visitor, "order.html", context)
 
@@ -167,7 +170,7 @@ def _back(query: str) -> str:
     return f"{PATH}?{query}" if fits and query and "#" not in query else PATH
 
 
-def _linked(order: Record, names: Names) -> list[Linked]:
+def _linked(texts: Texts, order: Record, names: Names) -> list[Linked]:
     fields = order.resource.named
     linked = []
     for name in REFERENCES:
@@ -177,7 +180,9 @@ def _linked(order: Record, names: Names) -> list[Linked]:
             plural = "clients"
             if field.reference is not None:
                 plural = record_fields.BY_TABLE[field.reference.table].plural
-            linked.append(Linked(label_of(name), names.get(record_id, ""), record_id, plural))
+            linked.append(
+                Linked(label_of(texts, name), names.get(record_id, ""), record_id, plural)
+            )
     return linked
 
 
