@@ -54,7 +54,7 @@ class Delivery(Struct, frozen=True, rename="camel"):
     finished_at: Instant | UnsetType = UNSET
 
 
-class Header(Struct, frozen=True):
+class AttemptHeader(Struct, frozen=True):
     """One header. The values of a webhook's own headers are shown as `***`."""
 
     name: str
@@ -74,8 +74,8 @@ class Attempt(Struct, frozen=True, rename="camel"):
     started_at: Instant
     duration_ms: float
     url: str
-    request_headers: list[Header]
-    response_headers: list[Header]
+    request_headers: list[AttemptHeader]
+    response_headers: list[AttemptHeader]
     status: int | UnsetType = UNSET
     error: str | UnsetType = UNSET
     address: str | UnsetType = UNSET
@@ -113,8 +113,8 @@ EXAMPLE = Delivery(
 )  # fmt: skip
 ATTEMPT = Attempt(
     1, "scheduled", "http_5xx", shapes.NOW, 83.412, "https://hooks.example.com/carteiro",
-    [Header("Content-Type", "application/json"), Header("Authorization", "***")],
-    [Header("Content-Type", "text/plain")], 503, address="203.0.113.7",
+    [AttemptHeader("Content-Type", "application/json"), AttemptHeader("Authorization", "***")],
+    [AttemptHeader("Content-Type", "text/plain")], 503, address="203.0.113.7",
     response_body="maintenance", response_truncated=False,
 )  # fmt: skip
 DETAIL = DeliveryDetail(
@@ -284,5 +284,5 @@ def _attempt(attempt: log.Attempt) -> Attempt:
     )  # fmt: skip
 
 
-def _headers(pairs: list[tuple[str, str]]) -> list[Header]:
-    return [Header(name, value) for name, value in pairs]
+def _headers(pairs: list[tuple[str, str]]) -> list[AttemptHeader]:
+    return [AttemptHeader(name, value) for name, value in pairs]
