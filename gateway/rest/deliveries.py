@@ -112,7 +112,7 @@ EXAMPLE = Delivery(
     reason="http_5xx", last_outcome="http_5xx", last_status=503, finished_at=shapes.NOW,
 )  # fmt: skip
 ATTEMPT = Attempt(
-    1, "scheduled", "http_5xx", shapes.NOW, 83.412, "https://hooks.example.com/carteiro",
+    1, "event", "http_5xx", shapes.NOW, 83.412, "https://hooks.example.com/carteiro",
     [AttemptHeader("Content-Type", "application/json"), AttemptHeader("Authorization", "***")],
     [AttemptHeader("Content-Type", "text/plain")], 503, address="203.0.113.7",
     response_body="maintenance", response_truncated=False,

@@ -262,8 +262,8 @@ async def test_an_entry_says_who_which_record_and_which_fields(api: RestApi, ana
     assert (who["kind"], who["name"], len(who["id"])) == ("api_key", "test", 24)
     assert changed == {
         "id": changed["id"], "at": changed["at"], "actor": who, "action": "updated",
-        "resource": "contact", "recordId": made.body["id"], "fields": ["phone", "phoneE164", "tags"],
-        "requestId": "second",
+        "resource": "contact", "recordId": made.body["id"], "requestId": "second",
+        "fields": ["phone", "phoneE164", "tags"],
     }  # fmt: skip
     assert [one["action"] for one in (created, gone)] == ["created", "deleted"]
     assert [one["requestId"] for one in (created, gone)] == ["first", "third"]
