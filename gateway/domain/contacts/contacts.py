@@ -65,6 +65,7 @@ CONTACTS = Resource(
     },
     search=("name", "email"),
     folded_sort="name",
+    key="email",
     sorts=(*BY_TIME, BY_NAME),
     filters=(
         Filter(

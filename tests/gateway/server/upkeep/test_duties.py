@@ -48,6 +48,7 @@ TEMPORARY = {
     "audit": "audit",
     "figures": "retention",
     "jobs": "ended-jobs",
+    "imports": "ended-imports",
     "event_marks": "event-marks",
     "idempotency": "idempotency",
     "tokens": "tokens",
@@ -74,9 +75,11 @@ TEMPORARY = {
     "chain_ends": "retention",
     "erasures": "erasures",
 }
-CONTINUING = {"jobs", "lines", "turning"}
+CONTINUING = {"imports", "jobs", "lines", "turning"}
 """Duties that take nothing away: they continue what a process has left undone."""
 LASTING = {
+    "import_lines": "each goes with its record, all that are left when their import ends",
+    "import_faults": "as its import",
     "outbox_state": "one row",
     "lanes": "one row a webhook, gone with it; `wait_until` is a time to wait for",
     "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
@@ -226,6 +229,12 @@ async def _everything_old(db: Database) -> None:
             " until_at, place, last_seq, rate, total, created_at, paced_at, finished_at)"
             " values ('j', $1, $2, $1, 'backfill', 'done', '[]', 1, 1, 1, 1, 1, 1, 1, 1, 1)",
             user_id, webhook_id(1),
+        )  # fmt: skip
+        await tx.run(
+            "insert into imports (id, owner_id, plural, state, dry_run, held, lines_left, headings,"
+            " fields, encoding, created_at, paced_at, finished_at)"
+            " values ('i', $1, 'contacts', 'done', $2, $2, $2, '[]', '[]', 'utf-8', 1, 1, 1)",
+            user_id, False,
         )  # fmt: skip
         await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
         await marks.store(tx, -2 * marks.BLOCK, b"", b"")
