@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.console.account import api_keys, login, profile
+from gateway.console.account import api_keys, audit, login, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, not_found, page
@@ -110,6 +110,8 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/keys", action(api_keys.create))
     get("/console/keys/{id}/revoke", page(api_keys.revoke_page))
     post("/console/keys/{id}/revoke", action(api_keys.revoke))
+
+    get("/console/audit", page(audit.index))
 
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))
