@@ -39,7 +39,9 @@ document.addEventListener("click", async (event) => {
 // When a form sent by htmx is refused or cannot be sent, the browser sends it and shows the page.
 for (const name of ["htmx:responseError", "htmx:sendError"]) {
   document.addEventListener(name, (event) => {
-    if (event.target.matches("form[data-plain-on-error]")) event.target.submit();
+    const { target } = event;
+    if (target.matches("form[data-plain-on-error]")) target.submit();
+    else if (target.matches("form[data-plain-on-error] button")) target.form.requestSubmit(target);
   });
 }
 
