@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.console.frame import pages, polling
+from gateway.console.frame import display, pages, polling
 from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
@@ -47,7 +47,7 @@ async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamRespon
     )  # fmt: skip
     context = {
         "webhook": None, "states": FILTERS, "groups": {**groups(), **groups(True)},
-        "urls": {one.id: one.url for one in page.webhooks},
+        "urls": {one.id: display.name_of(one) for one in page.webhooks},
     }  # fmt: skip
     return _list(request, visitor, page, filters, context)
 
@@ -137,7 +137,7 @@ async def event(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     context = {
         "event": record,
         "deliveries": deliveries,
-        "urls": {one.id: one.url for one in listed},
+        "urls": {one.id: display.name_of(one) for one in listed},
         "state_of": lambda one: shown(one, one.webhook_id in active),
     }
     return polling.live(request, visitor, "event.html", "parts/event.html", context)
