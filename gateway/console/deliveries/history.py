@@ -2,14 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.console.frame import display, pages, polling
+from gateway.console.frame import display, pages, polling, times
 from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
@@ -79,7 +77,7 @@ def _list(
         "page": page, "filters": filters, "after": _after(request), "path": request.path,
         "this": _address(request.path, filters),
         "state_of": lambda one: shown(one, page.active(one)),
-        "selecting": "select" in request.query and bool(page.deliveries),
+        "selecting": request.query.get("select", "")[:3] if page.deliveries else "",
     }  # fmt: skip
     return polling.live(
         request, visitor, "deliveries.html", "parts/delivery_rows.html", {**every, **context}
@@ -160,17 +158,9 @@ def _filters(request: web.Request, *names: str) -> Mapping[str, str]:
 
 def _times(filters: Mapping[str, str], zone: str) -> tuple[int, int]:
     """Return the wanted range in microseconds; the minute of `until` belongs to it."""
-    since, until = (_moment(filters.get(name, ""), zone) for name in ("since", "until"))
+    since = times.typed(filters.get("since", ""), zone)
+    until = times.typed(filters.get("until", ""), zone, ends=True)
     return since or 0, NO_TIME if until is None else until + MINUTE
-
-
-def _moment(text: str, zone: str) -> int | None:
-    try:
-        return (
-            round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp()) * 10**6
-        )
-    except (ValueError, OverflowError):
-        return None
 
 
 def _after(request: web.Request) -> str:
