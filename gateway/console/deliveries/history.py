@@ -1,7 +1,8 @@
 """The lists of deliveries, of all webhooks or of one, and of events, with filters and search."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,8 +12,12 @@ from gateway.console.frame import display, pages, polling, times
 from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import history
+from gateway.domain.webhooks import history, record_names
+from gateway.domain.webhooks.record_names import Named
+from gateway.records.access import Actor
+from gateway.records.values.folding import fold
 from gateway.server.app_keys import DB
+from outbox.database.transaction import Database
 from outbox.durations import MINUTE
 from outbox.events.history import EventQuery
 from outbox.ids import is_id
@@ -25,6 +30,7 @@ from outbox.queue.log.delivery_types import (
     StateFilter,
     shown,
 )
+from outbox.webhooks import Webhook
 from outbox.webhooks.operational import NAMES as OPERATIONAL
 
 OFFERED: tuple[StateFilter, ...] = (
@@ -39,12 +45,19 @@ async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamRespon
     since, until = _times(filters, actor.zone)
     status = int(filters["status"]) if filters.get("status", "").isdecimal() else None
     query = DeliveryQuery(_state(filters), filters.get("event", ""), status, since, until)
-    page = await db.scan(
-        actor.owner_id, history.deliveries, actor, db.clock, filters.get("q", ""),
-        filters.get("webhook", ""), query, after,
-    )  # fmt: skip
+
+    async def read(search: str) -> history.DeliveryList:
+        return await db.scan(
+            actor.owner_id, history.deliveries, actor, db.clock, search,
+            filters.get("webhook", ""), query, after,
+        )  # fmt: skip
+
+    page = await read(filters.get("q", ""))
+    meant = await _meant(db, actor, filters, page.webhooks, page.deliveries, page.searched)
+    if meant.only:
+        page = await read(meant.only.id)
     context = {
-        "webhook": None, "states": FILTERS, "groups": {**groups(), **groups(True)},
+        "webhook": None, "states": FILTERS, "groups": {**groups(), **groups(True)}, "meant": meant,
         "urls": {one.id: display.name_of(one) for one in page.webhooks},
     }  # fmt: skip
     return _list(request, visitor, page, filters, context)
@@ -77,6 +90,7 @@ def _list(
         "page": page, "filters": filters, "after": _after(request), "path": request.path,
         "this": _address(request.path, filters),
         "state_of": lambda one: shown(one, page.active(one)),
+        "meant": Meant(),
         "selecting": request.query.get("select", "")[:3] if page.deliveries else "",
     }  # fmt: skip
     return polling.live(
@@ -111,19 +125,53 @@ async def events(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     query = EventQuery(filters.get("event", ""), filters.get("q", ""), since, until)
     after = _after(request)
     db = request.app[DB]
-    page = await db.scan(
-        actor.owner_id, history.events, actor, db.clock, filters.get("q", ""), query,
-        history.place_of(after),
-    )  # fmt: skip
+
+    async def read(search: str) -> history.EventList:
+        asked = replace(query, cause=search)
+        return await db.scan(
+            actor.owner_id, history.events, actor, db.clock, search, asked, history.place_of(after)
+        )
+
+    page = await read(filters.get("q", ""))
+    meant = await _meant(db, actor, filters, (), page.events, page.searched)
+    if meant.only:
+        page = await read(meant.only.id)
     active = {one.id for one in page.webhooks if one.state == "active"}
     context = {
-        "page": page, "filters": filters, "groups": groups(), "after": after,
+        "page": page, "filters": filters, "groups": groups(), "after": after, "meant": meant,
         "this": _address(request.path, filters),
         "states_of": lambda one: Counter(
             shown(delivery, delivery.webhook_id in active) for delivery in page.of(one)
         ),
     }  # fmt: skip
     return polling.live(request, visitor, "events.html", "parts/event_rows.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a search that is no id may mean: records and webhooks by what they are called."""
+
+    records: Sequence[Named] = ()
+    webhooks: Sequence[Webhook] = ()
+
+    @property
+    def only(self) -> Named | None:
+        """The one record that is meant; its rows are shown at once."""
+        return self.records[0] if len(self.records) == 1 and not self.webhooks else None
+
+
+async def _meant(
+    db: Database, actor: Actor, filters: Mapping[str, str], webhooks: Sequence[Webhook],
+    rows: Sequence[object], searched: int | None,
+) -> Meant:  # fmt: skip
+    """Look for what is called as searched, when no id was found."""
+    text = filters.get("q", "")
+    if not text or rows or searched is not None or is_id(text):
+        return Meant()
+    named = await db.scan(actor.owner_id, record_names.matching, actor, db.clock, text)
+    folded = fold(text)
+    called = [one for one in webhooks if folded in fold(f"{one.description or ''} {one.url}")]
+    return Meant(named, called[: record_names.MOST])
 
 
 async def event(request: web.Request, visitor: Visitor) -> web.StreamResponse:
