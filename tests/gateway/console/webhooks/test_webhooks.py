@@ -266,10 +266,10 @@ async def test_the_latest_deliveries_stand_before_the_charts(maria: Guest) -> No
     path = f"{LIST}/{page.id}"
     html = (await maria.get(path)).html
     assert html.index('id="recent-title"') < html.index('id="charts"')
-    assert '<details id="charts" class="card panel">' in html
+    assert '<details id="charts" class="panel">' in html
     # Who chooses a time wants to see the charts.
     chosen = (await maria.get(f"{path}?range=7d")).html
-    assert '<details id="charts" class="card panel" open>' in chosen
+    assert '<details id="charts" class="panel" open>' in chosen
     overview = (await maria.get("/console")).html
     assert overview.index('id="lines-title"') < overview.index("data-charts")
 
