@@ -148,9 +148,10 @@ def verb_with(
 
         return await _once(request, caller, body, response, unit, request.match_info["id"], draft)
 
+    word = _word(unit)
+    body_shape = shapes.some(result, takes, f"{shapes.title_of(resource)}{word.capitalize()}")
     return describe.verb(
-        resource, _word(unit), summary, body=shapes.some(result, takes), makes=makes,
-        refusals=refusals,
+        resource, word, summary, body=body_shape, makes=makes, refusals=refusals
     )(handle)  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Corrections to generated requests that JSON Schema cannot express; schemathesis loads this file.
 
 Only requests that should be valid are changed, so that their references exist and they reach the
-code behind the checks. Nothing here reads a response.
+code behind the checks. The one check of responses is that the code of an error has its status, as
+the errors of all statuses have the same schema.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 import requests
 import schemathesis
 from hypothesis import strategies as st
-from schemathesis import Case, HookContext
+from schemathesis import Case, CheckContext, HookContext, Response
+
+from gateway.rest.errors import STATUS
 
 URL = os.environ["GENERATED_URL"]
 KEY = os.environ["GENERATED_KEY"]
@@ -74,6 +77,16 @@ def _is_there(plural: str, record_id: str) -> bool:
         f"{URL}/api/{plural}/{record_id}", headers={"X-API-Key": KEY}, timeout=SECONDS
     )
     return answer.status_code == 200
+
+
+@schemathesis.check
+def error_code_has_its_status(ctx: CheckContext, response: Response, case: Case[Any]) -> None:
+    """Fail when the body of an error has the code of another status."""
+    if response.status_code < 400:
+        return
+    body = response.json()
+    status = STATUS[body["code"]] if "code" in body else response.status_code
+    assert status == response.status_code, f"{body['code']} is no code of {response.status_code}"
 
 
 @schemathesis.hook

@@ -136,12 +136,12 @@ def verb(
 def page(resource: Resource, **of: str) -> Described:
     """Describe GET of the collection; `of` names filters with their value in the path."""
     in_path = tuple(
-        Parameter(of[f.name], schema_of(f), f.description, _example(resource, f), "path")
+        Parameter(of[f.name], schema_of(resource, f), f.description, _example(resource, f), "path")
         for f in resource.filters
         if f.name in of
     )
     filters = tuple(
-        Parameter(f.name, schema_of(f), f.description, _example(resource, f))
+        Parameter(f.name, schema_of(resource, f), f.description, _example(resource, f))
         for f in resource.filters
         if f.name not in of
     )
@@ -213,9 +213,12 @@ def _example(resource: Resource, offered: Filter) -> Any:
     )
 
 
-def schema_of(offered: Filter) -> Mapping[str, Any]:
+def schema_of(resource: Resource, offered: Filter) -> Mapping[str, Any]:
     """Return the schema of a filter's parameter."""
     if offered.allowed:
+        field = resource.named.get(offered.name)
+        if field is not None and field.format.schema.get("enum") == list(offered.allowed):
+            return shapes.reference_to(resource, field)
         return {"type": "string", "enum": list(offered.allowed)}
     forms = {
         "money": numbers.money(), "boolean": formats.boolean(), "from": instants.instant(),

@@ -46,8 +46,9 @@ def record(resource: Resource) -> Shape:
     """Return the shape of a record."""
     properties: dict[str, Any] = {"id": {**ID, "description": "Set by the server."}}
     required = ["id", "createdAt"]
+    parts: dict[str, Schema] = {}
     for field in resource.fields:
-        schema = _with_text(field.format.shown or field.format.schema, field.description)
+        schema = _with_text(_shown(resource, field, parts), field.description)
         if field.always:
             schema = or_null(schema)
         if not field.on_create and not field.on_update:
@@ -72,7 +73,7 @@ def record(resource: Resource) -> Shape:
         "properties": properties,
         "required": required,
     }
-    return Shape(schema, _example(resource), title_of(resource))
+    return Shape(schema, _example(resource), title_of(resource), parts)
 
 
 def written(record: Shape) -> Shape:
@@ -93,29 +94,37 @@ def written(record: Shape) -> Shape:
 def new(form: Form) -> Shape:
     """Return the body of a create."""
     open_fields = [f for f in form.fields if f.on_create]
+    parts: dict[str, Schema] = {}
     schema = {
         "type": "object",
-        "properties": {f.name: _sent(f) for f in open_fields},
+        "properties": {f.name: _sent(form, f, parts) for f in open_fields},
         "required": [f.name for f in open_fields if f.required],
     }
     example = {f.name: f.example for f in open_fields if f.example is not None}
-    return Shape(schema, example, f"{title_of(form)}Create")
+    return Shape(schema, example, f"{title_of(form)}Create", parts)
 
 
 @lru_cache(maxsize=256)
 def changes(form: Form) -> Shape:
     """Return the body of an update, a merge patch."""
     open_fields = [f for f in form.fields if f.on_update]
-    schema = {"type": "object", "properties": {f.name: _sent(f) for f in open_fields}}
+    parts: dict[str, Schema] = {}
+    schema = {"type": "object", "properties": {f.name: _sent(form, f, parts) for f in open_fields}}
     example = {f.name: f.example for f in open_fields if f.reference is None}
-    return Shape(schema, dict([*example.items()][:3]), f"{title_of(form)}Update")
+    return Shape(schema, dict([*example.items()][:3]), f"{title_of(form)}Update", parts)
 
 
-def some(form: Form, names: Sequence[str]) -> Shape:
-    """Return the body of a verb: these fields, all optional."""
+def some(form: Form, names: Sequence[str], title: str) -> Shape:
+    """Return the body of a verb, called `title`: these fields, all optional."""
     fields = [form.named[name] for name in names]
-    schema = {"type": "object", "properties": {f.name: _sent(f) for f in fields}}
-    return Shape(schema, {f.name: f.example for f in fields})
+    parts: dict[str, Schema] = {}
+    schema = {"type": "object", "properties": {f.name: _sent(form, f, parts) for f in fields}}
+    return Shape(schema, {f.name: f.example for f in fields}, title, parts)
+
+
+def reference_to(form: Form, field: Field) -> Schema:
+    """Return the schema of a field's values as the component of its record names them."""
+    return _shown(form, field, {})
 
 
 def page_of(item: Shape, *, walks: bool = True) -> Shape:
@@ -148,8 +157,8 @@ def list_of(item: Shape, name: str) -> Shape:
         "properties": {
             "data": {"type": "array", "items": reference(item.name)},
             "truncated": {
-                "const": True,
-                "description": "Present when the list is cut because of its size.",
+                "type": "boolean",
+                "description": "true when the list is cut because of its size; absent otherwise.",
             },
         },
         "required": ["data"],
@@ -183,14 +192,61 @@ def deleted(resource: Resource) -> Shape:
 def struct(example: Struct) -> Shape:
     """Return the shape of a response struct: schema from the type, example from an instance."""
     kind = type(example)
-    [_], parts = msgspec.json.schema_components([kind], ref_template=COMPONENT)
+    [_], components = msgspec.json.schema_components([kind], ref_template=COMPONENT)
+    parts: dict[str, Schema] = {}
+    for name, schema in components.items():
+        named_parts(name, schema, parts)
     body = msgspec.json.decode(msgspec.json.encode(example))
     return Shape(parts[kind.__name__], body, kind.__name__, parts)
 
 
-def _sent(field: Field) -> dict[str, Any]:
-    schema = _with_text(field.format.schema, field.description)
+def _sent(form: Form, field: Field, parts: dict[str, Schema]) -> dict[str, Any]:
+    schema = _with_text(_accepted(form, field, parts), field.description)
     return schema if field.required or not field.nullable else or_null(schema)
+
+
+def _shown(form: Form, field: Field, parts: dict[str, Schema]) -> Schema:
+    """Return the schema of a field in responses; what it has parts of goes into `parts`."""
+    return named_parts(_part(form, field), field.format.shown or field.format.schema, parts)
+
+
+def _accepted(form: Form, field: Field, parts: dict[str, Schema]) -> Schema:
+    """Return the schema of a field in requests; equal parts are those of responses."""
+    name, shown, accepted = _part(form, field), dict[str, Schema](), dict[str, Schema]()
+    named_parts(name, field.format.shown or field.format.schema, shown)
+    schema = named_parts(name, field.format.schema, accepted)
+    if any(shown.get(part, its) != its for part, its in accepted.items()):
+        return named_parts(f"{name}Input", field.format.schema, parts)
+    parts.update(accepted)
+    return schema
+
+
+def _part(form: Form, field: Field) -> str:
+    return f"{title_of(form)}{_capital(field.name)}"
+
+
+def named_parts(name: str, schema: Schema, parts: dict[str, Schema]) -> Schema:
+    """Return `schema` with references to its parts, which are put into `parts` by name.
+
+    Parts are closed lists of texts, and objects. Generators of clients call one without a name by
+    its place, so that each use of it would be a type of its own.
+    """
+    if "enum" in schema or schema.get("type") == "object":
+        members = {
+            member: named_parts(f"{name}{_capital(member)}", its, parts)
+            for member, its in schema.get("properties", {}).items()
+        }
+        parts[name] = {**schema, "properties": members} if members else schema
+        return reference(name)
+    if isinstance(schema.get("items"), Mapping):
+        ending = "Input" * name.endswith("Input")
+        item = name.removesuffix(ending).removesuffix("s") + ending
+        return {**schema, "items": named_parts(item, schema["items"], parts)}
+    return schema
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
 
 
 def _with_text(schema: Schema, description: str) -> dict[str, Any]:
