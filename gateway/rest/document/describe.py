@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gateway.records.included import MOST as INCLUDED
 from gateway.records.query import LIMIT, MOST
 from gateway.records.resource import Filter, Remove, Resource
 from gateway.records.values import formats, instants, numbers
 from gateway.records.values.schemas import ID
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import Handler, Operation, Parameter, Response, Shape
+from gateway.rest.selections import includes
 
 Described = Callable[[Handler], Operation]
 
@@ -60,7 +62,7 @@ def read(resource: Resource) -> Described:
     return partial(
         Operation, name=f"get{_thing(resource)}", tag=_tag(resource),
         summary=f"Read {_a(resource)}", responses={200: response},
-        parameters=(id_of(resource.noun), IF_NONE_MATCH),
+        parameters=(id_of(resource.noun), *_selected(resource), IF_NONE_MATCH),
     )  # fmt: skip
 
 
@@ -145,14 +147,16 @@ def page(resource: Resource, **of: str) -> Described:
         for f in resource.filters
         if f.name not in of
     )
-    response = Response(
-        f"One page of {resource.plural}.", shapes.page_of(shapes.record(resource)), ("Link",)
-    )
+    shape = shapes.page_of(shapes.record(resource), beside=shapes.included(resource))
+    response = Response(f"One page of {resource.plural}.", shape, ("Link",))
     by = "".join(f"By{parameter[:1].upper()}{parameter[1:]}" for parameter in of.values())
     return partial(
         Operation, name=f"list{_plural(resource)}{by}", tag=_tag(resource),
         summary=f"List {resource.plural}" + " of one record" * bool(of), responses={200: response},
-        parameters=(*in_path, PAGE, page_size(), *_search(resource), *filters, *_walk(resource)),
+        parameters=(
+            *in_path, PAGE, page_size(), *_search(resource), *filters, *_walk(resource),
+            *_selected(resource),
+        ),
     )  # fmt: skip
 
 
@@ -193,6 +197,29 @@ def _walk(resource: Resource) -> tuple[Parameter, ...]:
             "The nextCursor of the previous page, for the default order; concurrent writes cause "
             "no gaps and no repeats.",
             urlsafe_b64encode(f"c{shapes.MOMENT}.{example}".encode()).decode().rstrip("="),
+        ),
+    )  # fmt: skip
+
+
+def _selected(resource: Resource) -> tuple[Parameter, ...]:
+    fields = Parameter(
+        "fields", {"type": "string"},
+        "Only these members of each record, separated by commas, and `id`. The response then "
+        "lacks the others, even those that its schema requires.",
+        ",".join(field.name for field in resource.fields[:2]),
+    )  # fmt: skip
+    names = [*includes(resource)]
+    if not names:
+        return (fields,)
+    known = ", ".join(names)
+    return (
+        fields,
+        Parameter(
+            "include", {"type": "string"},
+            f"Also send the records that the response refers to, separated by commas: {known}. "
+            f"At most {INCLUDED} of each resource; `included` says when there are more. A response "
+            "with them has no ETag, and each name costs one more read of the rate limit.",
+            names[0],
         ),
     )  # fmt: skip
 

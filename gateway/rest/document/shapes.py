@@ -19,6 +19,7 @@ from gateway.records.values.format import of_json
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
 from gateway.rest.document.operations import Shape
 from gateway.rest.record_json import view
+from gateway.rest.selections import includes
 
 MOMENT = 1_795_271_400_000_000
 NOW = dates.show(MOMENT)
@@ -67,6 +68,10 @@ def record(resource: Resource) -> Shape:
     properties["updatedAt"] = _with_text(
         INSTANT, "Time of the last change; absent before the first."
     )
+    beside = included(resource)
+    if beside is not None:
+        properties["included"] = reference(beside.name)
+        parts[beside.name] = beside.schema
     schema = {
         "type": "object",
         "description": resource.description,
@@ -74,6 +79,27 @@ def record(resource: Resource) -> Shape:
         "required": required,
     }
     return Shape(schema, _example(resource), title_of(resource), parts)
+
+
+def included(resource: Resource) -> Shape | None:
+    """Return the member `included` of responses with a resource; None if it refers to nothing."""
+    targets = {t for one in includes(resource).values() for t in one.targets.values()}
+    if not targets:
+        return None
+    properties: dict[str, Any] = {
+        target.plural: {"type": "array", "items": reference(title_of(target))}
+        for target in sorted(targets, key=lambda target: target.plural)
+    }
+    properties["truncated"] = {
+        "type": "boolean",
+        "description": "true when the response refers to more records than it includes.",
+    }
+    schema = {
+        "type": "object",
+        "description": "With `include`: the records that the response refers to, each once.",
+        "properties": properties,
+    }
+    return Shape(schema, None, f"{title_of(resource)}Included")
 
 
 def written(record: Shape) -> Shape:
@@ -127,8 +153,8 @@ def reference_to(form: Form, field: Field) -> Schema:
     return _shown(form, field, {})
 
 
-def page_of(item: Shape, *, walks: bool = True) -> Shape:
-    """Return the envelope of a list; `walks` when it supports a cursor."""
+def page_of(item: Shape, *, walks: bool = True, beside: Shape | None = None) -> Shape:
+    """Return the envelope of a list; `walks` when it has a cursor, `beside` is what it includes."""
     properties: dict[str, Any] = {
         "data": {"type": "array", "items": reference(item.name)},
         "total": {"type": "integer", "minimum": 0, "description": "Number of all matches."},
@@ -141,6 +167,8 @@ def page_of(item: Shape, *, walks: bool = True) -> Shape:
             "type": "string",
             "description": "Send it as `cursor` for the next page; absent on the last page.",
         }
+    if beside is not None:
+        properties["included"] = reference(beside.name)
     schema = {
         "type": "object",
         "properties": properties,
