@@ -20,6 +20,7 @@ from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
+from gateway.rest.document.parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
 from gateway.rest.params import cursor_of, expected_of, once_of, query_of
@@ -153,7 +154,7 @@ def verb_with(
         return await _once(request, caller, body, response, unit, request.match_info["id"], draft)
 
     word = _word(unit)
-    body_shape = shapes.some(result, takes, f"{shapes.title_of(resource)}{word.capitalize()}")
+    body_shape = shapes.some(result, takes, f"{title_of(resource)}{word.capitalize()}")
     return describe.verb(
         resource, word, summary, body=body_shape, makes=makes, refusals=refusals
     )(handle)  # fmt: skip

@@ -9,6 +9,7 @@ from gateway.records.resource import Resource
 from gateway.records.values.schemas import Schema, or_null
 from gateway.rest.document import operational, shapes
 from gateway.rest.document.operations import Shape
+from gateway.rest.document.parts import reference
 from outbox.durations import SECOND
 from outbox.webhooks.operational import NAMES
 
@@ -42,7 +43,7 @@ def body_of(event: str) -> Shape:
         "properties": {
             "event": {"const": event},
             "timestamp": {"type": "integer", "description": "Unix time of the event in seconds."},
-            "data": shapes.reference(f"{name}Data"),
+            "data": reference(f"{name}Data"),
         },
         "required": ["event", "timestamp", "data"],
         "additionalProperties": False,

@@ -10,7 +10,7 @@ from gateway.records.query import LIMIT, MOST
 from gateway.records.resource import Filter, Remove, Resource
 from gateway.records.values import formats, instants, numbers
 from gateway.records.values.schemas import ID
-from gateway.rest.document import shapes
+from gateway.rest.document import parts, shapes
 from gateway.rest.document.operations import Handler, Operation, Parameter, Response, Shape
 from gateway.rest.selections import includes
 
@@ -245,7 +245,7 @@ def schema_of(resource: Resource, offered: Filter) -> Mapping[str, Any]:
     if offered.allowed:
         field = resource.named.get(offered.name)
         if field is not None and field.format.schema.get("enum") == list(offered.allowed):
-            return shapes.reference_to(resource, field)
+            return parts.reference_to(resource, field)
         return {"type": "string", "enum": list(offered.allowed)}
     forms = {
         "money": numbers.money(), "boolean": formats.boolean(), "from": instants.instant(),
@@ -264,7 +264,7 @@ def _taken(resource: Resource) -> tuple[str, ...]:
 
 
 def _thing(resource: Resource) -> str:
-    return shapes.title_of(resource)
+    return parts.title_of(resource)
 
 
 def _plural(resource: Resource) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from gateway.rest.document import refusals
 from gateway.rest.document.deliveries import webhooks
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape
-from gateway.rest.document.shapes import reference
+from gateway.rest.document.parts import reference
 from gateway.rest.errors import STATUS
 
 VERSION = "1.0.0"

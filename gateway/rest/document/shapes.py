@@ -18,28 +18,26 @@ from gateway.records.values import dates
 from gateway.records.values.format import of_json
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
 from gateway.rest.document.operations import Shape
+from gateway.rest.document.parts import (
+    COMPONENT,
+    named_parts,
+    reference,
+    sent,
+    shown,
+    title_of,
+    with_text,
+)
 from gateway.rest.record_json import view
 from gateway.rest.selections import includes
 
 MOMENT = 1_795_271_400_000_000
 NOW = dates.show(MOMENT)
 """The creation time of the examples."""
-COMPONENT = "#/components/schemas/{name}"
-
-
-def title_of(form: Form) -> str:
-    """Return the name of a record's component."""
-    return "".join(word.capitalize() for word in form.noun.split())
 
 
 def example_id(noun: str) -> str:
     """Return an id in the form of a real one, always the same for a noun."""
     return f"019a9d1c2f00{hashlib.sha256(noun.encode()).hexdigest()[:12]}"
-
-
-def reference(name: str) -> dict[str, str]:
-    """Return a schema that refers to the component `name`."""
-    return {"$ref": COMPONENT.format(name=name)}
 
 
 @lru_cache(maxsize=256)
@@ -49,7 +47,7 @@ def record(resource: Resource) -> Shape:
     required = ["id", "createdAt"]
     parts: dict[str, Schema] = {}
     for field in resource.fields:
-        schema = _with_text(_shown(resource, field, parts), field.description)
+        schema = with_text(shown(resource, field, parts), field.description)
         if field.always:
             schema = or_null(schema)
         if not field.on_create and not field.on_update:
@@ -59,13 +57,13 @@ def record(resource: Resource) -> Shape:
             required.append(field.name)
     for derived in resource.derived:
         properties[derived.name] = {
-            **_with_text(derived.schema, derived.description),
+            **with_text(derived.schema, derived.description),
             "readOnly": True,
         }
         if derived.name not in required:
             required.append(derived.name)
-    properties["createdAt"] = _with_text(INSTANT, "Time of creation.")
-    properties["updatedAt"] = _with_text(
+    properties["createdAt"] = with_text(INSTANT, "Time of creation.")
+    properties["updatedAt"] = with_text(
         INSTANT, "Time of the last change; absent before the first."
     )
     beside = included(resource)
@@ -123,7 +121,7 @@ def new(form: Form) -> Shape:
     parts: dict[str, Schema] = {}
     schema = {
         "type": "object",
-        "properties": {f.name: _sent(form, f, parts) for f in open_fields},
+        "properties": {f.name: sent(form, f, parts) for f in open_fields},
         "required": [f.name for f in open_fields if f.required],
     }
     example = {f.name: f.example for f in open_fields if f.example is not None}
@@ -135,7 +133,7 @@ def changes(form: Form) -> Shape:
     """Return the body of an update, a merge patch."""
     open_fields = [f for f in form.fields if f.on_update]
     parts: dict[str, Schema] = {}
-    schema = {"type": "object", "properties": {f.name: _sent(form, f, parts) for f in open_fields}}
+    schema = {"type": "object", "properties": {f.name: sent(form, f, parts) for f in open_fields}}
     example = {f.name: f.example for f in open_fields if f.reference is None}
     return Shape(schema, dict([*example.items()][:3]), f"{title_of(form)}Update", parts)
 
@@ -144,13 +142,8 @@ def some(form: Form, names: Sequence[str], title: str) -> Shape:
     """Return the body of a verb, called `title`: these fields, all optional."""
     fields = [form.named[name] for name in names]
     parts: dict[str, Schema] = {}
-    schema = {"type": "object", "properties": {f.name: _sent(form, f, parts) for f in fields}}
+    schema = {"type": "object", "properties": {f.name: sent(form, f, parts) for f in fields}}
     return Shape(schema, {f.name: f.example for f in fields}, title, parts)
-
-
-def reference_to(form: Form, field: Field) -> Schema:
-    """Return the schema of a field's values as the component of its record names them."""
-    return _shown(form, field, {})
 
 
 def page_of(item: Shape, *, walks: bool = True, beside: Shape | None = None) -> Shape:
@@ -226,59 +219,6 @@ def struct(example: Struct) -> Shape:
         named_parts(name, schema, parts)
     body = msgspec.json.decode(msgspec.json.encode(example))
     return Shape(parts[kind.__name__], body, kind.__name__, parts)
-
-
-def _sent(form: Form, field: Field, parts: dict[str, Schema]) -> dict[str, Any]:
-    schema = _with_text(_accepted(form, field, parts), field.description)
-    return schema if field.required or not field.nullable else or_null(schema)
-
-
-def _shown(form: Form, field: Field, parts: dict[str, Schema]) -> Schema:
-    """Return the schema of a field in responses; what it has parts of goes into `parts`."""
-    return named_parts(_part(form, field), field.format.shown or field.format.schema, parts)
-
-
-def _accepted(form: Form, field: Field, parts: dict[str, Schema]) -> Schema:
-    """Return the schema of a field in requests; equal parts are those of responses."""
-    name, shown, accepted = _part(form, field), dict[str, Schema](), dict[str, Schema]()
-    named_parts(name, field.format.shown or field.format.schema, shown)
-    schema = named_parts(name, field.format.schema, accepted)
-    if any(shown.get(part, its) != its for part, its in accepted.items()):
-        return named_parts(f"{name}Input", field.format.schema, parts)
-    parts.update(accepted)
-    return schema
-
-
-def _part(form: Form, field: Field) -> str:
-    return f"{title_of(form)}{_capital(field.name)}"
-
-
-def named_parts(name: str, schema: Schema, parts: dict[str, Schema]) -> Schema:
-    """Return `schema` with references to its parts, which are put into `parts` by name.
-
-    Parts are closed lists of texts, and objects. Generators of clients call one without a name by
-    its place, so that each use of it would be a type of its own.
-    """
-    if "enum" in schema or schema.get("type") == "object":
-        members = {
-            member: named_parts(f"{name}{_capital(member)}", its, parts)
-            for member, its in schema.get("properties", {}).items()
-        }
-        parts[name] = {**schema, "properties": members} if members else schema
-        return reference(name)
-    if isinstance(schema.get("items"), Mapping):
-        ending = "Input" * name.endswith("Input")
-        item = name.removesuffix(ending).removesuffix("s") + ending
-        return {**schema, "items": named_parts(item, schema["items"], parts)}
-    return schema
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
-
-
-def _with_text(schema: Schema, description: str) -> dict[str, Any]:
-    return {**schema, "description": description}
 
 
 def _is_always_there(field: Field) -> bool:

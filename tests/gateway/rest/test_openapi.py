@@ -103,10 +103,10 @@ def test_operation_ids_are_unique() -> None:
 
 def test_schemas_are_json_schemas() -> None:
     for name, schema in DOCUMENT["components"]["schemas"].items():
+        assert re.fullmatch("[A-Z][A-Za-z0-9]+", name)
         jsonschema_rs.meta.validate(
             {**schema, "$schema": "https://json-schema.org/draft/2020-12/schema"}
         )
-        assert name
 
 
 def test_every_reference_resolves() -> None:
