@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import json
 
+from gateway import texts
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing
-from gateway.console.frame.display import lasting, took
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
 from gateway.records.values import dates
@@ -41,11 +41,13 @@ UNKNOWN_TO_IT = (
     "of the webhook instead of the URL."
 )
 
+ENGLISH = texts.of("en")
+
 
 def lines(examination: Examination, addresses: Addresses, *, own_secret: bool) -> Iterator[str]:
     """Return the lines for people: the steps, the verdict, the retries."""
     for step in examination.steps:
-        spent = "" if step.micros is None else took(step.micros)
+        spent = "" if step.micros is None else ENGLISH.took(step.micros)
         yield f"{MARKS[step.verdict]:7} {NAMES[step.name]:9} {spent:>8}  {_text(step, addresses)}"
     yield ""
     if examination.failed is None:
@@ -95,7 +97,7 @@ def _retries(schedule: Schedule, now: int) -> Iterator[str]:
     yield f"If each attempt failed at once, the next ones would start (give or take {JITTER:.0%}):"
     for retry in retries:
         early, late = (_at(now, seconds) for seconds in (retry.earliest, retry.latest))
-        usual = lasting(round(retry.usual * SECOND))
+        usual = ENGLISH.lasting(round(retry.usual * SECOND))
         yield f"  {retry.number:3}  after {usual:>9}  {early} to {late}"
 
 

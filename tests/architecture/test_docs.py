@@ -8,8 +8,8 @@ from typing import get_type_hints
 
 from prometheus_client.metrics import MetricWrapperBase
 
+from gateway import texts
 from gateway.cli.command_line import COMMANDS
-from gateway.console.texts import ENGLISH
 from gateway.domain.catalogue import EVENTS
 from gateway.rest.document.deliveries import body_of
 from gateway.rest.errors import STATUS
@@ -22,6 +22,8 @@ from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import SystemClock
 from outbox.events.body import encode
 from tests.architecture.tree import ROOT
+
+EN = texts.of("en")
 
 
 def page(name: str) -> str:
@@ -152,7 +154,7 @@ def test_the_configuration_page_equals_the_settings() -> None:
 
 def test_the_troubleshooting_page_has_every_outcome_and_failed_end() -> None:
     text = page("troubleshooting")
-    outcomes = {key.removeprefix("outcome.") for key in ENGLISH if key.startswith("outcome.")}
+    outcomes = {key.removeprefix("outcome.") for key in EN if key.startswith("outcome.")}
     section = re.search(r"^## By outcome$(.*?)^## ", text, re.M | re.S)
     ends = re.search(r"^## By end of a delivery$(.*?)^## ", text, re.M | re.S)
     assert section
@@ -160,7 +162,7 @@ def test_the_troubleshooting_page_has_every_outcome_and_failed_end() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", section[1], re.M)) == outcomes
     told = set(re.findall(r"^\| `(\w+)` \|", ends[1], re.M))
     assert told == {"exhausted", "gone", "cancelled", "dead"}
-    assert all(f"state.{state}" in ENGLISH for state in told)
+    assert all(f"state.{state}" in EN for state in told)
 
 
 def test_the_contributing_page_equals_the_make_targets() -> None:

@@ -8,11 +8,11 @@ from datetime import datetime
 import aiohttp
 import msgspec
 
+from gateway import texts
 from gateway.cli import tables
 from gateway.cli.commands import Say
 from gateway.cli.listening.forwarding import Forwarding, How, Unverified
 from gateway.cli.listening.source import Address, Entry, Source
-from gateway.console.frame.display import size, took
 from gateway.server.config import Config
 from gateway.server.http.address import public_address
 from outbox.clock import Clock, SystemClock
@@ -26,6 +26,8 @@ SERVER_VARIABLE = "CARTEIRO_URL"
 KEY_VARIABLE = "CARTEIRO_KEY"
 ERASED = "erased with the person's data"
 DAMAGED = "the body is no event"
+
+ENGLISH = texts.of("en")
 
 
 async def listen(config: Config, arguments: Namespace, say: Say) -> None:
@@ -77,7 +79,7 @@ async def _line(entry: Entry, forwarding: Forwarding, clock: Clock) -> str:
         except (msgspec.MsgspecError, KeyError, TypeError):
             result = DAMAGED
         else:
-            result = f"verified, {size(len(body))}"
+            result = f"verified, {ENGLISH.size(len(body))}"
             if outcome is not None:
                 result = _result(outcome)
     now = datetime.fromtimestamp(clock.wall() / SECOND).strftime("%H:%M:%S")  # noqa: DTZ006 - the terminal's own time
@@ -87,7 +89,7 @@ async def _line(entry: Entry, forwarding: Forwarding, clock: Clock) -> str:
 def _result(outcome: Outcome) -> str:
     status = outcome.status or ""
     if outcome.outcome == "success":
-        return f"{status} in {took(outcome.total_us)}"
+        return f"{status} in {ENGLISH.took(outcome.total_us)}"
     error = f": {outcome.error}" if outcome.error else ""
     return f"FAILED {status} {outcome.outcome}{error}".replace("  ", " ")
 

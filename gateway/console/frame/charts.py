@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
-from gateway.console.frame.display import took
+from outbox.durations import SECOND
 from outbox.queue.log.chart_figures import Figures
 
 STEP_WIDTH = 10
@@ -90,7 +90,8 @@ def short(count: int) -> str:
 
 def power(exponent: int) -> str:
     """Return ten to this power of microseconds as text: `10 ms`, `1 s`."""
-    return took(10**exponent).replace(".0 ms", " ms").replace(".00 s", " s")
+    micros = 10**exponent
+    return f"{micros / 1000:g} ms" if micros < SECOND else f"{micros // SECOND} s"
 
 
 def _top(most: int) -> int:

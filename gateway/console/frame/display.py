@@ -1,21 +1,17 @@
-"""Formats values for a page: times, durations, sizes, states and untrusted text."""
+"""Prepares values for a page: untrusted text, browsers, states and the steps of attempts."""
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
 
 from markupsafe import Markup
 
-from gateway.records.values import dates
-from outbox.durations import SECOND
+from gateway.texts import Texts
 from outbox.queue.log.delivery_types import Attempt
 from outbox.webhooks import Webhook
 
-T = Callable[..., str]
 FAILING = 3
-UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 # The first match wins: many browsers' strings contain the names of other browsers too.
 BROWSERS = (
     ("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"),
@@ -45,69 +41,6 @@ class Stage:
     width: int
 
 
-def exact(micros: int) -> str:
-    """Return the exact time in UTC, for a comparison with logs."""
-    return dates.show(micros).replace("T", " ").replace("Z", " UTC")
-
-
-def span(micros: int) -> str:
-    """Return a duration in its largest unit, rounded down: `4 min`."""
-    seconds = max(0, micros) // SECOND
-    for size, unit in UNITS:
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return "0 s"
-
-
-def lasting(micros: int) -> str:
-    """Return a wait in its largest unit, with a decimal if it needs one: `1.5 h`, `5 s`."""
-    seconds = max(0, micros) / SECOND
-    size, unit = next((one for one in UNITS if seconds >= one[0]), (1, "s"))
-    return f"{round(seconds / size, 1):g} {unit}"
-
-
-def when(micros: int | None, now: int, t: T) -> Markup:
-    """Return a time as `<time>`: relative in the text, exact in the title."""
-    if micros is None:
-        return Markup("<span>{}</span>").format(t("time.never"))
-    if 0 < micros - now < SECOND:
-        words = t("time.soon")
-    elif micros > now:
-        words = t("time.in", span=span(micros - now + SECOND // 2))
-    elif now - micros < 5 * SECOND:
-        words = t("time.now")
-    else:
-        words = t("time.ago", span=span(now - micros))
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        dates.show(micros), exact(micros), words
-    )
-
-
-def took(micros: int | None) -> str:
-    """Return a short duration: `0.8 ms`, `42 ms`, `1.25 s`."""
-    if micros is None:
-        return "–"
-    if micros < 10_000:
-        return f"{micros / 1000:.1f} ms"
-    return f"{micros // 1000} ms" if micros < SECOND else f"{micros / SECOND:.2f} s"
-
-
-def percent(part: float | None) -> str:
-    """Return a part of 1 as text, rounded down: `100 %` only when nothing is missing."""
-    return "–" if part is None else f"{floor(part * 1000) / 10:g} %"
-
-
-def reais(amount: float) -> str:
-    """Return an amount in BRL as Brazil writes it: `R$ 1.234,56`."""
-    signs = str.maketrans(",.", ".,")
-    return f"{'-' if amount < 0 else ''}R$ {abs(amount):,.2f}".translate(signs)
-
-
-def size(count: int) -> str:
-    """Return a number of bytes: `512 B`, `1.5 KiB`."""
-    return f"{count} B" if count < 1024 else f"{count / 1024:.1f} KiB"
-
-
 def browser(agent: str) -> str:
     """Return browser and system of a User-Agent: `Firefox, Linux`; the header if unknown."""
     names = [
@@ -122,7 +55,13 @@ def inert(value: str | bytes | None) -> str:
     The template escapes the result for HTML.
     """
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value or ""
-    return ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
+    # Whatever acts is not printable, so most texts need no second look.
+    return text if text.isprintable() else ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
+
+
+def word_of(texts: Texts, value: str) -> str:
+    """Return the word for a state or another value of a closed list; a new one is its own word."""
+    return texts.get(f"state.{value}", texts.get(f"option.{value}", value))
 
 
 def breakable(url: str) -> Markup:

@@ -3,8 +3,8 @@
 from aiohttp import web
 
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.console.frame.templates import render
-from gateway.console.texts import ENGLISH
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import REQUEST_ID
 from gateway.server.telemetry.metrics import METRICS
@@ -32,9 +32,10 @@ def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> 
         request.app[METRICS].rejected(
             "console", "csrf" if refusal.message in FORGED else "forbidden"
         )
+    texts = request[READER].texts
     context = {
-        "title": title if title in ENGLISH else "error.other",
-        "key": refusal.message if refusal.message in ENGLISH else None,
+        "title": title if title in texts else "error.other",
+        "key": refusal.message if refusal.message in texts else None,
         "message": refusal.message,
         "request_id": request.get(REQUEST_ID, ""),
     }

@@ -9,6 +9,7 @@ from gateway.console.frame import guard, static_files, templates, troubles
 from gateway.console.frame.error_pages import refused
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER, reader_of
 from gateway.console.frame.templates import TROUBLES
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
@@ -79,12 +80,14 @@ async def _answer(
 ) -> web.StreamResponse:
     visitor: Visitor | None = None
     response: web.StreamResponse
+    request[READER] = reader_of(request, None)
     try:
         if not guard.on_our_host(request):
             raise Refusal("not_found", "error.not_found_help")
         visitor = await guard.recognise(request)
         if visitor.session is not None:
             request[CALLER] = visitor.actor
+            request[READER] = reader_of(request, visitor)
             request[TROUBLES] = await troubles.of(request, visitor)
         if visitor.session is None and not public:
             response = to_sign_in(request)

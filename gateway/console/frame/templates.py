@@ -1,7 +1,7 @@
 """The templates of the console: their filters, and what each page has."""
 
-from collections.abc import Mapping
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,38 @@ from aiohttp import web
 
 from gateway.console.frame import display, static_files
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.console.frame.troubles import Troubles
-from gateway.console.texts import ENGLISH, translate
 from gateway.server.app_keys import CONFIG, DB
 
 FOLDER = Path(__file__).parents[1] / "templates"
 ENVIRONMENT = web.AppKey("CONSOLE_TEMPLATES", jinja2.Environment)
 TROUBLES = web.RequestKey("CONSOLE_TROUBLES", Troubles)
+
+
+@jinja2.pass_context
+def _text(context: jinja2.runtime.Context, key: str, **values: Any) -> str:
+    return str(context["reader"].texts(key, **values))
+
+
+@jinja2.pass_context
+def _exact(context: jinja2.runtime.Context, micros: int) -> str:
+    return str(context["reader"].exact(micros))
+
+
+@jinja2.pass_context
+def _word(context: jinja2.runtime.Context, value: str) -> str:
+    return display.word_of(context["reader"].texts, value)
+
+
+def _format(name: str) -> Callable[..., str]:
+    """Return the filter that formats as this method of the reader's language does."""
+
+    @jinja2.pass_context
+    def form(context: jinja2.runtime.Context, *values: Any) -> str:
+        return str(getattr(context["reader"].texts, name)(*values))
+
+    return form
 
 
 # It is the same for every application, and each environment compiles the templates once.
@@ -33,19 +58,19 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     engine.globals.update(
-        t=partial(translate, ENGLISH),
+        t=_text,
+        option_word=_word,
         static=lambda name: f"/console/static/{name}?v={files[name][1]}",
     )
     engine.filters.update(
-        took=display.took,
-        percent=display.percent,
-        lasting=display.lasting,
-        size=display.size,
-        reais=display.reais,
+        **{
+            name: _format(name)
+            for name in ("took", "percent", "lasting", "size", "money", "number")
+        },
+        exact=_exact,
         browser=display.browser,
         inert=display.inert,
         breakable=display.breakable,
-        exact=display.exact,
         pretty=display.pretty,
     )
     return engine
@@ -61,16 +86,17 @@ def render(
 ) -> web.Response:
     """Render a template as a response."""
     now = request.app[DB].clock.wall()
-    t = partial(translate, ENGLISH)
+    reader = request[READER]
     done = request.query.get("done", "")
     values = {
+        "reader": reader,
         "visitor": visitor,
         "csrf": visitor.csrf if visitor else "",
         "session": visitor.session if visitor else None,
         "service": request.app[CONFIG].service.name,
         "path": request.path,
-        "done": f"done.{done}" if f"done.{done}" in ENGLISH else None,
-        "when": lambda micros: display.when(micros, now, t),
+        "done": f"done.{done}" if f"done.{done}" in reader.texts else None,
+        "when": lambda micros: reader.when(micros, now),
         "now": now,
         "troubles": request.get(TROUBLES, Troubles()),
     }

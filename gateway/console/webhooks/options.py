@@ -9,7 +9,7 @@ from aiohttp import web
 from gateway.console.frame import error_pages, pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.texts import ENGLISH
+from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor
 from gateway.domain.webhooks import conditions, schedules, webhooks
 from gateway.records.errors import Fault, Refusal
@@ -79,7 +79,7 @@ def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], 
     try:
         return open_headers(webhook.headers, request.app[KEYRING], webhook.id), None
     except SealBroken as error:
-        message = ENGLISH["webhook.headers_unreadable"].format(reason=error)
+        message = request[READER].texts("webhook.headers_unreadable", reason=error)
         return [], Fault("headers", "unreadable", message)
 
 

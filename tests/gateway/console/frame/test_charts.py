@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
+from gateway import texts
 from gateway.console.frame import chart_panel, charts
-from gateway.console.frame.display import percent
 from outbox.durations import HOUR
 from outbox.queue.log.chart_figures import Figures, total
 from outbox.queue.state.figures import BOUNDS, LEVELS, STEP, TIMES
@@ -111,7 +111,7 @@ def test_the_parts_of_a_total_are_its_sum() -> None:
     [(None, "–"), (0, "0 %"), (1, "100 %"), (0.9999, "99.9 %"), (0.5, "50 %"), (1e-9, "0 %")],
 )
 def test_a_rate_is_100_percent_only_when_nothing_failed(part: float | None, shown: str) -> None:
-    assert percent(part) == shown
+    assert texts.of("en").percent(part) == shown
 
 
 def test_ranges_end_now_and_have_the_steps_that_are_stored() -> None:

@@ -2,13 +2,16 @@
 
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from gateway.console.frame.display import reais, stages
-from gateway.console.texts import ENGLISH
+from gateway import texts
+from gateway.console.frame.display import stages
+from gateway.console.frame.reader import Reader
 from outbox.queue.log.delivery_types import FAILED, FILTERS, SHOWN, WAITING, Attempt
 
+EN = texts.of("en")
 ROOT = Path(__file__).parents[4]
 
 
@@ -63,7 +66,7 @@ def test_a_state_has_one_word_wherever_it_is_named() -> None:
     """The badge, the filter, the documentation and the metrics use the same word."""
     documented = (ROOT / "docs" / "events.md").read_text().partition("## States of a delivery")[2]
     for state in SHOWN:
-        assert ENGLISH[f"state.{state}"] == state.replace("_", " ").capitalize()
+        assert EN(f"state.{state}") == state.replace("_", " ").capitalize()
         assert f"| `{state}` |" in documented
         assert state in FILTERS
     assert {*WAITING, *FAILED} < set(SHOWN)
@@ -83,4 +86,10 @@ def test_a_state_has_one_word_wherever_it_is_named() -> None:
     ],
 )  # fmt: skip
 def test_amounts_are_written_as_in_brazil(amount: float, text: str) -> None:
-    assert reais(amount) == text
+    assert texts.of("pt-BR").money(amount).replace("\xa0", " ") == text
+
+
+def test_an_exact_time_is_told_in_the_zone_of_the_reader() -> None:
+    moment = 1_795_600_000_123_000
+    brazil = Reader(EN, ZoneInfo("America/Sao_Paulo")).exact(moment)
+    assert brazil == "25 Nov 2026, 06:46:40.123 GMT-03:00"

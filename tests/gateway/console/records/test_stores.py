@@ -1,0 +1,296 @@
+"""Stores in the console: their form is made from the declaration, and nothing of it is lost."""
+
+import json
+from typing import Any
+
+from gateway.domain.storefront.stores import stores
+from gateway.domain.storefront.stores.stores import STORES
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import check
+from gateway.records.record import Record
+from gateway.records.values.format import of_json
+from gateway.rest.record_json import view
+from outbox.database.transaction import Row, Tx
+from tests.support.console import Guest
+from tests.support.site import Site
+
+LIST = "/console/stores"
+NEW = f"{LIST}/new"
+RULE = {
+    "type": "express", "name": "Express", "price": "25,50", "deadline": "2",
+    "cepFrom": "01000-000", "cepTo": "05999999",
+}  # fmt: skip
+WHOLE: dict[str, Any] = {
+    "hostname": "shop.example.com", "name": "Coffee <Shop>",
+    "aliases": ["www.shop.example.com", "loja.example.com"],
+    "allowedOrigins": ["https://shop.example.com"],
+    "idps": [
+        {
+            "issuer": "https://accounts.google.com", "clientIds": ["a", "b"],
+            "trustedDomains": ["example.com"], "nonceRequired": True, "maxAgeSeconds": 600,
+        },
+        {"issuer": "https://id.example.com", "clientIds": ["c"], "nonceRequired": False},
+    ],
+    "shippingRules": [
+        {
+            "type": "express", "name": "Express", "price": 25.5, "deadline": 2,
+            "cepFrom": "01000000", "cepTo": "05999999", "freeFrom": 199.9,
+        },
+        {
+            "type": "free", "name": "Free", "price": 0, "deadline": 9,
+            "cepFrom": "00000000", "cepTo": "99999999",
+        },
+    ],
+    "cookieSameSite": "none", "dealOnCheckout": False, "reviewModeration": True,
+    "oneReviewPerProduct": True, "pixKey": "pix@shop.example.com", "active": False,
+    "passwordResetUrl": "https://shop.example.com/reset",
+    "emailVerificationUrl": "https://shop.example.com/verify",
+    "language": "en", "orderMails": False, "orderPageUrl": "https://shop.example.com/order",
+    "paymentMethods": ["cash", "pix"],
+    "checkoutUrl": "https://pay.example.com/{orderNumber}?token={token}",
+}  # fmt: skip
+
+
+def row(field: str, place: int, **values: str) -> dict[str, Any]:
+    """Return the inputs of a row."""
+    return {f"{field}[{place}].{name}": value for name, value in values.items()}
+
+
+async def owner_of(guest: Guest, email: str = "maria@example.com") -> Actor:
+    async def unit(tx: Tx) -> Row:
+        row = await tx.one("select id from users where email = $1", email)
+        assert row is not None
+        return row
+
+    return Actor((await guest.site.db.read(unit))["id"], "system")
+
+
+async def made(guest: Guest, **values: Any) -> Record:
+    """Create a store of Maria."""
+    body = {"hostname": "shop.example.com", "name": "Coffee Shop"} | values
+    draft = check(STORES, body, read=of_json, creating=True)
+    return await guest.site.db.write(stores.create, await owner_of(guest), draft)
+
+
+async def read(guest: Guest, store_id: str) -> dict[str, Any]:
+    """Return a store as the REST API shows it."""
+    record = await guest.site.db.read(actions.read, await owner_of(guest), STORES, store_id)
+    return view(record).members
+
+
+async def test_a_store_is_created_with_its_lists(maria: Guest) -> None:
+    empty = await maria.get(LIST)
+    assert "No stores yet" in empty.html
+    assert empty.link("New store") == NEW
+    page = await maria.submit(
+        LIST, at=NEW, hostname="Shop.Example.com", name=" Coffee Shop ", cookieSameSite="lax",
+        aliases="www.shop.example.com\r\n\r\n loja.example.com \r\n", allowedOrigins="",
+        dealOnCheckout="true", active="true", pixKey="", paymentMethods=["card", "pix"],
+        **row("shippingRules", 0, type="", name="", price="", deadline="", cepFrom="", cepTo=""),
+        **row("shippingRules", 1, **RULE),
+        **row("idps", 0, issuer="https://id.example.com", clientIds="a\r\nb", trustedDomains="",
+              maxAgeSeconds=""),
+    )  # fmt: skip
+    assert page.path == f"{LIST}/{page.id}?done=store_created"
+    store = await read(maria, page.id)
+    assert store == {
+        "id": page.id, "createdAt": store["createdAt"],
+        "hostname": "shop.example.com", "name": "Coffee Shop",
+        "aliases": ["www.shop.example.com", "loja.example.com"], "allowedOrigins": [],
+        "idps": [
+            {"issuer": "https://id.example.com", "clientIds": ["a", "b"], "nonceRequired": False}
+        ],
+        "shippingRules": [
+            {
+                "type": "express", "name": "Express", "price": 25.5, "deadline": 2,
+                "cepFrom": "01000000", "cepTo": "05999999",
+            }
+        ],
+        "cookieSameSite": "lax", "dealOnCheckout": True, "reviewModeration": False,
+        "oneReviewPerProduct": False, "active": True, "paymentMethods": ["card", "pix"],
+        "language": "pt-BR", "orderMails": False,
+    }  # fmt: skip
+    for text in ("www.shop.example.com", "R$25.50", "Express", "Store created."):
+        assert text in page.html
+    listed = await maria.get(LIST)
+    assert "shop.example.com" in listed.html
+    assert "1 in all" in listed.html
+
+
+def as_browser(html: str) -> list[tuple[str, str]]:
+    """Return the fields that a browser sends for the form of a page."""
+    from html.parser import HTMLParser
+
+    fields: list[tuple[str, str]] = []
+
+    class Reader(HTMLParser):
+        area: str | None = None
+        choice: str | None = None
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            attributes = dict(attrs)
+            name = attributes.get("name") or ""
+            if tag == "input" and name:
+                if attributes.get("type") != "checkbox" or "checked" in attributes:
+                    fields.append((name, attributes.get("value") or ""))
+            elif tag == "textarea":
+                self.area = ""
+                fields.append((name, ""))
+            elif tag == "select":
+                self.choice = name
+            elif tag == "option" and self.choice is not None and "selected" in attributes:
+                fields.append((self.choice, attributes.get("value") or ""))
+
+        def handle_data(self, data: str) -> None:
+            if self.area is not None:
+                self.area += data
+
+        def handle_endtag(self, tag: str) -> None:
+            if tag == "textarea" and self.area is not None:
+                name, _ = fields[-1]
+                fields[-1] = (name, self.area.removeprefix("\n").replace("\n", "\r\n"))
+                self.area = None
+            elif tag == "select":
+                self.choice = None
+
+    Reader().feed(html[html.index('<form class="card"') :])
+    return fields
+
+
+async def test_an_unchanged_form_changes_nothing(maria: Guest) -> None:
+    """Everything of a store is in its form, and comes back as it was."""
+    record = await made(maria, **WHOLE)
+    before = await read(maria, record.id)
+    assert {name: before[name] for name in WHOLE} == WHOLE
+    form = await maria.get(f"{LIST}/{record.id}/edit")
+    saved = await maria.post(f"{LIST}/{record.id}", as_browser(form.html))
+    assert saved.path == f"{LIST}/{record.id}?done=saved"
+    assert await read(maria, record.id) == before
+    named = {name.partition("[")[0] for name, _ in as_browser(form.html)}
+    assert named >= {name for name, value in WHOLE.items() if value is not False}
+
+
+async def test_a_change_and_an_emptied_row(maria: Guest) -> None:
+    record = await made(maria, **WHOLE)
+    form = await maria.get(f"{LIST}/{record.id}/edit")
+    fields = [
+        (name, "" if name.startswith("shippingRules[0]") or name == "pixKey" else value)
+        for name, value in as_browser(form.html)
+        if name != "reviewModeration"
+    ]
+    fields += [("active", "true")]
+    await maria.post(f"{LIST}/{record.id}", fields)
+    after = await read(maria, record.id)
+    assert after["shippingRules"] == WHOLE["shippingRules"][1:]
+    assert "pixKey" not in after
+    assert (after["active"], after["reviewModeration"]) == (True, False)
+    assert after["idps"] == WHOLE["idps"]
+
+
+async def test_faults_stand_at_their_inputs(maria: Guest) -> None:
+    bad = RULE | {"price": "cheap", "deadline": "1.5", "cepTo": "1"}
+    page = await maria.submit(
+        LIST, at=NEW, hostname="no host", name="", aliases="ok.example.com\nnot ok",
+        cookieSameSite="lax",
+        **row("shippingRules", 0, **RULE), **row("shippingRules", 1, **bad),
+        **row("idps", 0, issuer="", clientIds="a", trustedDomains="", maxAgeSeconds=""),
+    )  # fmt: skip
+    assert page.status == 400
+    for name in (
+        "hostname", "name", "aliases", "shippingRules[1].price", "shippingRules[1].deadline",
+        "shippingRules[1].cepTo", "idps[0].issuer",
+    ):  # fmt: skip
+        assert f'id="{name}-fault"' in page.html, name
+    assert 'id="shippingRules[0].price-fault"' not in page.html
+    # What was typed is still there.
+    for text in ('value="cheap"', 'value="no host"', "not ok</textarea>", 'value="25,50"'):
+        assert text in page.html
+    assert "No stores yet" in (await maria.get(LIST)).html
+
+
+async def test_a_taken_hostname_stands_at_its_input(maria: Guest, rui: Guest) -> None:
+    await made(maria)
+    taken: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"hostname": "shop.example.com"}, "hostname"),
+        ({"hostname": "b.example", "aliases": "a.example\nshop.example.com"}, "aliases"),
+    )
+    for fields, name in taken:
+        page = await rui.submit(
+            LIST, at=NEW, name="Copy", cookieSameSite="lax", paymentMethods="pix", **fields
+        )
+        assert page.status == 409
+        assert f'id="{name}-fault"' in page.html
+        assert "Another store has this hostname" in page.html
+
+
+async def test_a_form_that_is_out_of_date_changes_nothing(maria: Guest) -> None:
+    record = await made(maria)
+    path = f"{LIST}/{record.id}"
+    form = await maria.get(f"{path}/edit")
+    fields = as_browser(form.html)
+    await maria.post(path, [(n, "First" if n == "name" else v) for n, v in fields])
+    late = await maria.post(path, [(n, "Second" if n == "name" else v) for n, v in fields])
+    assert late.status == 409
+    assert "Somebody changed this" in late.html
+    assert (await read(maria, record.id))["name"] == "First"
+
+
+async def test_the_list_filters_searches_and_pages(maria: Guest) -> None:
+    for number in range(30):
+        await made(
+            maria, hostname=f"s{number}.example", name=f"Store {number}", active=number % 10 != 0
+        )
+    first = await maria.get(LIST)
+    assert "30 in all" in first.html
+    assert first.html.count('id="r-') == 25
+    second = await maria.get(first.link("Next page"))
+    assert second.html.count('id="r-') == 5
+    assert "s0.example" in second.html
+    assert second.link("First page").startswith(LIST)
+    inactive = await maria.get(f"{LIST}?active=false")
+    assert inactive.html.count('id="r-') == 3
+    page = await maria.get(f"{LIST}?search=store+1&active=false")
+    assert page.html.count('id="r-') == 1
+    nothing = await maria.get(f"{LIST}?search=%3Cb%3Enone")
+    assert "Nothing found" in nothing.html
+    assert "<b>none" not in nothing.html
+    for query in ("active=perhaps", "after=x", "after=99-" + "0" * 24, "search=%00", "search=%FF"):
+        assert (await maria.get(f"{LIST}?{query}")).status == 200
+
+
+async def test_a_poll_answers_only_a_change(maria: Guest) -> None:
+    record = await made(maria)
+    part = await maria.get(f"{LIST}?active=", HX_Request="true")
+    assert part.html.startswith('<div id="record-rows"')
+    seen = part.html.partition("seen=")[2].partition('"')[0]
+    assert (await maria.get(f"{LIST}?active=&seen={seen}", HX_Request="true")).status == 204
+    form = as_browser((await maria.get(f"{LIST}/{record.id}/edit")).html)
+    await maria.post(f"{LIST}/{record.id}", [(n, "New" if n == "name" else v) for n, v in form])
+    assert (await maria.get(f"{LIST}?active=&seen={seen}", HX_Request="true")).status == 200
+
+
+async def test_a_form_of_too_many_fields_is_refused_whole(maria: Guest) -> None:
+    rules = [WHOLE["shippingRules"][0] | {"type": f"t{n}"} for n in range(200)]
+    record = await made(maria, shippingRules=rules)
+    form = await maria.get(f"{LIST}/{record.id}/edit")
+    fields = as_browser(form.html)
+    assert len(json.dumps(fields)) < 200_000
+    saved = await maria.post(f"{LIST}/{record.id}", fields)
+    assert saved.status in (200, 413)
+    assert len((await read(maria, record.id))["shippingRules"]) == 200
+
+
+async def test_a_change_is_visible_in_the_storefront_at_once(maria: Guest, console: Site) -> None:
+    record = await made(maria, hostname="fast.example", name="Before", active=True)
+    query = {"query": '{ store(hostname: "fast.example") { name } }'}
+
+    async def shown() -> str:
+        async with console.http.post("/graphql", json=query) as answer:
+            return str((await answer.json())["data"]["store"]["name"])
+
+    assert await shown() == "Before"
+    path = f"{LIST}/{record.id}"
+    fields = as_browser((await maria.get(f"{path}/edit")).html)
+    await maria.post(path, [(n, "After" if n == "name" else v) for n, v in fields])
+    assert await shown() == "After"
