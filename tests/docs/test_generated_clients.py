@@ -38,7 +38,7 @@ STRICT = (
     "--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--module", "commonjs",
     "--moduleResolution", "bundler", "--lib", "es2022,dom,dom.iterable",
 )  # fmt: skip
-MODELS = 260
+MODELS = 320
 """At most so many; an error model for each operation were 2,000."""
 
 

@@ -159,7 +159,8 @@ def test_every_entry_is_complete(method: str, path: str, entry: dict[str, Any]) 
         assert faults(parameter["schema"], parameter["example"]) == [], parameter["name"]
     if "requestBody" in entry:
         [(kind, body)] = entry["requestBody"]["content"].items()
-        assert kind == ("text/csv" if path.startswith("/api/import/") else "application/json")
+        file = path.startswith("/api/import/")
+        assert kind == ("application/octet-stream" if file else "application/json")
         assert faults(body["schema"], body["example"]) == []
     elif method in ("put", "patch"):
         pytest.fail("a change without a body")
