@@ -8,7 +8,7 @@ from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, nowhere, page
 from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret, reviews
-from gateway.console.records.sections import SECTIONS
+from gateway.console.records.sections import add_records
 from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
 
 
@@ -81,19 +81,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events/{id}", page(history.event))
 
     post("/console/orders/selected", action(orders.selected))
-    for section in SECTIONS.values():
-        one = f"{section.path}/{{id}}"
-        get(section.path, page(section.index))
-        if section.entry.create is not None:
-            post(section.path, action(section.create))
-            get(f"{section.path}/new", page(section.new))
-        if section.entry.change is not None:
-            get(f"{one}/edit", page(section.edit_page))
-            post(one, action(section.edit))
-        get(one, page(section.show))
-        if section.resource.deletable:
-            get(f"{one}/delete", page(section.delete_page))
-            post(f"{one}/delete", action(section.delete))
+    add_records(get, post)
     get("/console/stores/{id}/payment-secret", page(payment_secret.show))
     post("/console/stores/{id}/payment-secret", action(payment_secret.stage))
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))
