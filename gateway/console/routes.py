@@ -4,6 +4,7 @@ from aiohttp import web
 
 from gateway.console.account import api_keys, audit, login, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
+from gateway.console.desk import routes as desk
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, nowhere, page
 from gateway.console.overview import overview
@@ -80,6 +81,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
+    desk.add(get, post)
     post("/console/orders/selected", action(orders.selected))
     add_records(get, post)
     get("/console/stores/{id}/payment-secret", page(payment_secret.show))

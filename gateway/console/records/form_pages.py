@@ -50,7 +50,7 @@ class Filled:
 async def new(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show an empty form; a query parameter with the name of a field fills it in."""
     fields = section.writable(creating=True)
-    form_inputs = inputs.inputs(request[READER].texts, fields)
+    form_inputs = section.inputs(request, creating=True)
     typed = inputs.of_defaults(fields, form_inputs)
     for one in form_inputs:
         text = request.query.get(one.name, "")[:LONGEST].replace("\0", "")
@@ -70,7 +70,7 @@ async def create(
     """Create a record and show it."""
     assert section.entry.create is not None, "no form leads here"
     actor = visitor.actor
-    form_inputs = inputs.inputs(request[READER].texts, section.writable(creating=True))
+    form_inputs = section.inputs(request, creating=True)
     typed, unclear = await _resolved(section, request, actor, form_inputs, form)
     filled = Filled(inputs=form_inputs, typed=typed, unclear=unclear)
     if unclear:
@@ -89,7 +89,7 @@ async def edit_page(section: Section, request: web.Request, visitor: Visitor) ->
     """Show the form with the values of a record."""
     actor = visitor.actor
     record, names = await request.app[DB].read(section.one, actor, pages.id_of(request))
-    form_inputs = inputs.inputs(request[READER].texts, section.writable(creating=False))
+    form_inputs = section.inputs(request, creating=False)
     typed = inputs.of_record(record, form_inputs, actor.zone, names)
     filled = Filled(
         inputs=form_inputs, typed=typed, record=record, version=record.etag,
@@ -108,7 +108,7 @@ async def edit(
     assert section.entry.change is not None, "no form leads here"
     actor, db, record_id = visitor.actor, request.app[DB], pages.id_of(request)
     record, _ = await db.read(section.one, actor, record_id)
-    form_inputs = inputs.inputs(request[READER].texts, section.writable(creating=False))
+    form_inputs = section.inputs(request, creating=False)
     typed, unclear = await _resolved(section, request, actor, form_inputs, form)
     was, version = form.text("was"), form.text("version")
     kept: dict[str, Any] = {
@@ -221,7 +221,33 @@ def _changed(form_inputs: Sequence[Input], typed: Typed, was: str) -> list[Input
     return [one for one, old, new in zip(form_inputs, before, now, strict=True) if old != new]
 
 
-def _show(section: Section, request: web.Request, visitor: Visitor, filled: Filled) -> web.Response:
+async def again(
+    section: Section,
+    request: web.Request,
+    visitor: Visitor,
+    form: Form,
+    typed: Typed,
+    more: Mapping[str, Any],
+) -> web.Response:
+    """Show the form once more as it was typed, with something that was asked for beside it."""
+    record_id = request.match_info.get("id")
+    record = None
+    if record_id is not None:
+        record, _ = await request.app[DB].read(section.one, visitor.actor, pages.id_of(request))
+    filled = Filled(
+        inputs=section.inputs(request, creating=record is None), typed=typed, record=record,
+        version=form.text("version"), was=form.text("was"),
+    )  # fmt: skip
+    return _show(section, request, visitor, filled, more)
+
+
+def _show(
+    section: Section,
+    request: web.Request,
+    visitor: Visitor,
+    filled: Filled,
+    more: Mapping[str, Any] | None = None,
+) -> web.Response:
     texts, refusal = request[READER].texts, filled.refusal
     faults: dict[str, str] = {}
     if refusal is not None:
@@ -235,6 +261,7 @@ def _show(section: Section, request: web.Request, visitor: Visitor, filled: Fill
         "theirs": filled.theirs, "plural_of": _plural_of,
         "heading": section.heading(filled.record) if filled.record else "",
         "refusal": faults.get("", refusal.message if refusal and not faults else ""),
+        "parts": section.parts, **(more or {}),
     }  # fmt: skip
     status = error_pages.status_of(refusal) if refusal else 400 if filled.unclear else 200
     return templates.render(request, visitor, "record_form.html", context, status=status)

@@ -1,7 +1,8 @@
 """The list of a resource: searched, filtered, sorted, a page at a time, in the chosen columns."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
 
 from aiohttp import web
 from markupsafe import Markup, escape
@@ -9,7 +10,7 @@ from markupsafe import Markup, escape
 from gateway.console.frame import polling, templates
 from gateway.console.frame.display import inert
 from gateway.console.frame.guard import Visitor
-from gateway.console.records import facts, inputs, listing, offers
+from gateway.console.records import facts, inputs, listing, offers, verbs
 from gateway.console.records.facts import Look, Names
 from gateway.console.records.listing import Asked
 from gateway.console.records.section import Section
@@ -21,6 +22,9 @@ from gateway.records.record import Record
 from gateway.records.resource import Filter
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
+
+Ordered = Callable[[Tx, Actor, int, int], Awaitable[Page]]
+"""A unit that reads a page of a list in an order of its own: by page and limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,50 @@ async def index(section: Section, request: web.Request, visitor: Visitor) -> web
         page, names = await db.scan(actor.owner_id, _page, section, actor, asked)
     look = section.look(request, names)
     listed = _listed(section, asked, look, page)
+    return _show(section, request, visitor, asked, look, listed)
+
+
+async def ordered(
+    section: Section, request: web.Request, visitor: Visitor, view: str, unit: Ordered
+) -> web.StreamResponse:
+    """Show a list that another unit reads, page by page, at `due/{view}` below the list."""
+    plain = listing.asked(
+        section.resource, section.path, request.query, section.parts.tabs, section.offered,
+        section.columns[1:],
+    )  # fmt: skip
+    asked = replace(plain, path=request.path, filters={}, search="", sort="dueDate")
+    db, actor = request.app[DB], visitor.actor
+    page, names = await db.scan(actor.owner_id, _ordered, section, actor, asked, unit)
+    look = section.look(request, names)
+    listed = _listed(section, asked, look, page)
+    # The address of a day has the day, too.
+    day = request.query.get("day", "")
+    kept = f"&{urlencode({'day': day})}" if day else ""
+    listed = replace(
+        listed,
+        next=listed.next and listed.next + kept,
+        previous=listed.previous and listed.previous + kept,
+    )
+    first = replace(plain, filters={}, search="", page=1)
+    return _show(section, request, visitor, first, look, listed, view)
+
+
+def _show(
+    section: Section,
+    request: web.Request,
+    visitor: Visitor,
+    asked: Asked,
+    look: Look,
+    listed: Listed,
+    view: str = "",
+) -> web.StreamResponse:
     context = {
         "section": section, "parts": section.parts, "words": section.words(request),
         "asked": asked, "page": listed, "selecting": asked.selecting and bool(listed.rows),
         "scoped": _scoped(section, asked, look), "filters": _filters(section, look),
         "choice": _choice(section, asked, look), "offers": offers.of(request, section.name),
+        "verbs_of": verbs.of, "row_verbs": verbs.in_rows(section.resource), "view": view,
+        "listed_at": verbs.place_of(view, request.query_string) if view else asked.text,
     }  # fmt: skip
     if not section.parts.live:
         return templates.render(request, visitor, "records.html", context)
@@ -95,6 +138,15 @@ async def _page(tx: Tx, section: Section, actor: Actor, asked: Asked) -> tuple[P
         if target is not None:
             scope |= await facts.named(tx, actor, target, [text.lower()])
     return page, {**names, **scope}
+
+
+async def _ordered(
+    tx: Tx, section: Section, actor: Actor, asked: Asked, unit: Ordered
+) -> tuple[Page, Names]:
+    page = await unit(tx, actor, asked.page, asked.limit)
+    named = section.resource.named
+    shown = [named[name] for name in asked.columns or section.columns if name in named]
+    return page, await facts.names_of(tx, actor, page.records, shown, section.parts.links)
 
 
 def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:

@@ -46,5 +46,11 @@ class Parts:
     """Fields that the page shows in another way."""
     last: Sequence[str] = ()
     """Fields that the form has after all others."""
+    unwritten: Sequence[str] = ()
+    """Fields that the form does not have: another page changes them, or they follow from others."""
+    columns_left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Columns that the rows of a field do not have in the form."""
+    editors: Mapping[str, str] = field(default_factory=dict)
+    """Templates of the inputs of fields with rows."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Fields with ids of records of these plurals that declare no reference."""

@@ -1,12 +1,14 @@
 """What the pages of one resource have in common: its address, its columns, and how it is shown."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aiohttp import web
 
 from gateway.console.frame.reader import READER
 from gateway.console.records import facts, inputs, listing
 from gateway.console.records.facts import Look, Names
+from gateway.console.records.inputs import Input
 from gateway.console.records.parts import Parts
 from gateway.console.records.words import Words
 from gateway.domain.catalogue import Entry
@@ -57,8 +59,23 @@ class Section:
 
     def writable(self, *, creating: bool) -> list[Field]:
         """Return the fields of the form, in order."""
-        fields = [f for f in self.resource.fields if (f.on_create if creating else f.on_update)]
+        without = self.parts.unwritten
+        fields = [
+            field
+            for field in self.resource.fields
+            if (field.on_create if creating else field.on_update) and field.name not in without
+        ]
         return sorted(fields, key=lambda field: field.name in self.parts.last)
+
+    def inputs(self, request: web.Request, *, creating: bool) -> list[Input]:
+        """Return the inputs of the form, in order."""
+        left_out = self.parts.columns_left_out
+        return [
+            replace(one, columns=[c for c in one.columns if c.name not in left_out[one.name]])
+            if one.name in left_out
+            else one
+            for one in inputs.inputs(request[READER].texts, self.writable(creating=creating))
+        ]
 
     def target(self, name: str) -> Resource | None:
         """Return the resource whose ids a filter takes, or None."""

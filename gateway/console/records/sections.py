@@ -12,27 +12,33 @@ from gateway.console.records.timeline import KINDS
 from gateway.console.records.view_page import View
 from gateway.domain.catalogue import CATALOGUE
 
+LINES = {"items": "parts/lines_editor.html"}
+LINE_TOTALS = {"items": ("total",)}
 PARTS: Mapping[str, Parts] = {
     "contacts": Parts(columns=("name", "email", "phone", "companyId", "tags", "createdAt")),
     "companies": Parts(columns=("name", "cnpj", "email", "phone", "industry", "createdAt")),
     "deals": Parts(
         columns=("title", "value", "stage", "status", "companyId", "expectedCloseDate"),
-        tabs="status",
+        tabs="status", list_acts="parts/deal_list_acts.html", acts="parts/deal_acts.html",
     ),
     "tasks": Parts(
         columns=("title", "dueDate", "priority", "completed", "contactId", "dealId"),
-        tabs="completed",
+        tabs="completed", list_acts="parts/task_list_acts.html",
+        more_tabs="parts/task_tabs.html",
     ),
     "activities": Parts(
         columns=("description", "type", "relatedTo", "createdAt"), tabs="type",
         left_out=("relatedType", "createdBy"),
     ),
     "invoices": Parts(
-        columns=("number", "status", "total", "dueDate", "contactId", "companyId"), tabs="status"
+        columns=("number", "status", "total", "dueDate", "contactId", "companyId"), tabs="status",
+        acts="parts/document_acts.html", unwritten=("status",), editors=LINES,
+        columns_left_out=LINE_TOTALS,
     ),
     "quotes": Parts(
         columns=("number", "status", "total", "validUntil", "contactId", "companyId"),
-        tabs="status", links={"invoiceId": "invoices"},
+        tabs="status", links={"invoiceId": "invoices"}, acts="parts/document_acts.html",
+        unwritten=("status", "total"), editors=LINES, columns_left_out=LINE_TOTALS,
     ),
     "orders": ORDER_PARTS,
     "stores": Parts(

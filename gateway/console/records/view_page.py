@@ -11,7 +11,7 @@ from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
-from gateway.console.records import facts, offers, related, timeline
+from gateway.console.records import facts, offers, related, timeline, verbs
 from gateway.console.records.facts import Names
 from gateway.console.records.related import Pointing
 from gateway.console.records.section import Section, field_of
@@ -119,7 +119,7 @@ class View:
             "related": [(one, Words(texts, one.section.resource)) for one in viewed.related],
             "cells_of": lambda one, other: _beside(one, other, request),
             "offers": offers.of(request, section.name),
-            "announces": bool(section.resource.events),
+            "announces": bool(section.resource.events), "verbs": verbs.of(record),
             **viewed.more,
         }  # fmt: skip
         return templates.render(
