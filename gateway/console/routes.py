@@ -2,11 +2,11 @@
 
 from aiohttp import web
 
-from gateway.console.account import api_keys, login, profile
+from gateway.console.account import api_keys, audit, login, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.desk import routes as desk
 from gateway.console.frame import static_files
-from gateway.console.frame.pages import Handler, action, form_only, not_found, page
+from gateway.console.frame.pages import Handler, action, form_only, nowhere, page
 from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret, reviews
 from gateway.console.records.sections import add_records
@@ -101,6 +101,8 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/keys/{id}/revoke", page(api_keys.revoke_page))
     post("/console/keys/{id}/revoke", action(api_keys.revoke))
 
+    get("/console/audit", page(audit.index))
+
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))
     post("/console/account/sessions/{id}/end", action(login.end_session))
@@ -110,4 +112,4 @@ def add_console(router: web.UrlDispatcher) -> None:
     for path in forms:
         if path not in pages:
             router.add_route("*", path, page(form_only, public=True))
-    get("/console/{rest:.*}", page(not_found, public=True))
+    router.add_route("*", "/console/{rest:.*}", page(nowhere, public=True))

@@ -18,9 +18,11 @@ from gateway.rest import (
     account,
     activities,
     api_keys,
+    audit,
     batches,
     contacts,
     deals,
+    deliveries,
     events,
     exports,
     imports,
@@ -35,6 +37,7 @@ from gateway.rest import (
 from gateway.rest.document import page as document
 from gateway.rest.document.operations import Handler, Operation, path_of
 from gateway.rest.records import page, verb, verb_with
+from gateway.rest.selections import telling
 from gateway.server.app_keys import CONFIG
 
 Route = tuple[str, str, Operation]
@@ -109,6 +112,10 @@ OTHERS: tuple[Route, ...] = (
     ("GET", "/api/imports/{id}", imports.read_import),
     ("DELETE", "/api/imports/{id}", imports.cancel_import),
     ("GET", "/api/events", events.list_events),
+    ("GET", "/api/deliveries", deliveries.list_deliveries),
+    ("GET", "/api/deliveries/{id}", deliveries.read_delivery),
+    ("POST", "/api/deliveries/{id}/replay", deliveries.replay_delivery),
+    ("GET", "/api/audit", audit.list_audit),
     ("GET", "/api/webhooks", webhooks.list_webhooks),
     ("POST", "/api/auth/signup", profile.sign_up),
     ("POST", "/api/auth/token", account.create_token),
@@ -180,9 +187,12 @@ async def _one_webhook(request: web.Request) -> NoReturn:
 def add_routes(router: web.UrlDispatcher) -> None:
     """Add the routes of the REST door, with HEAD wherever there is GET."""
     for method, path, operation in ROUTES:
-        router.add_route(method, path, operation.handle)
-        if method == "GET":
-            router.add_route("HEAD", path, operation.handle)
+        if method != "GET":
+            router.add_route(method, path, operation.handle)
+            continue
+        handle = telling(operation)
+        router.add_route("GET", path, handle)
+        router.add_route("HEAD", path, handle)
     for path in {path for _, path, _ in ROUTES if "{" not in path}:
         # Other methods must not match the path with {id}: `recent` is not an id.
         router.add_route("*", path, _all_but(path))

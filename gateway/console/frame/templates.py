@@ -71,6 +71,8 @@ def environment() -> jinja2.Environment:
         exact=_exact,
         browser=display.browser,
         inert=display.inert,
+        name_of=display.name_of,
+        title_of=display.title_of,
         breakable=display.breakable,
         pretty=display.pretty,
     )

@@ -233,7 +233,7 @@ def _yes(texts: Texts, value: Any) -> str:
 def _stars(texts: Texts, value: Any) -> str:
     if value is None:
         return ""
-    label, count = escape(texts("value.stars", count=value)), int(value)
+    label, count = escape(texts("value.stars", count=int(value))), int(value)
     rest = f'<span class="faint">{"☆" * (5 - count)}</span>'
     return f'<span class="stars" role="img" aria-label="{label}">{"★" * count}{rest}</span>'
 

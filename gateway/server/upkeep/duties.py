@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
+from gateway.domain.audit.retention import AuditRetention
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.imports import upkeep as imports
 from gateway.domain.imports.importing import Importing
@@ -128,6 +129,8 @@ class Upkeep:
         dependants = Dependants(db, RESOURCES)
         self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
+        audit = AuditRetention(db, days=retention.audit_days)
+        self.duties.once_every(RETENTION_SECONDS, "audit", audit.run_once)
         erasure = Erasure(db)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
         recovering = parts.recovering(db)
