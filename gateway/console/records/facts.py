@@ -6,6 +6,7 @@ A page makes a cell for each of its columns once, and calls it for each record.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal
 
 from babel.dates import format_date
@@ -178,11 +179,13 @@ def ids_in(record: Record, field: Field) -> list[str]:
     return list(json.decode(value)) if field.listed_in else [value]
 
 
+@lru_cache(maxsize=500)
 def badge(texts: Texts, state: str) -> str:
     """Return a state as a badge."""
     return f'<span class="badge is-{escape(state)}">{escape(word_of(texts, state))}</span>'
 
 
+@lru_cache(maxsize=5_000)
 def day_of(texts: Texts, micros: int) -> str:
     """Return a day, which is stored as its 00:00 UTC."""
     day = (EPOCH + timedelta(microseconds=micros)).date()
