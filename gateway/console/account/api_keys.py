@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, guard, pages, reveal, templates
+from gateway.console.frame import error_pages, guard, pages, reveal, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.domain.accounts import api_keys
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
@@ -84,7 +85,7 @@ async def _page(
     context = {
         "keys": [(key, sorted(api_keys.scopes_of(key))) for key in keys], "shown": shown,
         "name": typed[0], "scopes": typed[1], "expires": typed[2], "days": DAYS,
-        "faults": {fault.field: fault.message for fault in faults},
+        "faults": wording.by_field(request[READER].texts, faults),
         "origin": guard.origin_of(request),
     }  # fmt: skip
     return templates.render(request, visitor, "keys.html", context, status=status)

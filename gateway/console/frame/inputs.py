@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
+from gateway.console.frame import wording
 from gateway.console.frame.forms import Form
 from gateway.records.errors import Fault
 from gateway.records.record import Record
@@ -54,7 +55,7 @@ def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
             texts,
             field.name,
             field.format.schema,
-            field.description,
+            wording.hint_of(texts, field),
             field.required or not field.nullable,
         )
         for field in fields
@@ -128,18 +129,20 @@ def values(typed: Typed, inputs: Sequence[Input], *, creating: bool) -> dict[str
     return values
 
 
-def faults(faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed) -> dict[str, str]:
+def faults(
+    texts: Texts, faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed
+) -> dict[str, str]:
     """Return the messages by the name of the input; those of no input are under ""."""
     names = [one.name for one in inputs]
     for one in inputs:
         if one.kind == "rows":
             rows = range(len(typed[one.name]))
             names += [f"{one.name}[{row}].{column.name}" for row in rows for column in one.columns]
-    messages: dict[str, list[str]] = {}
+    placed: dict[str, list[Fault]] = {}
     for fault in faults:
         places = [name for name in names if f"{fault.field}[".startswith((f"{name}[", f"{name}."))]
-        messages.setdefault(max(places, key=len, default=""), []).append(fault.message)
-    return {name: " ".join(dict.fromkeys(texts)) for name, texts in messages.items()}
+        placed.setdefault(max(places, key=len, default=""), []).append(fault)
+    return {name: wording.together(texts, some) for name, some in placed.items()}
 
 
 def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:

@@ -55,8 +55,9 @@ def reader_of(request: web.Request, visitor: Visitor | None) -> Reader:
     """Return how the visitor reads: as the account says, else as the browser does."""
     session = visitor.session if visitor is not None else None
     asked = texts.asked(request.headers.get("Accept-Language", ""))
+    language = session.language if session is not None else None
     zone = session.zone if session is not None else "UTC"
-    return Reader(texts.of(asked), ZoneInfo(zone))
+    return Reader(texts.of(language or asked), ZoneInfo(zone))
 
 
 def span(micros: int) -> str:

@@ -8,7 +8,15 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, inputs, pages, polling, record_fields, templates
+from gateway.console.frame import (
+    error_pages,
+    inputs,
+    pages,
+    polling,
+    record_fields,
+    templates,
+    wording,
+)
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.inputs import Input, Typed
@@ -192,13 +200,16 @@ class Section:
         refusal: Refusal | None = None,
     ) -> web.Response:
         faults: Mapping[str, str] = {}
+        message = ""
         if refusal is not None:
-            faults = inputs.faults(refusal.faults, form_inputs, typed)
+            texts = request[READER].texts
+            faults = inputs.faults(texts, refusal.faults, form_inputs, typed)
+            message = "" if faults else wording.refused(texts, refusal)
         context: dict[str, Any] = {
             "section": self, "record": record, "inputs": form_inputs, "typed": typed,
             "faults": faults, "spare": inputs.SPARE,
             "heading": self.heading(request[READER].texts, record, {}) if record else "",
-            "refusal": faults.get("", refusal.message if refusal and not faults else ""),
+            "refusal": faults.get("", message),
         }  # fmt: skip
         status = error_pages.status_of(refusal) if refusal else 200
         return templates.render(request, visitor, "record_form.html", context, status=status)

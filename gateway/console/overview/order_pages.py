@@ -7,7 +7,7 @@ from typing import Any, Literal
 from aiohttp import web
 from msgspec import json
 
-from gateway.console.frame import pages, record_fields, templates
+from gateway.console.frame import pages, record_fields, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.inputs import label_of
@@ -106,7 +106,7 @@ async def pay(request: web.Request, visitor: Visitor, form: Form) -> web.StreamR
         if not refusal.faults:
             raise
         order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, order_id)
-        faults = {fault.field: fault.message for fault in refusal.faults}
+        faults = wording.by_field(request[READER].texts, refusal.faults)
         return _pay_page(request, visitor, order, method, reference, faults)
     return pages.to(f"{PATH}/{order_id}", "order_paid")
 

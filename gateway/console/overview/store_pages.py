@@ -2,9 +2,10 @@
 
 from aiohttp import web
 
-from gateway.console.frame import pages, templates
+from gateway.console.frame import pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.console.frame.records import Section
 from gateway.console.overview.order_pages import OrderSection
 from gateway.domain.catalogue import CATALOGUE, Entry
@@ -54,7 +55,7 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
             raise Refusal("conflict", "error.order_ended") from None
         if not refusal.faults:
             raise
-        faults = {fault.field: fault.message for fault in refusal.faults}
+        faults = wording.by_field(request[READER].texts, refusal.faults)
         return await _cancel_page(request, visitor, reason, faults)
     return pages.to(f"{orders.path}/{order_id}", "order_canceled")
 
