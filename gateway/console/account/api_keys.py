@@ -94,8 +94,9 @@ async def _page(
 def _faults(name: str, scopes: Sequence[str], days: str) -> list[Fault]:
     faults = []
     if not name or len(name) > LONGEST_NAME or NOT_TEXT.search(name):
-        text = f"Enter a name of at most {LONGEST_NAME} characters."
-        faults.append(Fault("name", "required", text))
+        faults.append(
+            Fault("name", "required", f"Enter a name of at most {LONGEST_NAME} characters.")
+        )
     if not scopes or not set(scopes) <= set(SCOPES):
         faults.append(Fault("scopes", "required", "Select at least one scope."))
     if days and not (re.fullmatch("[0-9]{1,4}", days) and 1 <= int(days) <= 3650):

@@ -177,8 +177,9 @@ def _headers(typed: Mapping[str, Any], unread: list[Fault]) -> list[Header]:
     for line in filter(None, map(str.strip, typed["headers"].splitlines())):
         name, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
-            message = "Write each header on a line of its own, as Name: value."
-            unread.append(Fault("headers", "invalid", message))
+            unread.append(
+                Fault("headers", "invalid", "Write each header on its own line, as Name: value.")
+            )
             return []
         headers.append((name, value))
     return headers

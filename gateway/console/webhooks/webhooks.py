@@ -8,6 +8,7 @@ from gateway.console.frame import display, pages, polling, reveal, templates
 from gateway.console.frame.chart_panel import window
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor, guide, options
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import overviews, webhooks
@@ -73,7 +74,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "state_of": lambda delivery: shown(delivery, webhook.state == "active"),
         "found": None, "attempt": None, "here": f"{LIST}/{webhook_id}",
         "left_out": total(page.steps).filtered, "pending": page.pending,
-        "board": view.board(page.steps, visitor.actor.zone, page.since, webhook.created_at),
+        "board": view.board(page.steps, request[READER], page.since, webhook.created_at),
         "standing": page.standing, "retries": doctor.retries(page.schedule, now),
         "next_probe": None if page.next_probe is None else now + page.next_probe,
         "secret": secret, "programs": guide.with_secret(request, secret),
