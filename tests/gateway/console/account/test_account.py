@@ -1,5 +1,7 @@
 """The account page: language, and the change of the password."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.console import Guest, guest
@@ -12,10 +14,10 @@ NEW = "outra senha bem longa"
 
 async def test_the_language_is_the_account_s_and_else_the_browser_s(maria: Guest) -> None:
     """A page speaks as the browser asks until the account says otherwise, on sign-in too."""
-    asks = {"Accept_Language": "pt-BR,pt;q=0.9"}
+    asks: Any = {"Accept_Language": "pt-BR,pt;q=0.9"}
     assert '<html lang="pt-BR">' in (await maria.get(PAGE, **asks)).html
     assert '<html lang="en">' in (await maria.get(PAGE)).html
-    fields = {"name": "Maria", "timezone": "America/Sao_Paulo"}
+    fields: Any = {"name": "Maria", "timezone": "America/Sao_Paulo"}
     page = await maria.submit(PAGE, **fields, language="pt-BR")
     assert "Conta salva." in page.html
     assert '<option value="pt-BR" lang="pt-BR" selected>' in page.html
