@@ -19,6 +19,7 @@ from gateway.console.frame import wording
 from gateway.console.frame.templates import environment
 from gateway.domain.catalogue import RESOURCES
 from gateway.records.errors import Fault, Refusal
+from gateway.records.resource import Field, Resource
 from tests.gateway.texts import audit_of_texts as audit
 
 HERE = Path(gateway.__path__[0])
@@ -136,7 +137,7 @@ def schemas(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping
         yield from schemas(inner, member)
 
 
-FIELDS = [
+FIELDS: list[tuple[Resource, Field, str, Mapping[str, Any]]] = [
     (resource, field, name, schema)
     for resource in RESOURCES
     for field in resource.fields
@@ -163,9 +164,12 @@ def test_every_field_has_a_hint_in_portuguese() -> None:
             key = f"hint.{resource.noun.replace(' ', '_')}.{name}"
             assert wording.hint_of(PT, field) == PT(key), key
     declared = {
-        f"hint.{resource.noun.replace(' ', '_')}.{one.name}"
+        f"hint.{resource.noun.replace(' ', '_')}.{name}"
         for resource in RESOURCES
-        for one in (*resource.fields, *resource.derived)
+        for name in (
+            *(field.name for field in resource.fields),
+            *(derived.name for derived in resource.derived),
+        )
     }
     assert {key for key in OWN if key.startswith("hint.")} == declared
 

@@ -87,7 +87,7 @@ def test_every_text_is_in_the_catalogue_and_is_used() -> None:
         text = source.read_text()
         used |= set(re.findall(r"""["']([a-z_]+\.[a-z_.0-9]+)["']""", text))
         families |= set(re.findall(r"""["']([a-z_]+(?:\.[a-z_]+)*[._])["'] ~""", text))
-        families |= set(re.findall(r"""f["']([a-z_]+\.)\{""", text))
+        families |= set(re.findall(r"""f["']((?:[a-z_]+\.)+)\{""", text))
         suffixes |= set(re.findall(r"""(?:~ |\})["']?(\.[a-z_.]+)["']""", text))
         used |= set(re.findall(r"""\bt\(["']([a-z_]+)["']""", text))
     families |= {"activate."}
