@@ -16,6 +16,7 @@ from outbox.database.transaction import Tx
 from outbox.durations import DAY
 
 LIMIT = 20
+LARGEST = 2**62
 MOST = 100
 """Most records that are read whole; of a longer page the rest is returned as ids."""
 OWNED = "owner_id = $1"
@@ -52,16 +53,30 @@ class Query:
     order: Sequence[tuple[str, bool]] = ()
     """Names of `Resource.sorts`, each with whether it is descending; newest first when empty."""
     after: Place | None = None
+    before: Place | None = None
+    """The place that the page ends before; the page is then in the same order."""
     conditions: list[tuple[str, Any]] = field(default_factory=list)
     """Further conditions; `{}` in the SQL stands for the value."""
     ordered_by: str = ""
     """An order in SQL, in place of `order`."""
     nothing: bool = False
     """Nothing can match."""
+    counted: bool = True
+    """Whether the page has the total, which a filter over many records is slow to count."""
 
     def narrow(self, sql: str, value: Any = None) -> None:
         """Add a condition."""
         self.conditions.append((sql, value))
+
+    def few(self, resource: Resource, offered: Filter, value: Any, most: int) -> None:
+        """Take at most `most` records of those that a filter finds, and sort only these.
+
+        The index of all records of the owner would be walked to its end for a filter that finds
+        few old ones.
+        """
+        found = f"select id from {resource.table} where {OWNED} and {offered.sql} limit {most}"
+        self.narrow(f"id in ({found})", value)
+        self.ordered_by = "created_at + 0 desc, id desc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +85,14 @@ class Page:
 
     records: Sequence[Record]
     total: int
+    """0 when the query did not ask for it."""
     onward: Place | None = None
     long: frozenset[str] = frozenset()
     """Ids of the records whose long texts are still unread; each is to be read alone."""
     rest: Sequence[str] = ()
     """Ids of the records of the page that come after these."""
+    back: bool = False
+    """Whether there are records before the page that a query with `before` or `after` reads."""
 
 
 def order_of(resource: Resource, query: Query) -> str:
@@ -98,7 +116,7 @@ def walks(resource: Resource, query: Query) -> bool:
 
 def costly(resource: Resource, query: Query) -> Costly | None:
     """Return why the list scans more than a page of an index, or None when it does not."""
-    if _is_empty(query) or query.ids is not None:
+    if is_empty(query) or query.ids is not None:
         return None
     if _folded_search(resource, query):
         return "searched"
@@ -108,23 +126,28 @@ def costly(resource: Resource, query: Query) -> Costly | None:
 
 async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> Page:
     """Return the page of the records of `owner_id`, whose time zone is `zone`."""
-    if _is_empty(query):
+    if is_empty(query):
         return Page([], 0)
     where, args = conditions(resource, query, tx.now, zone)
-    if where != OWNED:
+    if not query.counted:
+        count = LARGEST
+    elif where != OWNED:
         row = await tx.one(statements.count(resource, where), owner_id, *args)
         count = int(row[0]) if row else 0
     else:
         count = await store.total(tx, owner_id, resource)
     order, args, offset = order_of(resource, query), [owner_id, *args], 0
-    if query.after is None:
+    place, backward = query.after or query.before, query.after is None
+    if place is None:
         offset = (query.page - 1) * query.limit
     else:
         assert walks(resource, query), "pages by position need a default order"
         newest = order == NEWEST
-        key, sign = ("created_at", "<") if newest else (CHANGED, ">")
+        key, sign = ("created_at", "<>"[backward]) if newest else (CHANGED, "><"[backward])
         where += f" and ({key}, id) {sign} (${len(args) + 1}, ${len(args) + 2})"
-        args += (query.after.at, query.after.record_id)
+        args += (place.at, place.record_id)
+        if backward:
+            order = f"{key}, id" if newest else f"{key} desc, id desc"
     rows: list[Row] = []
     long: frozenset[str] = frozenset()
     rest: list[str] = []
@@ -143,8 +166,14 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
             rest = [row[0] for row in await tx.all(sql, *args)]
     more = len(rows) > min(query.limit, MOST)
     rows = rows[: min(query.limit, MOST)]
-    onward = _place_after(rows[-1], order) if more and walks(resource, query) else None
-    return Page(records_of(resource, rows, tx.now, zone), count, onward, long, rest)
+    turned = place is not None and backward
+    if turned:
+        rows.reverse()
+    further = bool(rows) if turned else more
+    onward = _place_after(rows[-1], order) if further and walks(resource, query) else None
+    back = more if turned else place is not None
+    total = count if query.counted else 0
+    return Page(records_of(resource, rows, tx.now, zone), total, onward, long, rest, back)
 
 
 async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zone: str) -> Page:
@@ -160,7 +189,7 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
     return Page(records_of(resource, rows, tx.now, zone), len(rows), None, long)
 
 
-def _is_empty(query: Query) -> bool:
+def is_empty(query: Query) -> bool:
     # A search must not match across two folded fields.
     return query.nothing or query.ids == [] or BETWEEN in query.search
 

@@ -18,8 +18,14 @@ from gateway.rest import (
     account,
     activities,
     api_keys,
+    audit,
+    batches,
+    contacts,
     deals,
+    deliveries,
     events,
+    exports,
+    imports,
     order_batches,
     payments,
     profile,
@@ -31,6 +37,7 @@ from gateway.rest import (
 from gateway.rest.document import page as document
 from gateway.rest.document.operations import Handler, Operation, path_of
 from gateway.rest.records import page, verb, verb_with
+from gateway.rest.selections import telling
 from gateway.server.app_keys import CONFIG
 
 Route = tuple[str, str, Operation]
@@ -49,6 +56,7 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
     routes: list[Route] = [("GET", path, page(of))]
     if entry.create is not None:
         routes.append(("POST", path, records.create(of, entry.create)))
+        routes.append(("POST", f"{path}/batch", batches.batch(of, entry.create)))
     routes.append(("GET", one, records.read(of)))
     if entry.change is not None:
         changing = records.change(of, entry.change, MOVES if of in MOVED else ())
@@ -58,8 +66,18 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
     return tuple(routes)
 
 
+def bulk_of(entry: Entry) -> tuple[Route, ...]:
+    """Return the routes of files: the export of a resource, and its import."""
+    of = entry.resource
+    routes: list[Route] = [("GET", f"/api/export/{of.plural}.csv", exports.export_of(of))]
+    if entry.create is not None:
+        routes.append(("POST", f"/api/import/{of.plural}", imports.import_of(entry)))
+    return tuple(routes)
+
+
 # Further fixed paths below the path of a resource.
 FIXED: tuple[Route, ...] = (
+    ("POST", "/api/contacts/upsert", contacts.upsert_contact),
     ("GET", "/api/deals/pipeline-stats", deals.pipeline_stats),
     ("GET", "/api/tasks/overdue", tasks.overdue),
     ("GET", "/api/tasks/upcoming", tasks.upcoming),
@@ -90,7 +108,14 @@ OTHERS: tuple[Route, ...] = (
     ("PUT", "/api/settings/pipeline", deals.change_pipeline),
     ("GET", "/api/reports", reports.index),
     *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
+    ("GET", "/api/imports", imports.list_imports),
+    ("GET", "/api/imports/{id}", imports.read_import),
+    ("DELETE", "/api/imports/{id}", imports.cancel_import),
     ("GET", "/api/events", events.list_events),
+    ("GET", "/api/deliveries", deliveries.list_deliveries),
+    ("GET", "/api/deliveries/{id}", deliveries.read_delivery),
+    ("POST", "/api/deliveries/{id}/replay", deliveries.replay_delivery),
+    ("GET", "/api/audit", audit.list_audit),
     ("GET", "/api/webhooks", webhooks.list_webhooks),
     ("POST", "/api/auth/signup", profile.sign_up),
     ("POST", "/api/auth/token", account.create_token),
@@ -115,6 +140,7 @@ def routes(catalogue: Iterable[Entry] = CATALOGUE) -> tuple[Route, ...]:
         routes += (route for route in FIXED if route[1].startswith(f"{path}/"))
         routes += of_records(entry)
         routes += (route for route in VERBS if route[1].startswith(f"{path}/"))
+        routes += bulk_of(entry)
     return (*routes, *OTHERS)
 
 
@@ -161,9 +187,12 @@ async def _one_webhook(request: web.Request) -> NoReturn:
 def add_routes(router: web.UrlDispatcher) -> None:
     """Add the routes of the REST door, with HEAD wherever there is GET."""
     for method, path, operation in ROUTES:
-        router.add_route(method, path, operation.handle)
-        if method == "GET":
-            router.add_route("HEAD", path, operation.handle)
+        if method != "GET":
+            router.add_route(method, path, operation.handle)
+            continue
+        handle = telling(operation)
+        router.add_route("GET", path, handle)
+        router.add_route("HEAD", path, handle)
     for path in {path for _, path, _ in ROUTES if "{" not in path}:
         # Other methods must not match the path with {id}: `recent` is not an id.
         router.add_route("*", path, _all_but(path))

@@ -11,6 +11,7 @@ from gateway.console.frame.reader import READER
 from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST, WEAKNESSES, weakness_of
 from gateway.domain.accounts.sessions import Session
+from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CREDENTIALS, DB, PASSWORDS, SIGN_IN
 from gateway.server.http.rate_limits import LIMITS
@@ -47,13 +48,13 @@ async def change(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     if user_id != session.owner_id:
         return _page(request, visitor, {"current": request[READER].texts("password.wrong")})
     hashed = await request.app[PASSWORDS].hash(new, session.owner_id)
-    await request.app[DB].write(_set, session, hashed)
+    await request.app[DB].write(_set, visitor.actor, session, hashed)
     request.app[CREDENTIALS].forget()
     return pages.to(ADDRESS, "password_changed")
 
 
-async def _set(tx: Tx, session: Session, hashed: str) -> None:
-    await users.set_password(tx, session.owner_id, hashed)
+async def _set(tx: Tx, actor: Actor, session: Session, hashed: str) -> None:
+    await users.set_password(tx, session.owner_id, hashed, actor)
     await sessions.end_others(tx, session.owner_id, session.id)
 
 

@@ -33,7 +33,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "question": deliveries.question(delivery), "place": page.place,
         "lines_cap": deliveries.LINES_COUNTED,
         "course": course(
-            delivery, page.attempts, page.schedule, db.clock.wall(),
+            delivery, page.attempts, page.schedule, db.clock.wall(), visitor.actor.zone,
             parked=not active, attempted=page.attempted,
         ),
         "curl_of": lambda attempt: curl(attempt, page.event.body if page.event else None),

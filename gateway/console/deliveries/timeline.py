@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
-from outbox.durations import SECOND
+from babel import Locale
+from babel.dates import format_datetime, format_skeleton
+
+from outbox.durations import DAY, SECOND
 from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule
 
+WEEK = 7 * DAY
 SHOWN = 12
 """Attempts in the list; of more, the first ones are left out."""
 
@@ -30,10 +36,21 @@ class Course:
     total: int
     next_at: int | None
     ends_at: int | None
+    zone: str
+    now: int
+
+    def clock(self, at: int, locale: Locale) -> str:
+        """Return a time for a sentence: `21:24`, `Tuesday 21:24`, `Dec 3, 21:24`."""
+        moment, today = _local(at, self.zone), _local(self.now, self.zone)
+        if moment.date() == today.date():
+            return f"{moment:%H:%M}"
+        if abs(at - self.now) < WEEK - DAY:
+            return f"{format_datetime(moment, 'EEEE', locale=locale)} {moment:%H:%M}"
+        return f"{format_skeleton('MMMd', moment, locale=locale)}, {moment:%H:%M}"
 
 
 def course(
-    delivery: Delivery, attempts: Sequence[Attempt], schedule: Schedule, now: int,
+    delivery: Delivery, attempts: Sequence[Attempt], schedule: Schedule, now: int, zone: str,
     *, parked: bool, attempted: int,
 ) -> Course:  # fmt: skip
     """Return the course of a delivery; `attempts` are the latest of `made`, the last one first.
@@ -51,5 +68,9 @@ def course(
     latest = list(attempts[:SHOWN])[::-1]
     return Course(
         latest, attempted - len(latest), attempted - len(attempts), max(number, 1), total,
-        next_at, ends_at,
+        next_at, ends_at, zone, now,
     )  # fmt: skip
+
+
+def _local(at: int, zone: str) -> datetime:
+    return datetime.fromtimestamp(at // SECOND, ZoneInfo(zone))

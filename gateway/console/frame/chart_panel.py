@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from aiohttp import web
+from babel import Locale
+from babel.dates import format_skeleton
 
 from gateway.console.frame import charts
 from gateway.console.frame.charts import Chart
 from gateway.console.frame.reader import Reader
 from gateway.domain.webhooks.overviews import Steps
 from gateway.server.app_keys import CONFIG, DB
-from outbox.durations import DAY
+from outbox.durations import DAY, SECOND
 from outbox.queue.log.chart_figures import Figures, total
 from outbox.queue.state.figures import LEVELS
 
@@ -39,17 +43,19 @@ class Range:
         """Return the start of the first step; the last one contains `now`."""
         return now // self.step * self.step + self.step - self.length
 
-    def marks(self, now: int, reader: Reader) -> Sequence[str]:
+    def marks(self, now: int, zone: str, locale: Locale) -> Sequence[str]:
         """Return the labels of the axis, without the last one, which is now."""
         start, third = self.start(now), self.length // MARKS
-        return [self._mark(start + number * third, reader) for number in range(MARKS)]
+        return [self._mark(start + number * third, zone, locale) for number in range(MARKS)]
 
-    def label(self, at: int, reader: Reader) -> str:
+    def label(self, at: int, zone: str, locale: Locale) -> str:
         """Return the name of the step that starts at `at`: `Nov 22, 13:15–13:30`."""
-        return f"{reader.day(at)}, {reader.time(at)}–{reader.time(at + self.step)}"
+        first, last = _local(at, zone), _local(at + self.step, zone)
+        return f"{_day(first, locale)}, {first:%H:%M}–{last:%H:%M}"
 
-    def _mark(self, at: int, reader: Reader) -> str:
-        return reader.time(at) if self.length <= DAY else reader.day(at)
+    def _mark(self, at: int, zone: str, locale: Locale) -> str:
+        moment = _local(at, zone)
+        return f"{moment:%H:%M}" if self.length <= DAY else _day(moment, locale)
 
 
 NAMED = (("3h", 5), ("24h", 5), ("7d", 15), ("30d", 30))
@@ -103,9 +109,10 @@ class Window:
         self, steps: Sequence[Figures], reader: Reader, since: int, oldest: int | None
     ) -> Board:
         """Return the charts; `oldest` is when the first of the webhooks was created."""
+        zone, locale = reader.zone.key, reader.texts.locale
         start = self.range.start(self.now)
         rows = [
-            (place, self.range.label(start + place * self.range.step, reader), step)
+            (place, self.range.label(start + place * self.range.step, zone, locale), step)
             for place, step in enumerate(steps)
             if step.results.total()
         ]
@@ -113,7 +120,7 @@ class Window:
         partial = oldest is not None and oldest < since and since > start
         return Board(
             self.range, offered(self.days), total(steps), drawings,
-            self.range.marks(self.now, reader), rows[::-1], since if partial else None,
+            self.range.marks(self.now, zone, locale), rows[::-1], since if partial else None,
         )  # fmt: skip
 
 
@@ -121,3 +128,11 @@ def window(request: web.Request) -> Window:
     """Return the range of the query parameter `range`."""
     days = request.app[CONFIG].retention.deliveries_days
     return Window(chosen(request.query.get("range", ""), days), request.app[DB].clock.wall(), days)
+
+
+def _local(at: int, zone: str) -> datetime:
+    return datetime.fromtimestamp(at // SECOND, ZoneInfo(zone))
+
+
+def _day(moment: datetime, locale: Locale) -> str:
+    return str(format_skeleton("MMMd", moment, locale=locale))

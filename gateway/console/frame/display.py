@@ -4,9 +4,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
+from gateway.texts import Texts
 from outbox.queue.log.delivery_types import Attempt
 from outbox.webhooks import Webhook
 
@@ -54,12 +56,34 @@ def inert(value: str | bytes | None) -> str:
     The template escapes the result for HTML.
     """
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value or ""
-    return ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
+    # Whatever acts is not printable, so most texts need no second look.
+    return text if text.isprintable() else ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
+
+
+def word_of(texts: Texts, value: str) -> str:
+    """Return the word for a state or another value of a closed list; a new one is its own word."""
+    return texts.get(f"state.{value}", texts.get(f"option.{value}", value))
+
+
+def words_of(name: str) -> str:
+    """Return the words of a name: `Discount modals`, `Expected close date`."""
+    apart = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    return f"{apart[:1].upper()}{apart[1:]}".replace("-", " ")
 
 
 def breakable(url: str) -> Markup:
     """Return an untrusted URL as HTML whose lines break after a part of it, if they can."""
     return Markup("<wbr>").join(PART_END.split(inert(url)))
+
+
+def title_of(webhook: Webhook) -> str:
+    """Return what a webhook is called at the head of a page: its description, else its host."""
+    return webhook.description or urlsplit(webhook.url).netloc or webhook.url
+
+
+def name_of(webhook: Webhook) -> str:
+    """Return what tells a webhook from others in a list: its description, else its URL."""
+    return webhook.description or webhook.url
 
 
 def pretty(body: bytes) -> str | None:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from gateway.console.frame import display, static_files
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.menu import menu
 from gateway.console.frame.reader import READER
 from gateway.console.frame.troubles import Troubles
 from gateway.server.app_keys import CONFIG, DB
@@ -28,6 +29,11 @@ def _text(context: jinja2.runtime.Context, key: str, **values: Any) -> str:
 @jinja2.pass_context
 def _exact(context: jinja2.runtime.Context, micros: int) -> str:
     return str(context["reader"].exact(micros))
+
+
+@jinja2.pass_context
+def _word(context: jinja2.runtime.Context, value: str) -> str:
+    return display.word_of(context["reader"].texts, value)
 
 
 def _format(name: str) -> Callable[..., str]:
@@ -54,6 +60,7 @@ def environment() -> jinja2.Environment:
     )
     engine.globals.update(
         t=_text,
+        option_word=_word,
         static=lambda name: f"/console/static/{name}?v={files[name][1]}",
     )
     engine.filters.update(
@@ -64,6 +71,8 @@ def environment() -> jinja2.Environment:
         exact=_exact,
         browser=display.browser,
         inert=display.inert,
+        name_of=display.name_of,
+        title_of=display.title_of,
         breakable=display.breakable,
         pretty=display.pretty,
     )
@@ -92,6 +101,7 @@ def render(
         "done": f"done.{done}" if f"done.{done}" in reader.texts else None,
         "when": lambda micros: reader.when(micros, now),
         "now": now,
+        "menu": menu(request, reader.texts) if visitor and visitor.session else (),
         "troubles": request.get(TROUBLES, Troubles()),
     }
     return aiohttp_jinja2.render_template(

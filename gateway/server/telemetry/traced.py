@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gateway.server.telemetry.spans import Spans
 from outbox.database.leadership import Leadership, Pace
-from outbox.database.transaction import PACE, Database, LetGo, Purpose, Tx
+from outbox.database.transaction import PACE, Database, LetGo, Purpose, Tx, Values
 from outbox.events import cause
 from outbox.observer import Observer
 
@@ -54,6 +54,9 @@ class TracedDatabase:
         **kwargs: P.kwargs,
     ) -> T:
         return await self._timed("scan", unit, self._inner.scan(owner, unit, *args, **kwargs))
+
+    def stream(self, owner: str, sql: str, *args: Any) -> AsyncGenerator[Sequence[Values], None]:
+        return self._inner.stream(owner, sql, *args)
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs

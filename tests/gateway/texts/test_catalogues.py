@@ -30,6 +30,7 @@ OWN = {key: PT.forms[key] for key in texts.own_keys("pt-BR")}
 FAULTS = [path for room in ("records", "domain", "console") for path in (HERE / room).rglob("*.py")]
 SAME = {
     "POST",  # a method of HTTP
+    "CNPJ…",  # a number has this name in English too
     "placeholder=status = won", "placeholder=5 s, 5 min, 2 h",  # what is typed is the same
     "placeholder=https://example.com/hooks/crm", "placeholder=Authorization: Bearer …",
     "go run check.go verify.go",  # a command

@@ -28,7 +28,7 @@ from gateway.domain.storefront.orders import addresses
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS, TAG
 from gateway.domain.storefront.visitors.visitor import Visitor
-from gateway.records import actions, cascades, store
+from gateway.records import actions, audit, cascades, store
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
@@ -104,17 +104,19 @@ async def remove(
 
 async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     await tx.run(_CART, customer["store_id"], customer.id)
-    await _anonymise_orders(tx, _OF_CUSTOMER, customer.owner_id, customer.id)
+    await _anonymise_orders(tx, actor, _OF_CUSTOMER, customer.owner_id, customer.id)
     for table in ("review_claims", "review_quotas"):
         await tx.run(f"delete from {table} where customer_id = $1", customer.id)
     await store.delete(tx, CUSTOMERS, customer.row)
+    audit.record(tx, actor, "erased", CUSTOMERS.noun, customer.id)
     await cascades.follow(tx, CUSTOMERS, customer.owner_id, customer.id)
     if customer["contact_id"] is not None:
         if customer["email_verified"]:
             # Guest orders with this verified email are the customer's.
             await _anonymise_orders(
-                tx, _OF_GUEST, customer.owner_id, customer["contact_id"], customer["store_id"]
-            )
+                tx, actor, _OF_GUEST, customer.owner_id, customer["contact_id"],
+                customer["store_id"],
+            )  # fmt: skip
         await _release_contact(tx, actor, customer)
 
 
@@ -165,7 +167,7 @@ async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[s
     return orders
 
 
-async def _anonymise_orders(tx: Tx, sql: str, *args: str) -> None:
+async def _anonymise_orders(tx: Tx, actor: Actor, sql: str, *args: str) -> None:
     """Remove the person from the orders whose ids the query selects, and their mails.
 
     The lines, the amounts and the CPF or CNPJ stay: the law requires the records of a sale.
@@ -173,11 +175,11 @@ async def _anonymise_orders(tx: Tx, sql: str, *args: str) -> None:
     for order in await tx.all(sql, *args):
         row = await store.fetch(tx, ORDERS, order["id"], lock=True)
         if row is not None:
-            await store.update(
-                tx, ORDERS, row,
-                {
-                    "customer_id": None, "name": ERASED_NAME, "email": ERASED_EMAIL,
-                    "phone": None, "address": None, "notes": None, "contact_id": None,
-                },
-            )  # fmt: skip
+            without = {
+                "customer_id": None, "name": ERASED_NAME, "email": ERASED_EMAIL,
+                "phone": None, "address": None, "notes": None, "contact_id": None,
+            }  # fmt: skip
+            await store.update(tx, ORDERS, row, without)
+            fields = audit.fields_of(ORDERS, without)
+            audit.record(tx, actor, "erased", ORDERS.noun, order["id"], fields)
             await order_mails.drop(tx, order["id"])

@@ -1,0 +1,294 @@
+"""Makes the inputs of a form from a declaration, and reads what was typed into them.
+
+What was typed is kept as text, so that a refused form shows it again: a text by input, true or
+false for a box, the list of the ticked options, and a list of the same for rows.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal
+
+from msgspec import json
+
+from gateway.console.frame import wording
+from gateway.console.frame.forms import Form
+from gateway.console.records.picked import Picked, picked, several_picked
+from gateway.console.records.typed_times import instant, local
+from gateway.console.records.words import label_of
+from gateway.records.errors import Fault
+from gateway.records.record import Record
+from gateway.records.resource import Field
+from gateway.records.values.strictjson import InvalidJson, decode
+from gateway.texts import Texts
+
+Kind = Literal[
+    "text", "long", "number", "money", "choice", "several", "box", "lines", "rows", "time", "json",
+    "record", "records",
+]  # fmt: skip
+Typed = Mapping[str, Any]
+SPARE = 2
+"""Empty rows after the filled ones."""
+LINE = 2_048
+"""A text that may be longer has several lines."""
+CENT = 0.01
+GROUPED = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input. `columns` are the inputs of each row."""
+
+    name: str
+    label: str
+    hint: str
+    kind: Kind
+    required: bool
+    options: Sequence[str] = ()
+    longest: int | None = None
+    most: int | None = None
+    columns: Sequence["Input"] = ()
+    to: str = ""
+    """The table of the records whose ids it takes."""
+    by: str = ""
+    """The input that says which table instead."""
+    day: str = ""
+    """The column that says that a stored time is a bare date."""
+
+
+def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
+    """Return the inputs of fields."""
+    return [_of_field(texts, field) for field in fields]
+
+
+def _of_field(texts: Texts, field: Field) -> Input:
+    one = _input(
+        texts,
+        field.name,
+        field.format.schema,
+        wording.hint_of(texts, field),
+        field.required or not field.nullable,
+    )
+    if field.reference is not None:
+        kind: Kind = "records" if field.listed_in else "record"
+        return replace(one, kind=kind, to=field.reference.table, by=field.reference.by)
+    day = next((beside.column for beside in field.beside if beside.part), "")
+    return replace(one, day=day)
+
+
+def kind_of(schema: Mapping[str, Any]) -> Kind:
+    """Return the kind of the input for values of a JSON Schema."""
+    schema = plain(schema)
+    if "enum" in schema:
+        return "choice"
+    match schema.get("type"):
+        case "boolean":
+            return "box"
+        case "array":
+            if "enum" in schema["items"]:
+                return "several"
+            return "rows" if schema["items"].get("type") == "object" else "lines"
+        case "object":
+            return "json"
+        case "number" | "integer":
+            return "money" if schema.get("multipleOf") == CENT else "number"
+    if schema.get("format") == "date-time":
+        return "time"
+    return "long" if schema.get("maxLength", 0) > LINE else "text"
+
+
+def plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema without the null that it allows."""
+    if isinstance(schema.get("type"), list):
+        return {**schema, "type": schema["type"][0]}
+    only: Mapping[str, Any] = schema["anyOf"][0] if "anyOf" in schema else schema
+    return only
+
+
+def of_record(
+    record: Record, inputs: Sequence[Input], zone: str, names: Mapping[str, str]
+) -> Typed:
+    """Return the values of a record as they would be typed; `names` are those it refers to."""
+    typed: dict[str, Any] = {}
+    for one in inputs:
+        value = record.shown(one.name)
+        if one.kind == "time":
+            typed[one.name] = _local(record, one, zone)
+        elif one.kind == "record":
+            typed[one.name] = Picked(names.get(value, value), value) if value else Picked()
+        elif one.kind == "records":
+            typed[one.name] = [Picked(names.get(each, each), each) for each in value or ()]
+        else:
+            typed[one.name] = _text(one, value)
+    return typed
+
+
+def of_defaults(fields: Sequence[Field], inputs: Sequence[Input]) -> dict[str, Any]:
+    """Return the default values as they would be typed."""
+    typed: dict[str, Any] = {}
+    for field, one in zip(fields, inputs, strict=True):
+        show, value = field.format.show, field.default
+        if one.kind == "record":
+            typed[one.name] = Picked()
+        elif one.kind == "records":
+            typed[one.name] = []
+        else:
+            typed[one.name] = _text(one, show(value) if show and value is not None else value)
+    return typed
+
+
+def of_form(form: Form, inputs: Sequence[Input], prefix: str = "") -> dict[str, Any]:
+    """Return what was typed into the inputs, without empty rows."""
+    typed: dict[str, Any] = {}
+    for one in inputs:
+        name = prefix + one.name
+        if one.kind == "box":
+            typed[one.name] = bool(form.all(name))
+        elif one.kind == "rows":
+            typed[one.name] = _rows(form, one, name)
+        elif one.kind == "several":
+            typed[one.name] = list(form.all(name))
+        elif one.kind == "record":
+            typed[one.name] = picked(form, name)
+        elif one.kind == "records":
+            typed[one.name] = several_picked(form, name)
+        elif one.kind == "time":
+            day, time = form.text(name).strip(), form.text(f"{name}.time").strip()
+            typed[one.name] = f"{day}T{time}" if time else day
+        else:
+            typed[one.name] = form.text(name).replace("\r\n", "\n").strip()
+    return typed
+
+
+def values(
+    typed: Typed, inputs: Sequence[Input], *, creating: bool, zone: str = "UTC"
+) -> dict[str, Any]:
+    """Return what was typed in the JSON form of the fields; what is empty is null or left out.
+
+    Times are in the time zone `zone`, and the records are resolved already.
+    """
+    values: dict[str, Any] = {}
+    value: Any
+    for one in inputs:
+        if one.kind == "time":
+            value = instant(typed[one.name], zone, bare=bool(one.day))
+        elif one.kind == "record":
+            value = typed[one.name].id or typed[one.name].text or None
+        elif one.kind == "records":
+            value = [picked.id or picked.text for picked in typed[one.name]] or None
+        else:
+            value = _value(one, typed[one.name])
+        if value is not None or (one.required and not creating):
+            values[one.name] = "" if value is None else value
+        elif not creating:
+            values[one.name] = None
+    return values
+
+
+def faults(
+    texts: Texts, faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed
+) -> dict[str, str]:
+    """Return the messages by the name of the input; those of no input are under ""."""
+    names = [one.name for one in inputs]
+    for one in inputs:
+        if one.kind == "records":
+            names += [f"{one.name}[{row}]" for row in range(len(typed[one.name]))]
+        if one.kind == "rows":
+            rows = range(len(typed[one.name]))
+            names += [f"{one.name}[{row}].{column.name}" for row in rows for column in one.columns]
+    placed: dict[str, list[Fault]] = {}
+    for fault in faults:
+        places = [name for name in names if f"{fault.field}[".startswith((f"{name}[", f"{name}."))]
+        placed.setdefault(max(places, key=len, default=""), []).append(fault)
+    return {name: wording.together(texts, some) for name, some in placed.items()}
+
+
+def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:
+    schema = plain(schema)
+    kind = kind_of(schema)
+    columns: Sequence[Input] = ()
+    if kind == "rows":
+        item = schema["items"]
+        columns = [
+            _input(texts, member, inner, inner.get("description", ""), member in item["required"])
+            for member, inner in item["properties"].items()
+        ]
+    options = schema["items"]["enum"] if kind == "several" else schema.get("enum", ())
+    return Input(
+        name, label_of(texts, name), hint.replace("`", ""), kind, required, options,
+        schema.get("maxLength"), schema.get("maxItems"), columns,
+    )  # fmt: skip
+
+
+def _text(one: Input, value: Any) -> Any:
+    if one.kind == "box":
+        return bool(value)
+    if one.kind == "rows":
+        return [{c.name: _text(c, row.get(c.name)) for c in one.columns} for row in value or ()]
+    if one.kind == "several":
+        return list(value or ())
+    if value is None:
+        return ""
+    if one.kind == "lines":
+        return "\n".join(value)
+    if one.kind == "json":
+        return json.format(json.encode(value)).decode()
+    return f"{value:.2f}".replace(".", ",") if one.kind == "money" else str(value)
+
+
+def _rows(form: Form, one: Input, name: str) -> list[dict[str, Any]]:
+    rows = []
+    columns = [column for column in one.columns if column.kind != "box"]
+    place = 0
+    # A box that is not ticked is not sent, but every row has a text.
+    while any(form.all(f"{name}[{place}].{column.name}") for column in columns):
+        row = of_form(form, one.columns, f"{name}[{place}].")
+        # A choice is never empty.
+        if any(row[column.name] for column in columns if column.kind != "choice"):
+            rows.append(row)
+        place += 1
+    return rows
+
+
+def _value(one: Input, text: Any) -> Any:
+    if one.kind in ("box", "several"):
+        return text
+    if one.kind == "rows":
+        return [values(row, one.columns, creating=True) for row in text]
+    if one.kind == "lines":
+        return [line for line in map(str.strip, text.splitlines()) if line] or None
+    if not text:
+        return None
+    if one.kind == "json":
+        return _object(text)
+    return number_of(text) if one.kind in ("number", "money") else text
+
+
+def number_of(text: str) -> Any:
+    """Return the number of a text with a point or a comma; another text stays one.
+
+    Before a comma, points group thousands: `1.234,56`.
+    """
+    if GROUPED.fullmatch(text):
+        text = text.replace(".", "")
+    try:
+        number = Decimal(text.replace(",", "."))
+    except InvalidOperation:
+        return text
+    if not number.is_finite() or len(text) > 40:
+        return text
+    return int(number) if number == number.to_integral_value() else number
+
+
+def _object(text: str) -> Any:
+    """Return the JSON value of a text; another text stays one, which the declaration refuses."""
+    try:
+        return decode(text.encode(errors="replace"))
+    except InvalidJson:
+        return text
+
+
+def _local(record: Record, one: Input, zone: str) -> str:
+    micros = record[record.resource.named[one.name].column]
+    return "" if micros is None else local(micros, zone, bare=bool(one.day and record[one.day]))

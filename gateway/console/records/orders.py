@@ -1,0 +1,181 @@
+"""What the pages of orders have of their own: payment and cancellation, of one or many."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from aiohttp import web
+from msgspec import json
+
+from gateway.console.frame import pages, templates, wording
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
+from gateway.console.records.parts import Parts
+from gateway.domain.sales import documents, order_payments, order_verbs
+from gateway.domain.sales.invoices import INVOICES, PAY_TAKES
+from gateway.domain.sales.orders import CANCEL_TAKES, ORDERS
+from gateway.domain.storefront.payments import reported_payments
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft, check
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
+from gateway.server.app_keys import DB
+from outbox.database.transaction import Tx
+from outbox.ids import is_id
+
+PATH = "/console/orders"
+MOST = 100
+"""Orders that one form pays or cancels."""
+Act = Literal["pay", "cancel"]
+ACTS: tuple[Act, ...] = ("pay", "cancel")
+
+
+async def _late(tx: Tx, actor: Actor, order: Record) -> Mapping[str, Any]:
+    """Return the payments of an order that came late."""
+    late: Sequence[Mapping[str, Any]] = ()
+    if order["late_payment_at"] is not None:
+        invoice = await actions.read(tx, actor, INVOICES, order["invoice_id"])
+        late = json.decode(invoice["late_payments"])
+    return {"late": late}
+
+
+ORDER_PARTS = Parts(
+    columns=("number", "status", "name", "total", "storeId", "createdAt"),
+    tabs="status", live=True, list_acts="parts/order_list_acts.html",
+    more_tabs="parts/order_tabs.html", tags="parts/order_tags.html",
+    selection="parts/order_selection.html", acts="parts/order_acts.html",
+    above="parts/order_late.html", more=_late, left_out=("latePaymentAt",),
+    links={"customerId": "clients"},
+)  # fmt: skip
+
+
+async def pay_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask how an order was paid."""
+    order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, pages.id_of(request))
+    return _pay_page(request, visitor, order, order["payment_method"], "", {})
+
+
+async def pay(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Mark a pending order as paid; the fields `method` and `reference` are optional."""
+    order_id = pages.id_of(request)
+    method, reference = form.text("method"), form.text("reference").strip()
+    sent = {"method": method, "reference": reference}
+    draft = check(INVOICES, {k: v for k, v in sent.items() if v}, takes=PAY_TAKES)
+    try:
+        await request.app[DB].write(order_payments.pay, visitor.actor, order_id, draft)
+    except Refusal as refusal:
+        if refusal.code == "invalid_transition":
+            raise Refusal("conflict", "error.order_not_pending") from None
+        if not refusal.faults:
+            raise
+        order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, order_id)
+        faults = wording.by_field(request[READER].texts, refusal.faults)
+        return _pay_page(request, visitor, order, method, reference, faults)
+    return pages.to(f"{PATH}/{order_id}", "order_paid")
+
+
+async def cancel_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask for confirmation before an order is canceled, and for the reason."""
+    return await _cancel_page(request, visitor, "", {})
+
+
+async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Cancel a pending order."""
+    order_id, reason = pages.id_of(request), form.text("reason").strip()
+    draft = check(ORDERS, {"reason": reason} if reason else {}, takes=CANCEL_TAKES)
+    try:
+        await request.app[DB].write(order_verbs.cancel, visitor.actor, order_id, draft)
+    except Refusal as refusal:
+        if refusal.code == "invalid_transition":
+            raise Refusal("conflict", "error.order_ended") from None
+        if not refusal.faults:
+            raise
+        faults = wording.by_field(request[READER].texts, refusal.faults)
+        return await _cancel_page(request, visitor, reason, faults)
+    return pages.to(f"{PATH}/{order_id}", "order_canceled")
+
+
+async def settle(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Take the flag of a late payment from an order."""
+    order_id = pages.id_of(request)
+    await request.app[DB].write(reported_payments.settle, visitor.actor, order_id)
+    return pages.to(f"{PATH}/{order_id}", "order_settled")
+
+
+async def selected(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Ask for confirmation, then mark the selected orders as paid, or cancel them.
+
+    The fields: `order` (repeated), `act` (pay or cancel), `list` (the query of the list) and, from
+    the page that asks, `confirmed`. Each order is a transaction, so one that ended meanwhile stays
+    as it is and the others go on.
+    """
+    ids = list(dict.fromkeys(one.lower() for one in form.all("order")))
+    act = next((one for one in ACTS if one == form.text("act")), None)
+    back = _back(form.text("list"))
+    if act is None or not all(map(is_id, ids)):
+        raise Refusal("not_found", "error.not_found_help")
+    if len(ids) > MOST:
+        raise Refusal("validation_error", f"Select at most {MOST} orders at a time.")
+    if not ids:
+        return pages.to(back, "orders_none")
+    found = await request.app[DB].read(actions.some, visitor.actor, ORDERS, ids)
+    if len(found.records) != len(ids):
+        raise Refusal("not_found", "error.not_found_help")
+    if not form.text("confirmed"):
+        context = {
+            "orders": found.records, "act": act, "back": back, "list": form.text("list"),
+            "sum": sum(order["total"] for order in found.records) / 100,
+        }  # fmt: skip
+        return templates.render(request, visitor, "orders_selected.html", context)
+    done = 0
+    for order_id in ids:
+        done += await _act(request, visitor.actor, act, order_id)
+    word = {"pay": "paid", "cancel": "canceled"}[act]
+    return pages.to(back, f"orders_{word}" if done == len(ids) else f"orders_{word}_some")
+
+
+async def _act(request: web.Request, actor: Actor, act: Act, order_id: str) -> bool:
+    """Pay or cancel one order; return False when it is not pending any more."""
+    takes = {"pay": PAY_TAKES, "cancel": CANCEL_TAKES}[act]
+    unit = order_payments.pay if act == "pay" else order_verbs.cancel
+    draft: Draft = check(INVOICES, {}, takes=takes)
+    try:
+        await request.app[DB].write(unit, actor, order_id, draft)
+    except Refusal as refusal:
+        if refusal.code != "invalid_transition":
+            raise
+        return False
+    return True
+
+
+def _back(query: str) -> str:
+    """Return the list with this query, which is text of the form."""
+    fits = query.isascii() and query.isprintable() and len(query) <= 2_000
+    return f"{PATH}?{query}" if fits and query and "#" not in query else PATH
+
+
+async def _cancel_page(
+    request: web.Request, visitor: Visitor, reason: str, faults: dict[str, str]
+) -> web.StreamResponse:
+    order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, pages.id_of(request))
+    context = {"record": order, "reason": reason, "faults": faults}
+    status = 400 if faults else 200
+    return templates.render(request, visitor, "order_cancel.html", context, status=status)
+
+
+def _pay_page(
+    request: web.Request,
+    visitor: Visitor,
+    order: Record,
+    method: str,
+    reference: str,
+    faults: Mapping[str, str],
+) -> web.Response:
+    context = {
+        "order": order, "method": method, "methods": documents.METHODS, "reference": reference,
+        "faults": faults, "total": order["total"] / 100,
+    }  # fmt: skip
+    return templates.render(
+        request, visitor, "order_pay.html", context, status=400 if faults else 200
+    )
