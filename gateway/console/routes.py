@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.console.account import api_keys, audit, login, profile
+from gateway.console.account import api_keys, audit, login, password, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.desk import routes as desk
 from gateway.console.frame import static_files
@@ -105,6 +105,8 @@ def add_console(router: web.UrlDispatcher) -> None:
 
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))
+    get("/console/account/password", page(password.show))
+    post("/console/account/password", action(password.change))
     post("/console/account/sessions/{id}/end", action(login.end_session))
     post("/console/account/sign-out-everywhere", action(login.end_all))
 

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from aiohttp import web
-from babel.dates import format_datetime
+from babel.dates import format_datetime, format_skeleton
 from markupsafe import Markup
 
 from gateway import texts
 from gateway.console.frame.guard import Visitor
 from gateway.records.values import dates
 from gateway.texts import UNITS, Texts
-from outbox.durations import SECOND
+from outbox.durations import DAY, SECOND
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EXACT = "d MMM y, HH:mm:ss.SSS ZZZZ"
@@ -27,8 +27,25 @@ class Reader:
 
     def exact(self, micros: int) -> str:
         """Return the exact time with its distance from UTC, for a comparison with logs."""
-        moment = (EPOCH + timedelta(microseconds=micros)).astimezone(self.zone)
-        return str(format_datetime(moment, EXACT, locale=self.texts.locale))
+        return self._as(self._local(micros), EXACT)
+
+    def clock(self, micros: int, now: int) -> str:
+        """Return a time for a sentence: `21:24`, `Tuesday 21:24`, `Dec 3, 21:24`."""
+        moment, today = self._local(micros), self._local(now)
+        time = self._as(moment, "HH:mm")
+        if moment.date() == today.date():
+            return time
+        if abs(micros - now) < 6 * DAY:
+            return f"{self._as(moment, 'EEEE')} {time}"
+        return f"{self.day(micros)}, {time}"
+
+    def day(self, micros: int) -> str:
+        """Return a day without its year: `Nov 22`."""
+        return str(format_skeleton("MMMd", self._local(micros), locale=self.texts.locale))
+
+    def time(self, micros: int) -> str:
+        """Return a time of day: `21:24`."""
+        return self._as(self._local(micros), "HH:mm")
 
     def when(self, micros: int | None, now: int) -> Markup:
         """Return a time as `<time>`: relative in the text, exact in the title."""
@@ -47,6 +64,12 @@ class Reader:
             dates.show(micros), self.exact(micros), words
         )
 
+    def _local(self, micros: int) -> datetime:
+        return (EPOCH + timedelta(microseconds=micros)).astimezone(self.zone)
+
+    def _as(self, moment: datetime, pattern: str) -> str:
+        return str(format_datetime(moment, pattern, locale=self.texts.locale))
+
 
 READER = web.RequestKey("CONSOLE_READER", Reader)
 
@@ -55,8 +78,9 @@ def reader_of(request: web.Request, visitor: Visitor | None) -> Reader:
     """Return how the visitor reads: as the account says, else as the browser does."""
     session = visitor.session if visitor is not None else None
     asked = texts.asked(request.headers.get("Accept-Language", ""))
+    language = session.language if session is not None else None
     zone = session.zone if session is not None else "UTC"
-    return Reader(texts.of(asked), ZoneInfo(zone))
+    return Reader(texts.of(language or asked), ZoneInfo(zone))
 
 
 def span(micros: int) -> str:
