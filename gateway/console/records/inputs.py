@@ -33,6 +33,7 @@ SPARE = 2
 LINE = 2_048
 """A text that may be longer has several lines."""
 CENT = 0.01
+PERCENT = 100
 GROUPED = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", re.ASCII)
 
 
@@ -92,7 +93,9 @@ def kind_of(schema: Mapping[str, Any]) -> Kind:
         case "object":
             return "json"
         case "number" | "integer":
-            return "money" if schema.get("multipleOf") == CENT else "number"
+            # A percentage has two decimals, too.
+            percent = schema.get("maximum") == PERCENT
+            return "money" if schema.get("multipleOf") == CENT and not percent else "number"
     if schema.get("format") == "date-time":
         return "time"
     return "long" if schema.get("maxLength", 0) > LINE else "text"
