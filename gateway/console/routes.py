@@ -2,13 +2,14 @@
 
 from aiohttp import web
 
-from gateway.console.account import api_keys, login, profile
+from gateway.console.account import api_keys, audit, login, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
+from gateway.console.desk import routes as desk
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, nowhere, page
 from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret, reviews
-from gateway.console.records.sections import SECTIONS
+from gateway.console.records.sections import add_records
 from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
 
 
@@ -80,20 +81,9 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
+    desk.add(get, post)
     post("/console/orders/selected", action(orders.selected))
-    for section in SECTIONS.values():
-        one = f"{section.path}/{{id}}"
-        get(section.path, page(section.index))
-        if section.entry.create is not None:
-            post(section.path, action(section.create))
-            get(f"{section.path}/new", page(section.new))
-        if section.entry.change is not None:
-            get(f"{one}/edit", page(section.edit_page))
-            post(one, action(section.edit))
-        get(one, page(section.show))
-        if section.resource.deletable:
-            get(f"{one}/delete", page(section.delete_page))
-            post(f"{one}/delete", action(section.delete))
+    add_records(get, post)
     get("/console/stores/{id}/payment-secret", page(payment_secret.show))
     post("/console/stores/{id}/payment-secret", action(payment_secret.stage))
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))
@@ -110,6 +100,8 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/keys", action(api_keys.create))
     get("/console/keys/{id}/revoke", page(api_keys.revoke_page))
     post("/console/keys/{id}/revoke", action(api_keys.revoke))
+
+    get("/console/audit", page(audit.index))
 
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))

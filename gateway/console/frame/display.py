@@ -65,6 +65,12 @@ def word_of(texts: Texts, value: str) -> str:
     return texts.get(f"state.{value}", texts.get(f"option.{value}", value))
 
 
+def words_of(name: str) -> str:
+    """Return the words of a name: `Discount modals`, `Expected close date`."""
+    apart = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    return f"{apart[:1].upper()}{apart[1:]}".replace("-", " ")
+
+
 def breakable(url: str) -> Markup:
     """Return an untrusted URL as HTML whose lines break after a part of it, if they can."""
     return Markup("<wbr>").join(PART_END.split(inert(url)))

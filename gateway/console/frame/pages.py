@@ -9,6 +9,7 @@ from gateway.console.frame import (
     error_pages,
     guard,
     kept_forms,
+    menu,
     static_files,
     templates,
     troubles,
@@ -51,6 +52,7 @@ def set_up(app: web.Application) -> None:
     """Give an application the templates and the list of static files."""
     app[static_files.FILES] = static_files.files()
     app[templates.ENVIRONMENT] = templates.environment()
+    menu.set_up(app)
 
 
 def page(handler: Page, *, public: bool = False) -> Handler:

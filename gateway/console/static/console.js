@@ -170,3 +170,17 @@ if (here.searchParams.has("done")) {
   here.searchParams.delete("done");
   history.replaceState(null, "", here);
 }
+
+// An open menu closes at a click elsewhere and at Escape, which leads back to its button.
+function closeMenus(except) {
+  for (const open of document.querySelectorAll(".menu details[open]")) {
+    if (open !== except) open.open = false;
+  }
+}
+document.addEventListener("click", (event) => closeMenus(event.target.closest(".menu details")));
+document.addEventListener("focusin", (event) => closeMenus(event.target.closest(".menu details")));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  document.querySelector(".menu details[open] > summary")?.focus();
+  closeMenus(null);
+});
