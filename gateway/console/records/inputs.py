@@ -13,6 +13,7 @@ from typing import Any, Literal
 from msgspec import json
 
 from gateway.console.frame.forms import Form
+from gateway.console.records.hints import useful
 from gateway.console.records.picked import Picked, picked, several_picked
 from gateway.console.records.typed_times import instant, local
 from gateway.console.records.words import label_of
@@ -202,7 +203,7 @@ def faults(faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed) -> di
 
 
 def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:
-    schema = plain(schema)
+    schema, label = plain(schema), label_of(texts, name)
     kind = kind_of(schema)
     columns: Sequence[Input] = ()
     if kind == "rows":
@@ -213,7 +214,7 @@ def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, requir
         ]
     options = schema["items"]["enum"] if kind == "several" else schema.get("enum", ())
     return Input(
-        name, label_of(texts, name), hint.replace("`", ""), kind, required, options,
+        name, label, useful(texts, label, hint.replace("`", "")), kind, required, options,
         schema.get("maxLength"), schema.get("maxItems"), columns,
     )  # fmt: skip
 
