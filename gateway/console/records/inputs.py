@@ -14,6 +14,7 @@ from msgspec import json
 
 from gateway.console.frame import wording
 from gateway.console.frame.forms import Form
+from gateway.console.records.hints import useful
 from gateway.console.records.picked import Picked, picked, several_picked
 from gateway.console.records.typed_times import instant, local
 from gateway.console.records.words import label_of
@@ -208,7 +209,7 @@ def faults(
 
 
 def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:
-    schema = plain(schema)
+    schema, label = plain(schema), label_of(texts, name)
     kind = kind_of(schema)
     columns: Sequence[Input] = ()
     if kind == "rows":
@@ -219,7 +220,7 @@ def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, requir
         ]
     options = schema["items"]["enum"] if kind == "several" else schema.get("enum", ())
     return Input(
-        name, label_of(texts, name), hint.replace("`", ""), kind, required, options,
+        name, label, useful(texts, label, hint.replace("`", "")), kind, required, options,
         schema.get("maxLength"), schema.get("maxItems"), columns,
     )  # fmt: skip
 
