@@ -120,12 +120,21 @@ async def sign_in(request: web.Request, visitor: Visitor, user_id: str) -> str:
 
 async def form_of(request: web.Request, visitor: Visitor) -> Form:
     """Return the fields of a form. Raise forbidden unless one of our pages sent it."""
+    must_be_from_here(request)
+    form = await forms.read(request)
+    must_have_token(visitor, form.text("csrf_token"))
+    return form
+
+
+def must_be_from_here(request: web.Request) -> None:
+    """Raise forbidden when another site has sent the request."""
     origin = request.headers.get("Origin")
     elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
     if elsewhere if origin is None else spelled(origin) != origin_of(request):
         raise Refusal("forbidden", "error.origin_help")
-    form = await forms.read(request)
-    token = form.text("csrf_token").encode("utf-8", "replace")
-    if not hmac.compare_digest(token, visitor.csrf.encode()):
+
+
+def must_have_token(visitor: Visitor, token: str) -> None:
+    """Raise forbidden unless this is the token of the visitor's forms."""
+    if not hmac.compare_digest(token.encode("utf-8", "replace"), visitor.csrf.encode()):
         raise Refusal("forbidden", "error.csrf_help")
-    return form
