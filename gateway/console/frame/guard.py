@@ -8,6 +8,7 @@ import base64
 import hashlib
 import hmac
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -24,6 +25,10 @@ from outbox.database.transaction import Commits, belongs_to, commits
 from outbox.durations import HOUR
 
 SAFE = frozenset({"GET", "HEAD"})
+DIGITS = 64
+"""Of the CSRF token itself; behind them is the mark of the account."""
+FORM = web.RequestKey("CONSOLE_FORM", Form)
+"""The form of a request, also of one that is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,9 @@ class Visitor:
 
     @property
     def csrf(self) -> str:
-        """The CSRF token for every form of this browser."""
-        return hashlib.sha256(b"csrf\0" + self.token.encode()).hexdigest()
+        """The CSRF token for every form of this browser, and the mark of who filled it in."""
+        token = hashlib.sha256(b"csrf\0" + self.token.encode()).hexdigest()
+        return token if self.session is None else token + mark_of(self.session.owner_id)
 
     @property
     def actor(self) -> Actor:
@@ -45,6 +51,16 @@ class Visitor:
         if self.session is None:
             raise Refusal("unauthenticated", "Sign in first.")
         return Actor(self.session.owner_id, "session", zone=self.session.zone)
+
+
+def mark_of(owner_id: str) -> str:
+    """Return the mark of an account in its forms; it is no secret."""
+    return hashlib.sha256(b"form\0" + owner_id.encode()).hexdigest()[:24]
+
+
+def owner_mark(token: str) -> str:
+    """Return the mark in the CSRF token of a form, an empty text without one."""
+    return token[DIGITS:] if len(token) == DIGITS + 24 else ""
 
 
 def client_of(request: web.Request) -> Client:
@@ -118,19 +134,44 @@ async def sign_in(request: web.Request, visitor: Visitor, user_id: str) -> str:
     return token
 
 
+def elsewhere(request: web.Request) -> bool:
+    """Return whether a browser says that a page of another site sent the request."""
+    origin = request.headers.get("Origin")
+    if origin is not None:
+        return spelled(origin) != origin_of(request)
+    return request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+
+
+def inside(where: str) -> str:
+    """Return `where` if it is an address of this console, else an empty text."""
+    plain = where.isascii() and where.isprintable() and "\\" not in where
+    return where if plain and where.startswith("/console/") else ""
+
+
+def came_from(request: web.Request) -> str:
+    """Return the page of this console that led here, an empty text when there is none."""
+    try:
+        parts = urlsplit(request.headers.get("Referer", ""))
+    except ValueError:
+        return ""
+    if spelled(f"{parts.scheme}://{parts.netloc}") != origin_of(request):
+        return ""
+    query = "&".join(part for part in parts.query.split("&") if not part.startswith("done="))
+    return inside(f"{parts.path}?{query}" if query else parts.path)
+
+
 async def form_of(request: web.Request, visitor: Visitor) -> Form:
     """Return the fields of a form. Raise forbidden unless one of our pages sent it."""
     must_be_from_here(request)
     form = await forms.read(request)
+    request[FORM] = form
     must_have_token(visitor, form.text("csrf_token"))
     return form
 
 
 def must_be_from_here(request: web.Request) -> None:
     """Raise forbidden when another site has sent the request."""
-    origin = request.headers.get("Origin")
-    elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
-    if elsewhere if origin is None else spelled(origin) != origin_of(request):
+    if elsewhere(request):
         raise Refusal("forbidden", "error.origin_help")
 
 

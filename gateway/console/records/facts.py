@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from babel.dates import format_date
 from markupsafe import Markup, escape
-from msgspec import json
+from msgspec import Raw, json
 
 from gateway.console.frame.display import inert, word_of
 from gateway.console.records.inputs import kind_of, plain
@@ -258,7 +258,7 @@ def _value(texts: Texts, schema: Mapping[str, Any], value: Any) -> str:
         case "lines":
             words = [escape(inert(str(one))) for one in value]
             return f'<span class="chips">{"".join(f"<code>{one}</code>" for one in words)}</span>'
-    if isinstance(value, (dict, list)):
+    if isinstance(value, (dict, list, Raw)):
         return f"<code>{escape(inert(json.encode(value).decode()))}</code>"
     return _text(value)
 

@@ -40,7 +40,7 @@ async def _late(tx: Tx, actor: Actor, order: Record) -> Mapping[str, Any]:
 
 
 ORDER_PARTS = Parts(
-    group="shop", columns=("number", "status", "name", "total", "storeId", "createdAt"),
+    columns=("number", "status", "name", "total", "storeId", "createdAt"),
     tabs="status", live=True, list_acts="parts/order_list_acts.html",
     more_tabs="parts/order_tabs.html", tags="parts/order_tags.html",
     selection="parts/order_selection.html", acts="parts/order_acts.html",

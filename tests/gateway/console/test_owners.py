@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from gateway.console.routes import add_console
+from gateway.domain.catalogue import RESOURCES
 from outbox.database.transaction import Database
 from tests.benchmarks.stocked import stock
 from tests.gateway.console.deliveries.test_steering import waiting
@@ -23,16 +24,9 @@ from tests.support.site import Site
 NOTHING = ("f" * 24, "x", "%00", "..%2f..", "é")
 NOT_HERS = (403, 404)
 KEPT = (
-    "webhooks",
-    "deliveries",
-    "events",
-    "jobs",
-    "imports",
-    "stores",
-    "orders",
-    "reviews",
-    "api_keys",
-)
+    "webhooks", "deliveries", "events", "jobs", "imports", "api_keys",
+    *(resource.table for resource in RESOURCES),
+)  # fmt: skip
 END_SESSION = "/console/account/sessions/{id}/end"
 """It says nothing of the session: whoever sends it comes back to their own page."""
 
@@ -86,8 +80,7 @@ async def place(console: Site, maria: Guest) -> Place:
             "webhooks": webhook_id, "deliveries": deliveries[1], "jobs": job.id,
             "imports": imported.id,
             "events": event["id"], "keys": key["id"], "account": session["id"],
-            "stores": stocked["stores"], "orders": stocked["orders"],
-            "reviews": stocked["reviews"],
+            **{resource.plural: stocked[resource.table] for resource in RESOURCES},
         },
     )  # fmt: skip
 
