@@ -7,6 +7,9 @@ from gateway.records.errors import Refusal
 
 Scope = Literal["read", "write"]
 Via = Literal["api_key", "bearer", "session", "storefront", "system"]
+Cause = Literal["command", "expiry", "import", "payment"]
+"""Of what the system does something: a command on the server, the end of a time, a job that imports
+records, a payment provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Actor:
     store_id: str | None = None
     customer_id: str | None = None
     """The customer who is signed in to the store; None for a visitor."""
+    cause: Cause = "command"
+    """Why the system acts; for no other `via`."""
 
     def must(self, scope: Scope) -> None:
         """Raise forbidden when the credential lacks `scope`."""

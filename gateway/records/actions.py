@@ -10,13 +10,13 @@ from typing import Any
 
 from msgspec import json
 
-from gateway.records import cascades, list_versions, query, store
+from gateway.records import audit, cascades, list_versions, query, store
 from gateway.records.access import Actor, Scope, must_own
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.list_versions import Edition
 from gateway.records.query import Page, Query
-from gateway.records.record import OWNER_ID, VERSION, Record, record_of
+from gateway.records.record import ID, OWNER_ID, VERSION, Record, record_of
 from gateway.records.resource import Resource
 from gateway.records.values.formats import missing
 from outbox.database.transaction import Tx
@@ -65,14 +65,17 @@ async def remove(
     resource: Resource,
     record_id: str,
     expected: frozenset[str] | None = None,
+    *,
+    action: audit.Action = "deleted",
 ) -> None:
     """Delete a record permanently, and update or delete its dependants.
 
-    Raises not_found, forbidden, precondition_failed.
+    `action` is what the audit log says. Raises not_found, forbidden, precondition_failed.
     """
     before = await own(tx, actor, resource, record_id, "write", lock=True)
     must_match(before, expected)
     await store.delete(tx, resource, before.row)
+    audit.record(tx, actor, action, resource.noun, before.id)
     await cascades.follow(tx, resource, actor.owner_id, before.id)
     # The deleted event has the highest version, so receivers that drop older versions keep it.
     gone = [*before.row]
@@ -140,13 +143,17 @@ async def insert(
     `record_id` is an id of tx.new_id that other rows of the unit refer to already.
     """
     row = await store.insert(tx, resource, actor.owner_id, values, record_id)
+    audit.record(tx, actor, "created", resource.noun, row[ID])
     return record_of(resource, row, tx.now, actor.zone)
 
 
 async def update(tx: Tx, actor: Actor, before: Record, changes: Mapping[str, Any]) -> Record:
     """Store `changes` (by column) of a record; increment its version and set updatedAt."""
-    row = await store.update(tx, before.resource, before.row, changes)
-    return record_of(before.resource, row, tx.now, actor.zone)
+    resource = before.resource
+    row = await store.update(tx, resource, before.row, changes)
+    fields = audit.fields_of(resource, changes)
+    audit.record(tx, actor, "updated", resource.noun, before.id, fields)
+    return record_of(resource, row, tx.now, actor.zone)
 
 
 def announce(tx: Tx, change: str, record: Record) -> Record:

@@ -1,0 +1,88 @@
+"""Writes the audit log: who changed which record, and which of its fields.
+
+An entry is a row of its transaction, so it exists exactly when the change does. It holds ids and
+names of fields, never a value: gateway.domain.audit looks up the names of people when it reads.
+A write that follows from another, such as a cascade, has no entry of its own.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Literal, get_args
+
+from gateway.records.access import Actor
+from gateway.records.resource import Form
+from outbox.database.transaction import Insert, Tx
+from outbox.events import cause
+
+Kind = Literal["account", "api_key", "token", "customer", "visitor", "system"]
+"""Who acts: an account in the console, by its API key or by its token; a customer or a visitor of a
+store; the system."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Action = Literal[
+    "created", "updated", "deleted", "erased", "exported", "imported",
+    "activated", "paused", "rotated", "revoked", "replayed", "canceled", "tested",
+    "signed_in", "signed_out",
+]  # fmt: skip
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+INSERT = Insert(
+    "audit",
+    ("owner_id", "id", "actor", "actor_id", "action", "resource", "record_id", "fields",
+     "request_id"),
+    referred=False,
+)  # fmt: skip
+
+
+def record(
+    tx: Tx,
+    actor: Actor,
+    action: Action,
+    resource: str,
+    record_id: str | None,
+    fields: Iterable[str] = (),
+    owner_id: str | None = None,
+) -> None:
+    """Note in the transaction of a change what `actor` did.
+
+    `resource` is the noun of a resource, or a word like it (`webhook`, `key`, `account`). `fields`
+    are the JSON names of the changed ones; a create and a delete concern all. Never pass a value.
+    `owner_id` is whose log it is, where that is not the actor's owner.
+    """
+    kind, actor_id = who(actor)
+    tx.later(
+        INSERT,
+        (owner_id or actor.owner_id, tx.new_id(), kind, actor_id, action, resource, record_id,
+         ",".join(fields), cause.get().request_id),
+    )  # fmt: skip
+
+
+def who(actor: Actor) -> tuple[Kind, str | None]:
+    """Return the kind of an actor and its id: of a visitor the store, of the system its cause.
+
+    A token has no id, so that its account is named.
+    """
+    match actor.via:
+        case "api_key":
+            return "api_key", actor.key_id
+        case "bearer":
+            return "token", actor.owner_id
+        case "session":
+            return "account", actor.owner_id
+        case "storefront" if actor.customer_id is not None:
+            return "customer", actor.customer_id
+        case "storefront":
+            return "visitor", actor.store_id
+        case "system":
+            return "system", actor.cause
+
+
+def fields_of(form: Form, columns: Iterable[str]) -> list[str]:
+    """Return the names of the fields with these columns; other columns are internal."""
+    names = _names(form)
+    return list(dict.fromkeys(names[column] for column in columns if column in names))
+
+
+@lru_cache(maxsize=64)
+def _names(form: Form) -> Mapping[str, str]:
+    beside = {b.column: f.name for f in form.fields for b in f.beside}
+    return beside | {f.column: f.name for f in form.fields}
