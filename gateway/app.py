@@ -115,7 +115,7 @@ def build_app(
     )
     upkeep = Upkeep(
         db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,
-        config.database.disk_bytes, parts,
+        config.database.disk_bytes, parts, keyring,
     )  # fmt: skip
 
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))

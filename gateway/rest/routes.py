@@ -22,6 +22,7 @@ from gateway.rest import (
     events,
     order_batches,
     payments,
+    privacy,
     profile,
     records,
     reports,
@@ -84,6 +85,10 @@ VERBS: tuple[Route, ...] = (
         INVOICES, invoices.CANCEL_TAKES, invoices.cancel, "Cancel an invoice", refusals=MOVES)),
     ("POST", "/api/orders/{id}/cancel", verb_with(
         ORDERS, orders.CANCEL_TAKES, order_verbs.cancel, "Cancel an order", refusals=MOVES)),
+    ("GET", "/api/contacts/{id}/data-export", privacy.CONTACT_EXPORT),
+    ("POST", "/api/contacts/{id}/erase", privacy.ERASE_CONTACT),
+    ("GET", "/api/clients/{id}/data-export", privacy.CLIENT_EXPORT),
+    ("POST", "/api/clients/{id}/erase", privacy.ERASE_CLIENT),
 )  # fmt: skip
 OTHERS: tuple[Route, ...] = (
     ("GET", "/api/settings/pipeline", deals.read_pipeline),
@@ -91,6 +96,8 @@ OTHERS: tuple[Route, ...] = (
     ("GET", "/api/reports", reports.index),
     *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
     ("GET", "/api/events", events.list_events),
+    ("GET", "/api/erasures", privacy.list_erasures),
+    ("GET", "/api/erasures/{id}", privacy.read_erasure),
     ("GET", "/api/webhooks", webhooks.list_webhooks),
     ("POST", "/api/auth/signup", profile.sign_up),
     ("POST", "/api/auth/token", account.create_token),

@@ -15,6 +15,7 @@ from pathlib import Path
 from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.catalogue import RESOURCES
+from gateway.domain.privacy.persons import Persons
 from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
 from gateway.domain.storefront.carts import cart_lifecycle, cart_quotas
@@ -44,6 +45,7 @@ from outbox.queue.state import notices
 from outbox.queue.upkeep import retention
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.retention import Retention
+from outbox.webhooks.secrets import KeyRing
 from outbox.worker.duties import Duties
 from outbox.worker.scheduler import Scheduler
 
@@ -108,6 +110,7 @@ class Upkeep:
         mailer: Mailer | None = None,
         disk_bytes: int = 0,
         parts: Parts = PARTS,
+        ring: KeyRing | None = None,
     ) -> None:
         self._db = db
         self._clock = db.clock
@@ -125,7 +128,7 @@ class Upkeep:
         dependants = Dependants(db, RESOURCES)
         self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
-        erasure = Erasure(db)
+        erasure = Erasure(db) if ring is None else Persons(db, ring)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
         recovering = parts.recovering(db)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)

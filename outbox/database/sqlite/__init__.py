@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Literal
@@ -26,6 +26,7 @@ from outbox.database.transaction import (
     LetGo,
     P,
     Purpose,
+    Scrubbed,
     T,
     Tx,
     note_commit,
@@ -158,6 +159,14 @@ class SqliteDatabase:
             for callback in self._listeners:
                 callback()
 
+    async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
+        if not self._file.serving:
+            # Beside a running server no other process may checkpoint.
+            return False
+        self._writes.empty_log()
+        await self.write(_nothing)
+        return self._writes.emptied
+
     def census(self) -> Mapping[str, int]:
         return {}
 
@@ -173,6 +182,10 @@ class SqliteDatabase:
     def _end_reads(self) -> None:
         self._reads.close()
         self._scans.close()
+
+
+async def _nothing(tx: Tx) -> None:
+    """Do nothing, in a batch of its own or with others."""
 
 
 async def open(

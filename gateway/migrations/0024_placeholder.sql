@@ -1,0 +1,2 @@
+-- additive
+select 1;
