@@ -22,7 +22,7 @@ def redacted(traces: Traces, record: Record) -> dict[str, Any]:
             found[field.column] = bare
             found |= {beside.column: beside.of(bare) for beside in field.beside}
     for field in record.resource.fields:
-        if field.format.is_json and field.reference is None and record[field.column] is not None:
+        if _is_nested(field) and record[field.column] is not None:
             value = json.decode(record[field.column])
             if (bare_value := traces.redact_all(value, close=False)) != value:
                 found[field.column] = dumps(bare_value)
@@ -38,3 +38,9 @@ def texts(resource: Resource) -> list[Field]:
         and not field.format.schema.keys() & {"enum", "const", "format"} and not field.made
         and not field.name.endswith("Id")
     ]  # fmt: skip
+
+
+def _is_nested(field: Field) -> bool:
+    """Return whether a field is stored as the JSON of a list or an object."""
+    kind = field.format.schema.get("type")
+    return field.reference is None and (field.format.is_json or kind in ("array", "object"))

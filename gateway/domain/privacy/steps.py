@@ -36,7 +36,7 @@ from outbox.queue.upkeep import erasure_requests
 ROWS = 50
 """Records that one unit erases or changes."""
 EVENTS = 50
-"""Bodies of events of a record that are searched for the person."""
+"""Events of a record, and responses to them, that are searched for the person."""
 CHANGED = "person"
 """What Tx.changed says of an erased person, before the id of the owner."""
 BY_TABLE: Mapping[str, Resource] = {resource.table: resource for resource in RESOURCES}
@@ -226,15 +226,19 @@ async def _dependant(
 
 
 async def _events(unit: _Unit, record: Record) -> None:
-    """Erase the events of a record whose texts name the person."""
-    resource = record.resource
-    texts = {field.name for field in redaction.texts(resource)}
-    if not any(texts.intersection(listed) for listed in resource.events.values()):
+    """Erase the events of a record if they, or responses to them, name the person."""
+    resource, traces = record.resource, unit.traces
+    if not resource.events:
         return
-    named = bool(redaction.redacted(unit.traces, record))
+    shown = {name for listed in resource.events.values() for name in listed}
+    named = any(
+        traces.within(record[field.column] or "", close=True)
+        for field in redaction.texts(resource)
+        if field.name in shown
+    )
     if not named:
-        bodies = await erasure_requests.bodies(unit.tx, record.owner_id, record.id, EVENTS)
-        named = any(unit.traces.within(body.decode(), close=True) for body in bodies)
+        found = await erasure_requests.texts(unit.tx, record.owner_id, record.id, EVENTS)
+        named = any(traces.within(text, close=True) for text in found)
     if named:
         kept = [f"{resource.noun}.deleted"]
         await erasure_requests.request(unit.tx, record.owner_id, [record.id], kept, unit.erasure.id)

@@ -61,10 +61,19 @@ ANY_EVENT = """
 select 1 as one from events where owner_id = $1 and record_id = $2 and name = $3
   and webhook_id is null and seq is not null limit 1
 """
-BODIES = """
-select body from events where owner_id = $1 and record_id = $2 and webhook_id is null
-  and seq is not null and body is not null
+NEWEST = """
+select id, body from events /*sqlite indexed by events_record*/
+where owner_id = $1 and record_id = $2 and webhook_id is null and seq is not null
 order by seq desc limit $3
+"""
+# One range of each of the two partial indexes on the event.
+OF_EVENTS = " union all ".join(
+    f"select id from deliveries where event_id in {IDS} and origin {sign} 'event'"
+    for sign in ("=", "<>")
+)
+ANSWERS = f"""
+select response_headers, response_body from attempts
+where delivery_id in ({OF_EVENTS}) and response_headers is not null limit $2
 """
 MOVE = f"""
 update erasures set seq = s.reached
@@ -134,10 +143,15 @@ async def request(
     )  # fmt: skip
 
 
-async def bodies(tx: Tx, owner_id: str, record_id: str, most: int) -> list[bytes]:
-    """Return the newest bodies of the events of a record that fan-out has seen."""
+async def texts(tx: Tx, owner_id: str, record_id: str, most: int) -> list[str]:
+    """Return the newest bodies of the events of a record, and responses to their deliveries."""
     await by_index(tx)
-    return [bytes(row["body"]) for row in await tx.all(BODIES, owner_id, record_id, most)]
+    events = await tx.all(NEWEST, owner_id, record_id, most)
+    found = [bytes(row["body"]) for row in events if row["body"] is not None]
+    for row in await tx.all(ANSWERS, items([row["id"] for row in events]), most):
+        found.append(row["response_headers"].encode())
+        found.append(bytes(row["response_body"] or b""))
+    return [text.decode(errors="replace") for text in found]
 
 
 async def any_event(tx: Tx, owner_id: str, record_id: str, name: str) -> bool:
