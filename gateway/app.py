@@ -169,6 +169,7 @@ def build_app(
         if traces is not None:
             traces.start()
         unwatch = db.on_change(directory.committed)
+        unkeep = db.on_change(app[FIRST_PAGES].committed)
         await upkeep.start()
         if member is None:
             await work()
@@ -179,6 +180,7 @@ def build_app(
             await delivery.drain(config.server.shutdown_seconds / 2)
         await upkeep.stop()
         unwatch()
+        unkeep()
         await doctor.close()
         await fetcher.close()
         await guard.close()

@@ -18,11 +18,12 @@ from gateway.rest.body import PRIVATE, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of, page_size
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape, operation
-from gateway.rest.params import window
+from gateway.rest.params import refused, window
 from gateway.rest.record_json import view
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http import bodies
 from gateway.server.http.answers import Flow
+from outbox.ids import is_id
 from outbox.webhooks.secrets import KeyRing
 
 
@@ -172,6 +173,8 @@ async def list_erasures(request: web.Request) -> web.Response:
     """GET /api/erasures: list the caller's erasures, newest first."""
     caller = await authenticate(request)
     after, (_, limit) = request.query.get("after", "").strip().lower(), window(request.query)
+    if after and not is_id(after):
+        raise refused("after", "Send the nextCursor of the previous page.")
     found = await request.app[DB].read(certificates.listed, caller, after or None, limit + 1)
     data = [shape(one, request.app[KEYRING]) for one in found[:limit]]
     more = len(found) > limit
@@ -191,21 +194,12 @@ async def read_erasure(request: web.Request) -> web.Response:
 
 def shape(erasure: Stored, ring: KeyRing) -> Erasure:
     """Return the JSON form of an erasure."""
-    requested, completed = certificates.times(erasure)
     intact = certificates.is_intact(erasure, ring)
     seal: Seal | UnsetType = UNSET
     if erasure.seal is not None:
         seal = Seal(erasure.seal_key or "", erasure.seal, UNSET if intact is None else intact)
-    return Erasure(
-        erasure.id, erasure.record_id, certificates.OF[erasure.noun].plural,
-        "running" if completed is None else "done", requested,
-        list(erasure.records[: certificates.LONGEST_LIST]), dict(erasure.erased),
-        [
-            Kept(kind, certificates.why(kind), UNSET if count is None else count)
-            for kind, count in certificates.kept(erasure).items()
-        ],
-        UNSET if completed is None else completed, seal,
-    )  # fmt: skip
+    whole = msgspec.convert(certificates.shown(erasure), Erasure)
+    return msgspec.structs.replace(whole, seal=seal)
 
 
 def _shown(record: Record) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.contacts import person_erasures
-from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.contacts.contacts import CONTACTS, KEPT_EVENTS
 from gateway.domain.contacts.person_erasures import Erasure, Person
 from gateway.domain.privacy import steps
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
@@ -58,9 +58,10 @@ async def request(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> E
     """
     actor.must("write")
     record_id = record_id.lower()
-    erasure = await person_erasures.of_record(tx, actor.owner_id, record_id)
-    if erasure is not None and erasure.noun == resource.noun:
-        return erasure
+    if is_id(record_id):
+        erasure = await person_erasures.of_record(tx, actor.owner_id, record_id)
+        if erasure is not None and erasure.noun == resource.noun:
+            return erasure
     try:
         record = await actions.own(tx, actor, resource, record_id, "write", lock=True)
     except Refusal as refusal:
@@ -74,6 +75,30 @@ async def request(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> E
         person = person_of(record)
     audit.record(tx, actor, "erased", resource.noun, record_id)
     return await begin(tx, actor.owner_id, resource, record_id, person)
+
+
+async def command(tx: Tx, actor: Actor, contact_id: str) -> tuple[Erasure, bool]:
+    """Ask for the erasure of a contact, also of one that was deleted before, like `request`.
+
+    A repeat looks for its events once more. Return also whether the contact was there. Raises
+    forbidden.
+    """
+    there = True
+    try:
+        record = await actions.own(tx, actor, CONTACTS, contact_id, "write", lock=True)
+    except Refusal as refusal:
+        if refusal.code != "not_found":
+            raise
+        there = False
+        person = Person(contacts=(contact_id,), left=(contact_id,))
+    else:
+        person = person_of(record)
+    earlier = await person_erasures.of_record(tx, actor.owner_id, contact_id)
+    if earlier is not None:
+        await erasure_requests.request(tx, actor.owner_id, [contact_id], KEPT_EVENTS)
+        return earlier, there
+    audit.record(tx, actor, "erased", CONTACTS.noun, contact_id)
+    return await begin(tx, actor.owner_id, CONTACTS, contact_id, person), there
 
 
 async def begin(
@@ -114,6 +139,22 @@ async def listed(tx: Tx, actor: Actor, before: str | None, limit: int) -> Sequen
     """Return erasures of the actor, the newest first. Raises forbidden."""
     actor.must("read")
     return await person_erasures.page(tx, actor.owner_id, before, limit)
+
+
+def shown(erasure: Erasure) -> dict[str, Any]:
+    """Return the certificate as JSON, without its seal."""
+    requested, completed = times(erasure)
+    whole = {
+        "id": erasure.id, "recordId": erasure.record_id, "resource": OF[erasure.noun].plural,
+        "state": "running" if completed is None else "done", "requestedAt": requested,
+        "completedAt": completed, "recordIds": list(erasure.records[:LONGEST_LIST]),
+        "erased": dict(erasure.erased),
+        "kept": [
+            {"what": kind, "why": why(kind)} | ({} if count is None else {"count": count})
+            for kind, count in kept(erasure).items()
+        ],
+    }  # fmt: skip
+    return {name: value for name, value in whole.items() if value is not None}
 
 
 def kept(erasure: Erasure) -> dict[str, int | None]:

@@ -8,7 +8,7 @@ and is found, or is refused.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from msgspec import json, structs
@@ -104,6 +104,12 @@ async def step(tx: Tx, erasure_id: str) -> bool:
         erased=unit.erased, kept=unit.kept,
     )  # fmt: skip
     return True
+
+
+def owners_of(changed: Collection[str]) -> list[str]:
+    """Return the owners who erased a person, of what commits changed."""
+    marks = (one.partition(":") for one in changed)
+    return [owner_id for word, _, owner_id in marks if word == CHANGED]
 
 
 async def _records(unit: _Unit) -> bool:
