@@ -38,10 +38,17 @@ class Texts:
     """The form of a number."""
 
     def __call__(self, key: str, **values: Any) -> str:
-        """Return the text of a key with its values filled in. Raise KeyError for an unknown key."""
+        """Return the text of a key with its values filled in. Raise KeyError for an unknown key.
+
+        Whole numbers stand as the language writes them.
+        """
         forms = self.forms[key]
-        text = forms[0] if len(forms) == 1 else forms[self.form_of(values["count"])]
-        return text.format(**values) if values else text
+        text = forms[0] if len(forms) == 1 else forms[self._form(values["count"])]
+        filled = {
+            name: self.number(value) if type(value) is int else value
+            for name, value in values.items()
+        }
+        return text.format(**filled) if values else text
 
     def __contains__(self, key: str) -> bool:
         return key in self.forms
@@ -83,6 +90,11 @@ class Texts:
     def size(self, count: int) -> str:
         """Return a number of bytes: `512 B`, `1.5 KiB`."""
         return f"{count} B" if count < 1024 else f"{self._fixed(count / 1024, 1)} KiB"
+
+    def _form(self, count: int | str) -> int:
+        """Return the form for a count, or for a text of one: `1`, or `1,000+`, which is many."""
+        text = str(count)
+        return self.form_of(int(text)) if text.isdecimal() else -1
 
     def _fixed(self, value: float, places: int) -> str:
         return str(format_decimal(value, f"#,##0.{'0' * places}", self.locale))

@@ -13,9 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.support.node import FOLDER
+from tests.support.node import FOLDER, package
 from tests.support.operations import FOLDER as DOCUMENTS
 from tests.support.requirements import need
 
@@ -68,9 +66,8 @@ async def purchase(origin: str, hostname: str, coupon: str, folder: Path) -> dic
 async def _node(script: Path, *words: object) -> str:
     """Run a script in a thread, because the server may run on this loop; return its output."""
     node = need("node")
-    for package in PACKAGES:
-        if not (FOLDER / "node_modules" / package).is_dir():
-            pytest.skip(f"needs npm package {package}: make installs it into {FOLDER.name}/")
+    for name in PACKAGES:
+        package(name)
     done = await asyncio.to_thread(
         subprocess.run, [node, str(script), *map(str, words)],
         cwd=FOLDER, capture_output=True, text=True, timeout=180, check=False,

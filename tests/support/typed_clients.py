@@ -14,7 +14,7 @@ import pytest
 
 from gateway.graphql.schema import sdl
 from tests.architecture.tree import ROOT
-from tests.support.node import FOLDER
+from tests.support.node import FOLDER, package
 from tests.support.requirements import need
 
 APOLLO = "@apollo/client"
@@ -81,8 +81,7 @@ def write(folder: Path) -> Path:
 async def apollo(origin: str, hostname: str, folder: Path) -> dict[str, Any]:
     """Buy with Apollo Client; return what it saw."""
     node = need("node")
-    if not (FOLDER / "node_modules" / APOLLO).is_dir():
-        pytest.skip(f"needs npm package {APOLLO}: make installs it into {FOLDER.name}/")
+    package(APOLLO)
     file = folder / "documents.json"
     file.write_text(json.dumps(documents()), "utf-8")
     script = FOLDER / "apollo" / "shop.mjs"

@@ -14,12 +14,19 @@ OCTOKIT = "@octokit/webhooks-methods"
 FOLDER = Path(__file__).parent
 
 
+def package(name: str) -> Path:
+    """Return the folder of an npm package, or skip and name it."""
+    folder = FOLDER / "node_modules" / name
+    if not folder.is_dir():
+        pytest.skip(f"needs npm package {name}: make installs it into {FOLDER.name}/")
+    return folder
+
+
 def run_node(script: str, *packages: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run an ES module given as text."""
     node = need("node")
-    for package in packages:
-        if not (FOLDER / "node_modules" / package).is_dir():
-            pytest.skip(f"needs npm package {package}: make installs it into {FOLDER.name}/")
+    for name in packages:
+        package(name)
     return subprocess.run(
         [node, "--input-type=module", "--eval", script],
         input=stdin,

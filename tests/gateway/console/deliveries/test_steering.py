@@ -116,7 +116,7 @@ async def test_a_selection_is_replayed_after_a_question(console: Site, maria: Gu
             "/console/deliveries/selected", at=path + "?select=1", confirmed=answered, **fields
         )
         assert "have accepted 1 of them" in asked.html
-        assert "1 of them are not finished" in asked.html
+        assert "1 of them is not finished" in asked.html
         assert 'name="confirmed" value="1-1"' in asked.html
         assert len(await states(console.db, webhook_id)) == 3
     done = await maria.submit(
