@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.console.account import api_keys, login, profile
+from gateway.console.account import api_keys, login, privacy, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, not_found, page
@@ -74,6 +74,13 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/deliveries/{id}/replay", page(deliveries.replay_page))
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
     post("/console/deliveries/{id}/skip", action(steering.skip))
+
+    get("/console/privacy", page(privacy.index))
+    get("/console/privacy/erasures/{id}", page(privacy.erasure))
+    get("/console/privacy/{plural}/{id}", page(privacy.person))
+    get("/console/privacy/{plural}/{id}/file", page(privacy.file))
+    get("/console/privacy/{plural}/{id}/erase", page(privacy.erase_page))
+    post("/console/privacy/{plural}/{id}/erase", action(privacy.erase))
 
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))

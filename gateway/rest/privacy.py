@@ -10,7 +10,6 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Erasure as Stored
 from gateway.domain.privacy import certificates, export
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
-from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.records.values.schemas import ID, Id, Instant
 from gateway.rest.auth import authenticate
@@ -19,7 +18,6 @@ from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of, page_size
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape, operation
 from gateway.rest.params import refused, window
-from gateway.rest.record_json import view
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http import bodies
 from gateway.server.http.answers import Flow
@@ -116,7 +114,7 @@ def data_export(resource: Resource) -> Operation:
         person = await export.found(db, caller, record)
         name = f'attachment; filename="person-{record.id}.json"'
         headers = {**PRIVATE, "Content-Disposition": name}
-        return Flow(export.export(db, caller, person, _shown), headers)
+        return Flow(export.export(db, caller, person), headers)
 
     return handle
 
@@ -200,10 +198,6 @@ def shape(erasure: Stored, ring: KeyRing) -> Erasure:
         seal = Seal(erasure.seal_key or "", erasure.seal, UNSET if intact is None else intact)
     whole = msgspec.convert(certificates.shown(erasure), Erasure)
     return msgspec.structs.replace(whole, seal=seal)
-
-
-def _shown(record: Record) -> Any:
-    return view(record).shown
 
 
 CONTACT_EXPORT, CLIENT_EXPORT = data_export(CONTACTS), data_export(CUSTOMERS)

@@ -4,7 +4,7 @@ The file is made while the client reads it, a few records in each transaction, s
 size nor the number of records matters. It holds records as the API shows them.
 """
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,25 +97,23 @@ async def found(db: Database, actor: Actor, record: Record) -> Person:
     return msgspec.structs.replace(person, contacts=tuple(contacts), clients=tuple(clients))
 
 
-async def export(
-    db: Database, actor: Actor, person: Person, show: Callable[[Record], Any]
-) -> AsyncGenerator[bytes, None]:
-    """Yield the parts of the file; `show` returns the JSON form of a record."""
+async def export(db: Database, actor: Actor, person: Person) -> AsyncGenerator[bytes, None]:
+    """Yield the parts of the file."""
     file = _File(person)
     now = dates.show(db.clock.wall())
     yield b'{"exportedAt":' + json.encode(now)
     yield b',"emails":' + json.encode(person.emails)
     for contact_ids in _chunks(person.contacts):
         file.of(CONTACTS).update(dict.fromkeys(contact_ids))
-    async for part in _section(CONTACTS.plural, _records(db, actor, CONTACTS, file, show)):
+    async for part in _section(CONTACTS.plural, _records(db, actor, CONTACTS, file)):
         yield part
-    async for part in _section(CUSTOMERS.plural, _accounts(db, actor, person, show)):
+    async for part in _section(CUSTOMERS.plural, _accounts(db, actor, person)):
         yield part
     file.of(CUSTOMERS).update(dict.fromkeys(person.clients))
     await _point(db, actor, file)
     for resource in BY_TABLE.values():
         if resource not in (CONTACTS, CUSTOMERS) and file.of(resource):
-            async for part in _section(resource.plural, _records(db, actor, resource, file, show)):
+            async for part in _section(resource.plural, _records(db, actor, resource, file)):
                 yield part
     async for part in _section("coupons", traces_elsewhere.coupons(db, actor, person)):
         yield part
@@ -181,13 +179,23 @@ def _chunks(ids: Sequence[str]) -> list[Sequence[str]]:
 
 
 async def _records(
-    db: Database, actor: Actor, resource: Resource, file: _File, show: Callable[[Record], Any]
+    db: Database, actor: Actor, resource: Resource, file: _File
 ) -> AsyncGenerator[Any, None]:
     for chunk in _chunks([*file.of(resource)]):
         for record_id in chunk:
             record = await db.read(_one, actor, resource, record_id)
             if record is not None:
-                yield show(record)
+                yield shown(record)
+
+
+def shown(record: Record) -> dict[str, Any]:
+    """Return the JSON form of a record, without unset fields."""
+    resource = record.resource
+    names = dict.fromkeys(
+        (*resource.named, *(derived.name for derived in resource.derived), "createdAt", "updatedAt")
+    )
+    members = {"id": record.id} | {name: record.shown(name) for name in names}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 async def _one(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> Record | None:
@@ -195,18 +203,14 @@ async def _one(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> Reco
     return page.records[0] if page.records else None
 
 
-async def _accounts(
-    db: Database, actor: Actor, person: Person, show: Callable[[Record], Any]
-) -> AsyncGenerator[Any, None]:
+async def _accounts(db: Database, actor: Actor, person: Person) -> AsyncGenerator[Any, None]:
     for customer_id in person.clients:
-        account = await db.read(_account, actor, customer_id, show)
+        account = await db.read(_account, actor, customer_id)
         if account is not None:
             yield account
 
 
-async def _account(
-    tx: Tx, actor: Actor, customer_id: str, show: Callable[[Record], Any]
-) -> dict[str, Any] | None:
+async def _account(tx: Tx, actor: Actor, customer_id: str) -> dict[str, Any] | None:
     """Return an account with what belongs to it alone."""
     record = await _one(tx, actor, CUSTOMERS, customer_id)
     if record is None:
@@ -214,7 +218,7 @@ async def _account(
     most = traces_elsewhere.MOST
     carts = await tx.all(_CARTS, record["store_id"], customer_id, most)
     return {
-        "account": show(record),
+        "account": shown(record),
         "addresses": await addresses.listed(tx, customer_id),
         "identities": [
             {"issuer": row["issuer"], "subject": row["subject"],
