@@ -76,11 +76,11 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/deliveries/{id}/skip", action(steering.skip))
 
     get("/console/privacy", page(privacy.index))
-    get("/console/privacy/erasures/{id}", page(privacy.erasure))
-    get("/console/privacy/{plural}/{id}", page(privacy.person))
-    get("/console/privacy/{plural}/{id}/file", page(privacy.file))
-    get("/console/privacy/{plural}/{id}/erase", page(privacy.erase_page))
-    post("/console/privacy/{plural}/{id}/erase", action(privacy.erase))
+    get("/console/privacy/{id}", page(privacy.person))
+    get("/console/privacy/{id}/file", page(privacy.file))
+    get("/console/privacy/{id}/erase", page(privacy.erase_page))
+    post("/console/privacy/{id}/erase", action(privacy.erase))
+    get("/console/erasures/{id}", page(privacy.erasure))
 
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))

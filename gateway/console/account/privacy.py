@@ -7,14 +7,15 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.domain.contacts.person_erasures import Erasure, Person
 from gateway.domain.privacy import certificates, export, overview
-from gateway.records.errors import Refusal
+from gateway.records.access import Actor
 from gateway.records.record import Record
-from gateway.records.resource import Resource
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http.answers import Flow
+from outbox.database.transaction import Tx
 from outbox.ids import is_id
 
 HOME = "/console/privacy"
+ERASURES = "/console/erasures"
 PAGE = 20
 LONGEST = 254
 KINDS = frozenset({
@@ -55,7 +56,7 @@ async def _person(request: web.Request, visitor: Visitor, template: str) -> web.
         visitor.actor.owner_id, overview.counts, visitor.actor, found
     )
     context = {
-        "record": record, "here": f"{HOME}/{record.resource.plural}/{record.id}",
+        "record": record, "here": f"{HOME}/{record.id}",
         "counts": counts, "most": overview.MOST, "person": found, "kinds": KINDS,
     }  # fmt: skip
     return templates.render(request, visitor, template, context)
@@ -64,7 +65,8 @@ async def _person(request: web.Request, visitor: Visitor, template: str) -> web.
 async def file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Send the file with everything about a person."""
     db, actor = request.app[DB], visitor.actor
-    record = await db.write(export.check, actor, _resource(request), pages.id_of(request))
+    named = await db.read(overview.named, actor, pages.id_of(request))
+    record = await db.write(export.check, actor, named.resource, named.id)
     found = await export.found(db, actor, record)
     headers = {
         "Content-Type": "application/json",
@@ -75,10 +77,16 @@ async def file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 async def erase(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Erase a person; the page of the erasure follows it."""
-    erasure = await request.app[DB].write(
-        certificates.request, visitor.actor, _resource(request), pages.id_of(request)
-    )
-    return pages.to(f"{HOME}/erasures/{erasure.id}")
+    erasure = await request.app[DB].write(_erase, visitor.actor, pages.id_of(request))
+    return pages.to(f"{ERASURES}/{erasure.id}")
+
+
+async def _erase(tx: Tx, actor: Actor, record_id: str) -> Erasure:
+    earlier = await certificates.earlier(tx, actor, record_id)
+    if earlier is not None:
+        return earlier
+    named = await overview.named(tx, actor, record_id)
+    return await certificates.request(tx, actor, named.resource, record_id)
 
 
 async def erasure(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -96,12 +104,5 @@ async def erasure(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 async def _found(request: web.Request, visitor: Visitor) -> tuple[Record, Person]:
     db, actor = request.app[DB], visitor.actor
-    record = await db.read(overview.named, actor, _resource(request), pages.id_of(request))
+    record = await db.read(overview.named, actor, pages.id_of(request))
     return record, await export.found(db, actor, record)
-
-
-def _resource(request: web.Request) -> Resource:
-    resource = overview.OF.get(request.match_info["plural"])
-    if resource is None:
-        raise Refusal("not_found", "error.not_found_help")
-    return resource

@@ -77,6 +77,11 @@ async def request(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> E
     return await begin(tx, actor.owner_id, resource, record_id, person)
 
 
+async def earlier(tx: Tx, actor: Actor, record_id: str) -> Erasure | None:
+    """Return the erasure that the actor asked for by this record, or None."""
+    return await person_erasures.of_record(tx, actor.owner_id, record_id)
+
+
 async def command(tx: Tx, actor: Actor, contact_id: str) -> tuple[Erasure, bool]:
     """Ask for the erasure of a contact, also of one that was deleted before, like `request`.
 
@@ -93,10 +98,10 @@ async def command(tx: Tx, actor: Actor, contact_id: str) -> tuple[Erasure, bool]
         person = Person(contacts=(contact_id,), left=(contact_id,))
     else:
         person = person_of(record)
-    earlier = await person_erasures.of_record(tx, actor.owner_id, contact_id)
-    if earlier is not None:
+    before = await earlier(tx, actor, contact_id)
+    if before is not None:
         await erasure_requests.request(tx, actor.owner_id, [contact_id], KEPT_EVENTS)
-        return earlier, there
+        return before, there
     audit.record(tx, actor, "erased", CONTACTS.noun, contact_id)
     return await begin(tx, actor.owner_id, CONTACTS, contact_id, person), there
 

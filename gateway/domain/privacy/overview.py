@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
-from gateway.domain.privacy import certificates
 from gateway.domain.privacy.steps import BY_TABLE
 from gateway.domain.privacy.traces import phones_of
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions
 from gateway.records.access import Actor
+from gateway.records.errors import Refusal
 from gateway.records.query import Query
 from gateway.records.record import Record
-from gateway.records.resource import Drop, Resource
+from gateway.records.resource import Drop
 from outbox.database.transaction import Tx
 
 MOST = 1_000
@@ -25,7 +25,7 @@ select id from contacts where owner_id = $1 and phone_e164 like $2 order by id l
 _EVENTS = """
 select count(*) as n from (
   select 1 as one from events where owner_id = $1 and record_id = $2 and webhook_id is null
-    and seq is not null limit $3) as some
+    and seq is not null limit $3) as counted
 """
 
 
@@ -66,7 +66,7 @@ async def counts(tx: Tx, actor: Actor, person: Person) -> dict[str, int]:
                 if left > 0:
                     row = await tx.one(
                         f"select count(*) as n from (select 1 as one from {table}"
-                        f" where owner_id = $1 and {column} = $2 limit $3) as some",
+                        f" where owner_id = $1 and {column} = $2 limit $3) as counted",
                         actor.owner_id, record_id, left,
                     )  # fmt: skip
                     found[of.plural] = found.get(of.plural, 0) + (int(row["n"]) if row else 0)
@@ -78,10 +78,11 @@ async def counts(tx: Tx, actor: Actor, person: Person) -> dict[str, int]:
     return {kind: count for kind, count in found.items() if count}
 
 
-async def named(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> Record:
-    """Return the record that names a person. Raises not_found, forbidden."""
-    return await actions.own(tx, actor, resource, record_id, "read")
-
-
-OF = {resource.plural: resource for resource in certificates.OF.values()}
-"""The resources whose records name persons, by their plural."""
+async def named(tx: Tx, actor: Actor, record_id: str) -> Record:
+    """Return the contact or the account with this id. Raises not_found, forbidden."""
+    try:
+        return await actions.own(tx, actor, CONTACTS, record_id, "read")
+    except Refusal as refusal:
+        if refusal.code != "not_found":
+            raise
+        return await actions.own(tx, actor, CUSTOMERS, record_id, "read")
