@@ -58,16 +58,19 @@ async def request(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> E
     """
     actor.must("write")
     record_id = record_id.lower()
-    if is_id(record_id):
-        erasure = await person_erasures.of_record(tx, actor.owner_id, record_id)
-        if erasure is not None and erasure.noun == resource.noun:
-            return erasure
+    if is_id(record_id) and (before := await earlier(tx, actor, record_id)) is not None:
+        return before
     try:
         record = await actions.own(tx, actor, resource, record_id, "write", lock=True)
     except Refusal as refusal:
-        known = refusal.code == "not_found" and is_id(record_id) and resource is CONTACTS
-        if not known or not await erasure_requests.any_event(
-            tx, actor.owner_id, record_id, f"{resource.noun}.deleted"
+        if refusal.code != "not_found" or not is_id(record_id):
+            raise
+        # Its lock may have waited for the same request.
+        if (before := await earlier(tx, actor, record_id)) is not None:
+            return before
+        name = f"{resource.noun}.deleted"
+        if resource is not CONTACTS or not await erasure_requests.any_event(
+            tx, actor.owner_id, record_id, name
         ):
             raise
         person = Person(contacts=(record_id,), left=(record_id,))
