@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -22,6 +23,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from tests.support.checkouts import ADDRESS, PASSWORD, PAYLOAD, RULES
+from tests.support.crm_rows import add_activities
 from tests.support.engines import Engine, empty_database
 from tests.support.product import Product
 from tests.support.shop import Browser
@@ -115,7 +117,6 @@ class World:
     product: Product
     owner: Owner
     receiver: Receiver
-    operational: str = ""
 
     async def run(self, unit: Callable[..., Any], *args: Any) -> Any:
         """Run a unit beside the server."""
@@ -136,7 +137,7 @@ async def world(engine: Engine) -> AsyncIterator[World]:
                 "deal.updated", "task.created", "invoice.created",
             )  # fmt: skip
             tenants = await settle_in(
-                url, folder, [int(receiver.url)], owners=1, webhooks=2, events=events
+                url, folder, [int(receiver.url)], owners=1, webhooks=3, events=events
             )
             [(owner_id, key)] = tenants.keys.items()
             product = Product(
@@ -147,8 +148,9 @@ async def world(engine: Engine) -> AsyncIterator[World]:
                 },
             )  # fmt: skip
             there = World(url, folder, product, None, receiver)  # type: ignore[arg-type]
-            paused = tenants.webhooks[owner_id][1]
+            _, paused, operational = tenants.webhooks[owner_id]
             await there.run(_pause, paused)
+            await there.run(_listen, operational)
             await product.start()
             there.owner = Owner(product, owner_id, key)
             try:
@@ -166,11 +168,10 @@ async def _pause(tx: Tx, webhook_id: str) -> None:
 async def _listen(tx: Tx, webhook_id: str) -> None:
     """Make a webhook operational, with the event about persons."""
     await tx.run(
-        "update webhooks set operational = true, events = $2, url = url || 'operational',"
-        " version = version + 1, state = 'active' where id = $1",
+        "update webhooks set operational = true, events = $2, url = url || '/operational'"
+        " where id = $1",
         webhook_id, '["person.erased"]',
     )  # fmt: skip
-    await tx.run("update lanes set active = true where webhook_id = $1", webhook_id)
 
 
 async def written(there: World) -> str:
@@ -297,3 +298,48 @@ async def test_nothing_of_an_erased_person_is_left_in_the_files(engine: Engine) 
         assert traces_in(json.dumps(certificate).encode()) == []
         again = await there.owner.call("POST", f"/api/contacts/{contact_id}/erase")
         assert again == certificate
+        await there.receiver.until(lambda got: any(told(one) for one in got))
+        [news] = [one for one in there.receiver.got if told(one)]
+        assert news["data"]["id"] == certificate["id"]
+        assert contact_id in news["data"]["recordIds"]
+        assert traces_in(json.dumps(news).encode()) == []
+
+
+def told(body: dict[str, Any]) -> bool:
+    return bool(body["event"] == "person.erased")
+
+
+ACTIVITIES, DEALS = 400, 60
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_an_erasure_that_is_killed_ends_with_the_same_certificate(engine: Engine) -> None:
+    """Killed at five moments; each record is counted once."""
+    moments = random.Random(29)
+    async with world(engine) as there:
+        owner, product = there.owner, there.product
+        contact = await owner.make("contacts", name=NAME, email=EMAIL)
+        for number in range(DEALS):
+            title = f"{NAME} {number}"
+            await owner.make("deals", title=title, value=1, contactIds=[contact["id"]])
+        await there.run(_activities, owner.id, contact["id"])
+        erasure = await owner.call("POST", f"/api/contacts/{contact['id']}/erase")
+        for _ in range(5):
+            await asyncio.sleep(moments.random() * 0.4)
+            product.kill()
+            await product.ended()
+            await product.start()
+        certificate = await owner.done(erasure["id"])
+        assert certificate["erased"]["contacts"] == 1
+        assert certificate["erased"]["activities"] == ACTIVITIES
+        # contact.created, and deal.created of each deal.
+        assert certificate["erased"]["events"] == 1 + DEALS
+        assert {"deals": DEALS}.items() <= {
+            one["what"]: one.get("count") for one in certificate["kept"]
+        }.items()
+        assert certificate["seal"]["intact"]
+        await there.receiver.until(lambda got: any(told(one) for one in got))
+
+
+async def _activities(tx: Tx, owner_id: str, contact_id: str) -> None:
+    await add_activities(tx, owner_id, ACTIVITIES, contact_id)
