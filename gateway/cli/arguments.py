@@ -158,6 +158,30 @@ def verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def import_(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE", help="the CSV file, with a heading in its first line"
+    )
+    parser.add_argument("--type", required=True, metavar="TYPE", help="such as contacts")
+    parser.add_argument("--owner", required=True, metavar="EMAIL", help="the account's address")
+    parser.add_argument(
+        "--columns", metavar="HEADING:FIELD,…",
+        help="the columns to import and their fields (default: headings are names of fields)",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="only report the faulty lines")
+
+
+def export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("type", metavar="TYPE", help="such as contacts")
+    parser.add_argument("--owner", required=True, metavar="EMAIL", help="the account's address")
+    parser.add_argument(
+        "--separator", choices=(",", ";", "tab"), default=",", help="between cells (default: ,)"
+    )
+    parser.add_argument(
+        "--bom", action="store_true", help="begin with a byte order mark, for Excel"
+    )
+
+
 def erase(parser: argparse.ArgumentParser) -> None:
     email(parser)
     parser.add_argument("contact", metavar="CONTACT", help="the id of the contact")

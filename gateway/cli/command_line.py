@@ -108,6 +108,16 @@ COMMANDS: tuple[Command, ...] = (
         arguments.erase,
     ),
     Command(
+        "import", "Import records of an account from a CSV file.",
+        "carteiro import leads.csv --type contacts --owner maria@example.com --dry-run",
+        _from("spreadsheets", "import_"), arguments.import_,
+    ),
+    Command(
+        "export", "Print the records of an account as CSV.",
+        "carteiro export contacts --owner maria@example.com > contacts.csv",
+        _from("spreadsheets", "export"), arguments.export,
+    ),
+    Command(
         "listen", "Print the events of an account as they happen, and forward them, signed.",
         "carteiro listen --key crt_4kYb91Qx --forward http://localhost:9000/hook",
         _from("listening.listen", "listen"), arguments.listen,

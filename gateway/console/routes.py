@@ -6,7 +6,9 @@ from gateway.console.account import api_keys, login, privacy, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, not_found, page
-from gateway.console.overview import order_pages, overview, payment_pages, store_pages
+from gateway.console.overview import overview
+from gateway.console.records import orders, payment_secret, reviews
+from gateway.console.records.sections import SECTIONS
 from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
 
 
@@ -85,26 +87,31 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
-    post("/console/orders/selected", action(order_pages.selected))
-    for section in (store_pages.stores, store_pages.orders, store_pages.reviews):
+    post("/console/orders/selected", action(orders.selected))
+    for section in SECTIONS.values():
+        one = f"{section.path}/{{id}}"
         get(section.path, page(section.index))
         if section.entry.create is not None:
             post(section.path, action(section.create))
             get(f"{section.path}/new", page(section.new))
-            get(f"{section.path}/{{id}}/edit", page(section.edit_page))
-            post(f"{section.path}/{{id}}", action(section.edit))
-        get(f"{section.path}/{{id}}", page(section.show))
-    get("/console/stores/{id}/payment-secret", page(payment_pages.show))
-    post("/console/stores/{id}/payment-secret", action(payment_pages.stage))
-    post("/console/stores/{id}/payment-secret/activate", action(payment_pages.activate))
-    post("/console/stores/{id}/payment-secret/cancel", action(payment_pages.cancel))
-    get("/console/orders/{id}/pay", page(order_pages.pay_page))
-    post("/console/orders/{id}/pay", action(order_pages.pay))
-    post("/console/orders/{id}/settle", action(order_pages.settle))
-    get("/console/orders/{id}/cancel", page(store_pages.cancel_page))
-    post("/console/orders/{id}/cancel", action(store_pages.cancel))
-    post("/console/reviews/{id}/publish", action(store_pages.publish))
-    post("/console/reviews/{id}/reject", action(store_pages.reject))
+        if section.entry.change is not None:
+            get(f"{one}/edit", page(section.edit_page))
+            post(one, action(section.edit))
+        get(one, page(section.show))
+        if section.resource.deletable:
+            get(f"{one}/delete", page(section.delete_page))
+            post(f"{one}/delete", action(section.delete))
+    get("/console/stores/{id}/payment-secret", page(payment_secret.show))
+    post("/console/stores/{id}/payment-secret", action(payment_secret.stage))
+    post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))
+    post("/console/stores/{id}/payment-secret/cancel", action(payment_secret.cancel))
+    get("/console/orders/{id}/pay", page(orders.pay_page))
+    post("/console/orders/{id}/pay", action(orders.pay))
+    post("/console/orders/{id}/settle", action(orders.settle))
+    get("/console/orders/{id}/cancel", page(orders.cancel_page))
+    post("/console/orders/{id}/cancel", action(orders.cancel))
+    post("/console/reviews/{id}/publish", action(reviews.publish))
+    post("/console/reviews/{id}/reject", action(reviews.reject))
 
     get("/console/keys", page(api_keys.index))
     post("/console/keys", action(api_keys.create))

@@ -60,6 +60,17 @@ async def follow(tx: Tx, resource: Resource, owner_id: str, record_id: str) -> N
                 tally(tx, owner_id, table, {s: -n for s, n in by_slot.items()})
 
 
+async def counted(
+    tx: Tx, resource: Resource, owner_id: str, record_id: str
+) -> list[tuple[Cascade, int]]:
+    """Return of each cascade how many records it changes, up to MOST + 1."""
+    found = []
+    for cascade in resource.cascades:
+        row = await tx.one(statements.count_dependants(cascade), owner_id, record_id, MOST + 1)
+        found.append((cascade, int(row[0]) if row else 0))
+    return found
+
+
 async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, clock: Clock) -> float:
     """Settle dependants of a deleted record for about UNIT_SECONDS; return the seconds taken.
 

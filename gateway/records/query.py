@@ -52,6 +52,8 @@ class Query:
     order: Sequence[tuple[str, bool]] = ()
     """Names of `Resource.sorts`, each with whether it is descending; newest first when empty."""
     after: Place | None = None
+    before: Place | None = None
+    """The place that the page ends before; the page is then in the same order."""
     conditions: list[tuple[str, Any]] = field(default_factory=list)
     """Further conditions; `{}` in the SQL stands for the value."""
     ordered_by: str = ""
@@ -75,6 +77,8 @@ class Page:
     """Ids of the records whose long texts are still unread; each is to be read alone."""
     rest: Sequence[str] = ()
     """Ids of the records of the page that come after these."""
+    back: bool = False
+    """Whether there are records before the page that a query with `before` or `after` reads."""
 
 
 def order_of(resource: Resource, query: Query) -> str:
@@ -98,7 +102,7 @@ def walks(resource: Resource, query: Query) -> bool:
 
 def costly(resource: Resource, query: Query) -> Costly | None:
     """Return why the list scans more than a page of an index, or None when it does not."""
-    if _is_empty(query) or query.ids is not None:
+    if is_empty(query) or query.ids is not None:
         return None
     if _folded_search(resource, query):
         return "searched"
@@ -108,7 +112,7 @@ def costly(resource: Resource, query: Query) -> Costly | None:
 
 async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> Page:
     """Return the page of the records of `owner_id`, whose time zone is `zone`."""
-    if _is_empty(query):
+    if is_empty(query):
         return Page([], 0)
     where, args = conditions(resource, query, tx.now, zone)
     if where != OWNED:
@@ -117,14 +121,17 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     else:
         count = await store.total(tx, owner_id, resource)
     order, args, offset = order_of(resource, query), [owner_id, *args], 0
-    if query.after is None:
+    place, backward = query.after or query.before, query.after is None
+    if place is None:
         offset = (query.page - 1) * query.limit
     else:
         assert walks(resource, query), "pages by position need a default order"
         newest = order == NEWEST
-        key, sign = ("created_at", "<") if newest else (CHANGED, ">")
+        key, sign = ("created_at", "<>"[backward]) if newest else (CHANGED, "><"[backward])
         where += f" and ({key}, id) {sign} (${len(args) + 1}, ${len(args) + 2})"
-        args += (query.after.at, query.after.record_id)
+        args += (place.at, place.record_id)
+        if backward:
+            order = f"{key}, id" if newest else f"{key} desc, id desc"
     rows: list[Row] = []
     long: frozenset[str] = frozenset()
     rest: list[str] = []
@@ -143,8 +150,13 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
             rest = [row[0] for row in await tx.all(sql, *args)]
     more = len(rows) > min(query.limit, MOST)
     rows = rows[: min(query.limit, MOST)]
-    onward = _place_after(rows[-1], order) if more and walks(resource, query) else None
-    return Page(records_of(resource, rows, tx.now, zone), count, onward, long, rest)
+    turned = place is not None and backward
+    if turned:
+        rows.reverse()
+    further = bool(rows) if turned else more
+    onward = _place_after(rows[-1], order) if further and walks(resource, query) else None
+    back = more if turned else place is not None
+    return Page(records_of(resource, rows, tx.now, zone), count, onward, long, rest, back)
 
 
 async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zone: str) -> Page:
@@ -160,7 +172,7 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
     return Page(records_of(resource, rows, tx.now, zone), len(rows), None, long)
 
 
-def _is_empty(query: Query) -> bool:
+def is_empty(query: Query) -> bool:
     # A search must not match across two folded fields.
     return query.nothing or query.ids == [] or BETWEEN in query.search
 

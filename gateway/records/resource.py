@@ -220,6 +220,11 @@ class Resource(Form):
     derived: Sequence[Derived] = ()
     cascades: Sequence[Cascade] = ()
     deletable: bool = True
+    key: str = ""
+    """Name of the field by which an import finds a record that is there; an index has its column.
+
+    Where the field has `beside` columns, the first one is compared.
+    """
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

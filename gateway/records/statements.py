@@ -244,6 +244,12 @@ def some_dependants(cascade: Cascade) -> str:
     return f"select {column} {_pointing(cascade)} limit $3 /*postgres for update*/"
 
 
+@lru_cache(maxsize=64)
+def count_dependants(cascade: Cascade) -> str:
+    """Return the query for the number of dependants of the record $2, up to $3."""
+    return f"select count(*) as n from (select 1 as one {_pointing(cascade)} limit $3) as some"
+
+
 def _pointing(cascade: Cascade) -> str:
     if isinstance(cascade, Drop):
         return f"from {cascade.listed_in} where owner_id = $1 and value = $2"

@@ -92,7 +92,7 @@ async def create_key(request: web.Request) -> web.Response:
     row = await db.write(
         api_keys.add, owner_id=caller.owner_id, name=draft.values["name"], text=text,
         scopes=draft.values.get("scopes") or api_keys.SCOPES, expires_at=expires_at,
-        most=request.app[CONFIG].limits.keys_per_owner,
+        most=request.app[CONFIG].limits.keys_per_owner, actor=caller,
     )  # fmt: skip
     return respond(NewKey(*_key(row), key=text), 201, draft)
 
@@ -112,7 +112,7 @@ async def delete_key(request: web.Request) -> web.Response:
         raise Refusal("not_found", "There is no API key with this id.")
     if row["owner_id"] != caller.owner_id:
         raise Refusal("forbidden", "This API key belongs to another user.")
-    await request.app[DB].write(api_keys.revoke, caller.owner_id, key_id)
+    await request.app[DB].write(api_keys.revoke, caller.owner_id, key_id, caller)
     request.app[CREDENTIALS].forget()
     return respond(Revoked("The API key was revoked.", key_id))
 

@@ -82,7 +82,7 @@ async def report(request: web.Request) -> web.Response:
     )
     call_signature.must_be_signed(signature, body, account.secrets, database.clock.wall())
     draft = draft_of(PAYMENT, body, creating=True)
-    actor = Actor(account.owner_id, "system", zone=account.zone)
+    actor = Actor(account.owner_id, "system", zone=account.zone, cause="payment")
     done = await database.write(reported_payments.report, actor, store_id, draft)
     order = done.order
     result = PaymentReport(

@@ -62,7 +62,7 @@ async def sign_up(request: web.Request) -> web.Response:
     hashed = await request.app[PASSWORDS].hash(values["password"], share)
     user = await request.app[DB].write(
         users.made, email=values["email"], name=values["name"], password_hash=hashed,
-        timezone=values["timezone"],
+        timezone=values["timezone"], via="session",
     )  # fmt: skip
     return respond(_user(user), 201, draft)
 
@@ -77,7 +77,7 @@ async def change_me(request: web.Request) -> web.Response:
     caller.must("write")
     draft = draft_of(PROFILE, await read_body(request))
     draft.must_hold()
-    user = await request.app[DB].write(users.change, caller.owner_id, draft.values)
+    user = await request.app[DB].write(users.change, caller.owner_id, draft.values, caller)
     # The cached callers include their time zones.
     request.app[CREDENTIALS].forget()
     return respond(me_of(user, caller), 200, draft)

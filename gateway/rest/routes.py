@@ -18,8 +18,14 @@ from gateway.rest import (
     account,
     activities,
     api_keys,
+    audit,
+    batches,
+    contacts,
     deals,
+    deliveries,
     events,
+    exports,
+    imports,
     order_batches,
     payments,
     privacy,
@@ -50,6 +56,7 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
     routes: list[Route] = [("GET", path, page(of))]
     if entry.create is not None:
         routes.append(("POST", path, records.create(of, entry.create)))
+        routes.append(("POST", f"{path}/batch", batches.batch(of, entry.create)))
     routes.append(("GET", one, records.read(of)))
     if entry.change is not None:
         changing = records.change(of, entry.change, MOVES if of in MOVED else ())
@@ -59,8 +66,18 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
     return tuple(routes)
 
 
+def bulk_of(entry: Entry) -> tuple[Route, ...]:
+    """Return the routes of files: the export of a resource, and its import."""
+    of = entry.resource
+    routes: list[Route] = [("GET", f"/api/export/{of.plural}.csv", exports.export_of(of))]
+    if entry.create is not None:
+        routes.append(("POST", f"/api/import/{of.plural}", imports.import_of(entry)))
+    return tuple(routes)
+
+
 # Further fixed paths below the path of a resource.
 FIXED: tuple[Route, ...] = (
+    ("POST", "/api/contacts/upsert", contacts.upsert_contact),
     ("GET", "/api/deals/pipeline-stats", deals.pipeline_stats),
     ("GET", "/api/tasks/overdue", tasks.overdue),
     ("GET", "/api/tasks/upcoming", tasks.upcoming),
@@ -95,9 +112,16 @@ OTHERS: tuple[Route, ...] = (
     ("PUT", "/api/settings/pipeline", deals.change_pipeline),
     ("GET", "/api/reports", reports.index),
     *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
+    ("GET", "/api/imports", imports.list_imports),
+    ("GET", "/api/imports/{id}", imports.read_import),
+    ("DELETE", "/api/imports/{id}", imports.cancel_import),
     ("GET", "/api/events", events.list_events),
     ("GET", "/api/erasures", privacy.list_erasures),
     ("GET", "/api/erasures/{id}", privacy.read_erasure),
+    ("GET", "/api/deliveries", deliveries.list_deliveries),
+    ("GET", "/api/deliveries/{id}", deliveries.read_delivery),
+    ("POST", "/api/deliveries/{id}/replay", deliveries.replay_delivery),
+    ("GET", "/api/audit", audit.list_audit),
     ("GET", "/api/webhooks", webhooks.list_webhooks),
     ("POST", "/api/auth/signup", profile.sign_up),
     ("POST", "/api/auth/token", account.create_token),
@@ -122,6 +146,7 @@ def routes(catalogue: Iterable[Entry] = CATALOGUE) -> tuple[Route, ...]:
         routes += (route for route in FIXED if route[1].startswith(f"{path}/"))
         routes += of_records(entry)
         routes += (route for route in VERBS if route[1].startswith(f"{path}/"))
+        routes += bulk_of(entry)
     return (*routes, *OTHERS)
 
 

@@ -7,7 +7,15 @@ outside `tx`. It runs in a copy of its caller's context variables.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +30,8 @@ from outbox.observer import Observer
 P = ParamSpec("P")
 T = TypeVar("T")
 Engine = Literal["sqlite", "postgres"]
+Values = Sequence[Any]
+"""The values of one row in the order of its columns."""
 LetGo = Callable[[], None]
 """Ends the registration that returned it."""
 Purpose = Literal["drain", "lease", "migration"]
@@ -32,6 +42,12 @@ DUTIES = ""
 SCANS_WAITING = 8
 SCANS_EACH = 2
 """Scans of one owner: how many may wait, and how many may run while there is room for more."""
+
+STREAMS = 8
+STREAMS_WAITING = 2
+"""Streams at once; an owner may have one, and so many that wait for it."""
+STREAM_SECONDS = 300.0
+"""The longest time of a stream, because its snapshot keeps old rows."""
 
 WRITES_WAITING = 1_000
 """Writes of one owner that may wait for a connection; twice as many of all owners."""
@@ -109,6 +125,11 @@ def write_places(count: int) -> Places:
     """Return places for `count` concurrent writes; of three or more, one owner leaves some free."""
     each = max(1, count - max(1, count // 3))
     return Places(count, each=each, waiting=WRITES_WAITING, most=2 * WRITES_WAITING)
+
+
+def stream_places() -> Places:
+    """Return places for streams."""
+    return Places(STREAMS, each=1, waiting=STREAMS_WAITING)
 
 
 class Row(Protocol):
@@ -223,6 +244,13 @@ class Database(Protocol):
         The scan takes the turn of `owner` (DUTIES for the engine's own). Cancelling the caller ends
         it, while it waits and while it runs. Raise Crowded when `owner` has SCANS_WAITING scans
         waiting.
+        """
+
+    def stream(self, owner: str, sql: str, *args: Any) -> AsyncGenerator[Sequence[Values], None]:
+        """Yield the rows of a query in batches of bounded size, on a connection of its own.
+
+        The caller reads as slowly as it likes, up to STREAM_SECONDS. The stream takes the turn of
+        `owner`, apart from scans. Raise Crowded or DatabaseUnavailable.
         """
 
     async def write(

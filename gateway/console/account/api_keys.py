@@ -39,7 +39,7 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
         await database.write(
             api_keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,
             expires_at=database.clock.wall() + int(days) * DAY if days else None,
-            most=request.app[CONFIG].limits.keys_per_owner,
+            most=request.app[CONFIG].limits.keys_per_owner, actor=visitor.actor,
         )  # fmt: skip
     except Refusal as full:
         faults = [Fault("name", full.code, full.message)]
@@ -65,7 +65,9 @@ async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
 async def revoke(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Revoke a key; it stops working at once."""
     key_id = pages.id_of(request)
-    if not await request.app[DB].write(api_keys.revoke, visitor.actor.owner_id, key_id):
+    if not await request.app[DB].write(
+        api_keys.revoke, visitor.actor.owner_id, key_id, visitor.actor
+    ):
         raise Refusal("not_found", "error.not_found_help")
     request.app[CREDENTIALS].forget()
     return pages.to(LIST, "revoked")

@@ -103,13 +103,13 @@ async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web
 
 async def end_all(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """End all sessions of the user."""
-    await request.app[DB].write(sessions.end_all, visitor.actor.owner_id)
+    await request.app[DB].write(sessions.end_all, visitor.actor.owner_id, visitor.actor)
     return _goodbye(request, "signed_out_everywhere")
 
 
 async def _create_first(tx: Tx, token: str, email: str, name: str, password_hash: str) -> str:
     await sessions.take_first_account(tx, token)
-    return await users.add(tx, email=email, name=name, password_hash=password_hash)
+    return await users.add(tx, email=email, name=name, password_hash=password_hash, via="session")
 
 
 async def _welcome(

@@ -31,7 +31,7 @@ async def save(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     checked = check(PROFILE, values)
     if checked.faults:
         return await _page(request, visitor, values, checked.faults)
-    await request.app[DB].write(users.change, visitor.actor.owner_id, checked.values)
+    await request.app[DB].write(users.change, visitor.actor.owner_id, checked.values, visitor.actor)
     # Cached callers contain the old time zone.
     request.app[CREDENTIALS].forget()
     return pages.to(ADDRESS, "account_saved")

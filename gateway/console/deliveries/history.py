@@ -175,16 +175,7 @@ def _moment(text: str, zone: str) -> int | None:
 
 def _after(request: web.Request) -> str:
     after = request.query.get("after", "")
-    return after if log_cursor(after) else ""
-
-
-def log_cursor(text: str) -> bool:
-    """Return whether a text may be the place of a page."""
-    head, _, tail = text.partition("-")
-    return all(
-        is_id(part) or (part.isdecimal() and part.isascii() and len(part) < 19)
-        for part in ((head, tail) if tail else (head,))
-    )
+    return after if history.is_cursor(after) else ""
 
 
 def _address(path: str, filters: Mapping[str, Any]) -> str:

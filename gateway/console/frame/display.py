@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from gateway.texts import Texts
 from outbox.queue.log.delivery_types import Attempt
 from outbox.webhooks import Webhook
 
@@ -54,7 +55,13 @@ def inert(value: str | bytes | None) -> str:
     The template escapes the result for HTML.
     """
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value or ""
-    return ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
+    # Whatever acts is not printable, so most texts need no second look.
+    return text if text.isprintable() else ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
+
+
+def word_of(texts: Texts, value: str) -> str:
+    """Return the word for a state or another value of a closed list; a new one is its own word."""
+    return texts.get(f"state.{value}", texts.get(f"option.{value}", value))
 
 
 def breakable(url: str) -> Markup:

@@ -30,6 +30,11 @@ def _exact(context: jinja2.runtime.Context, micros: int) -> str:
     return str(context["reader"].exact(micros))
 
 
+@jinja2.pass_context
+def _word(context: jinja2.runtime.Context, value: str) -> str:
+    return display.word_of(context["reader"].texts, value)
+
+
 def _format(name: str) -> Callable[..., str]:
     """Return the filter that formats as this method of the reader's language does."""
 
@@ -54,6 +59,7 @@ def environment() -> jinja2.Environment:
     )
     engine.globals.update(
         t=_text,
+        option_word=_word,
         static=lambda name: f"/console/static/{name}?v={files[name][1]}",
     )
     engine.filters.update(

@@ -1,1 +1,1 @@
-"""The first page, its comparison of two periods, and the pages of stores."""
+"""The first page, and its comparison of two periods."""

@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 
 from gateway.domain.accounts import users
+from gateway.records import audit
+from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, instants, nested
@@ -103,8 +105,12 @@ async def add(
     scopes: Sequence[str],
     expires_at: int | None,
     most: int = 0,
+    actor: Actor | None = None,
 ) -> Row:
-    """Store a key from `make`; return its row. Raises conflict above `most` (0: no limit)."""
+    """Store a key from `make`; return its row. Raises conflict above `most` (0: no limit).
+
+    `actor` creates it; None is a command on the server.
+    """
     if most:
         await users.lock(tx, owner_id)
         row = await tx.one(
@@ -126,6 +132,7 @@ async def add(
         msgspec.json.encode(sorted(set(scopes))).decode(), expires_at, tx.now,
     )  # fmt: skip
     assert row is not None
+    audit.record(tx, actor or Actor(owner_id, "system"), "created", "key", row["id"])
     return row
 
 
@@ -163,13 +170,19 @@ async def matching(tx: Tx, text: str, limit: int) -> list[Row]:
     )  # fmt: skip
 
 
-async def revoke(tx: Tx, owner_id: str, key_id: str) -> bool:
-    """Revoke a key of this user; return False when there is none to revoke."""
-    return await tx.run(
+async def revoke(tx: Tx, owner_id: str, key_id: str, actor: Actor | None = None) -> bool:
+    """Revoke a key of this user; return False when there is none to revoke.
+
+    `actor` revokes it; None is a command on the server.
+    """
+    revoked = await tx.run(
         """update api_keys set revoked_at = $3
            where id = $1 and owner_id = $2 and revoked_at is null""",
         key_id, owner_id, tx.now,
-    ) == 1  # fmt: skip
+    )  # fmt: skip
+    if revoked:
+        audit.record(tx, actor or Actor(owner_id, "system"), "revoked", "key", key_id)
+    return revoked == 1
 
 
 async def recognise(tx: Tx, digest: bytes) -> Row | None:

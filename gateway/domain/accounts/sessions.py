@@ -7,6 +7,8 @@ import hashlib
 from dataclasses import dataclass
 
 from gateway.domain.accounts import users
+from gateway.records import audit
+from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, MINUTE
@@ -71,6 +73,7 @@ async def start(
         session_id, owner_id, digest(token), address[:100], agent[:300], tx.now,
         tx.now + lifetime,
     )  # fmt: skip
+    audit.record(tx, Actor(owner_id, "session"), "signed_in", "session", session_id)
     return session_id
 
 
@@ -111,12 +114,19 @@ async def forget_reveal(tx: Tx, session_id: str) -> None:
 
 async def end(tx: Tx, owner_id: str, session_id: str) -> None:
     """End one session of a user."""
-    await tx.run("delete from sessions where id = $1 and owner_id = $2", session_id, owner_id)
+    if await tx.run("delete from sessions where id = $1 and owner_id = $2", session_id, owner_id):
+        audit.record(tx, Actor(owner_id, "session"), "signed_out", "session", session_id)
 
 
-async def end_all(tx: Tx, owner_id: str) -> int:
-    """End all sessions of a user; return how many."""
-    return await tx.run("delete from sessions where owner_id = $1", owner_id)
+async def end_all(tx: Tx, owner_id: str, actor: Actor | None = None) -> int:
+    """End all sessions of a user; return how many.
+
+    `actor` does it; None is a command on the server.
+    """
+    count = await tx.run("delete from sessions where owner_id = $1", owner_id)
+    if count:
+        audit.record(tx, actor or Actor(owner_id, "system"), "signed_out", "session", None)
+    return count
 
 
 async def offer_first_account(tx: Tx, token: str) -> bool:

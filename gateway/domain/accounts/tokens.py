@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from gateway.domain.accounts import users
 from gateway.domain.accounts.api_keys import digest_of
+from gateway.records import audit
+from gateway.records.access import Actor
 from outbox.database.plans import by_index
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, SECOND
@@ -44,6 +46,7 @@ async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
         "insert into tokens (digest, owner_id, created_at, expires_at) values ($1, $2, $3, $4)",
         digest_of(text), owner_id, tx.now, expires_at,
     )  # fmt: skip
+    audit.record(tx, Actor(owner_id, "bearer"), "signed_in", "token", None)
     return Issued(text, expires_at)
 
 
@@ -58,7 +61,10 @@ async def recognise(tx: Tx, digest: bytes) -> Row | None:
 
 async def revoke(tx: Tx, digest: bytes) -> bool:
     """Revoke a token; return False when there is none."""
-    return await tx.run("delete from tokens where digest = $1", digest) == 1
+    row = await tx.one("delete from tokens where digest = $1 returning owner_id", digest)
+    if row is not None:
+        audit.record(tx, Actor(row["owner_id"], "bearer"), "signed_out", "token", None)
+    return row is not None
 
 
 PURGE = """

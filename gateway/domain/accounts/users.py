@@ -1,9 +1,11 @@
 """Stores users with hashed passwords (see gateway.domain.accounts.passwords)."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST
+from gateway.records import audit
+from gateway.records.access import Actor, Via
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, zones
@@ -62,15 +64,25 @@ def fold_email(email: str) -> str:
 
 
 async def add(
-    tx: Tx, *, email: str, name: str, password_hash: str, timezone: str = zones.DEFAULT
+    tx: Tx,
+    *,
+    email: str,
+    name: str,
+    password_hash: str,
+    timezone: str = zones.DEFAULT,
+    via: Via = "system",
 ) -> str:
     """Create a user; return the id. Raises conflict when the address is taken."""
-    user = await made(tx, email=email, name=name, password_hash=password_hash, timezone=timezone)
+    user = await made(
+        tx, email=email, name=name, password_hash=password_hash, timezone=timezone, via=via
+    )
     return str(user["id"])
 
 
-async def made(tx: Tx, *, email: str, name: str, password_hash: str, timezone: str) -> Row:
-    """Create a user like `add`; return the row."""
+async def made(
+    tx: Tx, *, email: str, name: str, password_hash: str, timezone: str, via: Via = "system"
+) -> Row:
+    """Create a user like `add`; return the row. `via` is for the audit log."""
     row = await tx.one(
         """insert into users (id, email, folded_email, name, password_hash, timezone, created_at,
              updated_at)
@@ -81,11 +93,17 @@ async def made(tx: Tx, *, email: str, name: str, password_hash: str, timezone: s
     if row is None:
         text = "A user with this e-mail address already exists."
         raise Refusal("conflict", text, faults=[Fault("email", "taken", text)])
+    audit.record(tx, Actor(row["id"], via), "created", "account", row["id"])
     return row
 
 
-async def change(tx: Tx, user_id: str, values: Mapping[str, str]) -> Row:
-    """Set the columns of PROFILE in `values`; return the user's row. Raises not_found."""
+async def change(
+    tx: Tx, user_id: str, values: Mapping[str, str], actor: Actor | None = None
+) -> Row:
+    """Set the columns of PROFILE in `values`; return the user's row. Raises not_found.
+
+    `actor` does it; None is a command on the server.
+    """
     row = await tx.one(
         """update users set name = coalesce($2, name), timezone = coalesce($3, timezone),
              updated_at = $4, version = version + 1
@@ -94,6 +112,7 @@ async def change(tx: Tx, user_id: str, values: Mapping[str, str]) -> Row:
     )  # fmt: skip
     if row is None:
         raise Refusal("not_found", "This account does not exist.")
+    _note(tx, user_id, actor, values)
     return row
 
 
@@ -134,13 +153,16 @@ async def exist(tx: Tx) -> bool:
     return await tx.one("select 1 as found from users limit 1") is not None
 
 
-async def set_password(tx: Tx, user_id: str, password_hash: str) -> None:
-    """Set a new password and delete all tokens of the user."""
+async def set_password(
+    tx: Tx, user_id: str, password_hash: str, actor: Actor | None = None
+) -> None:
+    """Set a new password and delete all tokens of the user; `actor` as in `change`."""
     await tx.run(
         """update users set password_hash = $2, updated_at = $3, version = version + 1
            where id = $1""",
         user_id, password_hash, tx.now,
     )  # fmt: skip
+    _note(tx, user_id, actor, ["password"])
     await tx.run("delete from tokens where owner_id = $1", user_id)
 
 
@@ -151,6 +173,7 @@ async def disable(tx: Tx, user_id: str) -> None:
            version = version + 1 where id = $1""",
         user_id, tx.now,
     )  # fmt: skip
+    _note(tx, user_id, None, ["disabled"])
     await tx.run("delete from tokens where owner_id = $1", user_id)
 
 
@@ -161,3 +184,8 @@ async def enable(tx: Tx, user_id: str) -> None:
            where id = $1 and disabled_at is not null""",
         user_id, tx.now,
     )  # fmt: skip
+    _note(tx, user_id, None, ["disabled"])
+
+
+def _note(tx: Tx, user_id: str, actor: Actor | None, fields: Iterable[str]) -> None:
+    audit.record(tx, actor or Actor(user_id, "system"), "updated", "account", user_id, fields)

@@ -50,6 +50,7 @@ COMPANIES = Resource(
     },
     search=("name", "email"),
     folded_sort="name",
+    key="cnpj",
     sorts=(*BY_TIME, BY_NAME),
     filters=(
         Filter(

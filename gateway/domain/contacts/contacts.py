@@ -1,7 +1,7 @@
 """Declares contacts, the people (leads) of an owner, and erases them."""
 
 from gateway.domain.accounts.users import fold_email
-from gateway.records import actions, store
+from gateway.records import actions, audit, store
 from gateway.records.access import Actor
 from gateway.records.resource import (
     BY_NAME,
@@ -65,6 +65,7 @@ CONTACTS = Resource(
     },
     search=("name", "email"),
     folded_sort="name",
+    key="email",
     sorts=(*BY_TIME, BY_NAME),
     filters=(
         Filter(
@@ -108,4 +109,6 @@ async def erase(tx: Tx, actor: Actor, contact_id: str, subject: str | None = Non
     await tx.run(_DROP_MAILS, actor.owner_id, contact_id)
     if there:
         await actions.remove(tx, actor, CONTACTS, contact_id, action="erased")
+    else:
+        audit.record(tx, actor, "erased", CONTACTS.noun, contact_id)
     return there

@@ -1,7 +1,8 @@
-"""Finds or creates the contact of an email address for a storefront.
+"""Finds or creates the contact of an email address, for an owner and for a storefront.
 
 The email of a contact is not unique: the oldest contact with it is the one. All upserts of one
-address wait for each other, so that two at once create one contact.
+address wait for each other, so that two at once create one contact. What an owner sends overwrites;
+what a visitor of a storefront sends only fills blanks.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,8 @@ from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions, store
 from gateway.records.access import Actor
+from gateway.records.draft import Draft
+from gateway.records.errors import Fault
 from gateway.records.record import Record, record_of
 from gateway.records.values import formats
 from gateway.records.values.folding import fold
@@ -22,6 +25,7 @@ from outbox.database.transaction import Tx
 
 MOST_TAGS = 50
 SOURCE = "storefront"
+_REQUIRED = "email is required: it finds the contact."
 _LOCK = "select pg_advisory_xact_lock(hashtextextended($1, 0))"
 _OLDEST = """
 select id from contacts where owner_id = $1 and email_folded = $2 order by created_at, id limit 1
@@ -29,6 +33,26 @@ select id from contacts where owner_id = $1 and email_folded = $2 order by creat
 _COMPANY = """
 select id from companies where owner_id = $1 and sort_name = $2 order by id limit 1
 """
+
+
+async def put(tx: Tx, actor: Actor, new: Draft, changes: Draft) -> tuple[Record, bool]:
+    """Return the owner's contact with the email of the drafts, and whether it was created.
+
+    `new` and `changes` are the same body, checked as a create and as an update. Raises forbidden,
+    or the faults of the one that applies.
+    """
+    actor.must("write")
+    email = new.sent.get("email")
+    if email is None:
+        new.must_hold(() if _faulty(new, "email") else [Fault("email", "required", _REQUIRED)])
+    found = None if email is None else await _locked(tx, actor, fold_email(email))
+    if found is None:
+        return await actions.create(tx, actor, CONTACTS, new), True
+    return await actions.change(tx, actor, CONTACTS, found.id, changes), False
+
+
+def _faulty(draft: Draft, name: str) -> bool:
+    return draft.unreadable is not None or any(fault.field == name for fault in draft.faults)
 
 
 async def upsert(

@@ -44,7 +44,8 @@ async def expire(tx: Tx, limit: int) -> int:
     rows = await tx.all(_EXPIRING, tx.now, limit)
     for row in rows:
         owner_id = row["owner_id"]
-        system = Actor(owner_id, "system", zone=await users.zone_of(tx, owner_id))
+        zone = await users.zone_of(tx, owner_id)
+        system = Actor(owner_id, "system", zone=zone, cause="expiry")
         unlocked = await actions.own(tx, system, ORDERS, row["id"], "write")
         invoice, order = await _lock(tx, system, unlocked)
         # The lock may have waited for a payment or a cancellation.

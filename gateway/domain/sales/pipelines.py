@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import json
 
-from gateway.records import actions
+from gateway.records import actions, audit
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, refusal
 from gateway.records.errors import Fault
@@ -89,6 +89,9 @@ async def change(
         field = "stages" if "stages" in draft.sent else "strict"
         message = "A strict pipeline needs at least one stage."
         raise refusal([Fault(field, "no_stages", message)])
+    changed = {"stages": stages != row["stages"], "strict": strict != before.strict}
+    fields = [name for name, differs in changed.items() if differs]
+    audit.record(tx, actor, "updated", "pipeline", None, fields)
     return _pipeline(await tx.one(_UPDATE, actor.owner_id, stages, strict))
 
 

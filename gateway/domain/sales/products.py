@@ -109,6 +109,7 @@ PRODUCTS = Resource(
     },
     search=("name", "sku"),
     folded_sort="name",
+    key="sku",
     sorts=(*BY_TIME, BY_NAME, Sort("price", "price")),
     filters=(
         Filter(

@@ -212,7 +212,8 @@ async def expire_quotes(tx: Tx, limit: int) -> int:
     rows = await tx.all(_LAPSING, tx.now, limit)
     for row in rows:
         owner_id = row["owner_id"]
-        system = Actor(owner_id, "system", zone=await users.zone_of(tx, owner_id))
+        zone = await users.zone_of(tx, owner_id)
+        system = Actor(owner_id, "system", zone=zone, cause="expiry")
         stored = [row[column] for column in QUOTES.columns]
         quote = record_of(QUOTES, stored, tx.now, system.zone)
         if quote["status"] == "expired":

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from gateway.domain.accounts import users
 from gateway.domain.webhooks import pings
+from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox import webhooks
 from outbox.database.transaction import Tx
-from outbox.queue.log import delivery_log
+from outbox.queue.log import delivery_log, delivery_search
 from outbox.queue.log.delivery_types import Announced, Attempt, Delivery
 from outbox.queue.order import record_lines
 from outbox.queue.replays import replay, steering
@@ -124,6 +125,7 @@ async def replay_confirmed(
         replayed = await replay.one(tx, delivery_id, actor.owner_id)
     except NotReplayable as why:
         raise Refusal("conflict", str(why)) from None
+    audit.record(tx, actor, "replayed", "delivery", delivery_id)
     webhook = await webhooks.one(tx, delivery.webhook_id)
     return replayed, webhook is not None and webhook.state == "active"
 
@@ -164,6 +166,7 @@ async def replay_all(
             replayed.append(await replay.one(tx, delivery_id, actor.owner_id))
         except NotReplayable as why:
             raise Refusal("conflict", f"{delivery_id}: {why} Nothing was replayed.") from None
+        audit.record(tx, actor, "replayed", "delivery", delivery_id)
     return selection, replayed
 
 
@@ -178,6 +181,7 @@ async def try_now(tx: Tx, actor: Actor, delivery_id: str) -> None:
         await steering.try_now(tx, delivery_id)
     except steering.NotWaiting as why:
         raise Refusal("conflict", str(why)) from None
+    audit.record(tx, actor, "hastened", "delivery", delivery_id)
 
 
 async def cancel(tx: Tx, actor: Actor, ids: Sequence[str]) -> list[str]:
@@ -186,9 +190,12 @@ async def cancel(tx: Tx, actor: Actor, ids: Sequence[str]) -> list[str]:
     Raises not_found, forbidden.
     """
     actor.must("write")
-    for delivery_id in ids:
-        await own(tx, actor, delivery_id)
-    return await steering.cancel(tx, ids)
+    waiting = [one.id for one in [await own(tx, actor, each) for each in ids] if _waits(one)]
+    cancelled = await steering.cancel(tx, ids)
+    for delivery in await delivery_search.by_ids(tx, sorted(set(waiting))):
+        if not _waits(delivery):
+            audit.record(tx, actor, "canceled", "delivery", delivery.id)
+    return cancelled
 
 
 async def skip(tx: Tx, actor: Actor, delivery_id: str) -> str:
@@ -199,6 +206,12 @@ async def skip(tx: Tx, actor: Actor, delivery_id: str) -> str:
     actor.must("write")
     await own(tx, actor, delivery_id)
     try:
-        return await record_lines.skip(tx, delivery_id)
+        webhook_id = await record_lines.skip(tx, delivery_id)
     except record_lines.NoHead as why:
         raise Refusal("conflict", str(why)) from None
+    audit.record(tx, actor, "canceled", "delivery", delivery_id)
+    return webhook_id
+
+
+def _waits(delivery: Delivery) -> bool:
+    return delivery.state in ("ready", "held")

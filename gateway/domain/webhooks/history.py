@@ -60,16 +60,21 @@ class EventList:
 
 async def deliveries(
     tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str, query: DeliveryQuery,
-    after: str,
+    after: str, record_id: str = "",
 ) -> DeliveryList:  # fmt: skip
-    """Return a page of deliveries; `search` is an id of a delivery, event, record or request."""
+    """Return a page of deliveries; `search` is an id of a delivery, event, record or request.
+
+    `record_id` takes the place of `search` and finds deliveries of this record alone.
+    """
     listed = await webhooks.listed(tx, actor)
-    if search:
-        page = await _of_id(tx, actor, clock, search, listed, after)
+    if search or record_id:
+        page = await _of_id(tx, actor, clock, record_id or search, listed, after)
         rows = [
             one
             for one in page.deliveries
-            if webhook_id in ("", one.webhook_id) and query.matches(one, page.active(one))
+            if webhook_id in ("", one.webhook_id)
+            and record_id in ("", one.record_id)
+            and query.matches(one, page.active(one))
         ]
         return DeliveryList(rows, listed, page.after, page.searched)
     chosen = [one for one in listed if webhook_id in ("", one.id)]
@@ -124,6 +129,15 @@ async def event(
         announced,
         await delivery_search.of_events(tx, actor.owner_id, [event_id]),
         await webhooks.listed(tx, actor),
+    )
+
+
+def is_cursor(text: str) -> bool:
+    """Return whether a text may be the place of a page."""
+    head, _, tail = text.partition("-")
+    return all(
+        is_id(part) or (part.isdecimal() and part.isascii() and len(part) < 19)
+        for part in ((head, tail) if tail else (head,))
     )
 
 

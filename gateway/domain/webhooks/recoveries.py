@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.domain.webhooks import webhooks
+from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
@@ -46,7 +47,7 @@ async def start(tx: Tx, actor: Actor, webhook_id: str, draft: Draft, total: int)
     actor.must("write")
     webhook = await webhooks.one(tx, actor, webhook_id)
     try:
-        return await jobs.create(
+        job_id = await jobs.create(
             tx, owner_id=webhook.owner_id, webhook_id=webhook_id, user_id=actor.owner_id,
             draft=draft, total=total,
         )  # fmt: skip
@@ -54,6 +55,8 @@ async def start(tx: Tx, actor: Actor, webhook_id: str, draft: Draft, total: int)
         raise Refusal(
             "conflict", f"{jobs.MOST_RUNNING} jobs run already; wait until one ends, or cancel one."
         ) from None
+    audit.record(tx, actor, "created", "job", job_id)
+    return job_id
 
 
 async def one(tx: Tx, actor: Actor, job_id: str) -> tuple[Job, Webhook]:
@@ -75,4 +78,7 @@ async def cancel(tx: Tx, actor: Actor, job_id: str) -> Job | None:
     """Cancel a running job; return it, None when it has ended. Raises not_found, forbidden."""
     actor.must("write")
     job, _ = await one(tx, actor, job_id)
-    return job if await jobs.cancel(tx, job_id) else None
+    if not await jobs.cancel(tx, job_id):
+        return None
+    audit.record(tx, actor, "canceled", "job", job_id)
+    return job

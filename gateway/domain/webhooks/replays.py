@@ -1,6 +1,7 @@
 """Replays a delivery of a webhook on behalf of its owner."""
 
 from gateway.domain.webhooks import deliveries
+from gateway.records import audit
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
 from outbox.queue.replays import replay
@@ -13,4 +14,6 @@ async def one(tx: Tx, actor: Actor, delivery_id: str) -> str:
     """
     actor.must("write")
     await deliveries.own(tx, actor, delivery_id)
-    return await replay.one(tx, delivery_id, actor.owner_id)
+    replayed = await replay.one(tx, delivery_id, actor.owner_id)
+    audit.record(tx, actor, "replayed", "delivery", delivery_id)
+    return replayed

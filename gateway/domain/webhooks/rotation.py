@@ -1,12 +1,16 @@
 """Replace the signing secret of an owner's webhook: stage, activate, cancel."""
 
 from gateway.domain.webhooks import webhooks
+from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
 from outbox.webhooks import Webhook, rotation
 from outbox.webhooks.rotation import Standing
 from outbox.webhooks.secrets import KeyRing
+
+AUDITED = "webhook secret"
+"""The word of the audit log for it; the id is that of the webhook."""
 
 
 async def standing(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, Standing]:
@@ -26,6 +30,7 @@ async def stage(tx: Tx, actor: Actor, webhook_id: str, secret: str, ring: KeyRin
         raise Refusal(
             "conflict", "A new secret is already staged; activate it, or cancel it first."
         )
+    audit.record(tx, actor, "created", AUDITED, webhook_id)
 
 
 async def activate(tx: Tx, actor: Actor, webhook_id: str, ring: KeyRing) -> None:
@@ -34,6 +39,7 @@ async def activate(tx: Tx, actor: Actor, webhook_id: str, ring: KeyRing) -> None
     await webhooks.one(tx, actor, webhook_id)
     if not await rotation.activate(tx, webhook_id, ring):
         raise Refusal("conflict", "No new secret is staged; rotate the secret first.")
+    audit.record(tx, actor, "activated", AUDITED, webhook_id)
 
 
 async def cancel(tx: Tx, actor: Actor, webhook_id: str) -> None:
@@ -42,3 +48,4 @@ async def cancel(tx: Tx, actor: Actor, webhook_id: str) -> None:
     await webhooks.one(tx, actor, webhook_id)
     if not await rotation.cancel(tx, webhook_id):
         raise Refusal("conflict", "No new secret is staged; there is nothing to cancel.")
+    audit.record(tx, actor, "canceled", AUDITED, webhook_id)

@@ -11,6 +11,7 @@ from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import conditions as filters
 from gateway.domain.webhooks import schedules
 from gateway.domain.webhooks.samples import sample
+from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
@@ -23,7 +24,7 @@ from outbox.queue.upkeep import parking
 from outbox.sending import addresses, urls
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook, operational
-from outbox.webhooks.secrets import KeyRing
+from outbox.webhooks.secrets import KeyRing, SealBroken
 
 T = TypeVar("T")
 
@@ -131,12 +132,14 @@ async def create(
     """Create a webhook for the actor; return its id. Raises conflict above `most` (0: no limit)."""
     actor.must("write")
     try:
-        return await webhooks.create(
+        webhook_id = await webhooks.create(
             tx, owner_id=actor.owner_id, draft=draft, secret=secret, ring=ring, most=most
         )
     except webhooks.TooMany as refused:
         text = TOO_MANY_LISTEN if refused.listens else TOO_MANY
         raise Refusal("conflict", text.format(most=refused.most)) from None
+    audit.record(tx, actor, "created", "webhook", webhook_id)
+    return webhook_id
 
 
 async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
@@ -167,16 +170,39 @@ async def _change(
     before = await one(tx, actor, webhook_id)
     if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "The webhook has changed meanwhile; reload the page.")
+    audit.record(tx, actor, "updated", "webhook", webhook_id, _changed(before, draft, ring))
     if before.url != draft.url:
         await steering.try_new_url(tx, before)
     return turning
+
+
+def _changed(before: Webhook, draft: Draft, ring: KeyRing) -> list[str]:
+    """Return the names of the settings that differ."""
+    try:
+        headers: Sequence[Header] | None = webhooks.open_headers(before.headers, ring, before.id)
+    except SealBroken:
+        headers = None
+    stored = {
+        "url": (before.url, draft.url),
+        "events": (tuple(before.events), draft.events),
+        "description": (before.description, draft.description),
+        "timeout": (before.timeout_ms, draft.timeout_ms),
+        "headers": (headers, list(draft.headers)),
+        "schedule": (schedules.of_column(before.schedule), schedules.written(draft.schedule)),
+        "ordered": (before.ordered, draft.ordered),
+        "conditions": (before.conditions, draft.conditions),
+    }
+    return [name for name, (old, new) in stored.items() if old != new]
 
 
 async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:
     """Pause a webhook; return False when it is not active."""
     actor.must("write")
     await one(tx, actor, webhook_id)
-    return await parking.pause(tx, webhook_id)
+    paused = await parking.pause(tx, webhook_id)
+    if paused:
+        audit.record(tx, actor, "paused", "webhook", webhook_id)
+    return paused
 
 
 async def waiting(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:
@@ -198,14 +224,18 @@ async def activate(db: Database, actor: Actor, webhook_id: str, parked: str) -> 
     if choice is None:
         raise Refusal("validation_error", "parked must be none, newest or all.")
     actor.must("write")
-    await parking.activate(db, webhook_id, choice)
+    await parking.activate(db, webhook_id, choice, partial(_note, actor, "activated", webhook_id))
 
 
 async def delete(db: Database, actor: Actor, webhook_id: str) -> None:
     """Delete a webhook; its waiting deliveries are cancelled. Raises not_found, forbidden."""
     await db.read(one, actor, webhook_id)
     actor.must("write")
-    await parking.remove(db, webhook_id)
+    await parking.remove(db, webhook_id, partial(_note, actor, "deleted", webhook_id))
+
+
+def _note(actor: Actor, action: audit.Action, webhook_id: str, tx: Tx) -> None:
+    audit.record(tx, actor, action, "webhook", webhook_id)
 
 
 async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
@@ -219,6 +249,7 @@ async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
         raise Refusal("validation_error", "Choose one of the events in the list.")
     if webhook.state != "active":
         raise Refusal("conflict", "Activate the webhook before you send a test event.")
+    audit.record(tx, actor, "tested", "webhook", webhook_id)
     record_id = tx.new_id()
     return enqueue(
         tx, owner_id=actor.owner_id, name=event, record_id=record_id, record_version=1,

@@ -1,10 +1,14 @@
-"""Describes the operations of every resource; gateway.rest.records has their handlers."""
+"""Describes the operations of every resource; gateway.rest.records has their handlers.
+
+It is one module because lists and exports share their parameters, creates and batches their bodies.
+"""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gateway.records import exports
 from gateway.records.query import LIMIT, MOST
 from gateway.records.resource import Filter, Remove, Resource
 from gateway.records.values import formats, instants, numbers
@@ -153,6 +157,76 @@ def page(resource: Resource, **of: str) -> Described:
         Operation, name=f"list{_plural(resource)}{by}", tag=_tag(resource),
         summary=f"List {resource.plural}" + " of one record" * bool(of), responses={200: response},
         parameters=(*in_path, PAGE, page_size(), *_search(resource), *filters, *_walk(resource)),
+    )  # fmt: skip
+
+
+def batch(resource: Resource, most: int) -> Described:
+    """Describe POST of many creates."""
+    new = shapes.new(resource)
+    body = {
+        "type": "object",
+        "properties": {
+            "items": {
+                "type": "array", "minItems": 1, "maxItems": most,
+                "items": shapes.reference(new.name),
+            },
+            "atomic": {
+                "type": "boolean", "default": False,
+                "description": "Write all items in one transaction, or none.",
+            },
+        },
+        "required": ["items"],
+    }  # fmt: skip
+    example = {"items": [new.example], "atomic": False}
+    parts = {new.name: new.schema, **new.parts}
+    response = Response(
+        "The result of each item: the status and the id of the new record, or the error.",
+        shapes.RESULTS, ("X-Ignored-Fields", "Idempotent-Replayed"),
+    )  # fmt: skip
+    return partial(
+        Operation, name=f"batch{_plural(resource)}", tag=_tag(resource),
+        summary=f"Create many {resource.plural}", responses={207: response},
+        parameters=(IDEMPOTENCY_KEY,),
+        body=Shape(body, example, f"{_plural(resource)}Batch", parts),
+        description="Each item is written in a transaction of its own, and a refused one leaves "
+        "the others. With `atomic` all are written together, or the response is 400 with the "
+        "faults of all items, such as `items[3].name`, and nothing is written. An item takes a "
+        "token of the write limit. A repeat with the same Idempotency-Key returns the records that "
+        "were made and tries refused items again.",
+    )  # fmt: skip
+
+
+def export(resource: Resource) -> Described:
+    """Describe GET of the collection as a CSV file."""
+    filters = tuple(
+        Parameter(f.name, schema_of(f), f.description, _example(resource, f))
+        for f in resource.filters
+    )
+    names = ",".join(exports.header(resource))
+    text = Shape({"type": "string"}, f"{names}\r\n")
+    response = Response(
+        f"The {resource.plural}, a line each, under a line with the names of the fields.", text,
+        ("Content-Disposition",), media_type="text/csv",
+    )  # fmt: skip
+    return partial(
+        Operation, name=f"export{_plural(resource)}", tag=_tag(resource),
+        summary=f"Export {resource.plural} as CSV", responses={200: response},
+        description="The records of one moment, oldest first unless `sort` says otherwise. Text "
+        "that a spreadsheet would run as a formula has an apostrophe before it, which an import "
+        "removes. Lists and objects are JSON. It takes ten tokens of the read limit; an account "
+        "runs one export at a time. After five minutes the connection is closed.",
+        parameters=(
+            *_search(resource), *filters,
+            *(one for one in _walk(resource) if one.name != "cursor"),
+            Parameter(
+                "separator", {"type": "string", "enum": [*exports.SEPARATORS], "default": ","},
+                "What separates the cells.", ";",
+            ),
+            Parameter(
+                "bom", {"type": "boolean", "default": False},
+                "Begin with a byte order mark, by which Excel recognises UTF-8.", True,
+            ),
+        ),
     )  # fmt: skip
 
 

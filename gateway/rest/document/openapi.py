@@ -41,6 +41,7 @@ _HEADERS: dict[str, tuple[dict[str, str], str]] = {
     "Location": (_TEXT, "The path of the new record."),
     "Content-Disposition": (_TEXT, "The file name, with `format=csv`."),
     "Link": (_TEXT, "The next page (rel=next), if there is one."),
+    "X-Created": (_TEXT, "true when the record was created, false when it was there."),
     "X-Ignored-Fields": (_TEXT, "The ignored fields of the body."),
     "Idempotent-Replayed": (_TEXT, "true when the response is that of an earlier request."),
     "Retry-After": ({"type": "integer"}, "Seconds to wait."),
@@ -121,7 +122,7 @@ def _entry(method: str, path: str, operation: Operation, components: Components)
         entry["requestBody"] = {
             "required": not operation.body_optional,
             "content": {
-                "application/json": {"schema": components.use(body), "example": body.example}
+                operation.body_type: {"schema": components.use(body), "example": body.example}
             },
         }
     responses = {

@@ -77,6 +77,7 @@ class Operation:
     parameters: Sequence[Parameter] = ()
     body: Shape | None = None
     body_optional: bool = False
+    body_type: str = "application/json"
     refusals: Sequence[str] = ()
 
 

@@ -214,3 +214,52 @@ def _example(resource: Resource) -> Mapping[str, Any]:
     members = {**view(record_of(resource, stored, MOMENT, "UTC")).members, **shown}
     order = ("id", *resource.named, *(d.name for d in resource.derived), "createdAt")
     return {name: members[name] for name in dict.fromkeys(order) if name in members}
+
+
+RESULTS = Shape(
+    {
+        "type": "object",
+        "properties": {
+            "results": {
+                "type": "array",
+                "description": "In the order of the items.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "index": {"type": "integer", "minimum": 0},
+                        "status": {"type": "integer", "description": "201, or that of the error."},
+                        "id": ID,
+                        "error": {"type": "string"},
+                        "code": {"type": "string"},
+                        "details": {
+                            "type": "array",
+                            "items": {
+                                "type": "object",
+                                "properties": {
+                                    "field": {"type": "string"},
+                                    "code": {"type": "string"},
+                                    "message": {"type": "string"},
+                                },
+                                "required": ["field", "code", "message"],
+                            },
+                        },
+                    },
+                    "required": ["index", "status"],
+                },
+            },
+        },
+        "required": ["results"],
+    },
+    {
+        "results": [
+            {"index": 0, "status": 201, "id": example_id("contact")},
+            {
+                "index": 1, "status": 400, "error": "name is required.", "code": "validation_error",
+                "details": [
+                    {"field": "name", "code": "required", "message": "name is required."},
+                ],
+            },
+        ],
+    },
+    "BatchResults",
+)  # fmt: skip

@@ -135,6 +135,7 @@ class Metrics(Struct, frozen=True):
 class Retention(Struct, frozen=True):
     deliveries_days: Annotated[int, Meta(ge=1, le=3_650)] = 30
     events_days: Annotated[int, Meta(ge=1, le=3_650)] = 30
+    audit_days: Annotated[int, Meta(ge=1, le=3_650)] = 90
 
 
 class Logging(Struct, frozen=True):

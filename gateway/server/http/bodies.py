@@ -6,18 +6,22 @@ gzip or deflate; the limit applies to the result while it is decompressed.
 
 import asyncio
 import zlib
+from collections.abc import AsyncIterator
 from functools import lru_cache
 
 from aiohttp import web
 
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CALLER, CONFIG
+from gateway.server.http.inbound import Connection
 
 ANONYMOUS_BYTES = 65_536
 """The maximum size of a form, and of a body from an unknown caller."""
 GZIP, ZLIB, RAW = 31, 15, -15
 """Window sizes of zlib, which select the format. `deflate` occurs with and without a header."""
 CODINGS = "gzip, deflate"
+UPLOAD_SECONDS = 600.0
+"""The longest time of a body that is read in pieces."""
 
 
 async def read(request: web.Request) -> bytes:
@@ -53,6 +57,29 @@ async def whole(request: web.Request) -> bytes:
     if _coding(request):
         raise _unknown_coding("Send the body uncompressed.")
     return await _read(request, request.app[CONFIG].limits.body_bytes)
+
+
+async def pieces(request: web.Request, most: int) -> AsyncIterator[bytes]:
+    """Yield an uncompressed body piece by piece; a consumed piece no longer counts as waiting.
+
+    The body may take UPLOAD_SECONDS. Raise payload_too_large or unsupported_media_type.
+    """
+    if _coding(request):
+        raise _unknown_coding("Send the file uncompressed, without Content-Encoding.", "identity")
+    length = request.content_length
+    if length is not None and length > most:
+        raise _too_large(most)
+    connection = request.protocol
+    if isinstance(connection, Connection):
+        connection.allow(UPLOAD_SECONDS)
+    size = 0
+    while piece := await request.content.readany():
+        size += len(piece)
+        if size > most:
+            raise _too_large(most)
+        if isinstance(connection, Connection):
+            connection.consumed(len(piece))
+        yield piece
 
 
 @lru_cache(maxsize=256)

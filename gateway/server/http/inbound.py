@@ -70,8 +70,8 @@ class Connection(RequestHandler):
 
     __slots__ = (
         "_body", "_counted", "_marks", "_owed", "_probe_start", "_rate_from", "_received",
-        "_shared", "_writing", "address", "for_probes", "head_bytes", "head_since", "headed_at",
-        "idle_since", "on_lost", "stalled_since", "unsent_bytes",
+        "_shared", "_writing", "address", "body_seconds", "for_probes", "head_bytes", "head_since",
+        "headed_at", "idle_since", "on_lost", "stalled_since", "unsent_bytes",
     )  # fmt: skip
 
     def __init__(self, manager: web.Server, shared: Shared, **kw: Any) -> None:
@@ -82,6 +82,7 @@ class Connection(RequestHandler):
         self.head_since: float | None = None
         self.head_bytes = self.unsent_bytes = 0
         self.headed_at = 0.0
+        self.body_seconds = shared.limits.body_seconds
         self.idle_since = 0.0
         self.stalled_since: float | None = None
         self.on_lost: Callable[[], object] | None = None
@@ -164,6 +165,16 @@ class Connection(RequestHandler):
         """Give `size` bytes back to the budget when the response is sent or abandoned."""
         self._owed.append((holder, size))
 
+    def allow(self, seconds: float) -> None:
+        """Give the body of the current request another time limit."""
+        self.body_seconds = seconds
+
+    def consumed(self, size: int) -> None:
+        """Release bytes of a body that are processed before its response."""
+        size = min(size, self._counted)
+        self._shared.requests.give(self.address, size)
+        self._counted -= size
+
     @property
     def busy(self) -> bool:
         """Whether a request is in progress or waiting."""
@@ -195,7 +206,7 @@ class Connection(RequestHandler):
         return (
             request is not None
             and not request.content.is_eof()
-            and now - self.headed_at > limits.body_seconds
+            and now - self.headed_at > self.body_seconds
         )
 
     def idle_past(self, now: float, seconds: float) -> bool:
@@ -244,6 +255,7 @@ class Connection(RequestHandler):
         if self._request_count != count:
             self.head_since = None
             self.headed_at = self._loop.time()
+            self.body_seconds = self._shared.limits.body_seconds
             self.head_bytes = 0
             self._marks.extend([self._received] * (self._request_count - count))
             self._body = self._messages[-1][1]

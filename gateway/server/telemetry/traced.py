@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gateway.server.telemetry.spans import Spans
 from outbox.database.leadership import Leadership, Pace
-from outbox.database.transaction import PACE, Database, LetGo, Purpose, Scrubbed, Tx
+from outbox.database.transaction import PACE, Database, LetGo, Purpose, Scrubbed, Tx, Values
 from outbox.events import cause
 from outbox.observer import Observer
 
@@ -54,6 +62,9 @@ class TracedDatabase:
         **kwargs: P.kwargs,
     ) -> T:
         return await self._timed("scan", unit, self._inner.scan(owner, unit, *args, **kwargs))
+
+    def stream(self, owner: str, sql: str, *args: Any) -> AsyncGenerator[Sequence[Values], None]:
+        return self._inner.stream(owner, sql, *args)
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs

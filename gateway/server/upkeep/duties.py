@@ -14,7 +14,10 @@ from pathlib import Path
 
 from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
+from gateway.domain.audit.retention import AuditRetention
 from gateway.domain.catalogue import RESOURCES
+from gateway.domain.imports import upkeep as imports
+from gateway.domain.imports.importing import Importing
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
@@ -82,6 +85,7 @@ BATCHES = (
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
     Batches("payment-secrets", 600.0, payment_secrets.expire, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
+    Batches("ended-imports", 600.0, imports.purge, 100, "imports"),
     Batches("idempotency", 600.0, idempotency.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
     Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
@@ -128,10 +132,14 @@ class Upkeep:
         dependants = Dependants(db, RESOURCES)
         self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
+        audit = AuditRetention(db, days=retention.audit_days)
+        self.duties.once_every(RETENTION_SECONDS, "audit", audit.run_once)
         erasure = Erasure(db) if ring is None else Persons(db, ring)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
         recovering = parts.recovering(db)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
+        importing = Importing(db)
+        self.duties.when(importing.any_waiting, "imports", importing.run_once)
         self.duties.once_every(MARK_SECONDS, "event-marks", Marks(db).run_once)
         self.duties.once_every(LINES_SECONDS, "lines", partial(ordering.repair, db))
         self.duties.when(

@@ -6,8 +6,16 @@ a COMMIT without a reply, and the NOTIFY that wakes other nodes.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from typing import Concatenate, Literal
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from typing import Any, Concatenate, Literal
 
 import asyncpg
 import structlog
@@ -21,6 +29,7 @@ from outbox.database.postgres.limits import DRAIN, GROUP, LEASE, MIGRATION, REQU
 from outbox.database.postgres.pooled import Turn
 from outbox.database.postgres.server import Server, check_pooler
 from outbox.database.postgres.signals import Signals
+from outbox.database.postgres.streams import Streams
 from outbox.database.postgres.units import Units
 from outbox.database.transaction import (
     DUTIES,
@@ -33,6 +42,7 @@ from outbox.database.transaction import (
     SynchronousCommit,
     T,
     Tx,
+    Values,
     note_commit,
     patience,
     scan_places,
@@ -77,6 +87,7 @@ class PostgresDatabase:
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
         self._groups = Groups(self._group_units.write_at_once) if home is None else None
+        self._streams: Streams = home._streams if home is not None else Streams(server, clock)
         # Scans and writes leave connections free for short reads, which wait for nobody's locks.
         scans = max(1, size // 3)
         self._places = scan_places(scans)
@@ -141,6 +152,7 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         if self._home is self:
+            await self._streams.close()
             await self._signals.close()
         for other in self._apart.values():
             await other.close()
@@ -162,6 +174,9 @@ class PostgresDatabase:
     ) -> T:
         turn = Turn(self._places, owner, "PostgreSQL: too many long reads at once")
         return await self._units.read(unit, args, kwargs, turn)
+
+    def stream(self, owner: str, sql: str, *args: Any) -> AsyncGenerator[Sequence[Values], None]:
+        return self._streams.rows(owner, sql, args)
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs

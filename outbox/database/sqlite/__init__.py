@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Literal
@@ -18,6 +26,7 @@ from outbox.clock import Clock
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File, damaged
 from outbox.database.sqlite.steps import Job
+from outbox.database.sqlite.streams import Streams
 from outbox.database.sqlite.threads import Reader, Readers, Scanner
 from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.transaction import (
@@ -29,6 +38,7 @@ from outbox.database.transaction import (
     Scrubbed,
     T,
     Tx,
+    Values,
     note_commit,
     scan_places,
 )
@@ -62,6 +72,7 @@ class SqliteDatabase:
         self._reads = Readers(Reader, READERS, file, clock, ids, self._finish)
         self._scans = Readers(Scanner, SCANNERS, file, clock, ids, self._finish)
         self._writes = WriteQueue(file, clock, ids, partial(self._answer, "write"))
+        self._streams = Streams(file.path, clock)
         # One place per thread, so that no scan waits behind another scan of the same owner.
         self._places = scan_places(SCANNERS)
 
@@ -116,6 +127,9 @@ class SqliteDatabase:
                     answer.exception()
                     raise
                 return result
+
+    def stream(self, owner: str, sql: str, *args: Any) -> AsyncGenerator[Sequence[Values], None]:
+        return self._streams.rows(owner, sql, args)
 
     def _job(
         self, unit: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -175,6 +189,7 @@ class SqliteDatabase:
         if self._closed:
             return
         self._closed = True
+        await self._streams.close()
         await asyncio.to_thread(self._end_reads)
         await self._writes.close()
         self._file.release()

@@ -67,6 +67,10 @@ class File:
         self._due_base = clock.wall()
         self._boot = clock.boot()
 
+    @property
+    def path(self) -> Path:
+        return self._path
+
     def lock(self) -> None:
         """Lock the file for this process. The kernel releases the lock when the process dies."""
         private_files.make(self._lock_path)

@@ -6,6 +6,7 @@ activates the lane or deletes the webhook. If the process dies before, the webho
 and the owner repeats the request.
 """
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
@@ -16,6 +17,8 @@ Parked = Literal["none", "newest", "all"]
 CHOICES: tuple[Parked, ...] = get_args(Parked)
 Step = Literal["done", "more", "no"]
 BATCH = 500
+Also = Callable[[Tx], None]
+"""What a caller adds to the transaction that activates or deletes a webhook."""
 DELETED = "webhook deleted"
 """The reason of a delivery that ended with its webhook."""
 
@@ -102,7 +105,11 @@ async def pause(tx: Tx, webhook_id: str) -> bool:
     return done == 1
 
 
-async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:
+def nothing(tx: Tx) -> None:
+    """Add nothing."""
+
+
+async def activate(db: Database, webhook_id: str, parked: Parked, also: Also = nothing) -> bool:
     """Activate a paused or disabled webhook; return False when it is already active or deleted.
 
     Of the parked deliveries, `none` sends none (they end cancelled, reason "parked"), `newest`
@@ -113,13 +120,13 @@ async def activate(db: Database, webhook_id: str, parked: Parked) -> bool:
     if parked == "newest":
         await end_older(db, webhook_id)
     while True:
-        result, ended = await db.write(_activate, webhook_id, parked)
+        result, ended = await db.write(_activate, webhook_id, parked, also)
         tell_cancelled(db, webhook_id, ended)
         if result != "more":
             return result == "done"
 
 
-async def remove(db: Database, webhook_id: str) -> bool:
+async def remove(db: Database, webhook_id: str, also: Also = nothing) -> bool:
     """Delete a webhook and cancel its unfinished deliveries; return False when it is deleted.
 
     Finished deliveries and their attempts stay in the log until retention removes them.
@@ -127,13 +134,13 @@ async def remove(db: Database, webhook_id: str) -> bool:
     patience.set(None)
     await db.write(_stop, webhook_id)
     while True:
-        result, ended = await db.write(_remove, webhook_id)
+        result, ended = await db.write(_remove, webhook_id, also)
         tell_cancelled(db, webhook_id, ended)
         if result != "more":
             return result == "done"
 
 
-async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> tuple[Step, int]:
+async def _activate(tx: Tx, webhook_id: str, parked: Parked, also: Also) -> tuple[Step, int]:
     """Return whether it is active, and how many deliveries were cancelled."""
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
@@ -151,6 +158,7 @@ async def _activate(tx: Tx, webhook_id: str, parked: Parked) -> tuple[Step, int]
     await lanes.rest(tx, [webhook_id])
     tx.changed.add(webhook_id)
     tx.wake = True
+    also(tx)
     return "done", ended
 
 
@@ -167,7 +175,7 @@ async def _stop(tx: Tx, webhook_id: str) -> None:
     await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
 
 
-async def _remove(tx: Tx, webhook_id: str) -> tuple[Step, int]:
+async def _remove(tx: Tx, webhook_id: str, also: Also) -> tuple[Step, int]:
     """Return whether it is deleted, and how many deliveries were cancelled."""
     # A fan-out that skipped its turn because of this lock runs after this commit.
     tx.wake = True
@@ -189,8 +197,10 @@ async def _remove(tx: Tx, webhook_id: str) -> tuple[Step, int]:
     await chain_gaps.end_chain(tx, webhook_id)
     await circuits.forget_passes(tx, webhook_id)
     tx.changed.add(webhook_id)
-    deleted = await tx.run("delete from webhooks where id = $1", webhook_id)
-    return "done" if deleted else "no", ended + late
+    if not await tx.run("delete from webhooks where id = $1", webhook_id):
+        return "no", ended + late
+    also(tx)
+    return "done", ended + late
 
 
 async def _end_some(tx: Tx, webhook_id: str, reason: str) -> tuple[bool, int]:

@@ -7,6 +7,7 @@ from gateway.domain.storefront.sign_in import identities
 from gateway.server.config import Config, Egress, Limits
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
+from tests.gateway.graphql.test_late_writers import guest
 from tests.gateway.graphql.test_profile import save
 from tests.support.issuer import CLIENT, issuing
 from tests.support.rest import RestApi
@@ -88,8 +89,9 @@ async def test_addresses_of_an_account(shop: Shop) -> None:
     async def fill(tx: Tx) -> None:
         for _ in range(addresses.MOST - 1):
             values = {"street": "R", "number": "1", "city": "Rio", "state": "RJ", "cep": "20000000"}
-            await addresses.save(tx, await id_of(tx), None, values)
+            await addresses.save(tx, visitor, None, values)
 
+    visitor = await guest(shop, customer_id=await shop.db.read(id_of))
     await shop.db.write(fill)
     assert (await save(browser)).code == "CONFLICT"
     assert (await save(browser, id=made)).data

@@ -135,7 +135,7 @@ async def test_an_erased_customer_gets_no_address(shop: Shop) -> None:
     )
     outcome = await between(
         shop, "customers where id",
-        lambda tx: addresses.save(tx, str(visitor.customer_id), None, values),
+        lambda tx: addresses.save(tx, visitor, None, values),
         lambda: erase(shop, visitor),
     )  # fmt: skip
     if shop.db.engine == "sqlite":

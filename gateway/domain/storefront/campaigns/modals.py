@@ -9,7 +9,7 @@ from gateway.domain.sales import counted_emails, discounts
 from gateway.domain.sales.coupons import COUPONS
 from gateway.domain.storefront.campaigns.leads import LEAD, filled
 from gateway.domain.storefront.visitors.visitor import Visitor
-from gateway.records import actions, store
+from gateway.records import actions, audit, store
 from gateway.records.access import Actor
 from gateway.records.derived import global_id_of
 from gateway.records.draft import Draft, check
@@ -212,6 +212,7 @@ async def _issue(
         return text
     # Another request with the same email came first; the insert waited for it.
     await store.delete(tx, COUPONS, coupon.row)
+    audit.record(tx, visitor.actor, "deleted", COUPONS.noun, coupon.id)
     first = await _issued(tx, modal, holders)
     if first is None:
         raise Refusal("conflict", "The coupon of this email is being deleted; try again.")
@@ -240,6 +241,8 @@ async def purge_coupons(tx: Tx, limit: int) -> int:
     rows = await tx.all(_PURGE, tx.now - KEPT, limit)
     owners: dict[str, Counter[int]] = {}
     for row in rows:
+        system = Actor(row["owner_id"], "system", cause="expiry")
+        audit.record(tx, system, "deleted", COUPONS.noun, row["id"])
         owners.setdefault(row["owner_id"], Counter())[store.slot(row["id"])] -= 1
     for owner_id in sorted(owners):
         store.tally(tx, owner_id, COUPONS.table, owners[owner_id])

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.storefront.visitors import customers
-from gateway.domain.storefront.visitors.visitor import account_deleted
-from gateway.records import draft
+from gateway.domain.storefront.visitors.visitor import Visitor, account_deleted
+from gateway.records import audit, draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import postal
@@ -56,12 +56,13 @@ async def listed(tx: Tx, customer_id: str) -> list[Address]:
 
 
 async def save(
-    tx: Tx, customer_id: str, address_id: str | None, values: Mapping[str, Any]
+    tx: Tx, visitor: Visitor, address_id: str | None, values: Mapping[str, Any]
 ) -> Address:
-    """Create an address, or replace the one with this id.
+    """Create an address of the customer, or replace the one with this id.
 
     Raises not_found, conflict, and unauthenticated when the account was deleted meanwhile.
     """
+    customer_id = visitor.must_be_customer()
     row = [values.get(column) for column in COLUMNS]
     if address_id is not None:
         changed = None
@@ -69,6 +70,7 @@ async def save(
             changed = await tx.one(_CHANGE, address_id.lower(), customer_id, *row)
         if changed is None:
             raise _unknown()
+        _note(tx, visitor)
         return _address(changed)
     # The lock makes concurrent requests count each other's addresses.
     if not await customers.lock(tx, customer_id):
@@ -80,16 +82,23 @@ async def save(
         raise Refusal("conflict", f"You have {MOST} addresses; delete one first.")
     added = await tx.one(_ADD, tx.new_id(), customer_id, tx.now, *row)
     assert added is not None
+    _note(tx, visitor)
     return _address(added)
 
 
-async def delete(tx: Tx, customer_id: str, address_id: str) -> None:
-    """Delete an address. Raises not_found."""
+async def delete(tx: Tx, visitor: Visitor, address_id: str) -> None:
+    """Delete an address of the customer. Raises unauthenticated, not_found."""
     if not is_id(address_id) or not await tx.run(
         "delete from customer_addresses where id = $1 and customer_id = $2",
-        address_id.lower(), customer_id,
+        address_id.lower(), visitor.must_be_customer(),
     ):  # fmt: skip
         raise _unknown()
+    _note(tx, visitor)
+
+
+def _note(tx: Tx, visitor: Visitor) -> None:
+    noun = customers.CUSTOMERS.noun
+    audit.record(tx, visitor.actor, "updated", noun, visitor.customer_id, ["addresses"])
 
 
 def _address(row: Row) -> Address:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.domain.storefront.stores.stores import STORES
-from gateway.records import actions
+from gateway.records import actions, audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
@@ -18,6 +18,8 @@ from outbox.database.transaction import Tx
 from outbox.webhooks.rotation import OVERLAP
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
+AUDITED = "payment secret"
+"""The word of the audit log for it; the id is that of the store."""
 _COLUMNS = ("secret", "staged_secret", "old_secret")
 _FIND = """
 select secret, staged_secret, old_secret, old_secret_until from payment_secrets where store_id = $1
@@ -97,6 +99,7 @@ async def stage(tx: Tx, actor: Actor, store_id: str, secret: str, ring: KeyRing)
     """
     store = await actions.own(tx, actor, STORES, store_id, "write")
     sealed = ring.seal(secret.encode(), store.id)
+    audit.record(tx, actor, "created", AUDITED, store.id)
     if await tx.run(_CREATE, store.id, sealed):
         return False
     row = await tx.one(_FIND, store.id)
@@ -118,6 +121,7 @@ async def activate(tx: Tx, actor: Actor, store_id: str) -> None:
     store = await actions.own(tx, actor, STORES, store_id, "write")
     if not await tx.run(_ACTIVATE, store.id, tx.now + OVERLAP):
         raise Refusal("conflict", "No new secret is staged; create a new one first.")
+    audit.record(tx, actor, "activated", AUDITED, store.id)
 
 
 async def cancel(tx: Tx, actor: Actor, store_id: str) -> None:
@@ -125,6 +129,7 @@ async def cancel(tx: Tx, actor: Actor, store_id: str) -> None:
     store = await actions.own(tx, actor, STORES, store_id, "write")
     if not await tx.run(_CANCEL, store.id):
         raise Refusal("conflict", "No new secret is staged; there is nothing to cancel.")
+    audit.record(tx, actor, "canceled", AUDITED, store.id)
 
 
 async def expire(tx: Tx, limit: int) -> int:

@@ -107,14 +107,15 @@ async def remove(
 async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     """Erase an account now, and its traces elsewhere soon, with a certificate."""
     erasure_id, orders, released = tx.new_id(), 0, False
-    orders += await _anonymise_orders(tx, _OF_CUSTOMER, customer.owner_id, customer.id)
+    orders += await _anonymise_orders(tx, actor, _OF_CUSTOMER, customer.owner_id, customer.id)
     await erase_account(tx, actor, customer)
     if customer["contact_id"] is not None:
         if customer["email_verified"]:
             # Guest orders with this verified email are the customer's.
             orders += await _anonymise_orders(
-                tx, _OF_GUEST, customer.owner_id, customer["contact_id"], customer["store_id"]
-            )
+                tx, actor, _OF_GUEST, customer.owner_id, customer["contact_id"],
+                customer["store_id"],
+            )  # fmt: skip
         released = await _release_contact(tx, actor, customer, erasure_id)
     await person_erasures.add(
         tx, customer.owner_id, CUSTOMERS.noun, customer.id,
@@ -183,16 +184,19 @@ async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[s
     return orders
 
 
-async def _anonymise_orders(tx: Tx, sql: str, *args: str) -> int:
+async def _anonymise_orders(tx: Tx, actor: Actor, sql: str, *args: str) -> int:
     """Remove the person from the orders whose ids the query selects; return how many."""
     rows = await tx.all(sql, *args)
     for order in rows:
-        await anonymise(tx, order["id"])
+        await anonymise(tx, actor, order["id"])
     return len(rows)
 
 
 async def anonymise(
-    tx: Tx, order_id: str, redacted: Callable[[Record], Mapping[str, Any]] = lambda _: {}
+    tx: Tx,
+    actor: Actor,
+    order_id: str,
+    redacted: Callable[[Record], Mapping[str, Any]] = lambda _: {},
 ) -> Record | None:
     """Remove the person from an order, its mails and its coupon; return it as it was before.
 
@@ -203,14 +207,13 @@ async def anonymise(
     if row is None:
         return None
     order = Record(ORDERS, row)
-    await store.update(
-        tx, ORDERS, row,
-        {
-            **redacted(order),
-            "customer_id": None, "name": ERASED_NAME, "email": ERASED_EMAIL,
-            "phone": None, "address": None, "notes": None, "contact_id": None,
-        },
-    )  # fmt: skip
+    without = {
+        **redacted(order),
+        "customer_id": None, "name": ERASED_NAME, "email": ERASED_EMAIL,
+        "phone": None, "address": None, "notes": None, "contact_id": None,
+    }  # fmt: skip
+    await store.update(tx, ORDERS, row, without)
+    audit.record(tx, actor, "erased", ORDERS.noun, order_id, audit.fields_of(ORDERS, without))
     await order_mails.drop(tx, order_id)
     # The key may be any text of the client.
     await tx.run("delete from checkouts where order_id = $1", order_id)

@@ -7,8 +7,9 @@ from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.sign_in import identities, sign_in
 from gateway.domain.storefront.sign_in.sign_in import PROFILE, SignedIn
 from gateway.domain.storefront.visitors import customer_sessions, customers
+from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.domain.storefront.visitors.visitor import Visitor
-from gateway.records import actions, draft
+from gateway.records import actions, audit, draft
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
@@ -36,7 +37,7 @@ async def change_password(
     customer = await customers.own(tx, visitor, lock=True)
     if await customers.password_hash(tx, customer.id) != checked:
         raise Refusal("invalid_credentials", "The password changed meanwhile; sign in again.")
-    await _set(tx, customer.id, hashed)
+    await _set(tx, visitor, customer.id, hashed)
     return await sign_in.renew(tx, visitor, customer, cart_token)
 
 
@@ -61,9 +62,11 @@ async def reset_password(tx: Tx, visitor: Visitor, token: str, hashed: str) -> N
     customer_id = await mail_tokens.take(tx, visitor.store.id, "reset", token)
     customer = await customers.fetch(tx, visitor, customer_id, lock=True)
     if customer is not None:
-        await _set(tx, customer.id, hashed)
+        await _set(tx, visitor, customer.id, hashed)
         if not customer["email_verified"]:
             await identities.remove_links(tx, customer.id)
+            gone = ("addresses", "identities")
+            audit.record(tx, visitor.actor, "updated", CUSTOMERS.noun, customer.id, gone)
         await customers.verify_email(tx, visitor.actor, customer)
 
 
@@ -75,8 +78,9 @@ async def verify_email(tx: Tx, visitor: Visitor, token: str) -> None:
         await customers.verify_email(tx, visitor.actor, customer)
 
 
-async def _set(tx: Tx, customer_id: str, hashed: str) -> None:
+async def _set(tx: Tx, visitor: Visitor, customer_id: str, hashed: str) -> None:
     """Set a password; every session and every token for a new password ends."""
     await customers.set_password(tx, customer_id, hashed)
+    audit.record(tx, visitor.actor, "updated", CUSTOMERS.noun, customer_id, ["password"])
     await customer_sessions.end_all(tx, customer_id)
     await mail_tokens.drop(tx, customer_id, "reset")

@@ -14,6 +14,7 @@ from gateway.domain.storefront.sign_in.idp_tokens import Identity
 from gateway.domain.storefront.sign_in.sign_in import SignedIn
 from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.visitor import Visitor, hold_store
+from gateway.records import audit
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
@@ -60,7 +61,7 @@ async def enter(
     if not identity.trusted or not (customer["email_verified"] or mail):
         raise _link_required()
     if not customer["email_verified"]:
-        await _secure(tx, customer)
+        await _secure(tx, visitor, customer)
     await _link(tx, visitor, identity, customer.id)
     customer = await customers.verify_email(tx, visitor.actor, customer)
     return await sign_in.welcome(tx, visitor, customer, cart_token)
@@ -113,7 +114,7 @@ async def _create(
     return welcomed
 
 
-async def _secure(tx: Tx, customer: Record) -> None:
+async def _secure(tx: Tx, visitor: Visitor, customer: Record) -> None:
     """Remove all access of whoever created the account: see the module."""
     await customers.set_password(tx, customer.id, None)
     await customer_sessions.end_all(tx, customer.id)
@@ -121,6 +122,8 @@ async def _secure(tx: Tx, customer: Record) -> None:
     await mail_tokens.drop(tx, customer.id, "verify")
     await remove_links(tx, customer.id)
     await mails.add(tx, customer.id, "secured")
+    taken = ("password", "addresses", "identities")
+    audit.record(tx, visitor.actor, "updated", customers.CUSTOMERS.noun, customer.id, taken)
 
 
 async def remove_links(tx: Tx, customer_id: str) -> None:
@@ -135,6 +138,8 @@ async def _link(tx: Tx, visitor: Visitor, identity: Identity, customer_id: str) 
         _LINK, visitor.store.id, identity.issuer, identity.subject, customer_id, tx.now, MOST
     )
     if linked:
+        noun = customers.CUSTOMERS.noun
+        audit.record(tx, visitor.actor, "updated", noun, customer_id, ["identities"])
         return
     if await tx.one(_KNOWN, visitor.store.id, identity.issuer, identity.subject) is not None:
         raise Raced

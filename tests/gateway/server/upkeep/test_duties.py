@@ -45,8 +45,10 @@ TEMPORARY = {
     "deliveries": "retention",
     "attempts": "retention",
     "events": "retention",
+    "audit": "audit",
     "figures": "retention",
     "jobs": "ended-jobs",
+    "imports": "ended-imports",
     "event_marks": "event-marks",
     "idempotency": "idempotency",
     "tokens": "tokens",
@@ -73,9 +75,11 @@ TEMPORARY = {
     "chain_ends": "retention",
     "erasures": "erasures",
 }
-CONTINUING = {"jobs", "lines", "turning"}
+CONTINUING = {"imports", "jobs", "lines", "turning"}
 """Duties that take nothing away: they continue what a process has left undone."""
 LASTING = {
+    "import_lines": "each goes with its record, all that are left when their import ends",
+    "import_faults": "as its import",
     "outbox_state": "one row",
     "lanes": "one row a webhook, gone with it; `wait_until` is a time to wait for",
     "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
@@ -227,6 +231,12 @@ async def _everything_old(db: Database) -> None:
             " values ('j', $1, $2, $1, 'backfill', 'done', '[]', 1, 1, 1, 1, 1, 1, 1, 1, 1)",
             user_id, webhook_id(1),
         )  # fmt: skip
+        await tx.run(
+            "insert into imports (id, owner_id, plural, state, dry_run, held, lines_left, headings,"
+            " fields, encoding, created_at, paced_at, finished_at)"
+            " values ('i', $1, 'contacts', 'done', $2, $2, $2, '[]', '[]', 'utf-8', 1, 1, 1)",
+            user_id, False,
+        )  # fmt: skip
         await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
         await marks.store(tx, -2 * marks.BLOCK, b"", b"")
         await tx.run("insert into review_quotas (customer_id, day, n) values ('c', 1, 1)")
@@ -255,6 +265,11 @@ async def _everything_old(db: Database) -> None:
             "insert into coupons (id, owner_id, version, created_at, store_id, code, ends_at,"
             " active, uses, modal_id, folded) values ($1, $2, 1, 1, $1, 'C', 1, true, 0, $1, 'c')",
             "1" * 24, user_id,
+        )  # fmt: skip
+        await tx.run(
+            "insert into audit (owner_id, id, actor, action, resource, fields)"
+            " values ($1, $2, 'system', 'deleted', 'contact', '')",
+            user_id, "0" * 24,
         )  # fmt: skip
         await tx.run(
             "insert into checkouts (store_id, visitor, key, fingerprint, order_id, sealed,"
@@ -331,6 +346,8 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
         "quotes",
         "orders",
         "webhooks",
+        # Entries of now stay; what these duties delete is noted there.
+        "audit",
         "payment_secrets",
         "deliveries",
         "attempts",

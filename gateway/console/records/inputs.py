@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from gateway.console.frame.forms import Form
+from gateway.console.records.words import label_of
 from gateway.records.errors import Fault
 from gateway.records.record import Record
 from gateway.records.resource import Field
@@ -39,12 +40,6 @@ class Input:
     longest: int | None = None
     most: int | None = None
     columns: Sequence["Input"] = ()
-
-
-def label_of(texts: Texts, name: str) -> str:
-    """Return the label of a field: a text of the catalogue, or the words of its name."""
-    words = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    return texts.get(f"field.{name}", words[:1].upper() + words[1:])
 
 
 def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
@@ -196,10 +191,10 @@ def _value(one: Input, text: Any) -> Any:
         return [line for line in map(str.strip, text.splitlines()) if line] or None
     if not text:
         return None
-    return _number(text) if one.kind in ("number", "money") else text
+    return number_of(text) if one.kind in ("number", "money") else text
 
 
-def _number(text: str) -> Any:
+def number_of(text: str) -> Any:
     """Return the number of a text with a point or a comma; another text stays one.
 
     Before a comma, points group thousands: `1.234,56`.

@@ -1,19 +1,15 @@
-"""The pages of orders: the list of a store, one order, and its payment or that of many."""
+"""What the pages of orders have of their own: payment and cancellation, of one or many."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from aiohttp import web
 from msgspec import json
 
-from gateway.console.frame import pages, record_fields, templates
+from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.frame.inputs import label_of
-from gateway.console.frame.reader import READER
-from gateway.console.frame.record_fields import Names
-from gateway.console.frame.records import Section
+from gateway.console.records.parts import Parts
 from gateway.domain.sales import documents, order_payments, order_verbs
 from gateway.domain.sales.invoices import INVOICES, PAY_TAKES
 from gateway.domain.sales.orders import CANCEL_TAKES, ORDERS
@@ -24,66 +20,33 @@ from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.server.app_keys import DB
-from gateway.texts import Texts
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 
 PATH = "/console/orders"
 MOST = 100
 """Orders that one form pays or cancels."""
-REFERENCES = ("storeId", "customerId", "contactId", "invoiceId", "dealId")
 Act = Literal["pay", "cancel"]
 ACTS: tuple[Act, ...] = ("pay", "cancel")
 
 
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """A record of an order: its page if there is one, else its address in the REST API."""
-
-    label: str
-    name: str
-    id: str
-    plural: str
-
-    @property
-    def page(self) -> str:
-        return f"/console/stores/{self.id}" if self.plural == "stores" else ""
+async def _late(tx: Tx, actor: Actor, order: Record) -> Mapping[str, Any]:
+    """Return the payments of an order that came late."""
+    late: Sequence[Mapping[str, Any]] = ()
+    if order["late_payment_at"] is not None:
+        invoice = await actions.read(tx, actor, INVOICES, order["invoice_id"])
+        late = json.decode(invoice["late_payments"])
+    return {"late": late}
 
 
-class OrderSection(Section):
-    """The list of orders, of all stores or of one, and the page of an order."""
-
-    def scope(self, request: web.Request) -> Mapping[str, Any]:
-        """Return the filters `storeId` and `latePayment=true` of the request."""
-        store_id = request.query.get("storeId", "").lower()
-        of_store = {"storeId": store_id} if is_id(store_id) else {}
-        late = request.query.get("latePayment") == "true"
-        return {**of_store, **({"latePayment": True} if late else {})}
-
-    async def show(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
-        """Show an order with its payments that came late and the records that belong to it."""
-        order, names, late = await request.app[DB].read(
-            self._order, visitor.actor, pages.id_of(request)
-        )
-        texts = request[READER].texts
-        facts = record_fields.facts(texts, order, names)
-        left_out = {*REFERENCES, "number", "status", "latePaymentAt"}
-        context = {
-            "section": self, "record": order, "heading": order["number"], "late": late,
-            "facts": [fact for fact in facts if fact.name not in left_out],
-            "linked": _linked(texts, order, names),
-        }  # fmt: skip
-        return templates.render(request, visitor, "order.html", context)
-
-    async def _order(
-        self, tx: Tx, actor: Actor, order_id: str
-    ) -> tuple[Record, Names, Sequence[Mapping[str, Any]]]:
-        order, names = await self._one(tx, actor, order_id)
-        late: Sequence[Mapping[str, Any]] = ()
-        if order["late_payment_at"] is not None:
-            invoice = await actions.read(tx, actor, INVOICES, order["invoice_id"])
-            late = json.decode(invoice["late_payments"])
-        return order, names, late
+ORDER_PARTS = Parts(
+    group="shop", columns=("number", "status", "name", "total", "storeId", "createdAt"),
+    tabs="status", live=True, list_acts="parts/order_list_acts.html",
+    more_tabs="parts/order_tabs.html", tags="parts/order_tags.html",
+    selection="parts/order_selection.html", acts="parts/order_acts.html",
+    above="parts/order_late.html", more=_late, left_out=("latePaymentAt",),
+    links={"customerId": "clients"},
+)  # fmt: skip
 
 
 async def pay_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -109,6 +72,27 @@ async def pay(request: web.Request, visitor: Visitor, form: Form) -> web.StreamR
         faults = {fault.field: fault.message for fault in refusal.faults}
         return _pay_page(request, visitor, order, method, reference, faults)
     return pages.to(f"{PATH}/{order_id}", "order_paid")
+
+
+async def cancel_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask for confirmation before an order is canceled, and for the reason."""
+    return await _cancel_page(request, visitor, "", {})
+
+
+async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Cancel a pending order."""
+    order_id, reason = pages.id_of(request), form.text("reason").strip()
+    draft = check(ORDERS, {"reason": reason} if reason else {}, takes=CANCEL_TAKES)
+    try:
+        await request.app[DB].write(order_verbs.cancel, visitor.actor, order_id, draft)
+    except Refusal as refusal:
+        if refusal.code == "invalid_transition":
+            raise Refusal("conflict", "error.order_ended") from None
+        if not refusal.faults:
+            raise
+        faults = {fault.field: fault.message for fault in refusal.faults}
+        return await _cancel_page(request, visitor, reason, faults)
+    return pages.to(f"{PATH}/{order_id}", "order_canceled")
 
 
 async def settle(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -170,20 +154,13 @@ def _back(query: str) -> str:
     return f"{PATH}?{query}" if fits and query and "#" not in query else PATH
 
 
-def _linked(texts: Texts, order: Record, names: Names) -> list[Linked]:
-    fields = order.resource.named
-    linked = []
-    for name in REFERENCES:
-        field = fields[name]
-        record_id = order[field.column]
-        if record_id is not None:
-            plural = "clients"
-            if field.reference is not None:
-                plural = record_fields.BY_TABLE[field.reference.table].plural
-            linked.append(
-                Linked(label_of(texts, name), names.get(record_id, ""), record_id, plural)
-            )
-    return linked
+async def _cancel_page(
+    request: web.Request, visitor: Visitor, reason: str, faults: dict[str, str]
+) -> web.StreamResponse:
+    order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, pages.id_of(request))
+    context = {"record": order, "reason": reason, "faults": faults}
+    status = 400 if faults else 200
+    return templates.render(request, visitor, "order_cancel.html", context, status=status)
 
 
 def _pay_page(

@@ -1,0 +1,119 @@
+"""`carteiro import` and `carteiro export`: records from and to a CSV file.
+
+An import is the same job as in the API. The command moves it on until it ends, with or without a
+server beside it.
+"""
+
+import asyncio
+import sys
+from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+from gateway.cli import tables
+from gateway.cli.commands import Say, existing, user_of
+from gateway.cli.data.progress import Progress
+from gateway.domain.catalogue import RESOURCES
+from gateway.domain.imports import jobs, uploads
+from gateway.domain.imports.columns import parse
+from gateway.domain.imports.importing import Importing
+from gateway.domain.imports.jobs import Import
+from gateway.domain.imports.steps import ENTRIES
+from gateway.records import exports
+from gateway.records.access import Actor
+from gateway.records.query import Query
+from gateway.server.config import Config
+from gateway.server.program import program_version
+from gateway.server.telemetry import logs
+from outbox.database.transaction import Database, Row
+from outbox.errors import CannotStart, OutboxError
+
+PIECE = 65_536
+SHOWN = 20
+"""Faults that are printed; the API and the console have more of them."""
+
+
+class NotAll(OutboxError):
+    """Some lines were not imported; the text says how many."""
+
+
+async def import_(config: Config, arguments: Namespace, say: Say) -> None:
+    """Import a file. Raise CannotStart, Refusal, NotAll."""
+    entry = ENTRIES.get(arguments.type)
+    if entry is None:
+        raise CannotStart(f"--type must be one of {', '.join(ENTRIES)}")
+    named = None if arguments.columns is None else parse(arguments.columns)
+    async with existing(config) as db:
+        actor = _actor(await user_of(db, arguments.owner))
+        import_id = await uploads.receive(
+            db, actor, entry, _pieces(Path(arguments.file)), named=named,
+            dry_run=arguments.dry_run,
+        )  # fmt: skip
+        job = await _ended(db, actor, import_id)
+        _, faults = await db.read(jobs.read, actor, import_id)
+        for fault in faults[:SHOWN]:
+            where = f"line {fault.line}" + (f", {fault.heading}" if fault.heading else "")
+            say(tables.inert(f"{where}: {fault.error}"))
+        if len(faults) > SHOWN:
+            say(f"… and {job.faulty} faulty lines in all; GET /api/imports/{job.id} has more.")
+        would = "would be " if job.dry_run else ""
+        say(
+            f"{job.line_count} lines: {job.created} {would}created, {job.updated} {would}updated, "
+            f"{job.unchanged} unchanged, {job.faulty} faulty."
+        )
+        if job.state != "done":
+            raise NotAll(f"the import is {job.state}: {job.reason or 'somebody cancelled it'}")
+        if job.faulty:
+            raise NotAll(f"{job.faulty} lines are faulty; correct and import them again")
+
+
+async def export(config: Config, arguments: Namespace, say: Say) -> None:
+    """Write the records of an account to standard output. Raise CannotStart."""
+    resources = {resource.plural: resource for resource in RESOURCES}
+    if arguments.type not in resources:
+        raise CannotStart(f"TYPE must be one of {', '.join(resources)}")
+    async with existing(config) as db:
+        actor = _actor(await user_of(db, arguments.owner))
+        lines = exports.export(
+            db, actor, resources[arguments.type], Query(),
+            separator=exports.SEPARATORS[arguments.separator], bom=arguments.bom,
+        )  # fmt: skip
+        async with aclosing(lines):
+            async for piece in lines:
+                sys.stdout.write(piece.decode())
+        sys.stdout.flush()
+
+
+def _actor(user: Row) -> Actor:
+    return Actor(user["id"], "system", zone=user["timezone"])
+
+
+async def _pieces(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as source:
+        while piece := source.read(PIECE):
+            yield piece
+
+
+async def _ended(db: Database, actor: Actor, import_id: str) -> Import:
+    """Move the import on until it ends; return it. Cancelled by Ctrl-C, it cancels the import."""
+    # A server logs what happens; a person needs the errors.
+    logs.configure(
+        "error", clock=db.clock, node=db.ids.new(db.clock.wall()), version=program_version()
+    )
+    runner = Importing(db)
+    try:
+        with Progress("import", sys.stderr, db.clock) as progress:
+            while (job := await db.read(jobs.own, actor, import_id)).is_open:
+                progress.at(job.done / max(job.line_count, 1), f"{job.done} of {job.line_count}")
+                await runner.step(job)
+                await asyncio.sleep(0)
+        return job
+    except asyncio.CancelledError:
+        job = await db.write(jobs.cancel, actor, import_id)
+        await jobs.clear(db, import_id)
+        sys.stderr.write(
+            f"carteiro: {job.done} of {job.line_count} lines imported, the import is cancelled; "
+            "the same command again updates these and does the rest\n"
+        )
+        raise

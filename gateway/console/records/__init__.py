@@ -1,0 +1,1 @@
+"""The pages of records, made from their declarations, and those of orders and stores."""

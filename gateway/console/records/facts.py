@@ -1,0 +1,291 @@
+"""Writes the values of records as HTML, as the declaration of each field says.
+
+A page makes a cell for each of its columns once, and calls it for each record.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from babel.dates import format_date
+from markupsafe import Markup, escape
+from msgspec import json
+
+from gateway.console.frame.display import inert, word_of
+from gateway.console.records.inputs import kind_of, plain
+from gateway.console.records.words import label_of
+from gateway.domain.catalogue import RESOURCES
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.record import Record
+from gateway.records.resource import Field, Resource
+from gateway.records.values.schemas import INSTANT
+from gateway.texts import Texts
+from outbox.database.transaction import Tx
+
+HEADINGS = ("title", "name", "number", "code")
+"""The fields that can name a record, in the order in which they are tried."""
+TIMES = {"createdAt": "created_at", "updatedAt": "updated_at"}
+BY_TABLE = {resource.table: resource for resource in RESOURCES}
+BY_PLURAL = {resource.plural: resource for resource in RESOURCES}
+NONE = Markup('<span class="faint">–</span>')
+MOST_NAMED = 200
+"""Records of one resource whose names a page reads."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+PROSE = ("notes", "reason", "lostReason", "text")
+Names = Mapping[str, str]
+"""The names of records by id."""
+Cell = Callable[[Record], str]
+"""Returns HTML, or an empty text when the field is unset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a page shows values: the language, its times, and the names of other records."""
+
+    texts: Texts
+    when: Callable[[int | None], Markup]
+    names: Names
+    links: Mapping[str, str]
+    """See Parts.links."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A value with its label: HTML, or the cells of a table below `columns`, or pairs of them."""
+
+    name: str
+    label: str
+    kind: Literal["plain", "prose", "pairs", "table"]
+    value: Any
+    columns: Sequence[str] = ()
+
+
+def cell_of(resource: Resource, name: str, look: Look) -> Cell:
+    """Return the function that writes one field of a record as HTML."""
+    if name in TIMES:
+        column = TIMES[name]
+        return lambda record: _time(look, record[column])
+    if name == "id":
+        return lambda record: f"<code>{record.id}</code>"
+    field = resource.named.get(name)
+    if field is None:
+        return lambda record: _derived(look, record.shown(name))
+    if field.reference is not None or name in look.links:
+        return lambda record: _reference(look, record, field)
+    schema = field.format.shown or field.format.schema
+    position = resource.position[field.column]
+    if schema is INSTANT:
+        day = next((one.column for one in field.beside if one.part), "")
+        return lambda record: _moment(look, record, field.column, day)
+    if name == "status":
+        return lambda record: badge(look.texts, record["status"])
+    schema = plain(schema)
+    kind = kind_of(schema)
+    if kind == "text" and field.format.show is None and name not in resource.derived_at:
+        return lambda record: _text(record.row[position])
+    if name == "stars":
+        return lambda record: _stars(look.texts, record.row[position])
+    return lambda record: _value(look.texts, schema, record.shown(name))
+
+
+def facts(resource: Resource, record: Record, look: Look, left_out: Iterable[str]) -> list[Fact]:
+    """Return what to show of a whole record, without what is unset."""
+    without = set(left_out)
+    derived = [one.name for one in resource.derived if one.name not in resource.named]
+    found = []
+    for name in (*resource.named, *TIMES, *derived, "id"):
+        if name in without:
+            continue
+        label = "Id" if name == "id" else label_of(look.texts, name)
+        field = resource.named.get(name)
+        schema = plain(field.format.shown or field.format.schema) if field is not None else {}
+        if field is not None and field.reference is None:
+            shown = record.shown(name)
+            if kind_of(schema) == "rows":
+                if shown:
+                    found.append(_table(look.texts, name, label, schema["items"], shown))
+                continue
+            if schema.get("type") == "object" and "properties" in schema:
+                if shown:
+                    pairs = _pairs(look.texts, schema["properties"], shown)
+                    found.append(Fact(name, label, "pairs", pairs))
+                continue
+        text = cell_of(resource, name, look)(record)
+        if text:
+            found.append(Fact(name, label, "prose" if name in PROSE else "plain", Markup(text)))  # noqa: S704 - escaped by the cell
+    return found
+
+
+async def names_of(
+    tx: Tx,
+    actor: Actor,
+    records: Iterable[Record],
+    fields: Sequence[Field],
+    links: Mapping[str, str],
+) -> Names:
+    """Return the names of the records that these fields refer to."""
+    ids_of: dict[Resource, set[str]] = {}
+    for record in records:
+        for field in fields:
+            target = target_of(record, field, links)
+            if target is not None:
+                ids_of.setdefault(target, set()).update(ids_in(record, field))
+    names: dict[str, str] = {}
+    for target, ids in ids_of.items():
+        if ids:
+            names |= await named(tx, actor, target, sorted(ids)[:MOST_NAMED])
+    return names
+
+
+async def named(tx: Tx, actor: Actor, target: Resource, ids: Sequence[str]) -> dict[str, str]:
+    """Return the names of records of one resource by id, without deleted ones."""
+    page = await actions.some(tx, actor, target, ids)
+    return {one.id: name_of(one) for one in page.records}
+
+
+def name_of(record: Record) -> str:
+    """Return the text that names a record."""
+    heading = heading_of(record.resource)
+    return str(record.shown(heading) or "") if heading else record.id
+
+
+def heading_of(resource: Resource) -> str:
+    """Return the name of the field that names a record, or an empty text."""
+    return next((name for name in HEADINGS if name in resource.named), "")
+
+
+def target_of(record: Record, field: Field, links: Mapping[str, str]) -> Resource | None:
+    """Return the resource that a field of a record refers to, or None."""
+    if field.name in links:
+        return BY_PLURAL[links[field.name]]
+    reference = field.reference
+    if reference is None:
+        return None
+    table = reference.table
+    if reference.by:
+        kind = record[record.resource.named[reference.by].column]
+        table = (reference.tables or {}).get(kind, "")
+    return BY_TABLE.get(table)
+
+
+def ids_in(record: Record, field: Field) -> list[str]:
+    """Return the ids that a field of a record has."""
+    value = record[field.column]
+    if value is None:
+        return []
+    return list(json.decode(value)) if field.listed_in else [value]
+
+
+def badge(texts: Texts, state: str) -> str:
+    """Return a state as a badge."""
+    return f'<span class="badge is-{escape(state)}">{escape(word_of(texts, state))}</span>'
+
+
+def day_of(texts: Texts, micros: int) -> str:
+    """Return a day, which is stored as its 00:00 UTC."""
+    day = (EPOCH + timedelta(microseconds=micros)).date()
+    return str(format_date(day, "medium", locale=texts.locale))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else f"<bdi>{escape(inert(str(value)))}</bdi>"
+
+
+def _time(look: Look, micros: int | None) -> str:
+    return "" if micros is None else str(look.when(micros))
+
+
+def _moment(look: Look, record: Record, column: str, day: str) -> str:
+    micros = record[column]
+    if micros is None or not day or not record[day]:
+        return _time(look, micros)
+    shown = (EPOCH + timedelta(microseconds=micros)).date().isoformat()
+    return f'<span class="day" data-day="{shown}">{escape(day_of(look.texts, micros))}</span>'
+
+
+def _reference(look: Look, record: Record, field: Field) -> str:
+    target = target_of(record, field, look.links)
+    links = []
+    for one in ids_in(record, field):
+        shown = look.names.get(one)
+        if target is None or shown is None:
+            links.append(f"<code>{escape(one)}</code>")
+        else:
+            name = escape(inert(shown) or one)
+            links.append(f'<a href="/console/{target.plural}/{one}"><bdi>{name}</bdi></a>')
+    return ", ".join(links)
+
+
+def _derived(look: Look, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return _yes(look.texts, value)
+    return f"<code>{escape(inert(str(value)))}</code>"
+
+
+def _yes(texts: Texts, value: Any) -> str:
+    return str(escape(texts("value.yes" if value else "value.no")))
+
+
+def _stars(texts: Texts, value: Any) -> str:
+    if value is None:
+        return ""
+    label, count = escape(texts("value.stars", count=int(value))), int(value)
+    rest = f'<span class="faint">{"☆" * (5 - count)}</span>'
+    return f'<span class="stars" role="img" aria-label="{label}">{"★" * count}{rest}</span>'
+
+
+def _value(texts: Texts, schema: Mapping[str, Any], value: Any) -> str:
+    """Return a value in its JSON form as HTML."""
+    if value is None or value == []:
+        return ""
+    schema = plain(schema)
+    match kind_of(schema):
+        case "box":
+            return _yes(texts, value)
+        case "money":
+            return f'<span class="money">{escape(texts.money(value))}</span>'
+        case "number":
+            return str(escape(texts.number(value, 2)))
+        case "choice":
+            return f"<bdi>{escape(inert(word_of(texts, value)))}</bdi>"
+        case "several":
+            words = [escape(inert(word_of(texts, one))) for one in value]
+            return f'<span class="chips">{"".join(f"<code>{one}</code>" for one in words)}</span>'
+        case "lines":
+            words = [escape(inert(str(one))) for one in value]
+            return f'<span class="chips">{"".join(f"<code>{one}</code>" for one in words)}</span>'
+    if isinstance(value, (dict, list)):
+        return f"<code>{escape(inert(json.encode(value).decode()))}</code>"
+    return _text(value)
+
+
+def _cell(texts: Texts, schema: Mapping[str, Any], value: Any) -> Markup:
+    return Markup(_value(texts, schema, value)) or NONE  # noqa: S704 - escaped above
+
+
+def _table(
+    texts: Texts, name: str, label: str, item: Mapping[str, Any], rows: Sequence[Any]
+) -> Fact:
+    members = item["properties"]
+    # An id means nothing to a reader, and a row has a description beside it.
+    used = [
+        member
+        for member in members
+        if not member.endswith(("id", "Id")) and any(member in row for row in rows)
+    ]
+    cells = [[_cell(texts, members[one], row.get(one)) for one in used] for row in rows]
+    return Fact(name, label, "table", cells, [label_of(texts, one) for one in used])
+
+
+def _pairs(
+    texts: Texts, members: Mapping[str, Any], value: Mapping[str, Any]
+) -> list[tuple[str, Markup]]:
+    return [
+        (label_of(texts, name), _cell(texts, members[name], inner))
+        for name, inner in value.items()
+        if name in members
+    ]

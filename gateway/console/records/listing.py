@@ -1,0 +1,219 @@
+"""Reads what the address of a list asks for, and writes the addresses of its other forms."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from re import ASCII
+from re import compile as pattern
+from typing import Any
+from urllib.parse import urlencode
+
+from multidict import MultiMapping
+
+from gateway.console.records.inputs import number_of
+from gateway.records.query import Place, Query
+from gateway.records.resource import Filter, Resource
+from gateway.records.values import cnpj, dates, numbers
+from gateway.records.values.format import Wrong, of_json
+from outbox.ids import is_id
+
+LIMIT = 25
+LIMITS = (25, 50, 100)
+LONGEST = 200
+"""Characters of a search or a filter."""
+MOST_PAGES = 400
+"""Pages of a list in an order of the reader's; further ones need a filter."""
+NEWEST = "-createdAt"
+CURSOR = pattern("([0-9]{1,18})-([0-9a-f]{24})", ASCII)
+_MONEY = numbers.money()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A list as its address asks for it; what says nothing is left out."""
+
+    resource: Resource
+    path: str
+    filters: Mapping[str, str]
+    """The texts of the filters by their names."""
+    search: str
+    sort: str
+    """A name of `resource.sorts`, with a minus when it is descending."""
+    limit: int
+    columns: Sequence[str]
+    """The chosen columns; empty: the usual ones."""
+    after: str
+    before: str
+    page: int
+    selecting: bool
+    tabs: str
+    """The name of the filter of the tabs."""
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """The parameters that the form of the list does not show, but keeps."""
+        offered = self.resource.offered
+        said = [
+            (name, text)
+            for name, text in self.filters.items()
+            if name == self.tabs or offered[name].kind == "id"
+        ]
+        return [*said, ("sort", self.sort)] if self.sort != NEWEST else said
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the form shows another choice than the usual one."""
+        shown = len(self.filters) > len([one for one in self.kept if one[0] != "sort"])
+        return shown or self.limit != LIMIT or bool(self.columns)
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether the list leaves records out."""
+        return bool(self.filters or self.search)
+
+    @property
+    def placed(self) -> bool:
+        """Whether this is another page than the first."""
+        return bool(self.after or self.before or self.page > 1)
+
+    def query(self) -> Query:
+        """Return the request of the list."""
+        asked = Query(limit=self.limit, search=self.search, page=self.page)
+        values: dict[str, Any] = {}
+        for name, text in self.filters.items():
+            try:
+                values[name] = READ[self.resource.offered[name].kind](text)
+            except Wrong:
+                asked.nothing = True
+        asked.filters = values
+        if self.sort != NEWEST:
+            asked.order = [(self.sort.removeprefix("-"), self.sort.startswith("-"))]
+        asked.after, asked.before = _place(self.after), _place(self.before)
+        return asked
+
+    def to(self, **changes: Any) -> str:
+        """Return the address of this list with changes; it begins with the first page."""
+        first: dict[str, Any] = {"after": "", "before": "", "page": 1}
+        return replace(self, **{**first, **changes}).address
+
+    def only(self, name: str, text: str) -> str:
+        """Return the address with this filter, or without it when the text is empty."""
+        others = {one: value for one, value in self.filters.items() if one != name}
+        return self.to(filters={**others, **({name: text} if text else {})})
+
+    def sorted_by(self, name: str, first: str) -> str:
+        """Return the address in the order of `name`; the second click turns it round."""
+        turned = {name: f"-{name}", f"-{name}": name}
+        return self.to(sort=turned.get(self.sort, f"{first}{name}"))
+
+    @property
+    def address(self) -> str:
+        """The address of this list."""
+        query = self.text
+        return f"{self.path}?{query}" if query else self.path
+
+    @property
+    def text(self) -> str:
+        """The query of the address."""
+        return urlencode(self.pairs)
+
+    @property
+    def exported(self) -> str:
+        """The query of the same list for a program: filters, search and order."""
+        order = [("sort", self.sort)] if self.sort != NEWEST else []
+        search = [("search", self.search)] if self.search else []
+        return urlencode([*self.filters.items(), *search, *order])
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The parameters of the address."""
+        said = [*self.filters.items(), ("search", self.search)]
+        said.append(("sort", self.sort if self.sort != NEWEST else ""))
+        said.append(("limit", str(self.limit) if self.limit != LIMIT else ""))
+        said += [("column", name) for name in self.columns]
+        said += [("after", self.after), ("before", self.before)]
+        said.append(("page", str(self.page) if self.page > 1 else ""))
+        said.append(("select", "1" if self.selecting else ""))
+        return [(name, text) for name, text in said if text]
+
+
+def asked(
+    resource: Resource,
+    path: str,
+    query: MultiMapping[str],
+    tabs: str,
+    columns: Sequence[str],
+    usual: Sequence[str],
+) -> Asked:
+    """Return what an address asks for; nothing is refused.
+
+    `columns` are those it may name; when it names the `usual` ones it says nothing.
+    """
+    # The filter of the tabs is the last in every address.
+    offered = sorted(resource.filters, key=lambda one: one.name == tabs)
+    texts = {one.name: _text(query.get(one.name, "")) for one in offered}
+    filters = {one.name: texts[one.name] for one in offered if _says(one, texts[one.name])}
+    sort = query.get("sort", "")
+    sorts = {one.name for one in resource.sorts}
+    page, limit = query.get("page", ""), query.get("limit", "")
+    sort = sort if sort.removeprefix("-") in sorts else NEWEST
+    default = sort == NEWEST
+    chosen = [name for name in columns if name in query.getall("column", [])]
+    return Asked(
+        resource=resource, path=path, filters=filters, sort=sort, tabs=tabs,
+        columns=() if set(chosen) == set(usual) else chosen,
+        search=_text(query.get("search", "")) if resource.search else "",
+        limit=int(limit) if limit in map(str, LIMITS) else LIMIT,
+        after=_cursor(query.get("after", "")) if default else "",
+        before=_cursor(query.get("before", "")) if default and "after" not in query else "",
+        page=min(int(page), MOST_PAGES) if page.isdecimal() and page.isascii() and len(page) < 5
+        and int(page) and not default else 1,
+        selecting="select" in query,
+    )  # fmt: skip
+
+
+def _text(text: str) -> str:
+    text = text.strip()[:LONGEST].replace("\0", "")
+    return text.encode("utf-8", "ignore").decode()
+
+
+def _says(offered: Filter, text: str) -> bool:
+    """Return whether a text is a value of the filter."""
+    if not text or (offered.allowed and text not in offered.allowed):
+        return False
+    if offered.kind == "boolean":
+        return text in ("true", "false")
+    return offered.kind != "id" or is_id(text)
+
+
+def _cursor(text: str) -> str:
+    return text if CURSOR.fullmatch(text) else ""
+
+
+def _place(text: str) -> Place | None:
+    match = CURSOR.fullmatch(text)
+    return Place(int(match[1]), match[2]) if match else None
+
+
+def _money(text: str) -> Any:
+    return _MONEY.accept(number_of(text), of_json)
+
+
+def _day(text: str) -> Any:
+    micros = dates.parse(text)
+    if micros is None:
+        raise Wrong("invalid_date", "Send a date.")
+    return dates.Day(micros) if dates.is_day(text) else micros
+
+
+def _cnpj(text: str) -> str:
+    normal = cnpj.normal(text)
+    if normal is None:
+        raise Wrong("invalid_cnpj", "Send a CNPJ.")
+    return normal
+
+
+READ: Mapping[str, Callable[[str], Any]] = {
+    "text": str, "id": str.lower, "boolean": lambda text: text == "true", "money": _money,
+    "cnpj": _cnpj, "from": _day, "to": _day,
+}  # fmt: skip
+"""The reader of a filter's text, by its kind. Raises Wrong when no record can match."""

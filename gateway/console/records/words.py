@@ -1,0 +1,98 @@
+"""Names a resource, its fields and their options to a reader; each resource has a name."""
+
+from dataclasses import dataclass
+
+from gateway.console.frame.display import word_of
+from gateway.records.resource import Resource
+from gateway.texts import Texts
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The texts of a resource's pages, each its own or the one of every resource."""
+
+    texts: Texts
+    resource: Resource
+
+    @property
+    def title(self) -> str:
+        """The name of the resource, as of a list of it."""
+        return self.texts.get(f"{self.resource.plural}.title", words_of(self.resource.plural))
+
+    @property
+    def lead(self) -> str:
+        """What the records are; may be empty."""
+        return self.texts.get(f"{self.resource.plural}.lead", "")
+
+    @property
+    def empty(self) -> str:
+        """What a list without records says."""
+        return self._of(f"{self.resource.plural}.empty", "records.empty")
+
+    @property
+    def empty_help(self) -> str:
+        """What to do about it."""
+        known = f"{self.resource.plural}.empty_help"
+        return self.texts(known) if known in self.texts else self.texts("records.empty_help")
+
+    @property
+    def new(self) -> str:
+        """The title of the empty form, and the link to it."""
+        return self._of(f"{self._noun}.new.title", "records.new")
+
+    @property
+    def submit(self) -> str:
+        """The button that creates a record."""
+        return self._of(f"{self._noun}.new.submit", "records.create")
+
+    @property
+    def edit(self) -> str:
+        """The title of the form of a record."""
+        return self._of(f"{self._noun}.edit.title", "records.edit_title")
+
+    @property
+    def delete(self) -> str:
+        """The question before a delete."""
+        return self._of(f"{self._noun}.delete.title", "records.delete_title")
+
+    @property
+    def delete_lead(self) -> str:
+        """What a delete means."""
+        return self._of(f"{self._noun}.delete.lead", "records.delete_lead")
+
+    def done(self, change: str) -> str:
+        """Return the key, without `done.`, of the message after a change: created, deleted."""
+        known = f"{self._noun}_{change}"
+        return known if f"done.{known}" in self.texts else f"record_{change}"
+
+    def tab(self, name: str, value: str) -> str:
+        """Return the text of a value of the filter `name`."""
+        known = f"{self.resource.plural}.choice.{value}"
+        if known in self.texts:
+            return self.texts(known)
+        if value in ("true", "false"):
+            answer = self.texts("value.yes" if value == "true" else "value.no")
+            return f"{label_of(self.texts, name)}: {answer}"
+        return word_of(self.texts, value)
+
+    def filter(self, name: str) -> str:
+        """Return the label of a filter."""
+        return self.texts.get(f"filter.{name}", label_of(self.texts, name))
+
+    @property
+    def _noun(self) -> str:
+        return self.resource.noun.replace(" ", "_")
+
+    def _of(self, key: str, every: str) -> str:
+        return self.texts(key if key in self.texts else every)
+
+
+def label_of(texts: Texts, name: str) -> str:
+    """Return the label of a field: a text of the catalogue, or the words of its name."""
+    return texts.get(f"field.{name}", words_of(name))
+
+
+def words_of(name: str) -> str:
+    """Return the words of a name: `Discount modals`, `Expected close date`."""
+    apart = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    return f"{apart[:1].upper()}{apart[1:]}".replace("-", " ")

@@ -1,0 +1,1 @@
+"""Reads the audit log of an owner, and deletes its old entries."""

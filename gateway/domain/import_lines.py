@@ -1,0 +1,70 @@
+"""The lines of CSV files that wait for their import: personal data, kept no longer than needed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import json
+
+from outbox.database.sql import insert
+from outbox.database.transaction import Tx
+
+Line = tuple[int, list[str]]
+"""The number of a line in its file, and its cells."""
+
+_AFTER = """
+select line, cells from import_lines where import_id = $1 and line > $2 order by line limit $3
+"""
+_DROP_UPTO = "delete from import_lines where import_id = $1 and line <= $2"
+_DROP_SOME = """
+delete from import_lines where import_id = $1 and line in (
+  select line from import_lines where import_id = $1 order by line limit $2)
+"""
+_LOCK = """
+select id from imports where owner_id = $1 and lines_left = true order by id
+/*postgres for update*/
+"""
+# Both sides in lower case, as far as the engine knows: an address is nearly always ASCII.
+_WITH = """
+/*sqlite instr(lower(cells), lower($2)) > 0*/ /*postgres strpos(lower(cells), lower($2)) > 0*/
+"""
+_DROP_WITH = f"delete from import_lines where import_id = $1 and {_WITH}"
+_encode = json.Encoder().encode
+
+
+async def add(tx: Tx, import_id: str, lines: Sequence[Line]) -> None:
+    """Store lines of a file."""
+    rows: list[Sequence[Any]] = [
+        (import_id, number, _encode(cells).decode()) for number, cells in lines
+    ]
+    await insert(tx, "import_lines", ("import_id", "line", "cells"), rows)
+
+
+async def after(tx: Tx, import_id: str, place: int, most: int) -> list[Line]:
+    """Return up to `most` lines that follow the line `place`."""
+    rows = await tx.all(_AFTER, import_id, place, most)
+    return [(row["line"], json.decode(row["cells"], type=list[str])) for row in rows]
+
+
+async def drop_upto(tx: Tx, import_id: str, place: int) -> None:
+    """Delete the lines up to `place`."""
+    await tx.run(_DROP_UPTO, import_id, place)
+
+
+async def drop(tx: Tx, import_id: str, most: int) -> int:
+    """Delete up to `most` lines of an import; return how many."""
+    return await tx.run(_DROP_SOME, import_id, most)
+
+
+async def drop_lines_with(tx: Tx, owner_id: str, email: str) -> int:
+    """Delete the owner's waiting lines that name this email anywhere; return how many.
+
+    For the erasure of a person. It locks the owner's imports, so call it before the contact is
+    locked. What has been imported is a record, which is erased like any other.
+    """
+    email = email.strip()
+    if not email:
+        return 0
+    dropped = 0
+    for row in await tx.all(_LOCK, owner_id):
+        dropped += await tx.run(_DROP_WITH, row["id"], email)
+    return dropped

@@ -1,0 +1,264 @@
+"""Stores imports: begin, receive lines, start, cancel, end, read, delete.
+
+An import is uploading, then running (or waiting, for a person who looks at it first), then done,
+failed or cancelled. Its lines go with its end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import json
+
+from gateway.domain import import_lines
+from gateway.domain.accounts import users
+from gateway.domain.import_lines import Line
+from gateway.records.access import Actor, must_own
+from gateway.records.errors import Fault, Refusal
+from outbox.database.transaction import Database, Row, Tx
+from outbox.ids import is_id
+
+MOST_OPEN = 3
+"""Imports of an owner that have not ended."""
+LISTED = 100
+MOST_FAULTS = 1_000
+"""Faults of an import that are kept; all are counted."""
+DROPPED_AT_ONCE = 1_000
+OPEN = "('uploading', 'waiting', 'running')"
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """An import. `line_count` lines, of which `done` were looked at, the last one in `place`."""
+
+    id: str
+    owner_id: str
+    plural: str
+    state: str
+    dry_run: bool
+    held: bool
+    headings: Sequence[str]
+    fields: Sequence[str]
+    encoding: str
+    line_count: int
+    place: int
+    done: int
+    created: int
+    updated: int
+    unchanged: int
+    faulty: int
+    reason: str | None
+    created_at: int
+    finished_at: int | None
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in ("uploading", "waiting", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class LineFault:
+    """A fault of a line: its number in the file, the heading of the column, the error with a fix.
+
+    It holds no value of the file.
+    """
+
+    line: int
+    heading: str
+    error: str
+
+
+async def begin(tx: Tx, actor: Actor, plural: str) -> str:
+    """Begin an upload; return the id. Raises forbidden, conflict."""
+    actor.must("write")
+    # Two uploads at once see each other.
+    await users.lock(tx, actor.owner_id)
+    row = await tx.one(
+        f"select count(*) as n from imports where owner_id = $1 and state in {OPEN}",
+        actor.owner_id,
+    )
+    if row is not None and row["n"] >= MOST_OPEN:
+        raise Refusal(
+            "conflict", f"{MOST_OPEN} imports have not ended; wait until one ends, or cancel one."
+        )
+    import_id = tx.new_id()
+    await tx.run(
+        """insert into imports (id, owner_id, plural, state, dry_run, held, headings, fields,
+          encoding, created_at, paced_at)
+        values ($1, $2, $3, 'uploading', $4, $4, '[]', '[]', '', $5, $5)""",
+        import_id, actor.owner_id, plural, False, tx.now,
+    )  # fmt: skip
+    return import_id
+
+
+async def receive(tx: Tx, import_id: str, lines: Sequence[Line]) -> None:
+    """Store lines of an upload. Raises conflict when it was cancelled meanwhile."""
+    going = await tx.run(
+        "update imports set paced_at = $2 where id = $1 and state = 'uploading'", import_id, tx.now
+    )
+    if not going:
+        raise Refusal("conflict", "The import was cancelled.")
+    await import_lines.add(tx, import_id, lines)
+
+
+async def complete(
+    tx: Tx,
+    import_id: str,
+    *,
+    headings: Sequence[str],
+    fields: Sequence[str],
+    encoding: str,
+    lines: int,
+    dry_run: bool,
+    held: bool,
+) -> None:
+    """End an upload: the import runs, or waits when it is `held`. Raises conflict."""
+    going = await tx.run(
+        """update imports set state = $2, headings = $3, fields = $4, encoding = $5,
+          line_count = $6, dry_run = $7, held = $8, paced_at = $9
+        where id = $1 and state = 'uploading'""",
+        import_id, "waiting" if held else "running", json.encode(headings).decode(),
+        json.encode(fields).decode(), encoding, lines, dry_run, held, tx.now,
+    )  # fmt: skip
+    if not going:
+        raise Refusal("conflict", "The import was cancelled.")
+
+
+async def discard(db: Database, import_id: str) -> None:
+    """Delete an upload that was refused, with its lines."""
+    await db.write(_end, import_id, "cancelled", None)
+    await clear(db, import_id)
+    await db.write(_forget, import_id)
+
+
+async def _forget(tx: Tx, import_id: str) -> None:
+    await tx.run("delete from imports where id = $1", import_id)
+
+
+async def start(
+    tx: Tx, actor: Actor, import_id: str, fields: Sequence[str], *, dry_run: bool
+) -> Import:
+    """Let a waiting import run from its first line; after a dry run it waits again.
+
+    Raises not_found, forbidden, conflict.
+    """
+    job = await own(tx, actor, import_id, lock=True)
+    actor.must("write")
+    if job.state != "waiting":
+        raise Refusal("conflict", f"The import is {job.state}; only a waiting one can start.")
+    await tx.run("delete from import_faults where import_id = $1", import_id)
+    await tx.run(
+        """update imports set state = 'running', dry_run = $2, fields = $3, place = 0, done = 0,
+          created = 0, updated = 0, unchanged = 0, faulty = 0, paced_at = $4 where id = $1""",
+        import_id, dry_run, json.encode(fields).decode(), tx.now,
+    )  # fmt: skip
+    return await own(tx, actor, import_id)
+
+
+async def cancel(tx: Tx, actor: Actor, import_id: str) -> Import:
+    """Cancel an import; one that has ended stays as it is. Raises not_found, forbidden.
+
+    What it has written stays. The caller then clears its lines.
+    """
+    job = await own(tx, actor, import_id, lock=True)
+    actor.must("write")
+    if not job.is_open:
+        return job
+    await _end(tx, job.id, "cancelled", None)
+    return await own(tx, actor, job.id)
+
+
+async def fail(tx: Tx, import_id: str, reason: str) -> None:
+    """End an import that cannot go on."""
+    await _end(tx, import_id, "failed", reason)
+
+
+async def _end(tx: Tx, import_id: str, state: str, reason: str | None) -> None:
+    await tx.run(
+        f"""update imports set state = $2, reason = $3, finished_at = $4
+        where id = $1 and state in {OPEN}""",
+        import_id, state, reason, tx.now,
+    )  # fmt: skip
+
+
+async def clear(db: Database, import_id: str) -> None:
+    """Delete the lines of an import that has ended, in small transactions."""
+    while await db.write(_clear, import_id):
+        pass
+
+
+async def _clear(tx: Tx, import_id: str) -> bool:
+    """Delete some lines of an import that has ended; return whether there may be more."""
+    row = await tx.one(
+        f"""select id from imports where id = $1 and state not in {OPEN} and lines_left = true
+        /*postgres for update*/""",
+        import_id,
+    )
+    if row is None:
+        return False
+    if await import_lines.drop(tx, import_id, DROPPED_AT_ONCE) == DROPPED_AT_ONCE:
+        return True
+    await tx.run("update imports set lines_left = $2 where id = $1", import_id, False)
+    return False
+
+
+async def own(tx: Tx, actor: Actor, import_id: str, *, lock: bool = False) -> Import:
+    """Return an import of the actor. Raises not_found, forbidden."""
+    job = await one(tx, import_id.lower(), lock=lock) if is_id(import_id) else None
+    if job is None:
+        raise Refusal("not_found", "There is no import with this id.")
+    must_own(actor, job.owner_id, "import")
+    return job
+
+
+async def one(tx: Tx, import_id: str, *, lock: bool = False) -> Import | None:
+    """Return an import of any owner, or None."""
+    locked = "/*postgres for update*/" if lock else ""
+    row = await tx.one(f"select * from imports where id = $1 {locked}", import_id)
+    return None if row is None else import_of(row)
+
+
+async def read(tx: Tx, actor: Actor, import_id: str) -> tuple[Import, Sequence[LineFault]]:
+    """Return an import of the actor with its faults. Raises not_found, forbidden."""
+    job = await own(tx, actor, import_id)
+    actor.must("read")
+    return job, await faults(tx, job.id)
+
+
+async def faults(tx: Tx, import_id: str) -> Sequence[LineFault]:
+    """Return the faults that are kept, in the order of the lines."""
+    rows = await tx.all(
+        "select line, heading, error from import_faults where import_id = $1 order by nth",
+        import_id,
+    )
+    return [LineFault(row["line"], row["heading"], row["error"]) for row in rows]
+
+
+async def listed(tx: Tx, actor: Actor) -> Sequence[Import]:
+    """Return the latest imports of the actor. Raises forbidden."""
+    actor.must("read")
+    rows = await tx.all(
+        "select * from imports where owner_id = $1 order by id desc limit $2",
+        actor.owner_id, LISTED,
+    )  # fmt: skip
+    return [import_of(row) for row in rows]
+
+
+def line_faults(job: Import, line: int, found: Sequence[Fault]) -> list[LineFault]:
+    """Return the faults of a line, each with the heading of its column, if there is one."""
+    by_field = dict(zip(job.fields, job.headings, strict=False))
+    told = []
+    for fault in found:
+        name = fault.field.partition("[")[0].partition(".")[0]
+        told.append(LineFault(line, by_field.get(name, ""), fault.sentence))
+    return told
+
+
+def import_of(row: Row) -> Import:
+    """Return the import of a row of its table."""
+    return Import(
+        row["id"], row["owner_id"], row["plural"], row["state"], bool(row["dry_run"]),
+        bool(row["held"]), json.decode(row["headings"], type=list[str]),
+        json.decode(row["fields"], type=list[str]), row["encoding"], row["line_count"],
+        row["place"], row["done"], row["created"], row["updated"], row["unchanged"], row["faulty"],
+        row["reason"], row["created_at"], row["finished_at"],
+    )  # fmt: skip

@@ -1,0 +1,100 @@
+"""Receives a file in pieces, into rows of the database: it is never whole in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+from gateway.domain.catalogue import Entry
+from gateway.domain.import_lines import Line
+from gateway.domain.imports import jobs
+from gateway.domain.imports.columns import fields_of
+from gateway.domain.imports.files import CsvFile
+from gateway.records.access import Actor
+from gateway.records.resource import Resource
+from outbox.database.transaction import Database
+
+LINES_AT_ONCE = 500
+CHARACTERS_AT_ONCE = 262_144
+
+
+async def receive(
+    db: Database,
+    actor: Actor,
+    entry: Entry,
+    pieces: AsyncIterator[bytes],
+    *,
+    named: Mapping[str, str] | None = None,
+    charset: str = "",
+    dry_run: bool = False,
+    held: bool = False,
+) -> str:
+    """Store the lines of a file and let its import run; return the id.
+
+    With `held` it waits, until a person has chosen the columns. Nothing is left of a file that is
+    refused. Raises forbidden, conflict, validation_error.
+    """
+    import_id = await db.write(jobs.begin, actor, entry.resource.plural)
+    try:
+        file = CsvFile(charset)
+        store = _Store(db, import_id, _keeps(file, entry.resource, named, held))
+        async for piece in pieces:
+            await store.take(file.feed(piece))
+        await store.take(file.end())
+        await store.flush()
+        fields = [""] * len(file.headings) if held else _fields(file, entry.resource, named)
+        await db.write(
+            jobs.complete, import_id, headings=file.headings, fields=fields,
+            encoding=file.encoding, lines=file.lines, dry_run=dry_run, held=held,
+        )  # fmt: skip
+    except BaseException:
+        # Also when the client has gone; an unavailable database leaves it to the duty.
+        await asyncio.shield(jobs.discard(db, import_id))
+        raise
+    return import_id
+
+
+def _fields(file: CsvFile, resource: Resource, named: Mapping[str, str] | None) -> Sequence[str]:
+    return fields_of(resource, file.headings, named)
+
+
+def _keeps(
+    file: CsvFile, resource: Resource, named: Mapping[str, str] | None, held: bool
+) -> Callable[[Sequence[str]], list[str]]:
+    """Return a function that blanks the cells of columns that are left out."""
+    fields: Sequence[str] = []
+
+    def keep(cells: Sequence[str]) -> list[str]:
+        nonlocal fields
+        if held:
+            return list(cells)
+        # Refused at the first line, not after all.
+        fields = fields or _fields(file, resource, named)
+        kept = [cell if field else "" for cell, field in zip(cells, fields, strict=False)]
+        return kept if not any(cells[len(fields) :]) else [*kept, ""]
+
+    return keep
+
+
+class _Store:
+    """Gathers lines and stores some at once."""
+
+    def __init__(
+        self, db: Database, import_id: str, keep: Callable[[Sequence[str]], list[str]]
+    ) -> None:
+        self._db = db
+        self._import_id = import_id
+        self._keep = keep
+        self._lines: list[Line] = []
+        self._size = 0
+
+    async def take(self, lines: Sequence[Line]) -> None:
+        for number, cells in lines:
+            kept = self._keep(cells)
+            self._lines.append((number, kept))
+            self._size += sum(map(len, kept)) + 16
+            if len(self._lines) >= LINES_AT_ONCE or self._size >= CHARACTERS_AT_ONCE:
+                await self.flush()
+
+    async def flush(self) -> None:
+        lines, self._lines, self._size = self._lines, [], 0
+        if lines:
+            await self._db.write(jobs.receive, self._import_id, lines)

@@ -1,2 +1,0 @@
--- additive
-select 1;

@@ -1,0 +1,101 @@
+"""Reads the records of a list as the rows of a CSV file: a header with API names, then the cells.
+
+A file can be imported again: see gateway.records.values.cells for how each value is written.
+"""
+
+import asyncio
+import csv
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from functools import lru_cache
+from io import StringIO
+from typing import Any
+
+from gateway.records import settled_rows
+from gateway.records.access import Actor
+from gateway.records.query import Query, conditions, is_empty, order_of
+from gateway.records.record import Record, records_of
+from gateway.records.resource import Resource
+from gateway.records.values import cells
+from outbox.database.transaction import Database, Values
+
+BOM = "\ufeff"
+OLDEST = "created_at, id"
+SEPARATORS = {",": ",", ";": ";", "tab": "\t"}
+"""The separators by their names in a request."""
+AT_ONCE = 100
+"""Rows that are written without letting other work of the process run."""
+
+
+@lru_cache(maxsize=256)
+def header(resource: Resource) -> tuple[str, ...]:
+    """Return the names of the columns: id, the fields, what is derived, the times."""
+    derived = (d.name for d in resource.derived if d.name not in resource.named)
+    return ("id", *resource.named, *derived, "createdAt", "updatedAt")
+
+
+async def export(
+    db: Database,
+    actor: Actor,
+    resource: Resource,
+    query: Query,
+    *,
+    separator: str = ",",
+    bom: bool = False,
+) -> AsyncGenerator[bytes, None]:
+    """Yield the actor's records as CSV in UTF-8, without keeping them; oldest first by default.
+
+    The records are those of one moment. `query` selects and orders as in a list, without its page.
+    Raises forbidden, Crowded, DatabaseUnavailable.
+    """
+    actor.must("read")
+    heading = ((BOM if bom else "") + _lines([header(resource)], separator)).encode()
+    if is_empty(query):
+        yield heading
+        return
+    now = db.clock.wall()
+    sql, args = _select(resource, actor, query, now)
+    async with aclosing(db.stream(actor.owner_id, sql, *args)) as batches:
+        # With the first rows, so that an error comes before anything is sent.
+        batch: Sequence[Values] = await anext(batches, [])
+        while batch:
+            for place in range(0, len(batch), AT_ONCE):
+                records = records_of(resource, batch[place : place + AT_ONCE], now, actor.zone)
+                yield heading + _lines(rows(resource, records), separator).encode()
+                heading = b""
+                await asyncio.sleep(0)
+            batch = await anext(batches, [])
+    if heading:
+        yield heading
+
+
+def rows(resource: Resource, records: Sequence[Record]) -> Iterator[list[str]]:
+    """Yield the cells of each record in the order of `header`."""
+    readers, write = _readers(resource), cells.write
+    for record in records:
+        yield [write(read(record)) for read in readers]
+
+
+def _select(resource: Resource, actor: Actor, query: Query, now: int) -> tuple[str, Sequence[Any]]:
+    where, args = conditions(resource, query, now, actor.zone)
+    walked = query.order or query.ordered_by or query.since is not None
+    order = order_of(resource, query) if walked else OLDEST
+    sql = (
+        f"select {settled_rows.columns(resource)} from {resource.table}"
+        f" where {where}{settled_rows.seen(resource)} order by {order}"
+    )
+    return sql, (actor.owner_id, *args)
+
+
+@lru_cache(maxsize=256)
+def _readers(resource: Resource) -> tuple[Callable[[Record], Any], ...]:
+    def reader(name: str) -> Callable[[Record], Any]:
+        return lambda record: record.shown(name)
+
+    return tuple(reader(name) for name in header(resource))
+
+
+def _lines(rows: Sequence[Sequence[str]] | Iterator[Sequence[str]], separator: str) -> str:
+    out = StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\r\n").writerows(rows)
+    return out.getvalue()

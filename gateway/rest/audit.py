@@ -1,0 +1,128 @@
+"""Handles the audit log: who changed which record, and which of its fields."""
+
+from urllib.parse import urlencode
+
+import msgspec
+from aiohttp import web
+from msgspec import UNSET, Struct, UnsetType
+
+from gateway.domain.audit import entries
+from gateway.domain.audit.entries import Query
+from gateway.records.audit import ACTIONS, KINDS
+from gateway.records.values import dates
+from gateway.records.values.schemas import ID, Id, Instant
+from gateway.rest.auth import authenticate
+from gateway.rest.document import shapes
+from gateway.rest.document.describe import page_size
+from gateway.rest.document.operations import Parameter, operation
+from gateway.rest.errors import JSON
+from gateway.rest.params import refused, window
+from gateway.rest.scans import scan
+from gateway.server.app_keys import DB
+from outbox.ids import is_id
+
+
+class AuditActor(Struct, frozen=True):
+    """Who acted.
+
+    `kind` is `account` (in the console), `api_key`, `token`, `customer` or `visitor` of a store, or
+    `system`. Without an id: the system, whose name is why it acted: `command`, `expiry`, `import`
+    or `payment`. A token has the id of its account, a visitor that of the store. `name` is the one
+    of today, absent when the actor was deleted.
+    """
+
+    kind: str
+    id: Id | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+
+
+class AuditEntry(Struct, frozen=True, rename="camel"):
+    """One change. `fields` are the names of the changed fields; a create and a delete name none."""
+
+    id: Id
+    at: Instant
+    actor: AuditActor
+    action: str
+    resource: str
+    fields: list[str]
+    record_id: Id | UnsetType = UNSET
+    request_id: str | UnsetType = UNSET
+
+
+class AuditLog(Struct, frozen=True, rename="camel"):
+    """Entries, newest first. Send `nextCursor` as `after` for the next page while `hasMore`."""
+
+    data: list[AuditEntry]
+    has_more: bool
+    next_cursor: Id | UnsetType = UNSET
+
+
+EXAMPLE = AuditLog(
+    [
+        AuditEntry(
+            shapes.example_id("audit"), shapes.NOW,
+            AuditActor("api_key", shapes.example_id("key"), "Zapier"), "updated", "contact",
+            ["phone", "tags"], shapes.example_id("contact"), "6b7f0c1e",
+        )
+    ],
+    False,
+)  # fmt: skip
+
+
+@operation(
+    "listAudit", "Audit", "Read the audit log", shapes.struct(EXAMPLE), headers=("Link",),
+    description="Who changed which of the caller's records, newest first, for 90 days by default. "
+    "It has the names of changed fields, never their values. With `actor` or `action` a page can "
+    "be short or empty although `hasMore` is true. A filter that matches nothing gives an empty "
+    "list.",
+    parameters=(
+        Parameter(
+            "recordId", ID, "Only entries of this record.", shapes.example_id("contact")
+        ),
+        Parameter(
+            "actor", {"type": "string"},
+            f"Only what this actor did: an id, or a kind: {', '.join(KINDS)}.", "api_key",
+        ),
+        Parameter(
+            "action", {"type": "string", "enum": list(ACTIONS)}, "Only this action.", "updated",
+        ),
+        Parameter(
+            "after", ID, "The nextCursor of the previous page.", shapes.example_id("audit")
+        ),
+        page_size(),
+    ),
+)  # fmt: skip
+async def list_audit(request: web.Request) -> web.Response:
+    """GET /api/audit: list the entries of the caller's log."""
+    caller = await authenticate(request)
+    query = request.query
+    after, (_, limit) = query.get("after", "").strip(), window(query)
+    if after and not is_id(after):
+        raise refused("after", "Send the nextCursor of the previous page.")
+    wanted = Query(*(query.get(name, "").strip() for name in ("recordId", "actor", "action")))
+    if wanted.narrow and wanted.possible:
+        page = await scan(request, caller, "filtered", entries.page, caller, wanted, after, limit)
+    else:
+        page = await request.app[DB].read(entries.page, caller, wanted, after, limit)
+    headers = {"Content-Type": JSON}
+    if page.after is not None:
+        onward = [(name, value) for name, value in query.items() if name != "after"]
+        target = urlencode([*onward, ("after", page.after)], errors="replace")
+        headers["Link"] = f'<{request.rel_url.raw_path}?{target}>; rel="next"'
+    more = page.after is not None
+    body = AuditLog(
+        [_shown(entry) for entry in page.entries], more, UNSET if page.after is None else page.after
+    )
+    return web.Response(body=msgspec.json.encode(body), headers=headers)
+
+
+def _shown(entry: entries.Entry) -> AuditEntry:
+    who = entry.actor
+    actor = AuditActor(
+        who.kind, UNSET if who.id is None else who.id, UNSET if who.name is None else who.name
+    )
+    return AuditEntry(
+        entry.id, dates.show(entry.at), actor, entry.action, entry.resource, list(entry.fields),
+        UNSET if entry.record_id is None else entry.record_id,
+        UNSET if entry.request_id is None else entry.request_id,
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""Handles the upsert of contacts by their email."""
+
+from dataclasses import replace
+
+import msgspec
+from aiohttp import web
+
+from gateway.domain.contacts import upsert
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.records import idempotency
+from gateway.records.draft import Draft
+from gateway.records.idempotency import Outcomes
+from gateway.records.record import Record
+from gateway.rest.auth import authenticate
+from gateway.rest.body import draft_of, ignored, read_body
+from gateway.rest.document import describe, shapes
+from gateway.rest.document.operations import Operation, Response, Shape, path_of
+from gateway.rest.params import once_of
+from gateway.rest.record_json import view
+from gateway.rest.stored_responses import Response as Written
+from gateway.rest.stored_responses import keep, respond_to_write, restore
+from gateway.server.app_keys import DB
+
+
+async def _upsert(request: web.Request) -> web.Response:
+    """POST /api/contacts/upsert: update the oldest contact with this email, or create one."""
+    caller = await authenticate(request)
+    body = await read_body(request)
+    new = draft_of(CONTACTS, body, creating=True)
+    # Its unsent fields stay, also those with a default.
+    changes = draft_of(CONTACTS, body)
+
+    def response(outcome: tuple[Record, bool]) -> Written:
+        record, created = outcome
+        state = view(record)
+        headers = {"ETag": state.etag, "X-Created": "true" if created else "false"}
+        if created:
+            headers["Location"] = f"{path_of(CONTACTS)}/{record.id}"
+        draft: Draft = new if created else changes
+        return Written(
+            201 if created else 200, headers | ignored(draft), msgspec.json.encode(state.shown)
+        )
+
+    use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
+    outcomes = Outcomes(response, keep, restore)
+    written = await idempotency.write(
+        request.app[DB], use, outcomes, upsert.put, caller, new, changes
+    )
+    return respond_to_write(caller, written)
+
+
+def _body() -> Shape:
+    shape = shapes.new(CONTACTS)
+    schema = {**shape.schema, "required": ["email"]}
+    return replace(shape, schema=schema, name="ContactUpsert")
+
+
+def _response(text: str, *more: str) -> Response:
+    body = shapes.written(shapes.record(CONTACTS))
+    headers = ("ETag", "X-Created", "X-Ignored-Fields", "Idempotent-Replayed", *more)
+    return Response(text, body, headers)
+
+
+upsert_contact = Operation(
+    _upsert, "upsertContact", "Contacts", "Update the contact with an email, or create it",
+    {
+        200: _response("The contact was there; it has the sent values now."),
+        201: _response("The contact was created.", "Location"),
+    },
+    description="Finds the contact by its email without regard to case; of several the oldest one. "
+    "Only the sent fields change. A new contact needs a name.",
+    parameters=(describe.IDEMPOTENCY_KEY,), body=_body(),
+)  # fmt: skip

@@ -1,0 +1,288 @@
+"""Handles deliveries: the list, one with its attempts, and its replay."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from aiohttp import web
+from msgspec import UNSET, Struct, UnsetType
+
+from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.webhooks import delivery_log, history
+from gateway.records import idempotency
+from gateway.records.idempotency import Outcomes
+from gateway.records.values import dates
+from gateway.records.values.schemas import ID, Id, Instant
+from gateway.rest.auth import authenticate
+from gateway.rest.document import shapes
+from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of
+from gateway.rest.document.operations import Parameter, operation
+from gateway.rest.errors import JSON
+from gateway.rest.params import once_of, refused
+from gateway.rest.scans import scan
+from gateway.rest.stored_responses import Response, keep, respond_to_write, restore
+from gateway.server.app_keys import DB
+from gateway.server.http import bodies
+from outbox.ids import is_id
+from outbox.queue.log import delivery_types as log
+from outbox.webhooks.operational import NAMES as OPERATIONAL
+
+PATH = "/api/deliveries"
+_encode = msgspec.json.Encoder().encode
+
+
+class Delivery(Struct, frozen=True, rename="camel"):
+    """One event for one webhook.
+
+    `event` is absent when the event is past its retention. `nextAttemptAt` is set while the
+    delivery waits for its time at an active webhook.
+    """
+
+    id: Id
+    event_id: Id
+    webhook_id: Id
+    record_id: Id
+    state: str
+    origin: str
+    attempt_count: int
+    created_at: Instant
+    event: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    last_outcome: str | UnsetType = UNSET
+    last_status: int | UnsetType = UNSET
+    next_attempt_at: Instant | UnsetType = UNSET
+    finished_at: Instant | UnsetType = UNSET
+
+
+class AttemptHeader(Struct, frozen=True):
+    """One header. The values of a webhook's own headers are shown as `***`."""
+
+    name: str
+    value: str
+
+
+class Attempt(Struct, frozen=True, rename="camel"):
+    """One request of a delivery, and its response.
+
+    `responseBody` is the beginning of the body, at most what the log stores; bytes that are not
+    UTF-8 are replaced.
+    """
+
+    number: int
+    kind: str
+    outcome: str
+    started_at: Instant
+    duration_ms: float
+    url: str
+    request_headers: list[AttemptHeader]
+    response_headers: list[AttemptHeader]
+    status: int | UnsetType = UNSET
+    error: str | UnsetType = UNSET
+    address: str | UnsetType = UNSET
+    response_body: str | UnsetType = UNSET
+    response_truncated: bool | UnsetType = UNSET
+
+
+class DeliveryDetail(Delivery, frozen=True, kw_only=True, rename="camel"):
+    """A delivery with its latest attempts, the last one first.
+
+    `body` is the exact request body, the same in each attempt; null after the erasure of a person,
+    and when the event is past its retention.
+    """
+
+    body: str | None
+    attempts: list[Attempt]
+    record_version: int | UnsetType = UNSET
+    occurred_at: Instant | UnsetType = UNSET
+    request_id: str | UnsetType = UNSET
+    erased_at: Instant | UnsetType = UNSET
+
+
+class Deliveries(Struct, frozen=True, rename="camel"):
+    """Deliveries, newest first. Send `nextCursor` as `after` for the next page while `hasMore`."""
+
+    data: list[Delivery]
+    has_more: bool
+    next_cursor: str | UnsetType = UNSET
+
+
+EXAMPLE = Delivery(
+    shapes.example_id("delivery"), shapes.example_id("event"), shapes.example_id("webhook"),
+    shapes.example_id("contact"), "exhausted", "event", 1, shapes.NOW, event="contact.created",
+    reason="http_5xx", last_outcome="http_5xx", last_status=503, finished_at=shapes.NOW,
+)  # fmt: skip
+ATTEMPT = Attempt(
+    1, "event", "http_5xx", shapes.NOW, 83.412, "https://hooks.example.com/carteiro",
+    [AttemptHeader("Content-Type", "application/json"), AttemptHeader("Authorization", "***")],
+    [AttemptHeader("Content-Type", "text/plain")], 503, address="203.0.113.7",
+    response_body="maintenance", response_truncated=False,
+)  # fmt: skip
+DETAIL = DeliveryDetail(
+    **msgspec.structs.asdict(EXAMPLE), attempts=[ATTEMPT], record_version=1,
+    body='{"event":"contact.created","timestamp":1795271400,"data":{}}',
+    occurred_at=shapes.NOW, request_id="6b7f0c1e",
+)  # fmt: skip
+REPLAYED = msgspec.structs.replace(
+    EXAMPLE, id=shapes.example_id("replay"), state="ready", origin="replay", attempt_count=0,
+    reason=UNSET, last_outcome=UNSET, last_status=UNSET, finished_at=UNSET,
+    next_attempt_at=shapes.NOW,
+)  # fmt: skip
+
+
+@operation(
+    "listDeliveries", "Deliveries", "List deliveries",
+    shapes.struct(Deliveries([EXAMPLE], False)), headers=("Link",),
+    description="The deliveries of the caller's webhooks, 50 a page, as long as they are stored "
+    "(30 days by default). Those that wait (`waiting`, `ready`, `scheduled`, `parked`) come in the "
+    "order in which they are due. A page examines a bounded number of deliveries, so it can be "
+    "short or empty although `hasMore` is true. A filter that matches nothing gives an empty list.",
+    parameters=(
+        Parameter(
+            "state", {"type": "string", "enum": list(log.FILTERS)},
+            "Only deliveries in this state; `failed` are exhausted, gone and dead.", "failed",
+        ),
+        Parameter(
+            "event", {"type": "string"}, "Only deliveries of this event.", EVENT_NAMES[0],
+        ),
+        Parameter(
+            "webhookId", ID, "Only deliveries to this webhook.", shapes.example_id("webhook")
+        ),
+        Parameter(
+            "recordId", ID, "Only deliveries of events of this record.",
+            shapes.example_id("contact"),
+        ),
+        Parameter(
+            "after", {"type": "string"}, "The nextCursor of the previous page.",
+            shapes.example_id("delivery"),
+        ),
+    ),
+)  # fmt: skip
+async def list_deliveries(request: web.Request) -> web.Response:
+    """GET /api/deliveries: list the caller's deliveries."""
+    caller = await authenticate(request)
+    db, query = request.app[DB], request.query
+    wanted = {name: query.get(name, "").strip() for name in ("event", "webhookId", "recordId")}
+    state = query.get("state", "").strip() or "all"
+    only = next((one for one in log.FILTERS if one == state), None)
+    after = query.get("after", "").strip()
+    if after and not history.is_cursor(after):
+        raise refused("after", "Send the nextCursor of the previous page.")
+    page = history.DeliveryList((), ())
+    caller.must("read")
+    if (
+        only is not None
+        and wanted["event"] in ("", *EVENT_NAMES, *OPERATIONAL)
+        and all(not wanted[name] or is_id(wanted[name]) for name in ("webhookId", "recordId"))
+    ):
+        page = await scan(
+            request, caller, "searched", history.deliveries, caller, db.clock, "",
+            wanted["webhookId"].lower(), log.DeliveryQuery(only, wanted["event"]), after.lower(),
+            record_id=wanted["recordId"].lower(),
+        )  # fmt: skip
+    now = db.clock.wall()
+    data = [Delivery(**_members(one, page.active(one), now)) for one in page.deliveries]
+    headers = {"Content-Type": JSON}
+    if page.after is not None:
+        onward = [(name, value) for name, value in query.items() if name != "after"]
+        target = urlencode([*onward, ("after", page.after)], errors="replace")
+        headers["Link"] = f'<{request.rel_url.raw_path}?{target}>; rel="next"'
+    more = page.after is not None
+    body = Deliveries(data, more, page.after if page.after is not None else UNSET)
+    return web.Response(body=_encode(body), headers=headers)
+
+
+@operation(
+    "getDelivery", "Deliveries", "Read a delivery with its attempts", shapes.struct(DETAIL),
+    description="The latest 25 attempts, with headers and bodies as the console shows them.",
+    parameters=(id_of("delivery"),),
+)  # fmt: skip
+async def read_delivery(request: web.Request) -> web.Response:
+    """GET /api/deliveries/{id}: read a delivery with its latest attempts."""
+    caller = await authenticate(request)
+    db = request.app[DB]
+    detail = await db.read(delivery_log.one, caller, request.match_info["id"])
+    event = detail.event
+    members = _members(detail.delivery, detail.active, db.clock.wall())
+    if event is not None:
+        members |= {"record_version": event.record_version,
+                    "occurred_at": dates.show(event.occurred_at)}  # fmt: skip
+        if event.request_id is not None:
+            members["request_id"] = event.request_id
+        if event.erased_at is not None:
+            members["erased_at"] = dates.show(event.erased_at)
+    body = None if event is None or event.body is None else event.body.decode()
+    shown = DeliveryDetail(
+        **members, body=body, attempts=[_attempt(attempt) for attempt in detail.attempts]
+    )
+    return web.Response(body=_encode(shown), headers={"Content-Type": JSON})
+
+
+@operation(
+    "replayDelivery", "Deliveries", "Replay a delivery", shapes.written(shapes.struct(REPLAYED)),
+    status=202, headers=("Location", "Idempotent-Replayed"),
+    description="Sends the event to its webhook again, with the same id and the same bytes, as a "
+    "new delivery. At a webhook that is not active it waits (`parked`). Refused with `conflict` "
+    "when the person was erased, the event is past its retention, the webhook was deleted, or the "
+    "delivery was a test.",
+    parameters=(id_of("delivery"), IDEMPOTENCY_KEY), refusals=("conflict",),
+)  # fmt: skip
+async def replay_delivery(request: web.Request) -> web.Response:
+    """POST /api/deliveries/{id}/replay: send the event of a delivery again."""
+    caller = await authenticate(request)
+    db = request.app[DB]
+    # The handler ignores the body, so any body is valid.
+    body = await bodies.read(request)
+
+    def response(done: tuple[log.Delivery, bool]) -> Response:
+        delivery, active = done
+        shown = Delivery(**_members(delivery, active, db.clock.wall()))
+        return Response(202, {"Location": f"{PATH}/{delivery.id}"}, _encode(shown))
+
+    use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
+    outcomes = Outcomes(response, keep, restore)
+    return respond_to_write(
+        caller,
+        await idempotency.write(
+            db, use, outcomes, delivery_log.replay, caller, request.match_info["id"]
+        ),
+    )
+
+
+def _members(delivery: log.Delivery, active: bool, now: int) -> dict[str, Any]:
+    """Return the members of a delivery's struct; `active` is whether its webhook is."""
+    state = log.shown(delivery, active)
+    waits = state in ("ready", "scheduled")
+    times = {
+        "finished_at": delivery.finished_at,
+        "next_attempt_at": now + max(delivery.due_in, 0) if waits else None,
+    }
+    optional = {
+        "event": delivery.event, "reason": delivery.reason,
+        "last_outcome": delivery.last_outcome, "last_status": delivery.last_status,
+        **{name: None if at is None else dates.show(at) for name, at in times.items()},
+    }  # fmt: skip
+    return {
+        "id": delivery.id, "event_id": delivery.event_id, "webhook_id": delivery.webhook_id,
+        "record_id": delivery.record_id, "state": state, "origin": delivery.origin,
+        "attempt_count": delivery.attempts, "created_at": dates.show(delivery.created_at),
+        **{name: value for name, value in optional.items() if value is not None},
+    }  # fmt: skip
+
+
+def _attempt(attempt: log.Attempt) -> Attempt:
+    answered = attempt.status is not None and attempt.answer_digest is None
+    body = None if attempt.response_body is None else attempt.response_body.decode(errors="replace")
+    return Attempt(
+        attempt.number, attempt.kind, attempt.outcome, dates.show(attempt.started_at),
+        attempt.total_us / 1000, attempt.url, _headers(attempt.request_headers),
+        _headers(attempt.response_headers),
+        UNSET if attempt.status is None else attempt.status,
+        UNSET if attempt.error is None else attempt.error,
+        UNSET if attempt.address is None else attempt.address,
+        UNSET if not answered or body is None else body,
+        attempt.truncated if answered else UNSET,
+    )  # fmt: skip
+
+
+def _headers(pairs: list[tuple[str, str]]) -> list[AttemptHeader]:
+    return [AttemptHeader(name, value) for name, value in pairs]

@@ -1,0 +1,62 @@
+"""Handles exports: the records of a list as a CSV file, streamed while the client reads."""
+
+from collections.abc import AsyncGenerator
+
+from aiohttp import web
+
+from gateway.records.errors import Refusal
+from gateway.records.exports import SEPARATORS, export
+from gateway.records.resource import Resource
+from gateway.rest.auth import authenticate, charge
+from gateway.rest.document import describe
+from gateway.rest.document.operations import Operation
+from gateway.rest.params import query_of, refused
+from gateway.server.app_keys import DB
+from gateway.server.http.answers import Flow
+from gateway.server.http.rate_limits import COSTS
+from outbox.database.fair_limit import Crowded
+
+CSV = "text/csv; charset=utf-8"
+
+
+def export_of(resource: Resource) -> Operation:
+    """Return GET /api/export/{plural}.csv."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        caller = await authenticate(request)
+        caller.must("read")
+        query = query_of(resource, request.query)
+        name = request.query.get("separator") or ","
+        if name not in SEPARATORS:
+            raise refused("separator", f"Send one of: {' '.join(SEPARATORS)}.")
+        charge(request, caller, COSTS["reported"] - 1)
+        bom = request.query.get("bom", "").lower() in ("true", "1")
+        lines = export(
+            request.app[DB], caller, resource, query, separator=SEPARATORS[name], bom=bom
+        )
+        try:
+            first = await anext(lines)
+        except Crowded:
+            raise Refusal(
+                "rate_limited",
+                "Exports of this account run and wait already; one runs at a time.",
+                facts={"retry_after": 5},
+            ) from None
+        headers = {
+            "Content-Type": CSV,
+            "Content-Disposition": f'attachment; filename="{resource.plural}.csv"',
+            "Cache-Control": "no-store",
+        }
+        return Flow(_from(first, lines), headers)
+
+    return describe.export(resource)(handle)
+
+
+async def _from(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Yield `first` and the rest; end the rest with this."""
+    try:
+        yield first
+        async for piece in rest:
+            yield piece
+    finally:
+        await rest.aclose()

@@ -1,0 +1,206 @@
+"""Handles imports: a CSV file becomes a job, which a client reads and can cancel."""
+
+import json
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from aiohttp import web
+from msgspec import UNSET, Struct, UnsetType
+
+from gateway.domain.catalogue import Entry
+from gateway.domain.imports import jobs, uploads
+from gateway.domain.imports.columns import parse
+from gateway.domain.imports.files import CHARSETS, MOST_BYTES, MOST_COLUMNS, MOST_LINES
+from gateway.domain.imports.jobs import Import, LineFault
+from gateway.records.errors import Refusal
+from gateway.records.values import dates
+from gateway.records.values.schemas import Id, Instant
+from gateway.rest.auth import authenticate
+from gateway.rest.body import PRIVATE
+from gateway.rest.document import describe, shapes
+from gateway.rest.document.operations import Operation, Parameter, Response, Shape, operation
+from gateway.rest.params import refused
+from gateway.server.app_keys import DB
+from gateway.server.http import bodies
+
+CSV = "text/csv"
+State = Literal["uploading", "waiting", "running", "done", "failed", "cancelled"]
+BOOLEANS = {"true": True, "1": True, "false": False, "0": False, "": False}
+
+
+class ImportFault(Struct, frozen=True):
+    """A fault of a line: its number in the file, the heading of the column, the fix."""
+
+    line: int
+    column: str
+    error: str
+
+
+class ImportJob(Struct, frozen=True, rename="camel"):
+    """An import. `rows` lines below the heading, of which `done` were looked at; each of these was
+    created, updated, unchanged or faulty. `faults` has the first 1,000 faults of `faulty` lines."""
+
+    id: Id
+    type: str
+    state: State
+    dry_run: bool
+    encoding: str
+    columns: dict[str, str]
+    """The field of each imported column, by its heading."""
+    rows: int
+    done: int
+    created: int
+    updated: int
+    unchanged: int
+    faulty: int
+    created_at: Instant
+    finished_at: Instant | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    """Why it failed or was cancelled."""
+    faults: list[ImportFault] | UnsetType = UNSET
+
+
+class Imports(Struct, frozen=True):
+    """The latest 100 imports, newest first, without their faults."""
+
+    data: list[ImportJob]
+
+
+RUNNING = ImportJob(
+    shapes.example_id("import"), "contacts", "running", False, "utf-8",
+    {"Nome": "name", "E-mail": "email"}, 1042, 0, 0, 0, 0, 0, shapes.NOW, faults=[],
+)  # fmt: skip
+ENDED = msgspec.structs.replace(
+    RUNNING, state="done", done=1042, created=1000, updated=40, unchanged=1, faulty=1,
+    finished_at=shapes.NOW,
+    faults=[
+        ImportFault(
+            17, "E-mail", "email: Send an e-mail address such as maria@example.com."
+        )
+    ],
+)  # fmt: skip
+LISTED = msgspec.structs.replace(ENDED, faults=UNSET)
+
+
+def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
+    """Return an import as the API shows it; without faults when they are not read."""
+    columns = {h: f for h, f in zip(job.headings, job.fields, strict=False) if f}
+    ended = job.finished_at
+    return ImportJob(
+        job.id, job.plural, job.state, job.dry_run, job.encoding, columns, job.line_count,  # type: ignore[arg-type] # the schema of the table checks it
+        job.done, job.created, job.updated, job.unchanged, job.faulty, dates.show(job.created_at),
+        UNSET if ended is None else dates.show(ended),
+        UNSET if job.reason is None else job.reason,
+        UNSET if faults is None else [ImportFault(f.line, f.heading, f.error) for f in faults],
+    )  # fmt: skip
+
+
+def import_of(entry: Entry) -> Operation:
+    """Return POST /api/import/{plural}: 202 with the import of the file."""
+    resource = entry.resource
+
+    async def handle(request: web.Request) -> web.Response:
+        caller = await authenticate(request)
+        caller.must("write")
+        charset = _charset(request)
+        dry_run = BOOLEANS.get(request.query.get("dryRun", "").lower())
+        if dry_run is None:
+            raise refused("dryRun", "Send true or false.")
+        text = request.query.get("columns")
+        db = request.app[DB]
+        import_id = await uploads.receive(
+            db, caller, entry, bodies.pieces(request, MOST_BYTES),
+            named=None if text is None else parse(text), charset=charset, dry_run=dry_run,
+        )  # fmt: skip
+        job = await db.read(jobs.own, caller, import_id)
+        headers = PRIVATE | {"Location": f"/api/imports/{import_id}"}
+        if "read" not in caller.scopes:
+            return web.Response(status=202, text=json.dumps({"id": import_id}), headers=headers)
+        return web.Response(status=202, body=msgspec.json.encode(shown(job, [])), headers=headers)
+
+    plural = "".join(word.capitalize() for word in resource.plural.split("-"))
+    fields = [f.name for f in resource.creatable.values() if f.example is not None][:3]
+    example = ",".join(fields) + "\r\n"
+    accepted = shapes.struct(RUNNING)
+    key = f" or by {resource.key}" if resource.key else ""
+    return Operation(
+        handle, f"import{plural}", resource.plural.replace("-", " ").capitalize(),
+        f"Import {resource.plural} from CSV",
+        {202: Response("The import, which runs in the background.",
+                       shapes.written(accepted), ("Location",))},
+        description="The first line has the names of fields, or `columns` names them. A line whose "
+        f"`id` names a record of yours{key} updates it, where an empty cell changes nothing; "
+        "any other line creates one. Cells are separated by comma, semicolon or tab; the file is "
+        "UTF-8, or Windows-1252. "
+        f"At most {MOST_BYTES // 1024**2} MiB, {MOST_LINES:,} lines and {MOST_COLUMNS} columns.",
+        parameters=(
+            Parameter(
+                "columns", {"type": "string"},
+                "The field of each column that is imported, as Heading:field, separated by commas. "
+                "Other columns are left out.",
+                f"Nome:{resource.required[0] if resource.required else fields[0]}",
+            ),
+            Parameter(
+                "dryRun", {"type": "boolean", "default": False},
+                "Only report the faults of the lines; write nothing.", True,
+            ),
+        ),
+        body=Shape({"type": "string"}, example), body_type=CSV,
+        refusals=("conflict",),
+    )  # fmt: skip
+
+
+def _charset(request: web.Request) -> str:
+    """Return the encoding that the client names, or an empty text."""
+    header = request.headers.get("Content-Type")
+    if header is None:
+        return ""
+    name, charset = bodies.media_type(header)
+    if name not in (CSV, "text/plain", "application/csv", "application/vnd.ms-excel"):
+        raise Refusal("unsupported_media_type", "Send the file as text/csv.")
+    if "charset" not in header.lower():
+        return ""
+    if charset not in CHARSETS:
+        raise Refusal("unsupported_media_type", "Send the file in UTF-8 or Windows-1252.")
+    return CHARSETS[charset]
+
+
+@operation("listImports", "Imports", "List imports", shapes.struct(Imports([LISTED])))
+async def list_imports(request: web.Request) -> web.Response:
+    """GET /api/imports: the latest imports of the caller."""
+    caller = await authenticate(request)
+    latest = await request.app[DB].read(jobs.listed, caller)
+    body = msgspec.json.encode(Imports([shown(job) for job in latest]))
+    return web.Response(body=body, headers=PRIVATE)
+
+
+@operation(
+    "getImport", "Imports", "Read an import", shapes.struct(ENDED),
+    parameters=(describe.id_of("import"),),
+    description="An import is deleted 30 days after its end, its lines as they are done.",
+)  # fmt: skip
+async def read_import(request: web.Request) -> web.Response:
+    """GET /api/imports/{id}: an import with its faults."""
+    caller = await authenticate(request)
+    job, faults = await request.app[DB].read(jobs.read, caller, request.match_info["id"])
+    return web.Response(body=msgspec.json.encode(shown(job, faults)), headers=PRIVATE)
+
+
+@operation(
+    "cancelImport", "Imports", "Cancel an import",
+    shapes.written(shapes.struct(msgspec.structs.replace(ENDED, state="cancelled"))),
+    parameters=(describe.id_of("import"),),
+    description="What was imported stays; the counts say how much. An import that has ended stays "
+    "as it is.",
+)  # fmt: skip
+async def cancel_import(request: web.Request) -> web.Response:
+    """DELETE /api/imports/{id}: cancel an import between two of its transactions."""
+    caller = await authenticate(request)
+    db = request.app[DB]
+    job = await db.write(jobs.cancel, caller, request.match_info["id"])
+    await jobs.clear(db, job.id)
+    if "read" not in caller.scopes:
+        return web.Response(text=json.dumps({"id": job.id}), headers=PRIVATE)
+    job, faults = await db.read(jobs.read, caller, job.id)
+    return web.Response(body=msgspec.json.encode(shown(job, faults)), headers=PRIVATE)

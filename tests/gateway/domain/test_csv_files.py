@@ -1,0 +1,99 @@
+"""How a CSV file is read in pieces: every cut gives the same lines, every fault names its line."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from gateway.domain.import_lines import Line
+from gateway.domain.imports.files import MOST_LINES, CsvFile
+from gateway.records.errors import Refusal
+
+WHOLE = 'id;"na;me"\r\n1;"a ""b""\r\nc";\n\n2;5" pipe\r3;"","x;\n"\n4'.replace(
+    '"","x;\n"', '"x;\n"'
+)
+
+
+def lines_of(data: bytes, size: int = 1 << 20, charset: str = "") -> tuple[CsvFile, list[Line]]:
+    file = CsvFile(charset)
+    lines: list[Line] = []
+    for place in range(0, len(data), size):
+        lines += file.feed(data[place : place + size])
+    return file, lines + file.end()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])
+def test_every_cut_gives_the_same_lines(size: int) -> None:
+    file, lines = lines_of(WHOLE.encode(), size)
+    assert file.headings == ["id", "na;me"]
+    assert lines == [
+        (2, ["1", 'a "b"\r\nc', ""]), (5, ["2", '5" pipe']), (6, ["3", "x;\n"]), (8, ["4"]),
+    ]  # fmt: skip
+    assert (file.lines, file.encoding) == (4, "utf-8")
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        ("name,e\nJosé,1\n".encode(), "utf-8"),
+        ("\ufeffname,e\nJosé,1\n".encode(), "utf-8"),
+        ("sep=,\r\nname,e\r\nJosé,1".encode(), "utf-8"),
+        ("name;e\nJosé;1".encode("cp1252"), "windows-1252"),
+        ("name\te\rJosé\t1\r".encode("cp1252"), "windows-1252"),
+    ],
+)
+def test_encodings_and_separators_are_found(data: bytes, encoding: str, size: int) -> None:
+    file, [(_, cells)] = lines_of(data, size)
+    assert (file.headings, cells, file.encoding) == (["name", "e"], ["José", "1"], encoding)
+
+
+def test_what_the_module_csv_writes_is_read() -> None:
+    rows = [["a", "b"], ['x"', "\r\n\n"], [";,\t", ""], ['""', " "]]
+    for separator in ",;\t":
+        out = io.StringIO()
+        csv.writer(out, delimiter=separator).writerows(rows)
+        for size in (1, 4, 100):
+            assert [cells for _, cells in lines_of(out.getvalue().encode(), size)[1]] == rows[1:]
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize(
+    ("data", "line", "code"),
+    [
+        (b"", 1, "empty"),
+        (b"\n\n", 1, "empty"),
+        (b"name\n", 2, "empty"),
+        (b"name\n\n", 2, "empty"),
+        (b'name\nx\n"open\nmore\n', 3, "invalid_quotes"),
+        (b'name\nx\n"a"b\n', 3, "invalid_quotes"),
+        (b"name\nx\ny\0\n", 3, "invalid_characters"),
+        (b"name,Name\nx,y\n", 1, "taken"),
+        (",".join(f"c{n}" for n in range(1000)).encode() + b"\n1\n", 1, "too_many"),
+        (b"name\nx\n" + b"y" * 140_000 + b"\n", 3, "too_long"),
+        ("name\né\n".encode() + b"\xff\n", 3, "invalid_encoding"),
+        (b"name\nx\n\x81\n", 3, "invalid_encoding"),
+        ("name\nx\n".encode("utf-16"), 1, "invalid_file"),
+        (b"PK\x03\x04xlsx", 1, "invalid_file"),
+        (b"\x1f\x8b\x08\x00", 1, "invalid_file"),
+    ],
+)
+def test_a_fault_names_its_line(data: bytes, line: int, code: str, size: int) -> None:
+    if len(data) > 10_000 and size == 1:
+        size = 999
+    with pytest.raises(Refusal) as refused:
+        lines_of(data, size)
+    [fault] = refused.value.faults
+    assert (fault.field, fault.code) == (f"line {line}", code)
+
+
+def test_a_record_without_an_end_is_refused_before_it_fills_the_memory() -> None:
+    file = CsvFile()
+    file.feed(b'name\n"')
+    with pytest.raises(Refusal, match="line 2"):
+        file.feed(b'x","' * 100_000)
+    file = CsvFile()
+    with pytest.raises(Refusal, match="at most 200,000 lines"):
+        file.feed(b"name\n" + b"x\n" * (MOST_LINES + 1))

@@ -1,0 +1,288 @@
+"""Imports over HTTP: files, their faults, and what becomes of their lines."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.domain import import_lines
+from gateway.domain.catalogue import CATALOGUE
+from gateway.domain.imports import jobs, steps, upkeep, uploads
+from gateway.domain.imports.importing import Importing
+from gateway.domain.imports.steps import ENTRIES
+from gateway.records.access import Actor
+from gateway.records.resource import Resource
+from outbox.database.transaction import Database, Tx
+from tests.gateway.rest.test_exports import ODD
+from tests.gateway.rest.test_resources import town_of
+from tests.support.document import answer_faults
+from tests.support.rest import Person, Reply, RestApi
+
+MADE = [entry.resource for entry in CATALOGUE if entry.create is not None]
+
+
+async def upload(who: Person, plural: str, text: str | bytes, query: str = "") -> Reply:
+    data = text if isinstance(text, bytes) else text.encode()
+    return await who.call(
+        "POST", f"/api/import/{plural}{query}", data=data, Content_Type="text/csv"
+    )
+
+
+async def imported(
+    api: RestApi, who: Person, plural: str, text: str | bytes, query: str = ""
+) -> dict[str, Any]:
+    """Import a file; return the import at its end."""
+    accepted = await upload(who, plural, text, query)
+    assert accepted.status == 202, accepted.text
+    assert answer_faults("POST", f"/api/import/{plural}", 202, accepted.body) == []
+    await Importing(api.db).run_once()
+    reply = await who.get(accepted.headers["Location"])
+    assert answer_faults("GET", "/api/imports/{id}", 200, reply.body) == []
+    body: dict[str, Any] = reply.body
+    return body
+
+
+def counts(body: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(body[name] for name in ("rows", "created", "updated", "unchanged", "faulty"))
+
+
+async def lines_left(db: Database) -> int:
+    async def unit(tx: Tx) -> int:
+        row = await tx.one("select count(*) as n from import_lines")
+        return 0 if row is None else int(row["n"])
+
+    return await db.read(unit)
+
+
+async def everything(who: Person, plural: str) -> list[dict[str, Any]]:
+    """Return all records without what each installation gives them."""
+    given = ("id", "createdAt", "updatedAt")
+    body = (await who.get(f"/api/{plural}?limit=100&sort=name,createdAt")).body
+    return [{k: v for k, v in one.items() if k not in given} for one in body["data"]]
+
+
+async def test_contacts_match_by_email_else_are_created(api: RestApi, ana: Person) -> None:
+    old = await ana.post("/api/contacts", {"name": "Old", "email": "ana@x.com", "phone": "11 33"})
+    text = (
+        "Nome;E-mail;Telefone;Etiquetas;Sobra\n"
+        "Ana;ANA@x.com;;vip;a\nBia;bia@x.com;+55 11 98888-7777;a;b\nCaio;;;;\nBia;bia@x.com;;a;\n"
+    )
+    query = "?columns=Nome:name,E-mail:email,Telefone:phone,Etiquetas:tags"
+    body = await imported(api, ana, "contacts", text, query)
+    assert (body["state"], counts(body)) == ("done", (4, 2, 1, 1, 0)), body
+    assert body["columns"] == {
+        "Nome": "name", "E-mail": "email", "Telefone": "phone", "Etiquetas": "tags",
+    }  # fmt: skip
+    changed = (await ana.get(f"/api/contacts/{old.body['id']}")).body
+    assert (changed["name"], changed["phone"], changed["tags"], changed["source"]) == (
+        "Ana", "11 33", ["vip"], "api",
+    )  # fmt: skip
+    rows = (await ana.get("/api/contacts?sort=name")).body["data"]
+    assert [(one["name"], one["source"]) for one in rows[1:]] == [
+        ("Bia", "import"), ("Caio", "import"),
+    ]  # fmt: skip
+    names = [name for name, _ in await api.events()]
+    assert names == ["contact.created", "contact.updated", "contact.created", "contact.created"]
+    assert await lines_left(api.db) == 0
+    assert (await ana.get("/api/imports")).body["data"][0]["id"] == body["id"]
+
+
+async def test_companies_match_by_cnpj_and_products_by_sku(api: RestApi, ana: Person) -> None:
+    await ana.post("/api/companies", {"name": "Old", "cnpj": "11.222.333/0001-81"})
+    body = await imported(
+        api, ana, "companies", "name,cnpj\nAcme,11222333000181\nOther,00000000000191\n"
+    )
+    assert counts(body) == (2, 1, 1, 0, 0)
+    await ana.post("/api/products", {"name": "Old", "price": 1, "sku": "A"})
+    body = await imported(
+        api, ana, "products",
+        'sku\tname\tprice\tactive\nA\tTea\t"1.234,50"\tsim\nB\tCup\tR$ 5\tfalse\nB\tCup\t5,00\t0\n',
+    )  # fmt: skip
+    assert counts(body) == (3, 1, 1, 1, 0)
+    rows = (await ana.get("/api/products?sort=price")).body["data"]
+    assert [(one["name"], one["price"], one["active"]) for one in rows] == [
+        ("Cup", 5, False), ("Tea", 1234.5, True),
+    ]  # fmt: skip
+
+
+async def test_each_bad_line_is_reported_and_the_others_are_written(
+    api: RestApi, ana: Person
+) -> None:
+    await ana.post("/api/products", {"name": "Old", "price": 1, "sku": "TAKEN"})
+    text = (
+        "id,name,price,sku,storeId\n,Tea,1,A,\n,,x,B,\n,Cup,-1,C,\n,Pot,2,D,{}\n"
+        ",Can,3,E,,more\n{},Jar,3,TAKEN,\n,Lid,4,F,\n"
+    )
+    mine = (await ana.post("/api/products", {"name": "Mine", "price": 1, "sku": "M"})).body["id"]
+    text = text.format("0" * 24, mine)
+    for query, state in (("?dryRun=true", 2), ("", 4)):
+        body = await imported(api, ana, "products", text, query)
+        assert (body["state"], counts(body)) == ("done", (7, 2, 0, 0, 5))
+        told = [(one["line"], one["column"]) for one in body["faults"]]
+        assert told == [
+            (3, "price"), (3, "name"), (4, "price"), (5, "storeId"), (6, ""), (7, "sku"),
+        ], body  # fmt: skip
+        assert "x" not in body["faults"][0]["error"].split()
+        assert "TAKEN" not in json.dumps(body["faults"])
+        assert (await ana.get("/api/products")).body["total"] == state
+    assert await lines_left(api.db) == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b"", "line 1"),
+        (b"name\n", "line 2"),
+        (b"name,name\nx,y\n", "line 1"),
+        (b'name\n"x\n', "line 2"),
+        (b"name\nx\0\n", "line 2"),
+        (b"name\n" + b"x" * 200_000, "line 2"),
+        (b"PK\x03\x04", "line 1"),
+        (b"foo\nx\n", "columns"),
+        (b"notes\nx\n", "columns"),
+    ],
+)
+async def test_a_file_that_is_refused_leaves_nothing(
+    api: RestApi, ana: Person, data: bytes, fault: str
+) -> None:
+    reply = await upload(ana, "contacts", data)
+    assert (reply.status, [*reply.faults]) == (400, [fault]), reply.text
+    assert (await ana.get("/api/imports")).body == {"data": []}
+    assert await lines_left(api.db) == 0
+
+
+async def test_a_request_that_is_refused(api: RestApi, ana: Person, bia: Person) -> None:
+    for query in ("?columns=x", "?columns=x:name", "?columns=name:x", "?dryRun=maybe"):
+        reply = await upload(ana, "contacts", b"name\nx\n", query)
+        assert (reply.status, [*reply.faults]) == (400, [query[1:].partition("=")[0]]), query
+    for headers in (
+        {"Content_Encoding": "gzip", "Content_Type": "text/csv"},
+        {"Content_Type": "application/json"}, {"Content_Type": "text/csv; charset=utf-16"},
+    ):  # fmt: skip
+        reply = await ana.call("POST", "/api/import/contacts", data=b"x" * 9, **headers)
+        assert reply.status == 415, reply.text
+    assert (await upload(api.nobody, "contacts", b"name\nx\n")).status == 401
+    blind = await api.key_of(ana.user_id, ["read"])
+    assert (await upload(blind, "contacts", b"name\nx\n")).status == 403
+    mine = await upload(ana, "contacts", b"name\nx\n")
+    path = mine.headers["Location"]
+    for method in ("GET", "DELETE"):
+        assert (await bia.call(method, path)).status == 403
+        assert (await ana.call(method, "/api/imports/" + "0" * 24)).status == 404
+    assert (await blind.delete(path)).status == 403
+    writing = await api.key_of(ana.user_id, ["write"])
+    assert [*(await upload(writing, "contacts", b"name\nx\n")).body] == ["id"]
+    assert (await writing.get(path)).status == 403
+    assert [*(await writing.delete(path)).body] == ["id"]
+
+
+async def test_a_cancelled_import_keeps_what_it_wrote(api: RestApi, ana: Person) -> None:
+    text = "name\n" + "".join(f"Ana {n}\n" for n in range(300))
+    path = (await upload(ana, "contacts", text)).headers["Location"]
+    [job] = await api.db.read(upkeep.turns, 1)
+    await steps.step(api.db, job, 120)
+    # As another node that has not seen it: the import has moved on.
+    await steps.step(api.db, job, 120)
+    body = (await ana.delete(path)).body
+    assert (body["state"], body["done"], body["created"]) == ("cancelled", 120, 120)
+    await Importing(api.db).run_once()
+    assert (await ana.get("/api/contacts")).body["total"] == 120
+    assert await lines_left(api.db) == 0
+    assert (await ana.delete(path)).body == body
+
+
+async def test_owners_take_turns_and_have_a_bound(api: RestApi, ana: Person, bia: Person) -> None:
+    for _ in range(jobs.MOST_OPEN):
+        assert (await upload(ana, "contacts", "name\nx\n")).status == 202
+    assert (await upload(ana, "contacts", "name\nx\n")).status == 409
+    assert (await upload(bia, "contacts", "name\nx\n")).status == 202
+    turns = await api.db.read(upkeep.turns, 10)
+    assert sorted(job.owner_id for job in turns) == sorted((ana.user_id, bia.user_id))
+
+
+async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Person) -> None:
+    text = 'name,email\nAna,Ana@x.com\nBia,bia@x.com\nWith note,"see <ANA@X.COM>"\n'
+    path = (await upload(ana, "contacts", text)).headers["Location"]
+    dropped = await api.db.write(import_lines.drop_lines_with, ana.user_id, "ana@x.com")
+    assert dropped == 2
+    await Importing(api.db).run_once()
+    body = (await ana.get(path)).body
+    assert (body["state"], body["done"], body["created"]) == ("done", 3, 1)
+
+
+async def test_faults_are_kept_up_to_a_bound_and_all_counted(
+    api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "MOST_FAULTS", 7)
+    text = "name,email\n" + "Ana,x\n" * 130
+    body = await imported(api, ana, "contacts", text)
+    assert (body["faulty"], len(body["faults"]), body["faults"][6]["line"]) == (130, 7, 8)
+
+
+async def test_a_held_import_waits_between_its_dry_run_and_its_start(
+    api: RestApi, ana: Person
+) -> None:
+    actor = Actor(ana.user_id, "session")
+
+    async def pieces(text: str) -> Any:
+        yield text.encode()
+
+    job_id = await uploads.receive(
+        api.db, actor, ENTRIES["contacts"], pieces("Nome\nAna\n\nBia\n"), held=True
+    )
+    for dry_run, state, total in ((True, "waiting", 0), (True, "waiting", 0), (False, "done", 2)):
+        await Importing(api.db).run_once()
+        await api.db.write(jobs.start, actor, job_id, ["name"], dry_run=dry_run)
+        await Importing(api.db).run_once()
+        job = await api.db.read(jobs.own, actor, job_id)
+        assert (job.state, job.done, job.created) == (state, 2, 2)
+        assert (await ana.get("/api/contacts")).body["total"] == total
+    assert await lines_left(api.db) == 0
+
+
+@pytest.mark.parametrize("plural", ["contacts", "companies", "products"])
+async def test_the_import_of_an_export_gives_the_same_records(
+    api: RestApi, ana: Person, bia: Person, plural: str
+) -> None:
+    """On the same account nothing changes; on another one each record is there again."""
+    price: dict[str, Any] = {"price": 12.9} if plural == "products" else {}
+    for number, text in enumerate(ODD):
+        body = {"name": f"a{text}"} | price
+        kinds: dict[str, dict[str, Any]] = {
+            "contacts": {
+                "notes": text, "position": "", "tags": [f"t{text}", "b;c"], "consent": True,
+                "email": f"c{number // 2}@x.com", "phone": "+55 11 98888-7777", "source": "web",
+            },
+            "companies": {"notes": text, "industry": "", "size": "1-10", "website": "x.com"},
+            "products": {
+                "description": text, "sku": f"s{text}{number}", "stock": number,
+                "images": [{"url": "https://x.com/a.png", "alt": text}], "active": False,
+            },
+        }  # fmt: skip
+        body |= kinds[plural]
+        assert (await ana.post(f"/api/{plural}", body)).status == 201
+    events = len(await api.events())
+    for separator in (",", ";", "tab"):
+        file = await ana.get(f"/api/export/{plural}.csv?bom=true&separator={separator}")
+        body = await imported(api, ana, plural, file.text)
+        assert counts(body) == (len(ODD), 0, 0, len(ODD), 0), body
+        assert len(await api.events()) == events
+    body = await imported(api, bia, plural, file.text)
+    assert counts(body) == (len(ODD), len(ODD), 0, 0, 0), body
+    assert await everything(bia, plural) == await everything(ana, plural)
+
+
+@pytest.mark.parametrize("resource", MADE, ids=[one.plural for one in MADE])
+async def test_each_resource_imports_its_own_export(
+    api: RestApi, ana: Person, resource: Resource
+) -> None:
+    town = await town_of(api, ana)
+    made = await ana.post(f"/api/{resource.plural}", town.body(resource))
+    assert made.status == 201, made.text
+    before = (await ana.get(f"/api/{resource.plural}/{made.body['id']}")).body
+    file = await ana.get(f"/api/export/{resource.plural}.csv?ids={made.body['id']}")
+    body = await imported(api, ana, resource.plural, file.text)
+    assert (body["state"], body["rows"], body["created"]) == ("done", 1, 0), body
+    assert (await ana.get(f"/api/{resource.plural}/{made.body['id']}")).body == before
