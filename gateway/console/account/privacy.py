@@ -21,7 +21,7 @@ LONGEST = 254
 KINDS = frozenset({
     "contacts", "clients", "activities", "tasks", "deals", "quotes", "invoices", "orders",
     "reviews", "addresses", "sessions", "identities", "mails", "coupons", "storedResponses",
-    "events", "deliveries", "attempts", "audit", "backups",
+    "importLines", "events", "deliveries", "attempts", "audit", "backups",
 })  # fmt: skip
 """What has a name of its own in the texts; any other resource is named as in the API."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import json, structs
 
+from gateway.domain import import_lines
 from gateway.domain.accounts.users import fold_email
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts import contacts, person_erasures
@@ -97,6 +98,11 @@ async def step(tx: Tx, erasure_id: str) -> bool:
         )  # fmt: skip
         return bool(place)
     unit = _Unit(tx, erasure, erasure.person)
+    if erasure.person.wide:
+        # First: an import locks its job before the contacts of its lines.
+        for email in erasure.person.emails:
+            dropped = await import_lines.drop_lines_with(tx, erasure.owner_id, email)
+            unit.erased["importLines"] += dropped
     over = await _records(unit)
     tx.changed.add(f"{CHANGED}:{erasure.owner_id}")
     await person_erasures.save(

@@ -7,6 +7,7 @@ from msgspec import MsgspecError, json
 from gateway.domain.contacts.person_erasures import Person
 from gateway.domain.privacy.traces import SHORTEST
 from outbox.database.transaction import Tx
+from outbox.ids import is_id
 
 PAGE = 500
 """Responses that one unit searches."""
@@ -53,15 +54,25 @@ async def _shorten(tx: Tx, owner_id: str, row: Any, person: Person) -> None:
     if any(trace in row["key"] for trace in traces if len(trace) >= SHORTEST):
         await tx.run(_DELETE, *where)
         return
+    if is_id(row["outcome"] or ""):
+        # Of an item of a batch: it holds no more than the id.
+        return
     try:
         status, headers, body = json.decode(row["outcome"], type=tuple[int, dict[str, str], str])
-        whole: Any = json.decode(body)
-        record_id = whole["id"]
+        bare = _bare(json.decode(body))
     except (MsgspecError, KeyError, TypeError):
         await tx.run(_DELETE, *where)
         return
-    kept = (status, headers, json.encode({"id": record_id}).decode())
+    kept = (status, headers, json.encode(bare).decode())
     await tx.run(_SHORTEN, *where, json.encode(kept).decode())
+
+
+def _bare(whole: Any) -> Any:
+    """Return the ids of a response: of its record, or of each item of a batch."""
+    if "results" in whole:
+        shown = ("index", "status", "id", "code")
+        return {"results": [{k: one[k] for k in shown if k in one} for one in whole["results"]]}
+    return {"id": whole["id"]}
 
 
 def _needles(person: Person) -> list[str]:

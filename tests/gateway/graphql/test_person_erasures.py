@@ -9,6 +9,7 @@ import pytest
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
+from gateway.domain.imports.importing import Importing
 from gateway.domain.privacy import certificates, steps
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.storefront.carts import changes
@@ -111,6 +112,34 @@ async def test_a_stored_response_keeps_the_id_so_that_nothing_is_made_twice(shop
     again = await shop.owner.post("/api/contacts", body, Idempotency_Key="k1")
     assert (again.status, again.body) == (201, {"id": first.body["id"]})
     assert await rows(shop, "select * from contacts") == []
+
+
+async def test_a_repeated_batch_makes_nothing_twice_either(shop: Shop) -> None:
+    batch = {"items": [{"name": "Maria da Silva", "email": EMAIL}, {"name": "Rui"}]}
+    for atomic in (False, True):
+        body = {**batch, "atomic": atomic}
+        first = await shop.owner.post("/api/contacts/batch", body, Idempotency_Key=f"k{atomic}")
+        assert [one["status"] for one in first.body["results"]] == [201, 201]
+        maria = first.body["results"][0]["id"]
+        await erased(shop, f"/api/contacts/{maria}")
+        again = await shop.owner.post("/api/contacts/batch", body, Idempotency_Key=f"k{atomic}")
+        assert [one["id"] for one in again.body["results"]] == [
+            one["id"] for one in first.body["results"]
+        ]
+    assert {row["name"] for row in await rows(shop, "select name from contacts")} == {"Rui"}
+
+
+async def test_lines_that_wait_for_their_import_go_with_the_person(shop: Shop) -> None:
+    contact_id = await contact(shop)
+    file = f"name,email\nMaria,{EMAIL.upper()}\nRui,rui@example.com\n"
+    sent = await shop.owner.call(
+        "POST", "/api/import/contacts", data=file.encode(), Content_Type="text/csv"
+    )
+    assert sent.status == 202, sent.body
+    certificate = await erased(shop, f"/api/contacts/{contact_id}")
+    assert certificate["erased"]["importLines"] == 1
+    await Importing(shop.db).run_once()
+    assert [row["name"] for row in await rows(shop, "select name from contacts")] == ["Rui"]
 
 
 async def test_two_requests_at_once_are_one_erasure(shop: Shop) -> None:
