@@ -17,7 +17,7 @@ from tests.support.drain import rows
 HOME = "/console/privacy"
 
 
-async def _contact(tx: Tx, owner_id: str) -> str:
+async def contact(tx: Tx, owner_id: str) -> str:
     values = {"name": "Zoe <b>", "email": "zoe@quux.example", "phone": "(11) 97777-1234"}
     draft = check(CONTACTS, values, creating=True)
     return (await actions.create(tx, Actor(owner_id, "system"), CONTACTS, draft)).id
@@ -26,7 +26,7 @@ async def _contact(tx: Tx, owner_id: str) -> str:
 async def test_a_person_is_found_exported_and_erased_with_a_certificate(maria: Guest) -> None:
     db = maria.site.db
     [user] = await db.read(rows, "select id from users where email = 'maria@example.com'")
-    contact_id = await db.write(_contact, user["id"])
+    contact_id = await db.write(contact, user["id"])
     await db.write(fan_out, ROOM)
     assert "No erasures yet" in (await maria.get(HOME)).html
     for text in ("zoe", "quux.example", "11 97777 1234"):
