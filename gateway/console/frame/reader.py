@@ -7,7 +7,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from aiohttp import web
-from babel.dates import format_datetime
+from babel.dates import format_datetime, format_skeleton
 from markupsafe import Markup
 
 from gateway import texts
@@ -33,19 +33,36 @@ class Reader:
     def exact(self, micros: int) -> str:
         """Return the exact time with its distance from UTC, for a comparison with logs."""
         if micros < QUICK:
-            at = (EPOCH + timedelta(microseconds=micros)).astimezone(self.zone)
-            return str(format_datetime(at, EXACT, locale=self.texts.locale))
+            return self._as(self._local(micros), EXACT)
         # As Babel writes it, which takes far longer; a list has a hundred of them.
         quarter, rest = divmod(micros, QUARTER)
         before, minute, away = _quarter(self.texts, self.zone, quarter)
         minutes, rest = divmod(rest, MINUTE)
         return f"{before}{minute + minutes:02}:{rest // SECOND:02}.{rest % SECOND // 1000:03}{away}"
 
+    def clock(self, micros: int, now: int) -> str:
+        """Return a time for a sentence: `21:24`, `Tuesday 21:24`, `Dec 3, 21:24`."""
+        moment, today = self._local(micros), self._local(now)
+        time = self._as(moment, "HH:mm")
+        if moment.date() == today.date():
+            return time
+        if abs(micros - now) < 6 * DAY:
+            return f"{self._as(moment, 'EEEE')} {time}"
+        return f"{self.day(micros)}, {time}"
+
+    def day(self, micros: int) -> str:
+        """Return a day without its year: `Nov 22`."""
+        return str(format_skeleton("MMMd", self._local(micros), locale=self.texts.locale))
+
+    def time(self, micros: int) -> str:
+        """Return a time of day: `21:24`."""
+        return self._as(self._local(micros), "HH:mm")
+
     def when(self, micros: int | None, now: int) -> Markup:
         """Return a time as `<time>`: relative in the text, exact in the title."""
-        return Markup(self.time(micros, now))  # noqa: S704 - digits, names of months, and our texts
+        return Markup(self.ago(micros, now))  # noqa: S704 - digits, names of months, and our texts
 
-    def time(self, micros: int | None, now: int) -> str:
+    def ago(self, micros: int | None, now: int) -> str:
         """Return the same as plain HTML."""
         if micros is None:
             return f"<span>{_words(self.texts, 'time.never')}</span>"
@@ -59,6 +76,12 @@ class Reader:
             words = _words(self.texts, "time.ago", span(now - micros))
         return f'<time datetime="{dates.show(micros)}" title="{self.exact(micros)}">{words}</time>'
 
+    def _local(self, micros: int) -> datetime:
+        return (EPOCH + timedelta(microseconds=micros)).astimezone(self.zone)
+
+    def _as(self, moment: datetime, pattern: str) -> str:
+        return str(format_datetime(moment, pattern, locale=self.texts.locale))
+
 
 READER = web.RequestKey("CONSOLE_READER", Reader)
 
@@ -67,8 +90,9 @@ def reader_of(request: web.Request, visitor: Visitor | None) -> Reader:
     """Return how the visitor reads: as the account says, else as the browser does."""
     session = visitor.session if visitor is not None else None
     asked = texts.asked(request.headers.get("Accept-Language", ""))
+    language = session.language if session is not None else None
     zone = session.zone if session is not None else "UTC"
-    return Reader(texts.of(asked), ZoneInfo(zone))
+    return Reader(texts.of(language or asked), ZoneInfo(zone))
 
 
 @lru_cache(maxsize=20_000)
