@@ -39,11 +39,11 @@ async def desk(owner: Person) -> dict[str, str]:
     done = (await owner.post("/api/tasks", {"title": "Feita", "dueDate": f"{month}-05"})).body
     await owner.post(f"/api/tasks/{done['id']}/complete")
     await owner.post("/api/tasks", {"title": "Atrasada", "dueDate": "2020-01-01"})
-    body = {
+    content: dict[str, Any] = {
         "items": ITEMS, "discount": 10, "companyId": company["id"], "contactId": contact["id"],
         "validUntil": "2030-12-15", "notes": "Entrega em até 10 dias.",
     }  # fmt: skip
-    quote = (await owner.post("/api/quotes", body)).body
+    quote = (await owner.post("/api/quotes", content)).body
     invoice = (await owner.post("/api/invoices", {"items": ITEMS, "dueDate": "2030-12-20"})).body
     store = (await owner.post("/api/stores", {"hostname": "s.example", "name": "Loja"})).body
     images = [

@@ -180,11 +180,20 @@ def came_from(request: web.Request) -> str:
 
 async def form_of(request: web.Request, visitor: Visitor) -> Form:
     """Return the fields of a form. Raise forbidden unless one of our pages sent it."""
-    if elsewhere(request):
-        raise Refusal("forbidden", "error.origin_help")
+    must_be_from_here(request)
     form = await forms.read(request)
     request[FORM] = form
-    token = form.text("csrf_token").encode("utf-8", "replace")
-    if not hmac.compare_digest(token, visitor.csrf.encode()):
-        raise Refusal("forbidden", "error.csrf_help")
+    must_have_token(visitor, form.text("csrf_token"))
     return form
+
+
+def must_be_from_here(request: web.Request) -> None:
+    """Raise forbidden when another site has sent the request."""
+    if elsewhere(request):
+        raise Refusal("forbidden", "error.origin_help")
+
+
+def must_have_token(visitor: Visitor, token: str) -> None:
+    """Raise forbidden unless this is the token of the visitor's forms."""
+    if not hmac.compare_digest(token.encode("utf-8", "replace"), visitor.csrf.encode()):
+        raise Refusal("forbidden", "error.csrf_help")
