@@ -28,6 +28,7 @@ from gateway.rest import (
     imports,
     order_batches,
     payments,
+    privacy,
     profile,
     records,
     reports,
@@ -37,6 +38,7 @@ from gateway.rest import (
 from gateway.rest.document import page as document
 from gateway.rest.document.operations import Handler, Operation, path_of
 from gateway.rest.records import page, verb, verb_with
+from gateway.rest.selections import telling
 from gateway.server.app_keys import CONFIG
 
 Route = tuple[str, str, Operation]
@@ -101,6 +103,10 @@ VERBS: tuple[Route, ...] = (
         INVOICES, invoices.CANCEL_TAKES, invoices.cancel, "Cancel an invoice", refusals=MOVES)),
     ("POST", "/api/orders/{id}/cancel", verb_with(
         ORDERS, orders.CANCEL_TAKES, order_verbs.cancel, "Cancel an order", refusals=MOVES)),
+    ("GET", "/api/contacts/{id}/data-export", privacy.CONTACT_EXPORT),
+    ("POST", "/api/contacts/{id}/erase", privacy.ERASE_CONTACT),
+    ("GET", "/api/clients/{id}/data-export", privacy.CLIENT_EXPORT),
+    ("POST", "/api/clients/{id}/erase", privacy.ERASE_CLIENT),
 )  # fmt: skip
 OTHERS: tuple[Route, ...] = (
     ("GET", "/api/settings/pipeline", deals.read_pipeline),
@@ -111,6 +117,8 @@ OTHERS: tuple[Route, ...] = (
     ("GET", "/api/imports/{id}", imports.read_import),
     ("DELETE", "/api/imports/{id}", imports.cancel_import),
     ("GET", "/api/events", events.list_events),
+    ("GET", "/api/erasures", privacy.list_erasures),
+    ("GET", "/api/erasures/{id}", privacy.read_erasure),
     ("GET", "/api/deliveries", deliveries.list_deliveries),
     ("GET", "/api/deliveries/{id}", deliveries.read_delivery),
     ("POST", "/api/deliveries/{id}/replay", deliveries.replay_delivery),
@@ -186,9 +194,12 @@ async def _one_webhook(request: web.Request) -> NoReturn:
 def add_routes(router: web.UrlDispatcher) -> None:
     """Add the routes of the REST door, with HEAD wherever there is GET."""
     for method, path, operation in ROUTES:
-        router.add_route(method, path, operation.handle)
-        if method == "GET":
-            router.add_route("HEAD", path, operation.handle)
+        if method != "GET":
+            router.add_route(method, path, operation.handle)
+            continue
+        handle = telling(operation)
+        router.add_route("GET", path, handle)
+        router.add_route("HEAD", path, handle)
     for path in {path for _, path, _ in ROUTES if "{" not in path}:
         # Other methods must not match the path with {id}: `recent` is not an id.
         router.add_route("*", path, _all_but(path))

@@ -163,6 +163,13 @@ async def test_a_request_that_is_refused(api: RestApi, ana: Person, bia: Person)
     ):  # fmt: skip
         reply = await ana.call("POST", "/api/import/contacts", data=b"x" * 9, **headers)
         assert reply.status == 415, reply.text
+    # As generated clients send it.
+    reply = await ana.call(
+        "POST", "/api/import/contacts", data=b"name\nx\n",
+        Content_Type="application/octet-stream",
+    )  # fmt: skip
+    assert reply.status == 202, reply.text
+    await ana.delete(reply.headers["Location"])
     assert (await upload(api.nobody, "contacts", b"name\nx\n")).status == 401
     blind = await api.key_of(ana.user_id, ["read"])
     assert (await upload(blind, "contacts", b"name\nx\n")).status == 403
