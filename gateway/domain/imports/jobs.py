@@ -164,6 +164,9 @@ async def cancel(tx: Tx, actor: Actor, import_id: str) -> Import:
     if not job.is_open:
         return job
     await _end(tx, job.id, "cancelled", None)
+    if not any(job.fields):
+        # Nobody has said that its first line is a heading.
+        await tx.run("update imports set headings = '[]', fields = '[]' where id = $1", job.id)
     return await own(tx, actor, job.id)
 
 

@@ -9,6 +9,7 @@ from gateway.domain.imports import jobs
 from gateway.domain.imports.columns import fields_of
 from gateway.domain.imports.files import CsvFile
 from gateway.records.access import Actor
+from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from outbox.database.transaction import Database
 
@@ -45,6 +46,12 @@ async def receive(
             jobs.complete, import_id, headings=file.headings, fields=fields,
             encoding=file.encoding, lines=file.lines, dry_run=dry_run, held=held,
         )  # fmt: skip
+    except Refusal:
+        await jobs.discard(db, import_id)
+        # A browser reads the response only after it has sent the whole file.
+        async for _ in pieces:
+            pass
+        raise
     except BaseException:
         # Also when the client has gone; an unavailable database leaves it to the duty.
         await asyncio.shield(jobs.discard(db, import_id))
