@@ -50,10 +50,10 @@ async def desk(owner: Person) -> dict[str, str]:
         {"url": "https://s.example/cafe.jpg", "alt": "Um pacote"},
         {"url": "https://s.example/2"},
     ]
-    body = {"name": "Café em grãos", "price": 89.9, "stock": 0, "images": images}
-    product = (await owner.post("/api/products", body)).body
-    body = {"storeId": store["id"], "code": "VERAO10", "discountPercentage": 10, "maxUses": 500}
-    coupon = await owner.post("/api/coupons", body)
+    goods: dict[str, Any] = {"name": "Café em grãos", "price": 89.9, "stock": 0, "images": images}
+    product = (await owner.post("/api/products", goods)).body
+    offer = {"storeId": store["id"], "code": "VERAO10", "discountPercentage": 10, "maxUses": 500}
+    coupon = await owner.post("/api/coupons", offer)
     assert coupon.status == 201, coupon.text
     quotes, invoices = f"/console/quotes/{quote['id']}", f"/console/invoices/{invoice['id']}"
     return {
