@@ -60,9 +60,9 @@ class Reader:
 
     def when(self, micros: int | None, now: int) -> Markup:
         """Return a time as `<time>`: relative in the text, exact in the title."""
-        return Markup(self.ago(micros, now))  # noqa: S704 - digits, names of months, and our texts
+        return Markup(self.relative(micros, now))  # noqa: S704 - digits, names of months, and our texts
 
-    def ago(self, micros: int | None, now: int) -> str:
+    def relative(self, micros: int | None, now: int) -> str:
         """Return the same as plain HTML."""
         if micros is None:
             return f"<span>{_words(self.texts, 'time.never')}</span>"
