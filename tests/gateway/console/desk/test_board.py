@@ -1,5 +1,6 @@
 """The board of deals: its columns and figures, what a move does, and what it costs."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from html import unescape
@@ -116,6 +117,28 @@ async def test_a_lost_race_is_told_and_changes_nothing(maria: Guest, api: Person
     assert plain.status == 409
     assert "It is in closing now." in plain.html
     assert (await api.get(f"/api/deals/{made['id']}")).body["stage"] == "closing"
+
+
+async def test_of_two_moves_at_once_one_is_made(maria: Guest, api: Person) -> None:
+    made = await deal(api, "supply", stage="lead")
+    before = len(await RestApi(maria.site).events())
+    token = (await maria.get(BOARD)).csrf
+    sent = [("csrf_token", token), ("version", "1"), ("act", "move"), ("from", "lead")]
+    path = f"/console/deals/{made['id']}/move"
+    stages = ("qualified", "proposal", "closing")
+    pages = await asyncio.gather(
+        *(maria.post(path, [*sent, ("stage", stage)], HX_Request="1") for stage in stages)
+    )
+    assert sorted(page.status for page in pages) == [200, 409, 409]
+    [won] = [stage for stage, page in zip(stages, pages, strict=True) if page.status == 200]
+    assert (await api.get(f"/api/deals/{made['id']}")).body["stage"] == won
+    assert len(await RestApi(maria.site).events()) == before + 1
+
+
+async def test_a_deleted_deal_does_not_move(maria: Guest, api: Person) -> None:
+    made = await deal(api, "supply", stage="lead")
+    await api.delete(f"/api/deals/{made['id']}")
+    assert (await scripted(maria, made, act="won")).status == 404
 
 
 async def test_a_strict_pipeline_refuses_with_its_stages(maria: Guest, api: Person) -> None:
