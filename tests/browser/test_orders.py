@@ -94,7 +94,7 @@ async def test_a_shopkeeper_at_work(chromium: Browser, site: Site, scripts: bool
             await page.get_by_label(f"Select {order['number']}").check()
         await page.get_by_role("button", name="Mark paid").click()
         await page.get_by_role("heading", name="Mark these 2 orders as paid?").wait_for()
-        await page.get_by_text("R$ 85,80").wait_for()
+        await page.get_by_text("R$85.80").wait_for()
         await page.get_by_role("button", name="Mark paid").click()
         await page.get_by_text("Orders marked as paid.").wait_for()
         if scripts:

@@ -115,7 +115,7 @@ async def test_the_owner_of_a_store_at_work(chromium: Browser, site: Site, scrip
         await page.get_by_label("Last CEP").first.fill("99999-999")
         await page.get_by_role("button", name="Create store").click()
         await page.get_by_text("Store created.").wait_for()
-        assert await page.get_by_text("R$ 9,90").count() == 1
+        assert await page.get_by_text("R$9.90").count() == 1
         await page.get_by_role("button", name="Edit").click()
         await page.get_by_label("Hold reviews for approval").check()
         await page.get_by_role("button", name="Save changes").click()
