@@ -68,7 +68,7 @@ class _Unit:
         self.erasure = erasure
         self.person = person
         self.traces = Traces(person)
-        self.actor = Actor(erasure.owner_id, "system")
+        self.actor = Actor(erasure.owner_id, "system", cause="erasure")
         self.left = ROWS
         self.erased = Counter[str]()
         self.kept = Counter[str]()
