@@ -47,7 +47,7 @@ class Look:
     """How a page shows values: the language, its times, and the names of other records."""
 
     texts: Texts
-    when: Callable[[int | None], Markup]
+    when: Callable[[int], str]
     names: Names
     links: Mapping[str, str]
     """See Parts.links."""
@@ -87,8 +87,10 @@ def cell_of(resource: Resource, name: str, look: Look) -> Cell:
     kind = kind_of(schema)
     if kind == "text" and field.format.show is None and name not in resource.derived_at:
         return lambda record: _text(record.row[position])
-    if kind == "lines":
-        return lambda record: _chips(map(str, record.shown(name) or ()))
+    write = _writer(look.texts, kind)
+    if write is not None and name not in resource.derived_at:
+        show = field.format.show
+        return lambda record: _written(write, show, record.row[position])
     if name == "stars":
         return lambda record: _stars(look.texts, record.row[position])
     return lambda record: _value(look.texts, schema, record.shown(name))
@@ -201,7 +203,7 @@ def _text(value: Any) -> str:
 
 
 def _time(look: Look, micros: int | None) -> str:
-    return "" if micros is None else str(look.when(micros))
+    return "" if micros is None else look.when(micros)
 
 
 def _moment(look: Look, record: Record, column: str, day: str) -> str:
@@ -250,24 +252,38 @@ def _chips(values: Iterable[str]) -> str:
     return f'<span class="chips">{chips}</span>' if chips else ""
 
 
+def _writer(texts: Texts, kind: str) -> Callable[[Any], str] | None:
+    """Return what writes the values of a kind, or None."""
+    match kind:
+        case "box":
+            words = (_yes(texts, False), _yes(texts, True))
+            return lambda value: words[bool(value)]
+        case "money":
+            return lambda value: f'<span class="money">{html.escape(texts.money(value))}</span>'
+        case "number":
+            return lambda value: html.escape(texts.number(value, 2))
+        case "choice":
+            return lambda value: f"<bdi>{html.escape(inert(word_of(texts, value)))}</bdi>"
+        case "several":
+            return lambda value: _chips(word_of(texts, one) for one in value)
+        case "lines":
+            return lambda value: _chips(map(str, value))
+    return None
+
+
+def _written(write: Callable[[Any], str], show: Callable[[Any], Any] | None, value: Any) -> str:
+    if value is None:
+        return ""
+    return write(value if show is None else show(value))
+
+
 def _value(texts: Texts, schema: Mapping[str, Any], value: Any) -> str:
     """Return a value in its JSON form as HTML."""
     if value is None or value == []:
         return ""
-    schema = plain(schema)
-    match kind_of(schema):
-        case "box":
-            return _yes(texts, value)
-        case "money":
-            return f'<span class="money">{escape(texts.money(value))}</span>'
-        case "number":
-            return str(escape(texts.number(value, 2)))
-        case "choice":
-            return f"<bdi>{escape(inert(word_of(texts, value)))}</bdi>"
-        case "several":
-            return _chips(word_of(texts, one) for one in value)
-        case "lines":
-            return _chips(map(str, value))
+    write = _writer(texts, kind_of(schema))
+    if write is not None:
+        return write(value)
     if isinstance(value, (dict, list, Raw)):
         return f"<code>{escape(inert(json.encode(value).decode()))}</code>"
     return _text(value)

@@ -168,6 +168,9 @@ async def cancel(tx: Tx, actor: Actor, import_id: str) -> Import:
         return job
     await _end(tx, job.id, "cancelled", None)
     audit.record(tx, actor, "canceled", "import", job.id)
+    if not any(job.fields):
+        # Nobody has said that its first line is a heading.
+        await tx.run("update imports set headings = '[]', fields = '[]' where id = $1", job.id)
     return await own(tx, actor, job.id)
 
 

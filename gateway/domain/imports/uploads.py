@@ -10,6 +10,7 @@ from gateway.domain.imports.columns import fields_of
 from gateway.domain.imports.files import CsvFile
 from gateway.records import audit
 from gateway.records.access import Actor
+from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from outbox.database.transaction import Database, Tx
 
@@ -52,6 +53,12 @@ async def receive(
                 audit.record(tx, actor, "imported", "import", import_id)
 
         await db.write(complete)
+    except Refusal:
+        await jobs.discard(db, import_id)
+        # A browser reads the response only after it has sent the whole file.
+        async for _ in pieces:
+            pass
+        raise
     except BaseException:
         # Also when the client has gone; an unavailable database leaves it to the duty.
         await asyncio.shield(jobs.discard(db, import_id))
