@@ -58,7 +58,8 @@ UNNAMED = """() => {
   for (const field of document.querySelectorAll("input:not([type=hidden]), select, textarea"))
     if (!field.labels.length && !field.ariaLabel) bad.push(field.outerHTML);
   for (const act of document.querySelectorAll("a, button"))
-    if (!(act.innerText || act.ariaLabel || "").trim()) bad.push(act.outerHTML);
+    if (act.checkVisibility() && !(act.innerText || act.ariaLabel || "").trim())
+      bad.push(act.outerHTML);
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   bad.push(...ids.filter((id, n) => ids.indexOf(id) !== n));
   if (document.querySelectorAll("h1").length !== 1) bad.push("h1");
