@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.console.account import api_keys, audit, login, profile
+from gateway.console.account import api_keys, audit, login, password, privacy, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.desk import routes as desk
 from gateway.console.files import export_page, import_pages
@@ -80,6 +80,13 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
     post("/console/deliveries/{id}/skip", action(steering.skip))
 
+    get("/console/privacy", page(privacy.index))
+    get("/console/privacy/{id}", page(privacy.person))
+    get("/console/privacy/{id}/file", page(privacy.file))
+    get("/console/privacy/{id}/erase", page(privacy.erase_page))
+    post("/console/privacy/{id}/erase", action(privacy.erase))
+    get("/console/erasures/{id}", page(privacy.erasure))
+
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
@@ -114,6 +121,8 @@ def add_console(router: web.UrlDispatcher) -> None:
 
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))
+    get("/console/account/password", page(password.show))
+    post("/console/account/password", action(password.change))
     post("/console/account/sessions/{id}/end", action(login.end_session))
     post("/console/account/sign-out-everywhere", action(login.end_all))
 

@@ -2,12 +2,13 @@
 
 from aiohttp import web
 
-from gateway.console.frame import guard, kept_forms, pages, templates
+from gateway.console.frame import guard, kept_forms, pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.kept_forms import Kept
+from gateway.console.frame.reader import READER
 from gateway.domain.accounts import sessions, users
-from gateway.domain.accounts.passwords import LONGEST, SHORTEST, fault_of
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST, WEAKNESSES, weakness_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong
@@ -175,7 +176,7 @@ def _first_account_form(
 ) -> web.Response:
     context = {
         "token": token, "open": is_open, "shortest": SHORTEST, "longest": LONGEST,
-        "faults": {fault.field: fault.message for fault in faults or ()},
+        "faults": wording.by_field(request[READER].texts, faults or ()),
         "typed": typed or {"email": "", "name": ""},
     }  # fmt: skip
     return templates.render(request, visitor, "first_account.html", context, status=status)
@@ -194,7 +195,7 @@ def _account_faults(email: str, name: str, password: str) -> list[Fault]:
         faults.append(Fault("email", wrong.code, wrong.message))
     if not name or len(name) > 200 or NOT_TEXT.search(name):
         faults.append(Fault("name", "required", "Enter your name, at most 200 characters."))
-    text = fault_of(password, email)
-    if text is not None:
-        faults.append(Fault("password", "unfit", text))
+    weakness = weakness_of(password, email)
+    if weakness is not None:
+        faults.append(Fault("password", weakness, WEAKNESSES[weakness]))
     return faults

@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.desk import calendar_days
-from gateway.console.frame import error_pages, pages, templates
+from gateway.console.frame import error_pages, pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER, Reader
@@ -150,8 +150,10 @@ def _told(reader: Reader, refusal: Refusal, deal: Record, stages: Stages) -> str
     for fault in refusal.faults:
         key = f"board.fault.{fault.code}"
         allowed = ", ".join(stages[0].stages)
-        told.append(texts(key, stages=allowed) if fault.code in TOLD else fault.message)
-    return " ".join(told) or refusal.message
+        told.append(
+            texts(key, stages=allowed) if fault.code in TOLD else wording.said(texts, fault)
+        )
+    return " ".join(told) or wording.refused(texts, refusal)
 
 
 def _common(request: web.Request) -> Mapping[str, Any]:

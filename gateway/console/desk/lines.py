@@ -13,6 +13,7 @@ from gateway.console.frame import templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.pages import id_of
+from gateway.console.frame.reader import READER
 from gateway.console.records import form_pages, inputs
 from gateway.console.records.sections import SECTIONS
 from gateway.domain.sales import document_lines, documents
@@ -81,7 +82,7 @@ async def edit(
     looked = await request.app[DB].scan(
         visitor.actor.owner_id, _look, visitor.actor, kind, draft, asked
     )
-    faults = inputs.faults(looked.faults, form_inputs, typed)
+    faults = inputs.faults(request[READER].texts, looked.faults, form_inputs, typed)
     columns = looked.columns
     context = {
         "section": section, "typed": typed, "parts": section.parts, "spare": inputs.SPARE,

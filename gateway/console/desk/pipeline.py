@@ -43,7 +43,7 @@ async def save(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
         texts = request[READER].texts
         faults = {
             name: texts("pipeline.no_stages") if _is(refusal, "no_stages") else message
-            for name, message in inputs.faults(refusal.faults, form_inputs, typed).items()
+            for name, message in inputs.faults(texts, refusal.faults, form_inputs, typed).items()
         }
         return _page(request, visitor, typed, version, faults, error_pages.status_of(refusal))
     return pages.to(PATH, "saved")

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.console.frame import guard
+from gateway.console.frame import guard, wording
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.frame.templates import render
@@ -61,7 +61,7 @@ def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> 
     context = {
         "title": title if title in texts else "error.other",
         "key": refusal.message if refusal.message in texts else None,
-        "message": refusal.message,
+        "message": wording.refused(texts, refusal),
         "back": _back(request),
         "request_id": request.get(REQUEST_ID, ""),
     }

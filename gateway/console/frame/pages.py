@@ -129,7 +129,7 @@ async def _answer(
         if visitor.session is not None:
             request[CALLER] = visitor.actor
             request[READER] = reader_of(request, visitor)
-            request[TROUBLES] = await troubles.of(request, visitor)
+            request[TROUBLES] = troubles.of(request, visitor)
         if visitor.session is None and not public:
             response = await kept_forms.ask(request, visitor) or to_sign_in(request)
         else:

@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 from markupsafe import Markup
 
-from gateway.console.frame import error_pages, pages, templates
+from gateway.console.frame import error_pages, pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
@@ -250,8 +250,10 @@ def _show(
 ) -> web.Response:
     texts, refusal = request[READER].texts, filled.refusal
     faults: dict[str, str] = {}
+    message = ""
     if refusal is not None:
-        faults = inputs.faults(refusal.faults, filled.inputs, filled.typed)
+        faults = inputs.faults(texts, refusal.faults, filled.inputs, filled.typed)
+        message = "" if faults else wording.refused(texts, refusal)
     for name, found in filled.unclear.items():
         faults[name] = texts("records.unclear" if found else "records.nobody")
     context: dict[str, Any] = {
@@ -260,7 +262,7 @@ def _show(
         "version": filled.version, "was": filled.was, "unclear": filled.unclear,
         "theirs": filled.theirs, "plural_of": _plural_of,
         "heading": section.heading(filled.record) if filled.record else "",
-        "refusal": faults.get("", refusal.message if refusal and not faults else ""),
+        "refusal": faults.get("", message),
         "parts": section.parts, **(more or {}),
     }  # fmt: skip
     status = error_pages.status_of(refusal) if refusal else 400 if filled.unclear else 200

@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 from msgspec import json
 
+from gateway.console.frame import wording
 from gateway.console.frame.forms import Form
+from gateway.console.records.hints import useful
 from gateway.console.records.picked import Picked, picked, several_picked
 from gateway.console.records.typed_times import instant, local
 from gateway.console.records.words import label_of
@@ -32,6 +34,7 @@ SPARE = 2
 LINE = 2_048
 """A text that may be longer has several lines."""
 CENT = 0.01
+PERCENT = 100
 GROUPED = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", re.ASCII)
 
 
@@ -66,7 +69,7 @@ def _of_field(texts: Texts, field: Field) -> Input:
         texts,
         field.name,
         field.format.schema,
-        field.description,
+        wording.hint_of(texts, field),
         field.required or not field.nullable,
     )
     if field.reference is not None:
@@ -91,7 +94,9 @@ def kind_of(schema: Mapping[str, Any]) -> Kind:
         case "object":
             return "json"
         case "number" | "integer":
-            return "money" if schema.get("multipleOf") == CENT else "number"
+            # A percentage has two decimals, too.
+            percent = schema.get("maximum") == PERCENT
+            return "money" if schema.get("multipleOf") == CENT and not percent else "number"
     if schema.get("format") == "date-time":
         return "time"
     return "long" if schema.get("maxLength", 0) > LINE else "text"
@@ -185,7 +190,9 @@ def values(
     return values
 
 
-def faults(faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed) -> dict[str, str]:
+def faults(
+    texts: Texts, faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed
+) -> dict[str, str]:
     """Return the messages by the name of the input; those of no input are under ""."""
     names = [one.name for one in inputs]
     for one in inputs:
@@ -194,15 +201,15 @@ def faults(faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed) -> di
         if one.kind == "rows":
             rows = range(len(typed[one.name]))
             names += [f"{one.name}[{row}].{column.name}" for row in rows for column in one.columns]
-    messages: dict[str, list[str]] = {}
+    placed: dict[str, list[Fault]] = {}
     for fault in faults:
         places = [name for name in names if f"{fault.field}[".startswith((f"{name}[", f"{name}."))]
-        messages.setdefault(max(places, key=len, default=""), []).append(fault.message)
-    return {name: " ".join(dict.fromkeys(texts)) for name, texts in messages.items()}
+        placed.setdefault(max(places, key=len, default=""), []).append(fault)
+    return {name: wording.together(texts, some) for name, some in placed.items()}
 
 
 def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:
-    schema = plain(schema)
+    schema, label = plain(schema), label_of(texts, name)
     kind = kind_of(schema)
     columns: Sequence[Input] = ()
     if kind == "rows":
@@ -213,7 +220,7 @@ def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, requir
         ]
     options = schema["items"]["enum"] if kind == "several" else schema.get("enum", ())
     return Input(
-        name, label_of(texts, name), hint.replace("`", ""), kind, required, options,
+        name, label, useful(texts, label, hint.replace("`", "")), kind, required, options,
         schema.get("maxLength"), schema.get("maxItems"), columns,
     )  # fmt: skip
 

@@ -6,9 +6,10 @@ from typing import Any, Literal
 from aiohttp import web
 from msgspec import json
 
-from gateway.console.frame import pages, templates
+from gateway.console.frame import pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.console.records.parts import Parts
 from gateway.domain.sales import documents, order_payments, order_verbs
 from gateway.domain.sales.invoices import INVOICES, PAY_TAKES
@@ -69,7 +70,7 @@ async def pay(request: web.Request, visitor: Visitor, form: Form) -> web.StreamR
         if not refusal.faults:
             raise
         order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, order_id)
-        faults = {fault.field: fault.message for fault in refusal.faults}
+        faults = wording.by_field(request[READER].texts, refusal.faults)
         return _pay_page(request, visitor, order, method, reference, faults)
     return pages.to(f"{PATH}/{order_id}", "order_paid")
 
@@ -90,7 +91,7 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
             raise Refusal("conflict", "error.order_ended") from None
         if not refusal.faults:
             raise
-        faults = {fault.field: fault.message for fault in refusal.faults}
+        faults = wording.by_field(request[READER].texts, refusal.faults)
         return await _cancel_page(request, visitor, reason, faults)
     return pages.to(f"{PATH}/{order_id}", "order_canceled")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, pages, templates
+from gateway.console.frame import error_pages, pages, templates, wording
 from gateway.console.frame.display import word_of
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
@@ -154,7 +154,7 @@ async def act(verb: Verb, request: web.Request, visitor: Visitor, form: Form) ->
         if refusal.code not in TOLD and not refusal.faults:
             raise
         record = await _read(verb, request, visitor)
-        faults = inputs.faults(refusal.faults, form_inputs, typed)
+        faults = inputs.faults(texts, refusal.faults, form_inputs, typed)
         said, status = faults.get("", ""), error_pages.status_of(refusal)
         if not refusal.faults:
             said, status = _told(texts, verb, record, refusal), 409
@@ -179,7 +179,7 @@ def _told(texts: Texts, verb: Verb, record: Record, refusal: Refusal) -> str:
     if refusal.code == "invalid_transition":
         return _not_now(texts, record)
     key = f"{verb.text}.conflict"
-    return texts(key) if key in texts else refusal.message
+    return texts(key) if key in texts else wording.refused(texts, refusal)
 
 
 def _not_now(texts: Texts, record: Record) -> str:

@@ -14,6 +14,11 @@ from aiohttp import web
 
 from gateway.console.routes import add_console
 from gateway.domain.catalogue import RESOURCES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.privacy import certificates
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import check
 from outbox.database.transaction import Database
 from tests.benchmarks.stocked import stock
 from tests.gateway.console.deliveries.test_steering import waiting
@@ -73,6 +78,7 @@ async def place(console: Site, maria: Guest) -> Place:
     imported = await maria.upload("/console/import/contacts", b"name\nAna\n")
     [event] = await db.read(rows, "select id from events order by pos limit 1")
     [key] = await db.read(rows, "select id from api_keys")
+    contact, erasure = await erased(maria)
     [session] = await db.read(rows, "select id from sessions")
     return Place(
         maria,
@@ -81,8 +87,25 @@ async def place(console: Site, maria: Guest) -> Place:
             "imports": imported.id,
             "events": event["id"], "keys": key["id"], "account": session["id"],
             **{resource.plural: stocked[resource.table] for resource in RESOURCES},
+            "privacy": contact["id"], "erasures": erasure.id,
         },
     )  # fmt: skip
+
+
+async def erased(maria: Guest) -> tuple[Any, Any]:
+    """Return a contact of Maria's, and the erasure of another one."""
+    [user] = await maria.site.db.read(
+        rows, "select id from users where email = 'maria@example.com'"
+    )
+    actor = Actor(user["id"], "session")
+    made = [
+        await maria.site.db.write(
+            actions.create, actor, CONTACTS, check(CONTACTS, {"name": name}, creating=True)
+        )
+        for name in ("Ana", "Rita")
+    ]
+    erasure = await maria.site.db.write(certificates.request, actor, CONTACTS, made[1].id)
+    return {"id": made[0].id}, erasure
 
 
 async def kept(db: Database) -> dict[str, list[str]]:
