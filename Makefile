@@ -1,7 +1,7 @@
 # One door for everything that is done to this tree; `make` alone lists the targets.
 # Needs python3 >= 3.11 and make; all else is installed into .venv from the hashed locks:
-# requirements.lock for serving (requirements-tracing.lock beside it for spans), requirements-dev.lock
-# and requirements-browser.lock for the tests.
+# requirements.lock for serving (requirements-tracing.lock beside it for spans), requirements-dev.lock,
+# requirements-browser.lock and requirements-codegen.lock for the tests.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -48,7 +48,7 @@ run: $(STAMP) ## serve on SQLite; the first start prints how to create the first
 demo: $(STAMP) ## a gateway, a receiver and a live table of deliveries; ARGS=--once checks and ends
 	@$(BIN)/carteiro demo $(ARGS)
 
-test: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## engine and records on both engines, doors and pages on SQLite
+test: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## engine and records on both engines, doors and pages on SQLite
 	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(DAILY)" $(ARGS)
 
 test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## and doors on PostgreSQL, other languages, proxies, pictures, processes
@@ -97,11 +97,14 @@ lock: $(DEV_STAMP) ## resolve pyproject.toml into the hashed locks (needs the ne
 	    --output-file requirements-dev.lock
 	@$(EXTRA) browser | $(RESOLVE) --constraint requirements.lock --constraint requirements-dev.lock - \
 	    --output-file requirements-browser.lock
-	@echo 'ariadne-codegen>=0.19' | $(RESOLVE) - --output-file requirements-codegen.lock
+	@printf '%s\n' $(GENERATORS) | $(RESOLVE) - --output-file requirements-codegen.lock
 
 RESOLVE = env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile $(LOCK_FLAGS)
 EXTRA   = $(BIN)/python -c "import sys, tomllib; \
 	print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies'][sys.argv[1]], sep='\n')"
+
+# Generators of clients, and FastAPI for the receiver in docs/examples.
+GENERATORS := 'ariadne-codegen>=0.19' 'openapi-python-client>=0.29' 'fastapi>=0.165' 'uvicorn>=0.54'
 
 # Each lock is good for 3.11 to 3.14 and names neither a host nor a path.
 LOCK_FLAGS := --quiet --universal --python-version 3.11 --generate-hashes \
@@ -146,14 +149,15 @@ $(BROWSER_STAMP): requirements-browser.lock $(DEV_STAMP)
 	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
 	  else echo "playwright could not be installed: browser tests will skip" >&2; fi
 
-# ariadne-codegen has an environment of its own, because it needs another graphql-core than we do.
+# Generators of clients have an environment of their own: one needs another graphql-core than we do.
 $(CODEGEN_STAMP): requirements-codegen.lock
 	@if $(PYTHON) -m venv $(CODEGEN) && $(CODEGEN)/bin/python -m pip --disable-pip-version-check \
 	    --no-input install --quiet --require-hashes -r requirements-codegen.lock; then touch $@; \
 	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
-	  else echo "ariadne-codegen could not be installed: its test will skip" >&2; fi
+	  else echo "generators of clients could not be installed: their tests will skip" >&2; fi
 
-# JavaScript packages that verify our signatures; as above, and without npm their tests skip too.
+# JavaScript packages: axe-core, generators of clients, and what verifies our signatures; as above,
+# and without npm their tests skip too.
 $(NODE_STAMP): $(NODE_FOLDER)/package-lock.json
 	@if command -v npm >/dev/null && \
 	    npm ci --prefix $(NODE_FOLDER) --ignore-scripts --no-audit --no-fund --silent; then touch $@; \

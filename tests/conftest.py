@@ -26,6 +26,8 @@ pytest_plugins = ["tests.support.require_all", "tests.support.proof"]
 
 def pytest_configure() -> None:
     """Settings of whoever runs the tests stay outside."""
+    # Commands speak the language of the locale.
+    os.environ["LC_ALL"] = "C.UTF-8"
     # A background job of a shell ignores SIGINT, and so would the programs that tests start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from gateway.cli import arguments
+from gateway.cli.language import of_declaration
 from gateway.server.config import FILE_VARIABLE, FILES, Config
 from gateway.server.program import program_revision, program_version
 
@@ -211,10 +212,13 @@ GROUPS = {
 
 def build_parser() -> Parser:
     """Build the parser of the whole command line."""
+    example = of_declaration("command.example", "Example:")
     parser = Parser(
         prog="carteiro",
-        description="A CRM REST API that delivers every write to its webhooks.",
-        epilog="Example: carteiro serve",
+        description=of_declaration(
+            "command.product", "A CRM REST API that delivers every write to its webhooks."
+        ),
+        epilog=f"{example} carteiro serve",
     )
     version = f"carteiro {program_version()} ({program_revision()})"
     parser.add_argument("--version", action="version", version=version)
@@ -225,15 +229,16 @@ def build_parser() -> Parser:
     for command in COMMANDS:
         group, _, verb = command.words.rpartition(" ")
         if group and group not in groups:
+            does = of_declaration(f"command.{group}", GROUPS[group])
             middle = tops.add_parser(
-                group, help=GROUPS[group], description=GROUPS[group],
-                epilog=f"Example: {command.example}",
-            )  # fmt: skip
+                group, help=does, description=does, epilog=f"{example} {command.example}"
+            )
             _config(middle)
             middle.set_defaults(command=None, parser=middle)
             groups[group] = middle.add_subparsers(metavar="VERB")
+        does = of_declaration(f"command.{command.words.replace(' ', '_')}", command.does)
         leaf = (groups[group] if group else tops).add_parser(
-            verb, help=command.does, description=command.does, epilog=f"Example: {command.example}"
+            verb, help=does, description=does, epilog=f"{example} {command.example}"
         )
         command.arguments(leaf)
         _config(leaf)

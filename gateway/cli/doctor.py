@@ -7,15 +7,16 @@ from typing import Any
 
 from msgspec import json
 
-from gateway import texts
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing
+from gateway.cli.language import spoken
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
 from gateway.records.values import dates
 from gateway.server import startup
 from gateway.server.config import Config
 from gateway.server.delivery import doctor_of, rules_of, settings_of
+from gateway.texts import Texts
 from outbox import webhooks
 from outbox.clock import SystemClock
 from outbox.durations import SECOND
@@ -35,29 +36,24 @@ NAMES = {
     "url": "URL", "sign": "Signature", "dns": "DNS", "egress": "Egress", "connect": "Connect",
     "tls": "TLS", "answer": "Response",
 }  # fmt: skip
-MARKS = {"passed": "ok", "skipped": "-", "failed": "FAILED"}
-UNKNOWN_TO_IT = (
-    "The doctor signed with a secret of its own. Give the right one with --secret, or give the id "
-    "of the webhook instead of the URL."
-)
-
-ENGLISH = texts.of("en")
 
 
 def lines(examination: Examination, addresses: Addresses, *, own_secret: bool) -> Iterator[str]:
     """Return the lines for people: the steps, the verdict, the retries."""
+    t = spoken()
     for step in examination.steps:
-        spent = "" if step.micros is None else ENGLISH.took(step.micros)
-        yield f"{MARKS[step.verdict]:7} {NAMES[step.name]:9} {spent:>8}  {_text(step, addresses)}"
+        spent = "" if step.micros is None else t.took(step.micros)
+        mark = t(f"cli.doctor.{step.verdict}")
+        yield f"{mark:7} {NAMES[step.name]:9} {spent:>8}  {_text(step, addresses)}"
     yield ""
     if examination.failed is None:
-        yield "A delivery to this receiver would succeed."
+        yield t("doctor.well")
     else:
         decision, outcome = examination.decision, examination.outcome
-        yield f"A delivery to this receiver would fail: {tables.inert(decision.reason)}."
+        yield t("cli.doctor.ill", reason=tables.inert(decision.reason))
         if own_secret and outcome is not None and outcome.status in (401, 403):
-            yield UNKNOWN_TO_IT
-    yield from _retries(examination.schedule, examination.started_at)
+            yield t("cli.doctor.unknown_secret")
+    yield from _retries(t, examination.schedule, examination.started_at)
 
 
 def reason(step: Step) -> str:
@@ -89,16 +85,17 @@ def record(examination: Examination, addresses: Addresses) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _retries(schedule: Schedule, now: int) -> Iterator[str]:
+def _retries(t: Texts, schedule: Schedule, now: int) -> Iterator[str]:
     retries = schedule.preview()
     if not retries:
-        yield "A failed delivery is not sent again: [retry] schedule is empty."
+        yield t("cli.doctor.no_retries")
         return
-    yield f"If each attempt failed at once, the next ones would start (give or take {JITTER:.0%}):"
+    yield t("cli.doctor.retries", jitter=f"{JITTER:.0%}")
     for retry in retries:
         early, late = (_at(now, seconds) for seconds in (retry.earliest, retry.latest))
-        usual = ENGLISH.lasting(round(retry.usual * SECOND))
-        yield f"  {retry.number:3}  after {usual:>9}  {early} to {late}"
+        usual = t.lasting(round(retry.usual * SECOND))
+        usual = t("cli.doctor.after", span=f"{usual:>9}")
+        yield f"  {retry.number:3}  {usual}  {t('cli.doctor.between', early=early, late=late)}"
 
 
 def _text(step: Step, addresses: Addresses) -> str:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from aiohttp import web
 
 from gateway.app import build_app
+from gateway.cli.language import spoken
 from gateway.cli.port import cannot_listen, must_be_free, stop_on_signals
 from gateway.domain.accounts import sessions
 from gateway.server import startup
@@ -166,9 +167,10 @@ async def _greet(db: Database, address: str, role: Role, say: Say) -> None:
     say(f"Carteiro {program_version()} is ready; console at {address}/console")
     token = base64.urlsafe_b64encode(db.ids.token(32)).rstrip(b"=").decode()
     if await db.write(sessions.offer_first_account, token):
-        say("Create the first account with this link (valid once, for one day):")
+        t = spoken()
+        say(t("cli.first_link"))
         say(f"  {address}/console/first-account?token={token}")
-        say("or with this command and the same configuration:")
+        say(t("cli.first_command"))
         say(f"  {_program()} user add EMAIL --name NAME")
 
 

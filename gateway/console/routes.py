@@ -2,14 +2,17 @@
 
 from aiohttp import web
 
-from gateway.console.account import api_keys, login, privacy, profile
+from gateway.console.account import api_keys, audit, login, password, privacy, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
+from gateway.console.desk import routes as desk
+from gateway.console.files import export_page, import_pages
 from gateway.console.frame import static_files
-from gateway.console.frame.pages import Handler, action, form_only, not_found, page
+from gateway.console.frame.pages import Handler, action, form_only, nowhere, page, upload
 from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret, reviews
-from gateway.console.records.sections import SECTIONS
+from gateway.console.records.sections import add_records
 from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
+from gateway.domain.imports.files import MOST_BYTES
 
 
 def _is_page(resource: web.AbstractResource) -> bool:
@@ -87,20 +90,9 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
+    desk.add(get, post)
     post("/console/orders/selected", action(orders.selected))
-    for section in SECTIONS.values():
-        one = f"{section.path}/{{id}}"
-        get(section.path, page(section.index))
-        if section.entry.create is not None:
-            post(section.path, action(section.create))
-            get(f"{section.path}/new", page(section.new))
-        if section.entry.change is not None:
-            get(f"{one}/edit", page(section.edit_page))
-            post(one, action(section.edit))
-        get(one, page(section.show))
-        if section.resource.deletable:
-            get(f"{one}/delete", page(section.delete_page))
-            post(f"{one}/delete", action(section.delete))
+    add_records(get, post)
     get("/console/stores/{id}/payment-secret", page(payment_secret.show))
     post("/console/stores/{id}/payment-secret", action(payment_secret.stage))
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))
@@ -113,13 +105,24 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/reviews/{id}/publish", action(reviews.publish))
     post("/console/reviews/{id}/reject", action(reviews.reject))
 
+    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show))
+    get("/console/import/{plural}", page(import_pages.new))
+    post("/console/import/{plural}", upload(import_pages.upload, MOST_BYTES))
+    get("/console/imports/{id}", page(import_pages.show))
+    post("/console/imports/{id}", action(import_pages.start))
+    post("/console/imports/{id}/cancel", action(import_pages.cancel))
+
     get("/console/keys", page(api_keys.index))
     post("/console/keys", action(api_keys.create))
     get("/console/keys/{id}/revoke", page(api_keys.revoke_page))
     post("/console/keys/{id}/revoke", action(api_keys.revoke))
 
+    get("/console/audit", page(audit.index))
+
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))
+    get("/console/account/password", page(password.show))
+    post("/console/account/password", action(password.change))
     post("/console/account/sessions/{id}/end", action(login.end_session))
     post("/console/account/sign-out-everywhere", action(login.end_all))
 
@@ -127,4 +130,4 @@ def add_console(router: web.UrlDispatcher) -> None:
     for path in forms:
         if path not in pages:
             router.add_route("*", path, page(form_only, public=True))
-    get("/console/{rest:.*}", page(not_found, public=True))
+    router.add_route("*", "/console/{rest:.*}", page(nowhere, public=True))

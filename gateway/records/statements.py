@@ -247,7 +247,7 @@ def some_dependants(cascade: Cascade) -> str:
 @lru_cache(maxsize=64)
 def count_dependants(cascade: Cascade) -> str:
     """Return the query for the number of dependants of the record $2, up to $3."""
-    return f"select count(*) as n from (select 1 as one {_pointing(cascade)} limit $3) as some"
+    return f"select count(*) as n from (select 1 as one {_pointing(cascade)} limit $3) as those"
 
 
 def _pointing(cascade: Cascade) -> str:

@@ -37,6 +37,7 @@ class Me(Struct, frozen=True, rename="camel"):
     email: str
     name: str
     timezone: str
+    language: str | None
     created_at: Instant
     scopes: list[str]
     key_id: Id | UnsetType = UNSET
@@ -50,7 +51,7 @@ class Done(Struct, frozen=True):
 
 ME_EXAMPLE = Me(
     shapes.example_id("user"), "maria@example.com", "Maria Silva", "America/Sao_Paulo",
-    shapes.NOW, ["read", "write"], shapes.example_id("key"),
+    "pt-BR", shapes.NOW, ["read", "write"], shapes.example_id("key"),
 )  # fmt: skip
 
 
@@ -102,6 +103,6 @@ async def me(request: web.Request) -> web.Response:
 def me_of(user: Row, caller: Actor) -> Me:
     """Return the account of a user with the scopes of the caller's credential."""
     return Me(
-        user["id"], user["email"], user["name"], user["timezone"],
+        user["id"], user["email"], user["name"], user["timezone"], user["language"],
         dates.show(user["created_at"]), sorted(caller.scopes), caller.key_id or UNSET,
     )  # fmt: skip

@@ -60,10 +60,13 @@ async def read_draft(request: web.Request, form: Form) -> Draft:
 
 def ignored(draft: Draft) -> dict[str, str]:
     """Return the header X-Ignored-Fields, if any; it contains only safe names."""
-    if not draft.ignored:
-        return {}
-    names = [n if _HEADER_NAME.fullmatch(n) else "…" for n in draft.ignored[:IGNORED_SHOWN]]
-    return {"X-Ignored-Fields": ", ".join(names + ["…"] * (len(draft.ignored) > IGNORED_SHOWN))}
+    return {"X-Ignored-Fields": safe_names(draft.ignored)} if draft.ignored else {}
+
+
+def safe_names(names: Sequence[str]) -> str:
+    """Return the first names for a header; one with other characters, and the rest, as …"""
+    safe = [name if _HEADER_NAME.fullmatch(name) else "…" for name in names[:IGNORED_SHOWN]]
+    return ", ".join(safe + ["…"] * (len(names) > IGNORED_SHOWN))
 
 
 def _is_json(kind: str) -> bool:

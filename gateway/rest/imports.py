@@ -25,6 +25,8 @@ from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 
 CSV = "text/csv"
+BYTES = "application/octet-stream"
+"""The same file to generators of clients, of which some know no CSV."""
 State = Literal["uploading", "waiting", "running", "done", "failed", "cancelled"]
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False, "": False}
 
@@ -132,7 +134,7 @@ def import_of(entry: Entry) -> Operation:
         description="The first line has the names of fields, or `columns` names them. A line whose "
         f"`id` names a record of yours{key} updates it, where an empty cell changes nothing; "
         "any other line creates one. Cells are separated by comma, semicolon or tab; the file is "
-        "UTF-8, or Windows-1252. "
+        "UTF-8, or Windows-1252. The `Content-Type` is `text/csv` or `application/octet-stream`. "
         f"At most {MOST_BYTES // 1024**2} MiB, {MOST_LINES:,} lines and {MOST_COLUMNS} columns.",
         parameters=(
             Parameter(
@@ -146,7 +148,7 @@ def import_of(entry: Entry) -> Operation:
                 "Only report the faults of the lines; write nothing.", True,
             ),
         ),
-        body=Shape({"type": "string"}, example), body_type=CSV,
+        body=Shape({"type": "string", "format": "binary"}, example), body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
 
@@ -157,7 +159,7 @@ def _charset(request: web.Request) -> str:
     if header is None:
         return ""
     name, charset = bodies.media_type(header)
-    if name not in (CSV, "text/plain", "application/csv", "application/vnd.ms-excel"):
+    if name not in (CSV, BYTES, "text/plain", "application/csv", "application/vnd.ms-excel"):
         raise Refusal("unsupported_media_type", "Send the file as text/csv.")
     if "charset" not in header.lower():
         return ""

@@ -4,7 +4,7 @@ A page with many or long records is read from the database while the client read
 never fills the memory of the server.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Concatenate
 
@@ -15,9 +15,10 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.query import Page
+from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.rest.errors import JSON
-from gateway.rest.record_json import shown, view
+from gateway.rest.record_json import shown
 from gateway.server.app_keys import DB
 from gateway.server.http.answers import BUILDING, Flow
 from outbox.database.transaction import P, T, Tx
@@ -29,6 +30,8 @@ GATHERED = 32_768
 MOST_BYTES = 4_194_304
 """Most bytes of a list without pages."""
 _encode = msgspec.json.Encoder().encode
+Show = Callable[[Resource, Sequence[Record]], Sequence[Any]]
+"""Returns the JSON members of records."""
 
 
 async def read(
@@ -49,13 +52,14 @@ def page(
     content: Page,
     envelope: Mapping[str, Any],
     headers: Mapping[str, str],
+    show: Show = shown,
 ) -> web.StreamResponse:
     """Return the response with a page; `envelope` has its members besides the records."""
     headers = {"Content-Type": JSON, **headers}
     if not content.long and not content.rest:
-        data = shown(resource, content.records)
+        data = show(resource, content.records)
         return web.Response(body=_encode({"data": data, **envelope}), headers=headers)
-    return Flow(_flow(_bytes(request, caller, resource, content), envelope), headers)
+    return Flow(flow(pieces(request, caller, resource, content, show), envelope), headers)
 
 
 def envelope(content: Page, page: int, limit: int, cursor: str | None = None) -> dict[str, Any]:
@@ -72,37 +76,55 @@ def unpaged(
         body = _encode({"data": shown(resource, content.records)})
         if len(body) <= MOST_BYTES:
             return web.Response(body=body, headers={"Content-Type": JSON})
-    return Flow(_flow(_bytes(request, caller, resource, content), None), {"Content-Type": JSON})
+    return Flow(flow(pieces(request, caller, resource, content), None), {"Content-Type": JSON})
 
 
-async def _flow(
+async def flow(
     records: AsyncGenerator[bytes, None], envelope: Mapping[str, Any] | None
 ) -> AsyncGenerator[bytes, None]:
     """Yield the pieces of a list; one without an envelope is cut at MOST_BYTES."""
-    waiting, comma, size = bytearray(b'{"data":['), b"", 0
+    size, start = 0, b'{"data":['
     end = b"]}" if envelope is None else b"]," + _encode(envelope)[1:]
+
+    async def bounded() -> AsyncGenerator[bytes, None]:
+        nonlocal size, end
+        async with aclosing(records):
+            async for record in records:
+                size += len(record) + 1
+                if envelope is None and size > MOST_BYTES:
+                    end = b'],"truncated":true}'
+                    return
+                yield record
+
+    async with aclosing(joined(bounded())) as all_pieces:
+        async for piece in all_pieces:
+            yield start + piece
+            start = b""
+    yield start + end
+
+
+async def joined(records: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Yield records as items of a JSON array, with commas, short ones together."""
+    waiting, comma = bytearray(), b""
     async with aclosing(records):
         async for record in records:
-            size += len(record) + 1
-            if envelope is None and size > MOST_BYTES:
-                end = b'],"truncated":true}'
-                break
             waiting += comma
             waiting += record
             comma = b","
             if len(waiting) >= GATHERED:
                 yield bytes(waiting)
                 waiting.clear()
-    yield bytes(waiting) + end
+    if waiting:
+        yield bytes(waiting)
 
 
-async def _bytes(
-    request: web.Request, caller: Actor, resource: Resource, content: Page
+async def pieces(
+    request: web.Request, caller: Actor, resource: Resource, content: Page, show: Show = shown
 ) -> AsyncGenerator[bytes, None]:
     """Yield each record as JSON, without records that are deleted meanwhile."""
     db, rest = request.app[DB], content.rest
     while True:
-        for record, members in zip(content.records, shown(resource, content.records), strict=True):
+        for record, members in zip(content.records, show(resource, content.records), strict=True):
             if record.id not in content.long:
                 yield _encode(members)
                 continue
@@ -110,7 +132,8 @@ async def _bytes(
                 alone = await db.read(actions.read, caller, resource, record.id)
             except Refusal:
                 continue
-            yield _encode(view(alone).shown)
+            [members] = show(resource, [alone])
+            yield _encode(members)
         if not rest:
             return
         content = await db.read(actions.some, caller, resource, rest[:AT_ONCE])

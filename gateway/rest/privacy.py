@@ -17,6 +17,7 @@ from gateway.rest.body import PRIVATE, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of, page_size
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape, operation
+from gateway.rest.document.parts import title_of
 from gateway.rest.params import refused, window
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http import bodies
@@ -95,7 +96,7 @@ _FILE: dict[str, Any] = {
 
 def data_export(resource: Resource) -> Operation:
     """Return GET of the file about the person with a contact or an account."""
-    thing = shapes.title_of(resource)
+    thing = title_of(resource)
 
     @operation(
         f"export{thing}Data", "Privacy", f"Export the personal data of a {resource.noun}",
@@ -121,7 +122,7 @@ def data_export(resource: Resource) -> Operation:
 
 def erase(resource: Resource) -> Operation:
     """Return POST of the erasure of the person with a contact or an account."""
-    thing = shapes.title_of(resource)
+    thing = title_of(resource)
     body = shapes.struct(_RUNNING)
     responses = {
         202: Response("The erasure runs; read it at Location.", body, ("Location",)),

@@ -1,4 +1,4 @@
-"""Handles sign-up, and changes of an account's name and time zone."""
+"""Handles sign-up, and changes of an account's name, time zone and language."""
 
 from aiohttp import web
 from msgspec import Struct
@@ -68,7 +68,7 @@ async def sign_up(request: web.Request) -> web.Response:
 
 
 @operation(
-    "updateMe", "Account", "Change your name and time zone", shapes.struct(ME_EXAMPLE),
+    "updateMe", "Account", "Change your name, time zone and language", shapes.struct(ME_EXAMPLE),
     headers=("X-Ignored-Fields",), body=shapes.changes(PROFILE),
 )  # fmt: skip
 async def change_me(request: web.Request) -> web.Response:

@@ -1,6 +1,6 @@
 """Converts records to their JSON form and ETag for the REST door."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +18,7 @@ class View(Struct, frozen=True):
     """A record in its JSON form, and the ETag that changes with it."""
 
     record_id: str
-    shown: Struct
+    shown: Struct | Mapping[str, Any]
     etag: str
     """With quotes."""
 

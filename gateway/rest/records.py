@@ -15,16 +15,18 @@ from gateway.records.idempotency import Outcomes
 from gateway.records.query import costly
 from gateway.records.record import Record
 from gateway.records.resource import Resource
-from gateway.rest import first_pages, lists
+from gateway.rest import first_pages, lists, selections
 from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
+from gateway.rest.document.parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
 from gateway.rest.params import cursor_of, expected_of, once_of, query_of
 from gateway.rest.record_json import View, view
 from gateway.rest.scans import scan
+from gateway.rest.selections import selection_of
 from gateway.rest.stored_responses import Response, keep, respond, respond_to_write, restore
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
@@ -59,11 +61,14 @@ def create(resource: Resource, unit: Create) -> Operation:
 def read(resource: Resource) -> Operation:
     """Return GET of one record: 200, or 304 when the client has the current state."""
 
-    async def handle(request: web.Request) -> web.Response:
+    async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
+        chosen = selection_of(request, resource) if request.query_string else None
+        if chosen is not None and chosen.includes:
+            return await selections.one(request, caller, resource, record_id, chosen)
         record = await request.app[DB].read(actions.read, caller, resource, record_id)
-        return show(request, view(record))
+        return show(request, view(record) if chosen is None else chosen.view(record))
 
     return describe.read(resource)(handle)
 
@@ -148,9 +153,10 @@ def verb_with(
 
         return await _once(request, caller, body, response, unit, request.match_info["id"], draft)
 
+    word = _word(unit)
+    body_shape = shapes.some(result, takes, f"{title_of(resource)}{word.capitalize()}")
     return describe.verb(
-        resource, _word(unit), summary, body=shapes.some(result, takes), makes=makes,
-        refusals=refusals,
+        resource, word, summary, body=body_shape, makes=makes, refusals=refusals
     )(handle)  # fmt: skip
 
 
@@ -164,6 +170,15 @@ def page(resource: Resource, **of: str) -> Operation:
         caller = await authenticate(request)
         fixed = {name: request.match_info[parameter] for name, parameter in of.items()}
         query = query_of(resource, {**request.query, **fixed} if of else request.query)
+        chosen = selection_of(request, resource) if request.query_string else None
+        if chosen is not None:
+            content, included = await selections.read(request, caller, resource, query, chosen)
+            cursor = cursor_of(resource, query, content.onward)
+            envelope = lists.envelope(content, query.page, query.limit, cursor)
+            link = _link(request, cursor)
+            return selections.page(
+                request, caller, resource, content, envelope, link, chosen, included
+            )  # fmt: skip
         kind = costly(resource, query)
         if kind is not None:
             content = await scan(request, caller, kind, actions.page, caller, resource, query)

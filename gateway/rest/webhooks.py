@@ -15,7 +15,7 @@ from gateway.server.app_keys import DB
 from outbox.webhooks import Webhook
 
 
-class Record(Struct, frozen=True, rename="camel"):
+class WebhookRecord(Struct, frozen=True, rename="camel"):
     """A webhook in the REST API."""
 
     id: Id
@@ -26,9 +26,9 @@ class Record(Struct, frozen=True, rename="camel"):
     updated_at: Instant
 
 
-def record(webhook: Webhook) -> Record:
+def record(webhook: Webhook) -> WebhookRecord:
     """Return the record of a webhook for the REST API."""
-    return Record(
+    return WebhookRecord(
         webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
         dates.show(webhook.created_at), dates.show(webhook.updated_at),
     )  # fmt: skip
@@ -37,11 +37,11 @@ def record(webhook: Webhook) -> Record:
 class Webhooks(Struct, frozen=True, rename="camel"):
     """The webhooks of a user, and all events that a webhook can subscribe to."""
 
-    data: list[Record]
+    data: list[WebhookRecord]
     available_events: list[str]
 
 
-WEBHOOK_EXAMPLE = Record(
+WEBHOOK_EXAMPLE = WebhookRecord(
     shapes.example_id("webhook"), "https://hooks.example.com/carteiro",
     ["contact.created", "deal.updated"], True, shapes.NOW, shapes.NOW,
 )  # fmt: skip

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 # A few places of each rule; one fault of a repeated part would fill pages.
-_RUN = """async () => {
-  const found = await axe.run(document, { resultTypes: ["violations"] });
+_RUN = """async (within) => {
+  const found = await axe.run(within, { resultTypes: ["violations"] });
   return found.violations
     .filter((rule) => rule.impact === "serious" || rule.impact === "critical")
     .map((rule) => [`${rule.id} (${rule.impact}, ${rule.nodes.length}): ${rule.help}`,
@@ -21,11 +21,14 @@ _RUN = """async () => {
 }"""
 
 
-async def axe(page: Page) -> None:
-    """Fail with the serious and critical faults that axe-core finds in the page as it is shown."""
+async def axe(page: Page, within: str = "html") -> None:
+    """Fail with the serious and critical faults that axe-core finds in the page as it is shown.
+
+    `within` selects the part of the page that it looks at.
+    """
     # Evaluated, not added as a script, so that the page's policy stays as it is.
     if not await page.evaluate("() => 'axe' in globalThis"):
         await page.evaluate((package("axe-core") / "axe.min.js").read_text("utf-8"))
-    faults = await page.evaluate(_RUN)
+    faults = await page.evaluate(_RUN, within)
     if faults:
         raise AssertionError("\n".join([page.url, *faults]))

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.axe import axe
 from tests.browser.conftest import window
+from tests.browser.test_narrow import DESKTOP, PHONE
 from tests.support.site import Site
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Page
 
 pytestmark = pytest.mark.browser
+
+PICTURES = os.environ.get("API_DOCS_PICTURES", "")
+OPENED = (
+    "operations-Contacts-listContacts", "operations-Contacts-updateContact",
+    "operations-Contacts-deleteContact", "operations-webhooks-onContactCreated",
+)  # fmt: skip
+"""Operations whose parts are all that the page has: parameters, a body, headers, responses."""
+WIDTH = "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 
 
 async def test_the_document_is_shown_without_the_network(chromium: Browser, site: Site) -> None:
@@ -34,3 +45,45 @@ async def test_the_document_is_shown_without_the_network(chromium: Browser, site
         mine = (site.url, "data:", "blob:")
         assert [url for url in asked if not url.startswith(mine)] == []
         assert f"{site.url}/api/me" in asked
+
+
+async def opened(page: Page) -> None:
+    """Open some operations, and execute one of them."""
+    for operation in OPENED:
+        await page.locator(f"#{operation} .opblock-summary-control").click()
+        await page.locator(f"#{operation} .responses-table").first.wait_for()
+    first = page.locator(f"#{OPENED[0]}")
+    await first.get_by_role("button", name="Execute").click()
+    await first.locator(".live-responses-table").wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("shape", [DESKTOP, PHONE], ids=["wide", "phone"])
+async def test_everybody_can_use_it(
+    chromium: Browser, site: Site, scheme: str, shape: dict[str, int]
+) -> None:
+    """Axe-core finds nothing serious, in both colour schemes, and nothing leaves the window."""
+    key = await site.key(await site.user())
+    async with window(chromium, site, color_scheme=scheme, viewport=shape) as view:
+        page = view.page
+        page.set_default_timeout(90_000)
+        await view.open("/api/docs")
+        await page.get_by_text("List companies").wait_for()
+        dark = await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        assert (dark == "rgb(28, 32, 34)") == (scheme == "dark")
+        await page.get_by_role("button", name="Authorize").first.click()
+        await page.locator("#api_key_value").fill(key)
+        await axe(page, ".dialog-ux")
+        await page.get_by_role("button", name="Authorize: apply credentials").first.click()
+        await page.get_by_role("button", name="Close").last.click()
+        await opened(page)
+        assert await page.evaluate(WIDTH)
+        if PICTURES:
+            await page.locator(f"#{OPENED[0]}").scroll_into_view_if_needed()
+            await page.screenshot(path=f"{PICTURES}/{scheme}-{shape['width']}.png")
+            await page.locator(f"#{OPENED[1]}").screenshot(
+                path=f"{PICTURES}/{scheme}-{shape['width']}-put.png"
+            )
+        await axe(page)

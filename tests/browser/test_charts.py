@@ -110,7 +110,7 @@ async def test_charts_are_seen_in_both_schemes_and_at_all_widths(
                 await page.set_viewport_size({"width": size["width"], "height": size["height"]})
                 for name, path in (
                     ("overview", "/console"), ("overview-30d", "/console?range=30d"),
-                    ("webhook", f"/console/webhooks/{good}"),
+                    ("webhook", f"/console/webhooks/{good}?range=24h"),
                     ("failing", f"/console/webhooks/{bad}?range=7d"),
                 ):  # fmt: skip
                     await view.open(path)
@@ -214,7 +214,7 @@ async def test_without_scripts_there_are_charts_and_their_table(
         assert await page.locator("#chart-attempts .bar").count() == 2
         await page.locator("#chart-table summary").click()
         assert await page.locator("#chart-table tbody tr").count() == 84
-        assert await page.get_by_role("img", name="attempts succeeded and").count() == 1
+        assert await page.get_by_role("img", name="Attempts that succeeded").count() == 1
 
 
 async def test_after_signing_in_a_failing_webhook_is_two_clicks_away(

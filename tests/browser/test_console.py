@@ -341,7 +341,7 @@ async def test_what_refreshes_itself_leaves_the_reader_alone(
         await send_test(view)
         await page.locator("#webhook-health .answer.bad").first.wait_for()
         await page.locator("#webhook-health tbody a").first.click()
-        await page.locator(".badge.is-scheduled").wait_for()
+        await page.locator("#delivery .badge.is-scheduled").wait_for()
         await page.locator("#attempt-1 > summary").click()
         assert not await page.locator("#attempt-1").evaluate("e => e.open")
         async with page.expect_response(lambda r: "seen=" in r.url) as asked:
@@ -360,5 +360,5 @@ async def test_the_end_of_a_session_leads_to_the_sign_in(
         await sign_in(view)
         await make_webhook(view, f"{box.url}/ok")
         await site.db.write(sessions.end_all, user_id)
-        await view.page.wait_for_url("**/console/sign-in")
+        await view.page.wait_for_url("**/console/sign-in?next=/console/webhooks/*")
         view.wrong = [wrong for wrong in view.wrong if "401" not in wrong]

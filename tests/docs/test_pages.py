@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway import texts
 from gateway.server.config import load
 from tests.architecture.tree import ROOT, modules
 from tests.docs.pages import Block, blocks, names, text_of
@@ -177,13 +178,17 @@ def letters(text: str) -> int:
 
 @cache
 def messages() -> tuple[re.Pattern[str], ...]:
-    """Every string of the product that is long enough to be a message."""
-    anchors = {
-        pattern
-        for path in modules()
-        for pattern in literals(ast.parse((ROOT / path).read_text()))
-        if letters(pattern) >= SHORTEST
-    }
+    """Every string and every text of the product that is long enough to be a message."""
+    strings = [
+        pattern for path in modules() for pattern in literals(ast.parse((ROOT / path).read_text()))
+    ]
+    strings += [
+        re.sub(r"\\\{\w*\\\}", ".*", re.escape(form))
+        for code in texts.CODES
+        for forms in texts.of(code).forms.values()
+        for form in forms
+    ]
+    anchors = {pattern for pattern in strings if letters(pattern) >= SHORTEST}
     return tuple(re.compile(pattern, re.DOTALL) for pattern in anchors)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 
 from gateway.rest.document import openapi
+from gateway.rest.errors import STATUS
 from gateway.rest.routes import ROUTES
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(openapi.document(ROUTES)))
@@ -36,7 +37,10 @@ def answer_faults(method: str, path: str, status: int, body: Any) -> list[str]:
     answers = DOCUMENT["paths"][path][method.lower()]["responses"]
     if str(status) not in answers:
         return [f"{status} is not documented"]
-    return faults(resolved(answers[str(status)])["content"]["application/json"]["schema"], body)
+    found = faults(resolved(answers[str(status)])["content"]["application/json"]["schema"], body)
+    if status >= 400 and STATUS[body["code"]] != status:
+        found.append(f"{body['code']} is no code of {status}")
+    return found
 
 
 def faults(schema: Any, value: Any) -> list[str]:

@@ -18,8 +18,8 @@ from tests.support.node import FOLDER, package
 from tests.support.requirements import need
 
 APOLLO = "@apollo/client"
-ARIADNE = ROOT / ".venv" / "codegen" / "bin"
-"""The environment of ariadne-codegen, which needs another graphql-core than we do."""
+CODEGEN = ROOT / ".venv" / "codegen" / "bin"
+"""The environment of generators; ariadne-codegen needs another graphql-core than we do."""
 _BLOCK = re.compile(r"^```graphql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"^(?:query|mutation) (\w+)", re.MULTILINE)
 CONFIG = """
@@ -90,14 +90,20 @@ async def apollo(origin: str, hostname: str, folder: Path) -> dict[str, Any]:
 
 async def ariadne(origin: str, hostname: str, folder: Path) -> dict[str, Any]:
     """Generate a client with ariadne-codegen and buy with it; return what it saw."""
-    command = ARIADNE / "ariadne-codegen"
-    if not command.exists():
-        pytest.skip("needs ariadne-codegen: make test-all installs it into .venv/codegen")
+    command = codegen("ariadne-codegen")
     write(folder)
     (folder / "schema.graphql").write_text(sdl(), "utf-8")
     (folder / "pyproject.toml").write_text(CONFIG)
-    await _run([str(command)], folder)
-    return await _told([str(ARIADNE / "python"), "-c", BUY, origin, hostname], folder)
+    await _run([command], folder)
+    return await _told([codegen("python"), "-c", BUY, origin, hostname], folder)
+
+
+def codegen(program: str) -> str:
+    """Return a program of the environment of generators, or skip and name it."""
+    command = CODEGEN / program
+    if not command.exists():
+        pytest.skip(f"needs {program}: make test installs it into .venv/codegen")
+    return str(command)
 
 
 async def _told(words: list[str], folder: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from gateway.cli.demo.receiver import Inbox
+from gateway.cli.language import spoken
 
 Expected = Sequence[tuple[str, str]]
 """(event name, record id) of every acknowledged write."""
@@ -50,13 +51,15 @@ COLUMNS = (
     "verified",
     "bad",
 )
+"""The headers, by their keys."""
 CLEAR_DOWN, HOME = "\x1b[J", "\x1b[H"
 BOLD, DIM, GREEN, RED, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
 
 def rows(inboxes: Sequence[Inbox], expected: Expected) -> list[str]:
     """Return the table as aligned lines, header first."""
-    cells: list[tuple[str, ...]] = [COLUMNS]
+    t = spoken()
+    cells: list[tuple[str, ...]] = [tuple(t(f"demo.column.{name}") for name in COLUMNS)]
     for inbox in inboxes:
         counts = (
             sum(inbox.accepted.values()),
@@ -79,13 +82,17 @@ def rows(inboxes: Sequence[Inbox], expected: Expected) -> list[str]:
 
 def summary(inboxes: Sequence[Inbox], writes: int, seconds: float) -> str:
     """Return one line with the numbers of writes, deliveries, retries and signatures."""
-    return (
-        f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}   {writes} writes"
-        f"   {sum(sum(inbox.accepted.values()) for inbox in inboxes)} deliveries"
-        f"   {sum(inbox.retries for inbox in inboxes)} retries"
-        f"   {sum(inbox.verified for inbox in inboxes)} signatures verified"
-        f"   {sum(len(inbox.bad) for inbox in inboxes)} bad"
+    counts = (
+        ("demo.sum_writes", writes),
+        ("demo.sum_deliveries", sum(sum(inbox.accepted.values()) for inbox in inboxes)),
+        ("demo.sum_retries", sum(inbox.retries for inbox in inboxes)),
+        ("demo.sum_verified", sum(inbox.verified for inbox in inboxes)),
+        ("demo.sum_bad", sum(len(inbox.bad) for inbox in inboxes)),
     )
+    t = spoken()
+    # As a text: a terminal's columns stay without separators of thousands.
+    parts = [t(key, count=str(count)) for key, count in counts]
+    return "   ".join((f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}", *parts))
 
 
 def totals(
@@ -93,21 +100,22 @@ def totals(
 ) -> list[str]:
     """Return the final counts, a line each. Unless `waited`, a missing event is not lost yet."""
     missing = sum(waiting(inbox, expected) for inbox in inboxes)
+    t = spoken()
     counts = (
-        ("events written", len(expected), ""),
-        ("deliveries accepted", sum(sum(inbox.accepted.values()) for inbox in inboxes), ""),
-        ("attempts failed", sum(inbox.refused for inbox in inboxes), "refused on purpose"),
-        ("retries", sum(inbox.retries for inbox in inboxes), ""),
-        ("bad signatures", sum(len(inbox.bad) for inbox in inboxes), ""),
-        ("lost", missing if waited else 0, ""),
+        ("demo.written", len(expected), ""),
+        ("demo.accepted", sum(sum(inbox.accepted.values()) for inbox in inboxes), ""),
+        ("demo.failed", sum(inbox.refused for inbox in inboxes), t("demo.on_purpose")),
+        ("demo.retries", sum(inbox.retries for inbox in inboxes), ""),
+        ("demo.bad", sum(len(inbox.bad) for inbox in inboxes), ""),
+        ("demo.lost", missing if waited else 0, ""),
     )
     lines = [
-        f"  {name:<19}  {count:>6}{f'  ({note})' if note and count else ''}"
+        f"  {t(name):<19}  {count:>6}{f'  ({note})' if note and count else ''}"
         for name, count, note in counts
     ]
     if missing and not waited:
-        lines.append(f"  {'still waiting':<19}  {missing:>6}")
-    return [f"Totals after {seconds:.1f} s", *lines]
+        lines.append(f"  {t('demo.waiting'):<19}  {missing:>6}")
+    return [t("demo.totals", seconds=f"{seconds:.1f}"), *lines]
 
 
 class Screen:
@@ -132,7 +140,7 @@ class Screen:
                 f"{BOLD}{header}{PLAIN}",
                 *body,
                 "",
-                f"{DIM}Ctrl-C ends the demo and prints totals.{PLAIN}",
+                f"{DIM}{spoken()('demo.ends')}{PLAIN}",
             ]
             text = "\n".join(f"{row}\x1b[K" for row in lines)
             self._out.write(

@@ -15,6 +15,7 @@ from gateway.cli.demo.receiver import Inbox, Receiver
 from gateway.cli.demo.server import Account, Console, DemoFault, Gateway
 from gateway.cli.demo.shop import Shop
 from gateway.cli.demo.writer import Feed, Writer
+from gateway.cli.language import spoken
 from outbox.clock import Clock, SystemClock
 from outbox.ids import Ids
 
@@ -94,21 +95,21 @@ async def _until_stopped(folder: Path, once: bool, port: int) -> int:
 
 
 async def _tour(folder: Path, once: bool, port: int, wish: _Stop) -> int:
-    clock, ids, screen = SystemClock(), Ids(), table.Screen()
+    clock, ids, screen, t = SystemClock(), Ids(), table.Screen(), spoken()
     inboxes = [
-        Inbox("ledger", CONTACTS + COMPANIES, "accepts all"),
-        Inbox("newsletter", CONTACTS, "refuses 1 in 4", fail_every=4),
-        Inbox("warehouse", COMPANIES, "refuses 1 in 2", fail_every=2),
+        Inbox("ledger", CONTACTS + COMPANIES, t("demo.accepts")),
+        Inbox("newsletter", CONTACTS, t("demo.refuses", of="4"), fail_every=4),
+        Inbox("warehouse", COMPANIES, t("demo.refuses", of="2"), fail_every=2),
     ]
     if not once:
-        inboxes.append(Inbox("shop", SALES, "accepts all"))
+        inboxes.append(Inbox("shop", SALES, t("demo.accepts")))
     receiver = Receiver(inboxes, clock)
     async with contextlib.AsyncExitStack() as stack:
         receiver_port = await receiver.start()
         stack.push_async_callback(receiver.stop)
         gateway = Gateway(folder, receiver_port, port)
         stack.push_async_callback(gateway.stop)
-        screen.say("starting the gateway …")
+        screen.say(t("demo.starting"))
         await gateway.start()
         account = Account(f"demo-{ids.token(4).hex()}@example.com", ids.token(9).hex())
         key = await _set_up(gateway, account, inboxes, receiver_port, screen)
@@ -129,10 +130,11 @@ async def _set_up(
     gateway: Gateway, account: Account, inboxes: list[Inbox], port: int, screen: table.Screen
 ) -> str:
     """Create account, webhooks and API key with commands and console forms; return the key."""
-    screen.say("creating an account …")
+    t = spoken()
+    screen.say(t("demo.account"))
     words = ("user", "add", account.email, "--name", "Demo", "--password-stdin")
     await gateway.command(*words, stdin=account.password + "\n")
-    screen.say(f"creating {len(inboxes)} webhooks in the console …")
+    screen.say(t("demo.webhooks", webhooks=len(inboxes)))
     console = Console(gateway.url)
     try:
         await console.sign_in(account)
@@ -141,13 +143,13 @@ async def _set_up(
             inbox.secret = await console.add_webhook(url, list(inbox.events))
     finally:
         await console.close()
-    screen.say("creating an API key …")
+    screen.say(t("demo.key"))
     return await gateway.command("key", "add", account.email, "--name", "demo")
 
 
 async def _open_shop(shop: Shop, owner: Owner, screen: table.Screen) -> None:
     """Serve the shop page, and create the store that it shows."""
-    screen.say(f"opening a shop with {len(goods.GOODS)} products …")
+    screen.say(spoken()("demo.shop", products=len(goods.GOODS)))
     await shop.start()
     await goods.open_store(owner, shop.hostname, shop.url)
     shop.owner = owner
@@ -176,7 +178,7 @@ async def _watch(
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PAUSE):
                 await wish.requested.wait()
-    screen.say("waiting for the last deliveries; press Ctrl-C again to stop now …")
+    screen.say(spoken()("demo.last"))
     try:
         async with asyncio.timeout(LAST_SECONDS) as wish.patience:
             await feed.read_all()
@@ -196,10 +198,11 @@ async def _check(
 ) -> int:
     """Make the fixed number of writes, wait for all deliveries and print totals."""
     begun = clock.monotonic()
-    screen.say(f"writing {ONCE_WRITES} records through the REST API …")
+    t = spoken()
+    screen.say(t("demo.writing", records=ONCE_WRITES))
     for _ in range(ONCE_WRITES):
         await writer.write()
-    screen.say("waiting for the deliveries and their retries …")
+    screen.say(t("demo.deliveries"))
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(ONCE_SECONDS):
             await _all_arrived(receiver, writer)
@@ -237,17 +240,18 @@ async def _settle(
     for fault in faults[:20]:
         screen.say(f"WRONG  {fault}")
     if faults:
-        screen.say(f"{len(faults)} faults")
+        screen.say(spoken()("demo.faults", count=len(faults)))
     else:
-        screen.say("every event arrived once, with a valid signature" if waited else "no faults")
+        screen.say(spoken()("demo.right" if waited else "demo.no_faults"))
     return 1 if faults else 0
 
 
 def _heading(gateway: Gateway, account: Account, shop: Shop) -> list[str]:
+    t = spoken()
     return [
-        "Carteiro demo: real writes and deliveries to a receiver that fails some on purpose",
+        t("demo.heading"),
         "",
-        f"shop      {shop.url}",
-        f"console   {gateway.url}/console",
-        f"sign in   {account.email}  password  {account.password}",
+        f"{t('demo.address_shop'):<9} {shop.url}",
+        f"{t('demo.address_console'):<9} {gateway.url}/console",
+        f"{t('demo.sign_in'):<9} {account.email}  {t('demo.password')}  {account.password}",
     ]

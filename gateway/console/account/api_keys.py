@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, guard, pages, reveal, templates
+from gateway.console.frame import error_pages, guard, pages, reveal, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.domain.accounts import api_keys
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
@@ -86,7 +87,7 @@ async def _page(
     context = {
         "keys": [(key, sorted(api_keys.scopes_of(key))) for key in keys], "shown": shown,
         "name": typed[0], "scopes": typed[1], "expires": typed[2], "days": DAYS,
-        "faults": {fault.field: fault.message for fault in faults},
+        "faults": wording.by_field(request[READER].texts, faults),
         "origin": guard.origin_of(request),
     }  # fmt: skip
     return templates.render(request, visitor, "keys.html", context, status=status)
@@ -95,8 +96,9 @@ async def _page(
 def _faults(name: str, scopes: Sequence[str], days: str) -> list[Fault]:
     faults = []
     if not name or len(name) > LONGEST_NAME or NOT_TEXT.search(name):
-        text = f"Enter a name of at most {LONGEST_NAME} characters."
-        faults.append(Fault("name", "required", text))
+        faults.append(
+            Fault("name", "required", f"Enter a name of at most {LONGEST_NAME} characters.")
+        )
     if not scopes or not set(scopes) <= set(SCOPES):
         faults.append(Fault("scopes", "required", "Select at least one scope."))
     if days and not (re.fullmatch("[0-9]{1,4}", days) and 1 <= int(days) <= 3650):

@@ -2,11 +2,13 @@
 
 from aiohttp import web
 
-from gateway.console.frame import guard, pages, templates
+from gateway.console.frame import guard, kept_forms, pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.kept_forms import Kept
+from gateway.console.frame.reader import READER
 from gateway.domain.accounts import sessions, users
-from gateway.domain.accounts.passwords import LONGEST, SHORTEST, fault_of
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST, WEAKNESSES, weakness_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong
@@ -46,6 +48,7 @@ def slow_down(request: web.Request, visitor: Visitor) -> web.StreamResponse | No
 async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Check email and password; a wrong password and an unknown email get the same response."""
     where = _inside(form.text("next"))
+    kept = kept_forms.carried(form)
     email = form.text("email")
     password = form.text("password").encode("utf-8", "replace").decode()
     address = guard.client_of(request).address
@@ -54,10 +57,10 @@ async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.Str
     except Refusal as slow:
         if slow.code != "rate_limited":
             raise
-        return _slow(request, visitor, where, email, slow)
+        return _slow(request, visitor, where, email, slow, kept)
     if user_id is None:
-        return _sign_in_form(request, visitor, where, email, "sign_in.wrong", status=401)
-    return await _welcome(request, visitor, user_id, where)
+        return _sign_in_form(request, visitor, where, email, "sign_in.wrong", status=401, kept=kept)
+    return await _welcome(request, visitor, user_id, where, kept)
 
 
 async def sign_out(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -113,10 +116,16 @@ async def _create_first(tx: Tx, token: str, email: str, name: str, password_hash
 
 
 async def _welcome(
-    request: web.Request, visitor: Visitor, user_id: str, where: str
+    request: web.Request, visitor: Visitor, user_id: str, where: str, kept: Kept | None = None
 ) -> web.StreamResponse:
     token = await guard.sign_in(request, visitor, user_id)
     response = pages.to(where)
+    if kept is not None and not kept_forms.belongs(kept, user_id):
+        response = pages.to(HOME, "form_dropped")
+    elif kept is not None:
+        session = await request.app[DB].read(sessions.find, token)
+        await kept_forms.later(request, Visitor(token, False, session), kept)
+        response = pages.to(kept.page, "form_back")
     guard.give_cookie(request, response, token, request.app[CONFIG].console.session_hours * 3600)
     return response
 
@@ -128,11 +137,16 @@ def _goodbye(request: web.Request, done: str) -> web.StreamResponse:
 
 
 def _slow(
-    request: web.Request, visitor: Visitor, where: str, email: str, slow: Refusal
+    request: web.Request,
+    visitor: Visitor,
+    where: str,
+    email: str,
+    slow: Refusal,
+    kept: Kept | None = None,
 ) -> web.Response:
     """Return the form again, with the time to wait."""
     wait = str(slow.facts.get("retry_after", 60))
-    response = _sign_in_form(request, visitor, where, email, "sign_in.slow", wait, 429)
+    response = _sign_in_form(request, visitor, where, email, "sign_in.slow", wait, 429, kept)
     response.headers["Retry-After"] = wait
     return response
 
@@ -145,8 +159,9 @@ def _sign_in_form(
     fault: str = "",
     wait: str = "",
     status: int = 200,
+    kept: Kept | None = None,
 ) -> web.Response:
-    context = {"next": where, "email": email, "fault": fault, "wait": wait}
+    context = {"next": where, "email": email, "fault": fault, "wait": wait, "kept": kept}
     return templates.render(request, visitor, "sign_in.html", context, status=status)
 
 
@@ -161,7 +176,7 @@ def _first_account_form(
 ) -> web.Response:
     context = {
         "token": token, "open": is_open, "shortest": SHORTEST, "longest": LONGEST,
-        "faults": {fault.field: fault.message for fault in faults or ()},
+        "faults": wording.by_field(request[READER].texts, faults or ()),
         "typed": typed or {"email": "", "name": ""},
     }  # fmt: skip
     return templates.render(request, visitor, "first_account.html", context, status=status)
@@ -169,8 +184,7 @@ def _first_account_form(
 
 def _inside(where: str) -> str:
     """Return `where` if it is an address of this console, else the first page."""
-    plain = where.isascii() and where.isprintable() and "\\" not in where
-    return where if plain and where.startswith("/console/") else HOME
+    return guard.inside(where) or HOME
 
 
 def _account_faults(email: str, name: str, password: str) -> list[Fault]:
@@ -181,7 +195,7 @@ def _account_faults(email: str, name: str, password: str) -> list[Fault]:
         faults.append(Fault("email", wrong.code, wrong.message))
     if not name or len(name) > 200 or NOT_TEXT.search(name):
         faults.append(Fault("name", "required", "Enter your name, at most 200 characters."))
-    text = fault_of(password, email)
-    if text is not None:
-        faults.append(Fault("password", "unfit", text))
+    weakness = weakness_of(password, email)
+    if weakness is not None:
+        faults.append(Fault("password", weakness, WEAKNESSES[weakness]))
     return faults

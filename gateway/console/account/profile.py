@@ -1,12 +1,13 @@
-"""The account page: name, time zone and active sessions."""
+"""The account page: name, time zone, language and active sessions."""
 
 from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.console.frame import pages, templates
+from gateway.console.frame import pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.sessions import Session
 from gateway.domain.accounts.users import PROFILE
@@ -14,10 +15,11 @@ from gateway.records.draft import check
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import zones
 from gateway.server.app_keys import CREDENTIALS, DB
+from gateway.texts import CODES
 from outbox.database.transaction import Row, Tx
 
 ADDRESS = "/console/account"
-FIELDS = ("name", "timezone")
+FIELDS = ("name", "timezone", "language")
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -26,9 +28,11 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 
 async def save(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Change name and time zone."""
+    """Change name, time zone and language; an empty language means as the browser asks."""
     values = {"name": form.text("name").strip(), "timezone": form.text("timezone")}
-    checked = check(PROFILE, values)
+    language = form.text("language")
+    checked = check(PROFILE, {**values, "language": language or None})
+    values["language"] = language
     if checked.faults:
         return await _page(request, visitor, values, checked.faults)
     await request.app[DB].write(users.change, visitor.actor.owner_id, checked.values, visitor.actor)
@@ -47,10 +51,11 @@ async def _page(
     context = {
         "sessions": active,
         "email": user["email"],
-        "typed": typed or {name: str(user[name]) for name in FIELDS},
+        "typed": typed or {name: user[name] or "" for name in FIELDS},
         # The account's zone is always an option, even if this system does not know it.
+        "languages": CODES,
         "zones": sorted(zones.names() | {user["timezone"]}),
-        "faults": {fault.field: fault.message for fault in faults},
+        "faults": wording.by_field(request[READER].texts, faults),
     }
     return templates.render(
         request, visitor, "account.html", context, status=400 if faults else 200

@@ -1,20 +1,23 @@
 """The lists of deliveries, of all webhooks or of one, and of events, with filters and search."""
 
 from collections import Counter
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.console.frame import pages, polling
+from gateway.console.frame import display, pages, polling, times
 from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import history
+from gateway.domain.webhooks import history, record_names
+from gateway.domain.webhooks.record_names import Named
+from gateway.records.access import Actor
+from gateway.records.values.folding import fold
 from gateway.server.app_keys import DB
+from outbox.database.transaction import Database
 from outbox.durations import MINUTE
 from outbox.events.history import EventQuery
 from outbox.ids import is_id
@@ -27,6 +30,7 @@ from outbox.queue.log.delivery_types import (
     StateFilter,
     shown,
 )
+from outbox.webhooks import Webhook
 from outbox.webhooks.operational import NAMES as OPERATIONAL
 
 OFFERED: tuple[StateFilter, ...] = (
@@ -41,13 +45,20 @@ async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamRespon
     since, until = _times(filters, actor.zone)
     status = int(filters["status"]) if filters.get("status", "").isdecimal() else None
     query = DeliveryQuery(_state(filters), filters.get("event", ""), status, since, until)
-    page = await db.scan(
-        actor.owner_id, history.deliveries, actor, db.clock, filters.get("q", ""),
-        filters.get("webhook", ""), query, after,
-    )  # fmt: skip
+
+    async def read(search: str) -> history.DeliveryList:
+        return await db.scan(
+            actor.owner_id, history.deliveries, actor, db.clock, search,
+            filters.get("webhook", ""), query, after,
+        )  # fmt: skip
+
+    page = await read(filters.get("q", ""))
+    meant = await _meant(db, actor, filters, page.webhooks, page.deliveries, page.searched)
+    if meant.only:
+        page = await read(meant.only.id)
     context = {
-        "webhook": None, "states": FILTERS, "groups": {**groups(), **groups(True)},
-        "urls": {one.id: one.url for one in page.webhooks},
+        "webhook": None, "states": FILTERS, "groups": {**groups(), **groups(True)}, "meant": meant,
+        "urls": {one.id: display.name_of(one) for one in page.webhooks},
     }  # fmt: skip
     return _list(request, visitor, page, filters, context)
 
@@ -79,7 +90,8 @@ def _list(
         "page": page, "filters": filters, "after": _after(request), "path": request.path,
         "this": _address(request.path, filters),
         "state_of": lambda one: shown(one, page.active(one)),
-        "selecting": "select" in request.query and bool(page.deliveries),
+        "meant": Meant(),
+        "selecting": request.query.get("select", "")[:3] if page.deliveries else "",
     }  # fmt: skip
     return polling.live(
         request, visitor, "deliveries.html", "parts/delivery_rows.html", {**every, **context}
@@ -113,19 +125,53 @@ async def events(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     query = EventQuery(filters.get("event", ""), filters.get("q", ""), since, until)
     after = _after(request)
     db = request.app[DB]
-    page = await db.scan(
-        actor.owner_id, history.events, actor, db.clock, filters.get("q", ""), query,
-        history.place_of(after),
-    )  # fmt: skip
+
+    async def read(search: str) -> history.EventList:
+        asked = replace(query, cause=search)
+        return await db.scan(
+            actor.owner_id, history.events, actor, db.clock, search, asked, history.place_of(after)
+        )
+
+    page = await read(filters.get("q", ""))
+    meant = await _meant(db, actor, filters, (), page.events, page.searched)
+    if meant.only:
+        page = await read(meant.only.id)
     active = {one.id for one in page.webhooks if one.state == "active"}
     context = {
-        "page": page, "filters": filters, "groups": groups(), "after": after,
+        "page": page, "filters": filters, "groups": groups(), "after": after, "meant": meant,
         "this": _address(request.path, filters),
         "states_of": lambda one: Counter(
             shown(delivery, delivery.webhook_id in active) for delivery in page.of(one)
         ),
     }  # fmt: skip
     return polling.live(request, visitor, "events.html", "parts/event_rows.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a search that is no id may mean: records and webhooks by what they are called."""
+
+    records: Sequence[Named] = ()
+    webhooks: Sequence[Webhook] = ()
+
+    @property
+    def only(self) -> Named | None:
+        """The one record that is meant; its rows are shown at once."""
+        return self.records[0] if len(self.records) == 1 and not self.webhooks else None
+
+
+async def _meant(
+    db: Database, actor: Actor, filters: Mapping[str, str], webhooks: Sequence[Webhook],
+    rows: Sequence[object], searched: int | None,
+) -> Meant:  # fmt: skip
+    """Look for what is called as searched, when no id was found."""
+    text = filters.get("q", "")
+    if not text or rows or searched is not None or is_id(text):
+        return Meant()
+    named = await db.scan(actor.owner_id, record_names.matching, actor, db.clock, text)
+    folded = fold(text)
+    called = [one for one in webhooks if folded in fold(f"{one.description or ''} {one.url}")]
+    return Meant(named, called[: record_names.MOST])
 
 
 async def event(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -137,7 +183,7 @@ async def event(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     context = {
         "event": record,
         "deliveries": deliveries,
-        "urls": {one.id: one.url for one in listed},
+        "urls": {one.id: display.name_of(one) for one in listed},
         "state_of": lambda one: shown(one, one.webhook_id in active),
     }
     return polling.live(request, visitor, "event.html", "parts/event.html", context)
@@ -160,17 +206,9 @@ def _filters(request: web.Request, *names: str) -> Mapping[str, str]:
 
 def _times(filters: Mapping[str, str], zone: str) -> tuple[int, int]:
     """Return the wanted range in microseconds; the minute of `until` belongs to it."""
-    since, until = (_moment(filters.get(name, ""), zone) for name in ("since", "until"))
+    since = times.typed(filters.get("since", ""), zone)
+    until = times.typed(filters.get("until", ""), zone, ends=True)
     return since or 0, NO_TIME if until is None else until + MINUTE
-
-
-def _moment(text: str, zone: str) -> int | None:
-    try:
-        return (
-            round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp()) * 10**6
-        )
-    except (ValueError, OverflowError):
-        return None
 
 
 def _after(request: web.Request) -> str:

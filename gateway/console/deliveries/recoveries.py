@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, get_args
-from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.console.frame import pages, polling, templates
+from gateway.console.frame import pages, polling, templates, times
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.domain.catalogue import EVENT_NAMES
@@ -18,7 +16,7 @@ from gateway.records.values import dates
 from gateway.server.app_keys import CONFIG, DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from gateway.server.telemetry.metrics import METRICS
-from outbox.durations import DAY, SECOND
+from outbox.durations import DAY, MINUTE
 from outbox.queue.replays.jobs import FASTEST, SLOWEST, Draft
 from outbox.states import End
 
@@ -30,12 +28,14 @@ assert set(ENDS) == set(get_args(End))
 
 @dataclass(frozen=True, slots=True)
 class JobForm:
-    """What was typed, as text, with its faults; `draft` is set when there are none."""
+    """What was typed, as text, with its faults; `draft` and `sent` are set when there are none."""
 
     backfill: bool
     typed: Mapping[str, Any]
     faults: Mapping[str, str]
     draft: Draft | None
+    sent: Mapping[str, Any] | None = None
+    """The same in texts that mean the same moments later."""
 
     @property
     def question(self) -> str:
@@ -101,6 +101,7 @@ async def _form(request: web.Request, visitor: Visitor, order: JobForm) -> web.S
     )
     context = {
         "webhook": webhook, "jobs": latest, "order": order, "typed": order.typed,
+        "local": lambda name: times.shown(order.typed[name], visitor.actor.zone),
         "faults": order.faults, "ends": ENDS, "least": SLOWEST,
         "most": FASTEST, "zone": visitor.actor.zone,
         "days": request.app[CONFIG].retention.deliveries_days,
@@ -113,8 +114,8 @@ async def _form(request: web.Request, visitor: Visitor, order: JobForm) -> web.S
 def fresh(backfill: bool, now: int, zone: str) -> JobForm:
     """Return the form before anything is typed: the last day."""
     typed = {
-        "ends": USUAL_ENDS, "names": (), "since": _local(now - DAY, zone), "until": "",
-        "rate": str(USUAL_RATE),
+        "ends": USUAL_ENDS, "names": (), "rate": str(USUAL_RATE),
+        "since": times.local((now - DAY) // MINUTE * MINUTE, zone), "until": "",
     }  # fmt: skip
     return JobForm(backfill, typed, {}, None)
 
@@ -129,8 +130,8 @@ def read(form: Form, now: int, zone: str) -> JobForm:
         "rate": form.text("rate").strip(),
     }  # fmt: skip
     faults = {}
-    since = _moment(str(typed["since"]), zone)
-    until = _moment(str(typed["until"]), zone) if typed["until"] else now
+    since = times.typed(str(typed["since"]), zone)
+    until = times.typed(str(typed["until"]), zone, ends=True) if typed["until"] else now
     rate = str(typed["rate"])
     if since is None:
         faults["since"] = "recover.fault.time"
@@ -147,22 +148,6 @@ def read(form: Form, now: int, zone: str) -> JobForm:
     ends = () if backfill else tuple(end for end in ENDS if end in form.all("ends"))
     names = tuple(name for name in EVENT_NAMES if name in form.all("names")) or None
     # The page that asks for confirmation sends these back, so both mean the same moments.
-    typed |= {"since": dates.show(since), "until": dates.show(min(until, now))}
-    return JobForm(backfill, typed, {}, Draft(ends, names, since, min(until, now), int(rate)))
-
-
-def _moment(text: str, zone: str) -> int | None:
-    """Return the moment of a text in RFC 3339 with Z, or of a date and time in the zone."""
-    if text.endswith("Z"):
-        return dates.parse(text)
-    try:
-        local = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if local.tzinfo is not None or not 1970 < local.year < 9999:
-        return None
-    return round(local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC).timestamp()) * SECOND
-
-
-def _local(micros: int, zone: str) -> str:
-    return f"{datetime.fromtimestamp(micros // SECOND, ZoneInfo(zone)):%Y-%m-%dT%H:%M}"
+    sent = {**typed, "since": dates.show(since), "until": dates.show(min(until, now))}
+    draft = Draft(ends, names, since, min(until, now), int(rate))
+    return JobForm(backfill, typed, {}, draft, sent)

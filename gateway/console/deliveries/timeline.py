@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from babel import Locale
+from babel.dates import format_datetime, format_skeleton
+
 from outbox.durations import DAY, SECOND
 from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule
@@ -36,14 +39,14 @@ class Course:
     zone: str
     now: int
 
-    def clock(self, at: int) -> str:
+    def clock(self, at: int, locale: Locale) -> str:
         """Return a time for a sentence: `21:24`, `Tuesday 21:24`, `Dec 3, 21:24`."""
         moment, today = _local(at, self.zone), _local(self.now, self.zone)
         if moment.date() == today.date():
             return f"{moment:%H:%M}"
         if abs(at - self.now) < WEEK - DAY:
-            return f"{moment:%A %H:%M}"
-        return f"{moment:%b} {moment.day}, {moment:%H:%M}"
+            return f"{format_datetime(moment, 'EEEE', locale=locale)} {moment:%H:%M}"
+        return f"{format_skeleton('MMMd', moment, locale=locale)}, {moment:%H:%M}"
 
 
 def course(

@@ -8,9 +8,12 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from aiohttp import web
+from babel import Locale
+from babel.dates import format_skeleton
 
 from gateway.console.frame import charts
 from gateway.console.frame.charts import Chart
+from gateway.console.frame.reader import Reader
 from gateway.domain.webhooks.overviews import Steps
 from gateway.server.app_keys import CONFIG, DB
 from outbox.durations import DAY, SECOND
@@ -40,19 +43,19 @@ class Range:
         """Return the start of the first step; the last one contains `now`."""
         return now // self.step * self.step + self.step - self.length
 
-    def marks(self, now: int, zone: str) -> Sequence[str]:
+    def marks(self, now: int, zone: str, locale: Locale) -> Sequence[str]:
         """Return the labels of the axis, without the last one, which is now."""
         start, third = self.start(now), self.length // MARKS
-        return [self._mark(start + number * third, zone) for number in range(MARKS)]
+        return [self._mark(start + number * third, zone, locale) for number in range(MARKS)]
 
-    def label(self, at: int, zone: str) -> str:
+    def label(self, at: int, zone: str, locale: Locale) -> str:
         """Return the name of the step that starts at `at`: `Nov 22, 13:15–13:30`."""
         first, last = _local(at, zone), _local(at + self.step, zone)
-        return f"{_day(first)}, {first:%H:%M}–{last:%H:%M}"
+        return f"{_day(first, locale)}, {first:%H:%M}–{last:%H:%M}"
 
-    def _mark(self, at: int, zone: str) -> str:
+    def _mark(self, at: int, zone: str, locale: Locale) -> str:
         moment = _local(at, zone)
-        return f"{moment:%H:%M}" if self.length <= DAY else _day(moment)
+        return f"{moment:%H:%M}" if self.length <= DAY else _day(moment, locale)
 
 
 NAMED = (("3h", 5), ("24h", 5), ("7d", 15), ("30d", 30))
@@ -102,11 +105,14 @@ class Window:
         """The steps of the range; the last one contains `now`."""
         return Steps(self.range.start(self.now), self.range.step, self.range.count)
 
-    def board(self, steps: Sequence[Figures], zone: str, since: int, oldest: int | None) -> Board:
+    def board(
+        self, steps: Sequence[Figures], reader: Reader, since: int, oldest: int | None
+    ) -> Board:
         """Return the charts; `oldest` is when the first of the webhooks was created."""
+        zone, locale = reader.zone.key, reader.texts.locale
         start = self.range.start(self.now)
         rows = [
-            (place, self.range.label(start + place * self.range.step, zone), step)
+            (place, self.range.label(start + place * self.range.step, zone, locale), step)
             for place, step in enumerate(steps)
             if step.results.total()
         ]
@@ -114,7 +120,7 @@ class Window:
         partial = oldest is not None and oldest < since and since > start
         return Board(
             self.range, offered(self.days), total(steps), drawings,
-            self.range.marks(self.now, zone), rows[::-1], since if partial else None,
+            self.range.marks(self.now, zone, locale), rows[::-1], since if partial else None,
         )  # fmt: skip
 
 
@@ -128,5 +134,5 @@ def _local(at: int, zone: str) -> datetime:
     return datetime.fromtimestamp(at // SECOND, ZoneInfo(zone))
 
 
-def _day(moment: datetime) -> str:
-    return f"{moment:%b} {moment.day}"
+def _day(moment: datetime, locale: Locale) -> str:
+    return str(format_skeleton("MMMd", moment, locale=locale))

@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
@@ -64,9 +66,26 @@ def word_of(texts: Texts, value: str) -> str:
     return texts.get(f"state.{value}", texts.get(f"option.{value}", value))
 
 
+@lru_cache(maxsize=1_000)
+def words_of(name: str) -> str:
+    """Return the words of a name: `Discount modals`, `Expected close date`."""
+    apart = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    return f"{apart[:1].upper()}{apart[1:]}".replace("-", " ")
+
+
 def breakable(url: str) -> Markup:
     """Return an untrusted URL as HTML whose lines break after a part of it, if they can."""
     return Markup("<wbr>").join(PART_END.split(inert(url)))
+
+
+def title_of(webhook: Webhook) -> str:
+    """Return what a webhook is called at the head of a page: its description, else its host."""
+    return webhook.description or urlsplit(webhook.url).netloc or webhook.url
+
+
+def name_of(webhook: Webhook) -> str:
+    """Return what tells a webhook from others in a list: its description, else its URL."""
+    return webhook.description or webhook.url
 
 
 def pretty(body: bytes) -> str | None:

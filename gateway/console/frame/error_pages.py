@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from gateway.console.frame import guard, wording
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.frame.templates import render
@@ -25,6 +26,30 @@ def status_of(refusal: Refusal) -> int:
     return STATUS.get(refusal.code, 400)
 
 
+def methods_at(app: web.Application, path: str) -> set[str]:
+    """Return the methods that an address takes, without those of any address."""
+    methods = set()
+    for resource in app.router.resources():
+        info = resource.get_info()
+        pattern = info.get("pattern")
+        if path == info.get("path") or (pattern is not None and pattern.fullmatch(path)):
+            methods |= {route.method for route in resource}
+    return methods - {"*"}
+
+
+def _back(request: web.Request) -> str:
+    """Return the page that led here, else the nearest one above this address."""
+    came = guard.came_from(request)
+    if came and came.partition("?")[0] != request.path:
+        return came
+    above = request.path
+    while above.startswith("/console/"):
+        above = above.rpartition("/")[0]
+        if "GET" in methods_at(request.app, above):
+            return above
+    return "/console"
+
+
 def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> web.Response:
     """Render a refusal as a page. Its message is a key of the catalogue or a sentence."""
     title = "error.csrf" if refusal.message == "error.csrf_help" else f"error.{refusal.code}"
@@ -36,7 +61,8 @@ def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> 
     context = {
         "title": title if title in texts else "error.other",
         "key": refusal.message if refusal.message in texts else None,
-        "message": refusal.message,
+        "message": wording.refused(texts, refusal),
+        "back": _back(request),
         "request_id": request.get(REQUEST_ID, ""),
     }
     response = render(request, visitor, "error.html", context, status=status_of(refusal))

@@ -22,6 +22,10 @@ class Form:
         """Return the first value of a field, or an empty text when it is missing."""
         return next(iter(self.all(name)), "")
 
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Return all fields with their values, the values of a field together."""
+        return [(name, value) for name, values in self._fields.items() for value in values]
+
     def all(self, name: str) -> Sequence[str]:
         """Return all values of a field."""
         return self._fields.get(name, ())

@@ -7,7 +7,9 @@ before it, only the CSRF token is derived from it, as a digest.
 import base64
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -20,10 +22,17 @@ from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, DB, IDS
 from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.origins import spelled
-from outbox.database.transaction import Commits, belongs_to, commits
+from outbox.database.transaction import Commits, Tx, belongs_to, commits
 from outbox.durations import HOUR
+from outbox.webhooks import Troubled, troubled
 
 SAFE = frozenset({"GET", "HEAD"})
+COUNTED = 100
+"""The most webhooks in trouble that a page counts."""
+DIGITS = 64
+"""Of the CSRF token itself; behind them is the mark of the account."""
+FORM = web.RequestKey("CONSOLE_FORM", Form)
+"""The form of a request, also of one that is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +42,14 @@ class Visitor:
     token: str
     fresh: bool
     session: Session | None
+    troubled: Sequence[Troubled] = ()
+    """The owner's webhooks that need somebody, for a whole page."""
 
     @property
     def csrf(self) -> str:
-        """The CSRF token for every form of this browser."""
-        return hashlib.sha256(b"csrf\0" + self.token.encode()).hexdigest()
+        """The CSRF token for every form of this browser, and the mark of who filled it in."""
+        token = hashlib.sha256(b"csrf\0" + self.token.encode()).hexdigest()
+        return token if self.session is None else token + mark_of(self.session.owner_id)
 
     @property
     def actor(self) -> Actor:
@@ -45,6 +57,16 @@ class Visitor:
         if self.session is None:
             raise Refusal("unauthenticated", "Sign in first.")
         return Actor(self.session.owner_id, "session", zone=self.session.zone)
+
+
+def mark_of(owner_id: str) -> str:
+    """Return the mark of an account in its forms; it is no secret."""
+    return hashlib.sha256(b"form\0" + owner_id.encode()).hexdigest()[:24]
+
+
+def owner_mark(token: str) -> str:
+    """Return the mark in the CSRF token of a form, an empty text without one."""
+    return token[DIGITS:] if len(token) == DIGITS + 24 else ""
 
 
 def client_of(request: web.Request) -> Client:
@@ -78,14 +100,26 @@ async def recognise(request: web.Request) -> Visitor:
     if not 20 <= len(token) <= 100 or not token.isascii():
         return Visitor(new_token(request), True, None)
     database = request.app[DB]
-    session = await database.read(sessions.find, token)
+    shows = request.method in SAFE and "HX-Request" not in request.headers
+    session, webhooks = await database.read(_known, token, COUNTED if shows else 0)
     if session is not None:
         belongs_to(session.owner_id)
     if session is not None and session.stale(database.clock.wall()):
         await database.write(sessions.seen, session.id)
         # This is not what the visitor asks for.
         commits.set(Commits())
-    return Visitor(token, False, session)
+    return Visitor(token, False, session, webhooks)
+
+
+async def _known(tx: Tx, token: str, most: int) -> tuple[Session | None, Sequence[Troubled]]:
+    """Return the session of a token and up to `most` webhooks of its owner in trouble.
+
+    Every page has both, so that they are one read.
+    """
+    session = await sessions.find(tx, token)
+    if session is None or not most:
+        return session, ()
+    return session, await troubled(tx, session.owner_id, most)
 
 
 def new_token(request: web.Request) -> str:
@@ -118,14 +152,48 @@ async def sign_in(request: web.Request, visitor: Visitor, user_id: str) -> str:
     return token
 
 
+def elsewhere(request: web.Request) -> bool:
+    """Return whether a browser says that a page of another site sent the request."""
+    origin = request.headers.get("Origin")
+    if origin is not None:
+        return spelled(origin) != origin_of(request)
+    return request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+
+
+def inside(where: str) -> str:
+    """Return `where` if it is an address of this console, else an empty text."""
+    plain = where.isascii() and where.isprintable() and "\\" not in where
+    return where if plain and where.startswith("/console/") else ""
+
+
+def came_from(request: web.Request) -> str:
+    """Return the page of this console that led here, an empty text when there is none."""
+    try:
+        parts = urlsplit(request.headers.get("Referer", ""))
+    except ValueError:
+        return ""
+    if spelled(f"{parts.scheme}://{parts.netloc}") != origin_of(request):
+        return ""
+    query = "&".join(part for part in parts.query.split("&") if not part.startswith("done="))
+    return inside(f"{parts.path}?{query}" if query else parts.path)
+
+
 async def form_of(request: web.Request, visitor: Visitor) -> Form:
     """Return the fields of a form. Raise forbidden unless one of our pages sent it."""
-    origin = request.headers.get("Origin")
-    elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
-    if elsewhere if origin is None else spelled(origin) != origin_of(request):
-        raise Refusal("forbidden", "error.origin_help")
+    must_be_from_here(request)
     form = await forms.read(request)
-    token = form.text("csrf_token").encode("utf-8", "replace")
-    if not hmac.compare_digest(token, visitor.csrf.encode()):
-        raise Refusal("forbidden", "error.csrf_help")
+    request[FORM] = form
+    must_have_token(visitor, form.text("csrf_token"))
     return form
+
+
+def must_be_from_here(request: web.Request) -> None:
+    """Raise forbidden when another site has sent the request."""
+    if elsewhere(request):
+        raise Refusal("forbidden", "error.origin_help")
+
+
+def must_have_token(visitor: Visitor, token: str) -> None:
+    """Raise forbidden unless this is the token of the visitor's forms."""
+    if not hmac.compare_digest(token.encode("utf-8", "replace"), visitor.csrf.encode()):
+        raise Refusal("forbidden", "error.csrf_help")

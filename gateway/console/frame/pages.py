@@ -1,11 +1,20 @@
 """Wraps the handlers of pages and forms: who the visitor is, errors, and response headers."""
 
 from collections.abc import Awaitable, Callable
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
-from gateway.console.frame import guard, static_files, templates, troubles
+from gateway.console.frame import (
+    error_pages,
+    guard,
+    kept_forms,
+    menu,
+    multipart,
+    static_files,
+    templates,
+    troubles,
+)
 from gateway.console.frame.error_pages import refused
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
@@ -22,6 +31,7 @@ from outbox.ids import is_id
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Page = Callable[[web.Request, Visitor], Awaitable[web.StreamResponse]]
 Action = Callable[[web.Request, Visitor, Form], Awaitable[web.StreamResponse]]
+Upload = Callable[[web.Request, Visitor, multipart.Upload], Awaitable[web.StreamResponse]]
 Limit = Callable[[web.Request, Visitor], web.StreamResponse | None]
 
 # pico.css draws its check marks and chevrons from data: images.
@@ -44,6 +54,7 @@ def set_up(app: web.Application) -> None:
     """Give an application the templates and the list of static files."""
     app[static_files.FILES] = static_files.files()
     app[templates.ENVIRONMENT] = templates.environment()
+    menu.set_up(app)
 
 
 def page(handler: Page, *, public: bool = False) -> Handler:
@@ -66,9 +77,39 @@ def action(handler: Action, *, public: bool = False, limit: Limit | None = None)
             slowed = limit(request, visitor) if limit is not None else None
             if slowed is not None:
                 return slowed
-            return await handler(request, visitor, await guard.form_of(request, visitor))
+            try:
+                form = await guard.form_of(request, visitor)
+            except Refusal:
+                back = guard.FORM in request and await kept_forms.again(
+                    request, visitor, request[guard.FORM]
+                )
+                if back:
+                    return back
+                raise
+            return await handler(request, visitor, form)
 
         return await _answer(request, act, public)
+
+    return answer
+
+
+def upload(handler: Upload, most: int) -> Handler:
+    """Return a route for a form with a file of up to `most` bytes, after the guard's checks.
+
+    The field `csrf_token` comes before the file.
+    """
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        async def act(visitor: Visitor) -> web.StreamResponse:
+            guard.must_be_from_here(request)
+            if not multipart.is_one(request):
+                await guard.form_of(request, visitor)
+                raise Refusal("unsupported_media_type", "error.upload_malformed")
+            form = await multipart.read(request, most)
+            guard.must_have_token(visitor, form.fields.get("csrf_token", ""))
+            return await handler(request, visitor, form)
+
+        return await _answer(request, act, public=False)
 
     return answer
 
@@ -88,11 +129,15 @@ async def _answer(
         if visitor.session is not None:
             request[CALLER] = visitor.actor
             request[READER] = reader_of(request, visitor)
-            request[TROUBLES] = await troubles.of(request, visitor)
+            request[TROUBLES] = troubles.of(request, visitor)
         if visitor.session is None and not public:
-            response = to_sign_in(request)
+            response = await kept_forms.ask(request, visitor) or to_sign_in(request)
         else:
-            response = await act(visitor)
+            try:
+                response = await act(visitor)
+            except Refusal as refusal:
+                response = refused(request, visitor, refusal)
+            response = await kept_forms.bring_back(request, visitor, response)
     except Refusal as refusal:
         response = refused(request, visitor, refusal)
     except Crowded:
@@ -134,14 +179,24 @@ def to(path: str, done: str = "") -> web.Response:
 def to_sign_in(request: web.Request) -> web.Response:
     """Redirect to the sign-in page, and back here after it; htmx replaces the whole page."""
     here = request.path_qs if request.method in guard.SAFE else "/console"
-    where = f"/console/sign-in?next={quote(here, safe='/')}"
     if "HX-Request" in request.headers:
-        return web.Response(status=401, headers={"HX-Redirect": "/console/sign-in"})
+        # Of a form nothing may be lost: the browser sends it itself, and gets it back.
+        if request.method not in guard.SAFE:
+            return web.Response(status=401)
+        parts = urlsplit(request.headers.get("HX-Current-URL", ""))
+        here = guard.inside(f"{parts.path}?{parts.query}".rstrip("?")) or "/console"
+        where = f"/console/sign-in?next={quote(here, safe='/')}"
+        return web.Response(status=401, headers={"HX-Redirect": where})
+    where = f"/console/sign-in?next={quote(here, safe='/')}"
     return web.Response(status=303, headers={"Location": where})
 
 
-def not_found(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
-    """Refuse an address under /console that has no page."""
+def nowhere(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
+    """Refuse an address under /console that has no page, or does not take this method."""
+    allowed = error_pages.methods_at(request.app, request.path)
+    if allowed:
+        allow = ",".join(sorted(allowed))
+        raise Refusal("method_not_allowed", "error.not_allowed_help", facts={"allow": allow})
     raise Refusal("not_found", "error.not_found_help")
 
 

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from gateway.console.frame import display, static_files
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.menu import menu
 from gateway.console.frame.reader import READER
 from gateway.console.frame.troubles import Troubles
 from gateway.server.app_keys import CONFIG, DB
@@ -70,6 +71,8 @@ def environment() -> jinja2.Environment:
         exact=_exact,
         browser=display.browser,
         inert=display.inert,
+        name_of=display.name_of,
+        title_of=display.title_of,
         breakable=display.breakable,
         pretty=display.pretty,
     )
@@ -98,6 +101,7 @@ def render(
         "done": f"done.{done}" if f"done.{done}" in reader.texts else None,
         "when": lambda micros: reader.when(micros, now),
         "now": now,
+        "menu": menu(request, reader.texts) if visitor and visitor.session else (),
         "troubles": request.get(TROUBLES, Troubles()),
     }
     return aiohttp_jinja2.render_template(

@@ -9,6 +9,7 @@ from aiohttp import web
 from gateway.console.frame import display, polling
 from gateway.console.frame.chart_panel import Window, offered, window
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.domain.webhooks import overviews
 from gateway.domain.webhooks.overviews import CAP
 from gateway.records.errors import Refusal
@@ -55,7 +56,7 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     ages = [line.pending.oldest_at for line in lines if line.pending.oldest_at is not None]
     waiting = [line.pending.waiting for line in lines]
     context = {
-        "board": view.board(overview.steps, visitor.actor.zone, overview.since, oldest),
+        "board": view.board(overview.steps, request[READER], overview.since, oldest),
         "lines": sorted(lines, key=lambda line: line.urgency)[:MOST_ROWS],
         "count": len(lines), "events": overview.events,
         "troubled": sum(line.state in TROUBLED for line in lines),
@@ -77,7 +78,7 @@ async def compare(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         overviews.compare, visitor.actor, webhook_id.lower(), [window.steps for window in windows]
     )
     boards = [
-        window.board(steps, visitor.actor.zone, comparison.since, comparison.oldest)
+        window.board(steps, request[READER], comparison.since, comparison.oldest)
         for window, steps in zip(windows, comparison.steps, strict=True)
     ]
     context = {"boards": boards, "webhook": comparison.webhook, "asked": webhook_id.lower()}

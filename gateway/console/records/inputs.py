@@ -6,24 +6,35 @@ false for a box, the list of the ticked options, and a list of the same for rows
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
+from msgspec import json
+
+from gateway.console.frame import wording
 from gateway.console.frame.forms import Form
+from gateway.console.records.hints import useful
+from gateway.console.records.picked import Picked, picked, several_picked
+from gateway.console.records.typed_times import instant, local
 from gateway.console.records.words import label_of
 from gateway.records.errors import Fault
 from gateway.records.record import Record
 from gateway.records.resource import Field
+from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.texts import Texts
 
-Kind = Literal["text", "long", "number", "money", "choice", "several", "box", "lines", "rows"]
+Kind = Literal[
+    "text", "long", "number", "money", "choice", "several", "box", "lines", "rows", "time", "json",
+    "record", "records",
+]  # fmt: skip
 Typed = Mapping[str, Any]
 SPARE = 2
 """Empty rows after the filled ones."""
 LINE = 2_048
 """A text that may be longer has several lines."""
 CENT = 0.01
+PERCENT = 100
 GROUPED = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", re.ASCII)
 
 
@@ -40,20 +51,32 @@ class Input:
     longest: int | None = None
     most: int | None = None
     columns: Sequence["Input"] = ()
+    to: str = ""
+    """The table of the records whose ids it takes."""
+    by: str = ""
+    """The input that says which table instead."""
+    day: str = ""
+    """The column that says that a stored time is a bare date."""
 
 
 def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
     """Return the inputs of fields."""
-    return [
-        _input(
-            texts,
-            field.name,
-            field.format.schema,
-            field.description,
-            field.required or not field.nullable,
-        )
-        for field in fields
-    ]
+    return [_of_field(texts, field) for field in fields]
+
+
+def _of_field(texts: Texts, field: Field) -> Input:
+    one = _input(
+        texts,
+        field.name,
+        field.format.schema,
+        wording.hint_of(texts, field),
+        field.required or not field.nullable,
+    )
+    if field.reference is not None:
+        kind: Kind = "records" if field.listed_in else "record"
+        return replace(one, kind=kind, to=field.reference.table, by=field.reference.by)
+    day = next((beside.column for beside in field.beside if beside.part), "")
+    return replace(one, day=day)
 
 
 def kind_of(schema: Mapping[str, Any]) -> Kind:
@@ -68,8 +91,14 @@ def kind_of(schema: Mapping[str, Any]) -> Kind:
             if "enum" in schema["items"]:
                 return "several"
             return "rows" if schema["items"].get("type") == "object" else "lines"
+        case "object":
+            return "json"
         case "number" | "integer":
-            return "money" if schema.get("multipleOf") == CENT else "number"
+            # A percentage has two decimals, too.
+            percent = schema.get("maximum") == PERCENT
+            return "money" if schema.get("multipleOf") == CENT and not percent else "number"
+    if schema.get("format") == "date-time":
+        return "time"
     return "long" if schema.get("maxLength", 0) > LINE else "text"
 
 
@@ -81,17 +110,35 @@ def plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return only
 
 
-def of_record(record: Record, inputs: Sequence[Input]) -> Typed:
-    """Return the values of a record as they would be typed."""
-    return {one.name: _text(one, record.shown(one.name)) for one in inputs}
+def of_record(
+    record: Record, inputs: Sequence[Input], zone: str, names: Mapping[str, str]
+) -> Typed:
+    """Return the values of a record as they would be typed; `names` are those it refers to."""
+    typed: dict[str, Any] = {}
+    for one in inputs:
+        value = record.shown(one.name)
+        if one.kind == "time":
+            typed[one.name] = _local(record, one, zone)
+        elif one.kind == "record":
+            typed[one.name] = Picked(names.get(value, value), value) if value else Picked()
+        elif one.kind == "records":
+            typed[one.name] = [Picked(names.get(each, each), each) for each in value or ()]
+        else:
+            typed[one.name] = _text(one, value)
+    return typed
 
 
-def of_defaults(fields: Sequence[Field], inputs: Sequence[Input]) -> Typed:
+def of_defaults(fields: Sequence[Field], inputs: Sequence[Input]) -> dict[str, Any]:
     """Return the default values as they would be typed."""
-    typed = {}
+    typed: dict[str, Any] = {}
     for field, one in zip(fields, inputs, strict=True):
         show, value = field.format.show, field.default
-        typed[one.name] = _text(one, show(value) if show and value is not None else value)
+        if one.kind == "record":
+            typed[one.name] = Picked()
+        elif one.kind == "records":
+            typed[one.name] = []
+        else:
+            typed[one.name] = _text(one, show(value) if show and value is not None else value)
     return typed
 
 
@@ -106,16 +153,36 @@ def of_form(form: Form, inputs: Sequence[Input], prefix: str = "") -> dict[str, 
             typed[one.name] = _rows(form, one, name)
         elif one.kind == "several":
             typed[one.name] = list(form.all(name))
+        elif one.kind == "record":
+            typed[one.name] = picked(form, name)
+        elif one.kind == "records":
+            typed[one.name] = several_picked(form, name)
+        elif one.kind == "time":
+            day, time = form.text(name).strip(), form.text(f"{name}.time").strip()
+            typed[one.name] = f"{day}T{time}" if time else day
         else:
             typed[one.name] = form.text(name).replace("\r\n", "\n").strip()
     return typed
 
 
-def values(typed: Typed, inputs: Sequence[Input], *, creating: bool) -> dict[str, Any]:
-    """Return what was typed in the JSON form of the fields; what is empty is null or left out."""
+def values(
+    typed: Typed, inputs: Sequence[Input], *, creating: bool, zone: str = "UTC"
+) -> dict[str, Any]:
+    """Return what was typed in the JSON form of the fields; what is empty is null or left out.
+
+    Times are in the time zone `zone`, and the records are resolved already.
+    """
     values: dict[str, Any] = {}
+    value: Any
     for one in inputs:
-        value = _value(one, typed[one.name])
+        if one.kind == "time":
+            value = instant(typed[one.name], zone, bare=bool(one.day))
+        elif one.kind == "record":
+            value = typed[one.name].id or typed[one.name].text or None
+        elif one.kind == "records":
+            value = [picked.id or picked.text for picked in typed[one.name]] or None
+        else:
+            value = _value(one, typed[one.name])
         if value is not None or (one.required and not creating):
             values[one.name] = "" if value is None else value
         elif not creating:
@@ -123,22 +190,26 @@ def values(typed: Typed, inputs: Sequence[Input], *, creating: bool) -> dict[str
     return values
 
 
-def faults(faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed) -> dict[str, str]:
+def faults(
+    texts: Texts, faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed
+) -> dict[str, str]:
     """Return the messages by the name of the input; those of no input are under ""."""
     names = [one.name for one in inputs]
     for one in inputs:
+        if one.kind == "records":
+            names += [f"{one.name}[{row}]" for row in range(len(typed[one.name]))]
         if one.kind == "rows":
             rows = range(len(typed[one.name]))
             names += [f"{one.name}[{row}].{column.name}" for row in rows for column in one.columns]
-    messages: dict[str, list[str]] = {}
+    placed: dict[str, list[Fault]] = {}
     for fault in faults:
         places = [name for name in names if f"{fault.field}[".startswith((f"{name}[", f"{name}."))]
-        messages.setdefault(max(places, key=len, default=""), []).append(fault.message)
-    return {name: " ".join(dict.fromkeys(texts)) for name, texts in messages.items()}
+        placed.setdefault(max(places, key=len, default=""), []).append(fault)
+    return {name: wording.together(texts, some) for name, some in placed.items()}
 
 
 def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:
-    schema = plain(schema)
+    schema, label = plain(schema), label_of(texts, name)
     kind = kind_of(schema)
     columns: Sequence[Input] = ()
     if kind == "rows":
@@ -149,7 +220,7 @@ def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, requir
         ]
     options = schema["items"]["enum"] if kind == "several" else schema.get("enum", ())
     return Input(
-        name, label_of(texts, name), hint.replace("`", ""), kind, required, options,
+        name, label, useful(texts, label, hint.replace("`", "")), kind, required, options,
         schema.get("maxLength"), schema.get("maxItems"), columns,
     )  # fmt: skip
 
@@ -165,6 +236,8 @@ def _text(one: Input, value: Any) -> Any:
         return ""
     if one.kind == "lines":
         return "\n".join(value)
+    if one.kind == "json":
+        return json.format(json.encode(value)).decode()
     return f"{value:.2f}".replace(".", ",") if one.kind == "money" else str(value)
 
 
@@ -191,6 +264,8 @@ def _value(one: Input, text: Any) -> Any:
         return [line for line in map(str.strip, text.splitlines()) if line] or None
     if not text:
         return None
+    if one.kind == "json":
+        return _object(text)
     return number_of(text) if one.kind in ("number", "money") else text
 
 
@@ -208,3 +283,16 @@ def number_of(text: str) -> Any:
     if not number.is_finite() or len(text) > 40:
         return text
     return int(number) if number == number.to_integral_value() else number
+
+
+def _object(text: str) -> Any:
+    """Return the JSON value of a text; another text stays one, which the declaration refuses."""
+    try:
+        return decode(text.encode(errors="replace"))
+    except InvalidJson:
+        return text
+
+
+def _local(record: Record, one: Input, zone: str) -> str:
+    micros = record[record.resource.named[one.name].column]
+    return "" if micros is None else local(micros, zone, bare=bool(one.day and record[one.day]))

@@ -6,9 +6,10 @@ from typing import Any, Literal
 from aiohttp import web
 from msgspec import json
 
-from gateway.console.frame import pages, templates
+from gateway.console.frame import pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.console.records.parts import Parts
 from gateway.domain.sales import documents, order_payments, order_verbs
 from gateway.domain.sales.invoices import INVOICES, PAY_TAKES
@@ -40,7 +41,7 @@ async def _late(tx: Tx, actor: Actor, order: Record) -> Mapping[str, Any]:
 
 
 ORDER_PARTS = Parts(
-    group="shop", columns=("number", "status", "name", "total", "storeId", "createdAt"),
+    columns=("number", "status", "name", "total", "storeId", "createdAt"),
     tabs="status", live=True, list_acts="parts/order_list_acts.html",
     more_tabs="parts/order_tabs.html", tags="parts/order_tags.html",
     selection="parts/order_selection.html", acts="parts/order_acts.html",
@@ -69,7 +70,7 @@ async def pay(request: web.Request, visitor: Visitor, form: Form) -> web.StreamR
         if not refusal.faults:
             raise
         order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, order_id)
-        faults = {fault.field: fault.message for fault in refusal.faults}
+        faults = wording.by_field(request[READER].texts, refusal.faults)
         return _pay_page(request, visitor, order, method, reference, faults)
     return pages.to(f"{PATH}/{order_id}", "order_paid")
 
@@ -90,7 +91,7 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
             raise Refusal("conflict", "error.order_ended") from None
         if not refusal.faults:
             raise
-        faults = {fault.field: fault.message for fault in refusal.faults}
+        faults = wording.by_field(request[READER].texts, refusal.faults)
         return await _cancel_page(request, visitor, reason, faults)
     return pages.to(f"{PATH}/{order_id}", "order_canceled")
 

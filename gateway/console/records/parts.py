@@ -5,13 +5,12 @@ A resource without a line here has its pages too.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from gateway.records.access import Actor
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
 
-Group = Literal["crm", "shop"]
 More = Callable[[Tx, Actor, Record], Awaitable[Mapping[str, Any]]]
 
 
@@ -19,8 +18,6 @@ More = Callable[[Tx, Actor, Record], Awaitable[Mapping[str, Any]]]
 class Parts:
     """The parts of a resource's pages. Templates are named by their file under `templates`."""
 
-    group: Group = "crm"
-    """Its place in the menu."""
     columns: Sequence[str] = ()
     """The fields of the list, the first of which names the record."""
     tabs: str = ""
@@ -49,5 +46,11 @@ class Parts:
     """Fields that the page shows in another way."""
     last: Sequence[str] = ()
     """Fields that the form has after all others."""
+    unwritten: Sequence[str] = ()
+    """Fields that the form does not have: another page changes them, or they follow from others."""
+    columns_left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Columns that the rows of a field do not have in the form."""
+    editors: Mapping[str, str] = field(default_factory=dict)
+    """Templates of the inputs of fields with rows."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Fields with ids of records of these plurals that declare no reference."""

@@ -1,62 +1,75 @@
-"""Makes the pages of every resource of the catalogue."""
+"""Makes the pages of every resource of the catalogue, with what some have of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
+from gateway.console.frame.pages import Handler, action, page
+from gateway.console.records import delete_page, form_pages, list_page
 from gateway.console.records.orders import ORDER_PARTS
 from gateway.console.records.parts import Parts
 from gateway.console.records.section import Section
+from gateway.console.records.timeline import KINDS
+from gateway.console.records.view_page import View
 from gateway.domain.catalogue import CATALOGUE
 
+LINES = {"items": "parts/lines_editor.html"}
+LINE_TOTALS = {"items": ("total",)}
 PARTS: Mapping[str, Parts] = {
     "contacts": Parts(columns=("name", "email", "phone", "companyId", "tags", "createdAt")),
     "companies": Parts(columns=("name", "cnpj", "email", "phone", "industry", "createdAt")),
     "deals": Parts(
         columns=("title", "value", "stage", "status", "companyId", "expectedCloseDate"),
-        tabs="status",
+        tabs="status", list_acts="parts/deal_list_acts.html", acts="parts/deal_acts.html",
     ),
     "tasks": Parts(
         columns=("title", "dueDate", "priority", "completed", "contactId", "dealId"),
-        tabs="completed",
+        tabs="completed", list_acts="parts/task_list_acts.html",
+        more_tabs="parts/task_tabs.html",
     ),
     "activities": Parts(
         columns=("description", "type", "relatedTo", "createdAt"), tabs="type",
         left_out=("relatedType", "createdBy"),
     ),
     "invoices": Parts(
-        columns=("number", "status", "total", "dueDate", "contactId", "companyId"), tabs="status"
+        columns=("number", "status", "total", "dueDate", "contactId", "companyId"), tabs="status",
+        acts="parts/document_acts.html", unwritten=("status",), editors=LINES,
+        columns_left_out=LINE_TOTALS,
     ),
     "quotes": Parts(
         columns=("number", "status", "total", "validUntil", "contactId", "companyId"),
-        tabs="status", links={"invoiceId": "invoices"},
+        tabs="status", links={"invoiceId": "invoices"}, acts="parts/document_acts.html",
+        unwritten=("status", "total"), editors=LINES, columns_left_out=LINE_TOTALS,
     ),
     "orders": ORDER_PARTS,
     "stores": Parts(
-        group="shop", columns=("hostname", "name", "active", "createdAt"), tabs="active",
+        columns=("hostname", "name", "active", "createdAt"), tabs="active",
         live=True, acts="parts/store_acts.html", last=("idps",),
     ),
     "products": Parts(
-        group="shop", columns=("name", "sku", "price", "stock", "active", "storeId"),
-        tabs="active", last=("images",),
+        columns=("name", "sku", "price", "stock", "active", "storeId"),
+        tabs="active", last=("images",), above="parts/product_stock.html",
+        left_out=("stock", "images"),
     ),
-    "categories": Parts(group="shop", columns=("name", "slug", "parentId", "storeId")),
+    "categories": Parts(columns=("name", "slug", "parentId", "storeId")),
     "coupons": Parts(
-        group="shop", tabs="active", links={"modalId": "discount-modals"},
+        tabs="active", links={"modalId": "discount-modals"},
         columns=("code", "discountPercentage", "discountValue", "uses", "endsAt", "active"),
+        above="parts/coupon_use.html", left_out=("uses", "maxUses"),
     ),
     "discount-modals": Parts(
-        group="shop", tabs="active",
+        tabs="active",
         columns=("title", "prefix", "discountPercentage", "discountValue", "validDays", "active"),
     ),
     "ebooks": Parts(
-        group="shop", columns=("title", "active", "storeId", "createdAt"), tabs="active"
+        columns=("title", "active", "storeId", "createdAt"), tabs="active"
     ),
     "reviews": Parts(
-        group="shop", columns=("text", "stars", "productId", "author", "status", "createdAt"),
+        columns=("text", "stars", "productId", "author", "status", "createdAt"),
         tabs="status", live=True, acts="parts/review_acts.html",
         row_acts="parts/review_row_acts.html",
     ),
     "clients": Parts(
-        group="shop", columns=("name", "email", "phone", "storeId", "contactId", "createdAt")
+        columns=("name", "email", "phone", "storeId", "contactId", "createdAt")
     ),
 }  # fmt: skip
 """The parts of resources by their plural."""
@@ -66,3 +79,28 @@ SECTIONS: Mapping[str, Section] = {
     for entry in CATALOGUE
 }
 """The pages of each resource by its plural."""
+
+Add = Callable[[str, Handler], object]
+
+
+def add_records(get: Add, post: Add) -> None:
+    """Add the routes of every resource: those of its list, its form, and each record."""
+    for section in SECTIONS.values():
+        path, one = section.path, f"{section.path}/{{id}}"
+        view = View(section, tuple(SECTIONS.values()))
+        get(path, page(partial(list_page.index, section)))
+        get(f"{path}/suggest", page(partial(form_pages.suggest, section)))
+        if section.entry.create is not None:
+            post(path, action(partial(form_pages.create, section)))
+            get(f"{path}/new", page(partial(form_pages.new, section)))
+        get(one, page(view.show))
+        if section.entry.change is not None:
+            get(f"{one}/edit", page(partial(form_pages.edit_page, section)))
+            post(one, action(partial(form_pages.edit, section)))
+        if section.resource.deletable:
+            get(f"{one}/delete", page(partial(delete_page.ask, section)))
+            post(f"{one}/delete", action(partial(delete_page.delete, section)))
+        if section.resource.events:
+            get(f"{one}/events", page(view.events))
+        if section.resource.table in KINDS:
+            post(f"{one}/notes", action(view.note))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.console.frame.display import word_of
+from gateway.console.frame.display import word_of, words_of
 from gateway.records.resource import Resource
 from gateway.texts import Texts
 
@@ -70,9 +70,13 @@ class Words:
         known = f"{self.resource.plural}.choice.{value}"
         if known in self.texts:
             return self.texts(known)
+        word = self.value(name, value)
+        return f"{label_of(self.texts, name)}: {word}" if value in ("true", "false") else word
+
+    def value(self, name: str, value: str) -> str:
+        """Return the text of a value of the filter `name` beside its label."""
         if value in ("true", "false"):
-            answer = self.texts("value.yes" if value == "true" else "value.no")
-            return f"{label_of(self.texts, name)}: {answer}"
+            return self.texts("value.yes" if value == "true" else "value.no")
         return word_of(self.texts, value)
 
     def filter(self, name: str) -> str:
@@ -90,9 +94,3 @@ class Words:
 def label_of(texts: Texts, name: str) -> str:
     """Return the label of a field: a text of the catalogue, or the words of its name."""
     return texts.get(f"field.{name}", words_of(name))
-
-
-def words_of(name: str) -> str:
-    """Return the words of a name: `Discount modals`, `Expected close date`."""
-    apart = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    return f"{apart[:1].upper()}{apart[1:]}".replace("-", " ")

@@ -17,7 +17,7 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("button");
+  const button = event.target.closest("button, a[data-check]");
   if (!button) return;
   if (button.dataset.copy) {
     const source = document.getElementById(button.dataset.copy);
@@ -30,18 +30,107 @@ document.addEventListener("click", async (event) => {
     }
   }
   if (button.dataset.check) {
+    event.preventDefault();
     for (const box of button.closest("fieldset").querySelectorAll("input[type=checkbox]")) {
-      box.checked = button.dataset.check === "all";
+      box.checked = button.dataset.check === "all" && !box.disabled;
     }
+    countPicked();
   }
 });
+
+// A bar says how many rows are selected; without scripts its buttons work alike.
+function countPicked() {
+  for (const bar of document.querySelectorAll("[data-picked]")) {
+    const boxes = bar.closest("fieldset").querySelectorAll("input[type=checkbox]:checked");
+    const text = boxes.length === 1 ? bar.dataset.one : bar.dataset.many;
+    bar.textContent = text.replace("{count}", boxes.length);
+  }
+}
+document.addEventListener("change", countPicked);
+window.addEventListener("pageshow", countPicked);
+countPicked();
 
 // When a form sent by htmx is refused or cannot be sent, the browser sends it and shows the page.
 for (const name of ["htmx:responseError", "htmx:sendError"]) {
   document.addEventListener(name, (event) => {
-    if (event.target.matches("form[data-plain-on-error]")) event.target.submit();
+    const { target } = event;
+    if (target.matches("form[data-plain-on-error]")) target.submit();
+    else if (target.matches("form[data-plain-on-error] button")) target.form.requestSubmit(target);
   });
 }
+
+// A list does not move under its reader: a poll changes the rows that are there, and new ones wait.
+document.addEventListener("htmx:configRequest", (event) => {
+  const { seen } = event.target.dataset;
+  if (seen) event.detail.path = event.detail.path.replace(/([?&]seen=)[^&]*/, `$1${seen}`);
+});
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const list = event.detail.target;
+  if (event.detail.xhr.status !== 200 || !list.matches("[data-hold]")) return;
+  if (!list.querySelector("tbody tr[id]")) return;
+  event.detail.shouldSwap = false;
+  const page = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
+  hold(list, page.getElementById(list.id));
+});
+
+function still(cell) {
+  return cell.innerHTML.replace(/<time[^>]*>[^<]*<\/time>/g, "");
+}
+
+function hold(list, fresh) {
+  const rows = new Map([...fresh.querySelectorAll("tbody tr[id]")].map((row) => [row.id, row]));
+  const more = fresh.querySelector("#next-page");
+  let changed = 0;
+  for (const row of list.querySelectorAll("tbody tr[id]")) {
+    const news = rows.get(row.id);
+    rows.delete(row.id);
+    // Of a full page, rows are missing because others came before them.
+    if (!news && !more) changed += 1;
+    for (const [place, cell] of [...row.cells].entries()) {
+      const other = news?.cells[place];
+      if (other && still(other) !== still(cell)) cell.innerHTML = other.innerHTML;
+    }
+  }
+  list.dataset.seen = fresh.dataset.seen;
+  const { one, many, changed: gone, reload, show } = list.dataset;
+  const said = [];
+  if (rows.size) said.push((rows.size === 1 ? one : many).replace("{count}", rows.size));
+  if (changed) said.push(gone.replace("{count}", changed));
+  const news = document.getElementById("news");
+  const text = said.join(", ");
+  if (news.dataset.said === text) return;
+  news.dataset.said = text;
+  const link = document.createElement("a");
+  link.href = show;
+  link.textContent = `${text}: ${reload}`;
+  news.replaceChildren(...(text ? [link] : []));
+}
+
+// Nor does a swap take the focus away: it returns to the same place, or at least to the part.
+let focused = null;
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const at = document.activeElement;
+  focused = null;
+  if (!event.detail.shouldSwap || at === document.body || !event.detail.target.contains(at)) return;
+  const steps = [];
+  let part = at;
+  while (!part.id && part !== event.detail.target) {
+    steps.unshift([...part.parentElement.children].indexOf(part));
+    part = part.parentElement;
+  }
+  focused = { root: part.id, steps, tag: at.tagName, within: event.detail.target.id };
+});
+document.addEventListener("htmx:afterSettle", () => {
+  if (!focused || document.activeElement !== document.body) return;
+  let part = document.getElementById(focused.root);
+  for (const step of focused.steps) part = part?.children[step];
+  if (part?.tagName !== focused.tag) {
+    part = document.getElementById(focused.within);
+    part?.setAttribute("tabindex", "-1");
+  }
+  part?.focus({ preventScroll: true });
+  focused = null;
+});
 
 // A poll replaces parts of the page: what is open stays open, what is closed stays closed.
 let details = new Map();
@@ -81,3 +170,17 @@ if (here.searchParams.has("done")) {
   here.searchParams.delete("done");
   history.replaceState(null, "", here);
 }
+
+// An open menu closes at a click elsewhere and at Escape, which leads back to its button.
+function closeMenus(except) {
+  for (const open of document.querySelectorAll(".menu details[open]")) {
+    if (open !== except) open.open = false;
+  }
+}
+document.addEventListener("click", (event) => closeMenus(event.target.closest(".menu details")));
+document.addEventListener("focusin", (event) => closeMenus(event.target.closest(".menu details")));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  document.querySelector(".menu details[open] > summary")?.focus();
+  closeMenus(null);
+});

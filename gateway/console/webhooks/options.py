@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, pages, templates
+from gateway.console.frame import error_pages, pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
@@ -100,10 +100,11 @@ def page(
     """Show the form with what was typed, the faults of it, and what it would do."""
     if outlook is None and (typed["conditions"] or typed["schedule"]):
         outlook = _outlook(request, typed)
+    texts = request[READER].texts
     context = {
         "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
-        "faults": {fault.field: fault.message for fault in refusal.faults} if refusal else {},
-        "refusal": refusal.message if refusal and not refusal.faults else "",
+        "faults": wording.by_field(texts, refusal.faults) if refusal else {},
+        "refusal": wording.refused(texts, refusal) if refusal and not refusal.faults else "",
         "least": webhooks.FASTEST, "most": webhooks.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
@@ -155,16 +156,17 @@ def _preview(
 def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what the conditions make of samples of the events, and when retries would follow."""
     now = request.app[DB].clock.wall()
+    texts = request[READER].texts
     faults, trials, waits = list[str](), list[conditions.Trial](), None
     try:
         filter_conditions = conditions.read(typed["conditions"], typed["events"])
         trials += conditions.tried(filter_conditions, typed["events"], now)
     except ValueError as wrong:
-        faults.append(str(wrong))
+        faults.append(wording.said(texts, Fault("conditions", "invalid", str(wrong))))
     try:
         waits = schedules.read(typed["schedule"])
     except ValueError as wrong:
-        faults.append(str(wrong))
+        faults.append(wording.said(texts, Fault("schedule", "invalid", str(wrong))))
     schedule = doctor.usual_schedule(request) if waits is None else Schedule(waits)
     return {"faults": faults, "trials": trials, "retries": doctor.retries(schedule, now)}
 
@@ -175,8 +177,9 @@ def _headers(typed: Mapping[str, Any], unread: list[Fault]) -> list[Header]:
     for line in filter(None, map(str.strip, typed["headers"].splitlines())):
         name, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
-            message = "Write each header on a line of its own, as Name: value."
-            unread.append(Fault("headers", "invalid", message))
+            unread.append(
+                Fault("headers", "invalid", "Write each header on its own line, as Name: value.")
+            )
             return []
         headers.append((name, value))
     return headers

@@ -8,6 +8,7 @@ from gateway.console.frame import display, pages, polling, reveal, templates
 from gateway.console.frame.chart_panel import window
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor, guide, options
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import overviews, webhooks
@@ -18,6 +19,7 @@ from gateway.server.http.rate_limits import LIMITS
 from outbox.queue.log.chart_figures import total
 from outbox.queue.log.delivery_types import COUNTED, shown
 from outbox.sending.request import SECRET_BYTES, new_secret
+from outbox.webhooks import Webhook
 
 LIST = "/console/webhooks"
 
@@ -69,17 +71,23 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     secret = await reveal.now(request, visitor, webhook_id)
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": page.health,
-        "cap": COUNTED, "groups": options.groups(webhook.operational),
+        "cap": COUNTED, "others": _others(webhook),
         "state_of": lambda delivery: shown(delivery, webhook.state == "active"),
         "found": None, "attempt": None, "here": f"{LIST}/{webhook_id}",
         "left_out": total(page.steps).filtered, "pending": page.pending,
-        "board": view.board(page.steps, visitor.actor.zone, page.since, webhook.created_at),
+        "board": view.board(page.steps, request[READER], page.since, webhook.created_at),
+        "charts_open": "range" in request.query and "HX-Request" not in request.headers,
         "standing": page.standing, "retries": doctor.retries(page.schedule, now),
         "next_probe": None if page.next_probe is None else now + page.next_probe,
         "secret": secret, "programs": guide.with_secret(request, secret),
         "lines": page.lines, "lines_cap": LINES_COUNTED, **options.settings(request, webhook),
     }  # fmt: skip
     return polling.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
+
+
+def _others(webhook: Webhook) -> list[str]:
+    """Return the events that the webhook could subscribe to, but does not."""
+    return [one for one in webhooks.names_of(webhook.operational) if one not in webhook.events]
 
 
 async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -121,22 +129,23 @@ async def pause(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
 
 async def activate_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask what to do with the parked deliveries."""
-    webhook, parked = await request.app[DB].read(
-        webhooks.waiting, visitor.actor, pages.id_of(request)
+    webhook, parked, records = await request.app[DB].read(
+        webhooks.parked, visitor.actor, pages.id_of(request)
     )
-    # The user chose to pause, but did not choose that the webhook was disabled.
-    chosen = "all" if webhook.state == "disabled" else "none"
+    # What is dropped cannot be had back at a click, so nobody drops it by one.
     context = {
-        "webhook": webhook,
-        "parked": parked,
-        "cap": webhooks.WAITING_COUNTED,
-        "chosen": chosen,
-    }
+        "webhook": webhook, "parked": parked, "cap": webhooks.WAITING_COUNTED, "chosen": "all",
+        "counts": {"all": parked, "newest": records, "none": 0},
+        "more": parked >= webhooks.WAITING_COUNTED,
+    }  # fmt: skip
     return templates.render(request, visitor, "activate.html", context)
 
 
 async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Activate a webhook; `parked` selects what is sent: none (the default), newest or all."""
+    """Activate a webhook; `parked` selects what is sent: none, newest or all.
+
+    Without the field it is none, as programs know it; the form always has it.
+    """
     webhook_id = pages.id_of(request)
     await webhooks.activate(
         request.app[DB], visitor.actor, webhook_id, form.text("parked") or "none"

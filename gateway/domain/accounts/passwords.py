@@ -6,11 +6,11 @@ fills the queue for others.
 
 import asyncio
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import argon2
 
@@ -110,17 +110,29 @@ SHORTEST, LONGEST = 8, 128
 COMMON_PASSWORDS = Path(__file__).parent / "vendor" / "common_passwords.txt"
 
 
-def fault_of(password: str, email: str) -> str | None:
-    """Return a sentence that says why `password` is not allowed, or None when it is."""
+Weakness = Literal["password_length", "password_common", "password_email"]
+WEAKNESSES: Mapping[Weakness, str] = {
+    "password_length": f"A password must have {SHORTEST} to {LONGEST} characters.",
+    "password_common": "This password is too common; use a few random words instead.",
+    "password_email": "This password is your e-mail address; use a few random words instead.",
+}
+
+
+def weakness_of(password: str, email: str) -> Weakness | None:
+    """Return why `password` is not allowed, or None when it is."""
     if not SHORTEST <= len(password) <= LONGEST:
-        return f"A password must have {SHORTEST} to {LONGEST} characters."
+        return "password_length"
     folded = _folded(password)
     if folded in _common() or len(set(folded)) == 1:
-        return "This password is too common; use a few random words instead."
+        return "password_common"
     address = _folded(email)
-    if folded in (address, address.partition("@")[0]):
-        return "This password is your e-mail address; use a few random words instead."
-    return None
+    return "password_email" if folded in (address, address.partition("@")[0]) else None
+
+
+def fault_of(password: str, email: str) -> str | None:
+    """Return a sentence that says why `password` is not allowed, or None when it is."""
+    weakness = weakness_of(password, email)
+    return None if weakness is None else WEAKNESSES[weakness]
 
 
 def _folded(text: str) -> str:

@@ -36,6 +36,8 @@ class Session:
     user_name: str
     user_email: str
     zone: str
+    language: str | None
+    """None: as the browser asks."""
 
     def stale(self, now: int) -> bool:
         """Return whether the time of the last use is due to be written."""
@@ -45,7 +47,7 @@ class Session:
 SELECT = """
 select s.id, s.owner_id, s.address, s.agent, s.created_at, s.seen_at, s.expires_at,
   s.reveal is not null as reveals, u.name as user_name, u.email as user_email,
-  u.timezone as zone
+  u.timezone as zone, u.language
 from sessions s join users u on u.id = s.owner_id
 where u.disabled_at is null and s.expires_at > $1
 """
@@ -160,6 +162,13 @@ async def take_first_account(tx: Tx, token: str) -> None:
     deleted = await tx.run("delete from first_account_links")
     if not deleted or await tx.one("select id from users limit 1") is not None:
         raise Refusal("forbidden", "This link was used or has expired.")
+
+
+async def end_others(tx: Tx, owner_id: str, session_id: str) -> int:
+    """End all sessions of a user but this one; return how many."""
+    return await tx.run(
+        "delete from sessions where owner_id = $1 and id <> $2", owner_id, session_id
+    )
 
 
 async def purge(tx: Tx, limit: int) -> int:

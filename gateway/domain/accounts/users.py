@@ -9,6 +9,7 @@ from gateway.records.access import Actor, Via
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, zones
+from gateway.texts import CODES
 from outbox.database.transaction import Row, Tx
 
 LONGEST_EMAIL = 254
@@ -38,6 +39,10 @@ _ZONE = Field(
     "Time zone of due dates, lists and reports.", zones.DEFAULT,
     default=zones.DEFAULT, nullable=False,
 )  # fmt: skip
+_LANGUAGE = Field(
+    "language", "language", formats.one_of(*CODES),
+    "Language of the console and of mails to you; `null` as the browser asks.", "pt-BR",
+)  # fmt: skip
 SIGN_UP = Form(
     noun="sign-up",
     description="The data of a new account.",
@@ -54,7 +59,7 @@ SIGN_UP = Form(
 PROFILE = Form(
     noun="profile",
     description="The changeable data of an account.",
-    fields=(_NAME, _ZONE),
+    fields=(_NAME, _ZONE, _LANGUAGE),
 )
 
 
@@ -98,7 +103,7 @@ async def made(
 
 
 async def change(
-    tx: Tx, user_id: str, values: Mapping[str, str], actor: Actor | None = None
+    tx: Tx, user_id: str, values: Mapping[str, str | None], actor: Actor | None = None
 ) -> Row:
     """Set the columns of PROFILE in `values`; return the user's row. Raises not_found.
 
@@ -106,9 +111,11 @@ async def change(
     """
     row = await tx.one(
         """update users set name = coalesce($2, name), timezone = coalesce($3, timezone),
+             language = case when $5 = 1 then $6 else language end,
              updated_at = $4, version = version + 1
            where id = $1 returning *""",
         user_id, values.get("name"), values.get("timezone"), tx.now,
+        int("language" in values), values.get("language"),
     )  # fmt: skip
     if row is None:
         raise Refusal("not_found", "This account does not exist.")

@@ -189,7 +189,8 @@ async def _import(tx: Tx, job: Import, line: Line, total: _Sum) -> None:
         total.refuse([LineFault(number, "", _crowded(len(job.headings)))])
         return
     record_id, sent, wrong = _values(entry.resource, job, cells)
-    actor = Actor(job.owner_id, "system", zone=await users.zone_of(tx, job.owner_id))
+    zone = await users.zone_of(tx, job.owner_id)
+    actor = Actor(job.owner_id, "system", zone=zone, cause="import")
     new = check(
         entry.resource, matching.with_source(entry.resource, sent), read=of_json, creating=True
     )

@@ -77,6 +77,24 @@ async def create(tx: Tx, actor: Actor, kind: Kind, draft: Draft) -> Record:
     return await issue(tx, actor, kind, await _content(tx, actor, kind, draft))
 
 
+async def drafted(
+    tx: Tx, actor: Actor, kind: Kind, draft: Draft, record_id: str | None = None
+) -> Mapping[str, Any]:
+    """Return the columns that a document would have with a draft of AMOUNTS; nothing is stored.
+
+    Raises not_found, forbidden, the faults of the draft.
+    """
+    actor.must("read")
+    before = None
+    if record_id is not None:
+        before = await actions.own(tx, actor, kind.resource, record_id, "read")
+    stored = {} if before is None else before.stored
+    lines = _lines(draft, stored)
+    values, faults = _counted(draft, stored, lines)
+    draft.must_hold(faults)
+    return {**values, "items": document_lines.text(lines)}
+
+
 async def issue(tx: Tx, actor: Actor, kind: Kind, values: Mapping[str, Any]) -> Record:
     """Create a document from checked columns; columns with a default are optional.
 
@@ -159,16 +177,28 @@ async def _content(
     faults = [*await actions.reference_faults(tx, actor, resource, draft, before)]
     stored = {} if before is None else before.stored
     stored_lines = document_lines.read(stored.get("items", "[]"))
-    lines = document_lines.read(draft.values["items"]) if "items" in draft.values else stored_lines
+    lines = _lines(draft, stored)
     faults += await document_lines.product_faults(tx, actor.owner_id, lines, stored_lines)
+    values, wrong = _counted(draft, stored, lines)
+    draft.must_hold([*faults, *wrong])
+    values["items"] = document_lines.text(document_lines.named(tx, lines, stored_lines))
+    return {column: value for column, value in values.items() if column in resource.position}
+
+
+def _lines(draft: Draft, stored: Mapping[str, Any]) -> Sequence[Line]:
+    return document_lines.read(draft.values.get("items", stored.get("items", "[]")))
+
+
+def _counted(
+    draft: Draft, stored: Mapping[str, Any], lines: Sequence[Line]
+) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the values of a draft with the amounts, and the faults of these."""
     values = dict(draft.values)
     # Amounts cannot be computed from invalid fields.
     invalid = {fault.field.partition("[")[0] for fault in draft.faults}
-    if draft.unreadable is None and invalid.isdisjoint(AMOUNTS):
-        faults += _compute_amounts(values, stored, lines)
-    draft.must_hold(faults)
-    values["items"] = document_lines.text(document_lines.named(tx, lines, stored_lines))
-    return {column: value for column, value in values.items() if column in resource.position}
+    if draft.unreadable is not None or not invalid.isdisjoint(AMOUNTS):
+        return values, []
+    return values, _compute_amounts(values, stored, lines)
 
 
 def _compute_amounts(

@@ -4,6 +4,7 @@ A mail is written when it is sent, with the data of that time. The notices wait 
 table; an owner or a webhook that is gone by then gets none.
 """
 
+from gateway import texts
 from gateway.domain import queued_mail
 from gateway.domain.accounts import users
 from gateway.domain.queued_mail import Letter, Queued
@@ -15,40 +16,26 @@ from outbox.queue.state.notices import Kind
 from outbox.queue.state.operational import bare
 
 LONGEST_URL = 200
-SUBJECTS: dict[Kind, str] = {
-    "failing": "Webhook com falhas / Webhook failing",
-    "disabled": "Webhook desativado / Webhook disabled",
-    "recovered": "Webhook recuperado / Webhook recovered",
-}
-TEXTS: dict[Kind, str] = {
-    "failing": """\
-O receptor deste webhook falhou várias vezes seguidas. Nenhum evento se perde: as entregas esperam,
-e de tempos em tempos uma delas é tentada. Corrija o receptor; quando ele responder 2xx, as entregas
-continuam. Depois de cinco dias de falhas o webhook é desativado.
+BOTH = ("pt-BR", "en")
+"""The languages of a mail to an account that has chosen none."""
 
-The receiver of this webhook failed many times in a row. No event is lost: the deliveries wait, and
-now and then one of them is tried. Correct the receiver; when it answers 2xx, deliveries go on.
-After five days of failures the webhook is disabled.
-""",
-    "disabled": """\
-Este webhook foi desativado. Os eventos ficam guardados até que você o ative no console, onde
-escolhe quais deles serão enviados. Corrija antes o endereço ou o receptor.
 
-This webhook was disabled. Its events are parked until you activate it in the console, where you
-choose which of them are sent. Correct its address or its receiver first.
-""",
-    "recovered": """\
-O receptor deste webhook voltou a responder. As entregas que esperavam estão sendo enviadas.
+def _written(kind: Kind, language: str | None, **facts: str) -> tuple[str, str]:
+    """Return subject and body of a notice in the language of the account, or in both."""
+    chosen = [texts.of(code) for code in ([language] if language else BOTH)]
 
-The receiver of this webhook responds again. The deliveries that waited are being sent.
-""",
-}
-FACTS = """
-{link}
-URL: {url}
-Motivo / reason: {reason}
-Hora / time: {time}
-"""
+    def of(key: str, between: str = " / ") -> str:
+        return between.join(one(f"notice.{key}") for one in chosen)
+
+    body = "\n".join((
+        of(f"{kind}.text", "\n\n"), "", facts["link"], f"URL: {facts['url']}",
+        f"{_title(of('reason'))}: {facts['reason']}", f"{_title(of('time'))}: {facts['time']}", "",
+    ))  # fmt: skip
+    return of(f"{kind}.subject"), body
+
+
+def _title(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 async def next_letter(tx: Tx, service: str, site: str) -> Letter | None:
@@ -63,16 +50,15 @@ async def next_letter(tx: Tx, service: str, site: str) -> Letter | None:
             await notices.sent(tx, notice.id)
             continue
         name = queued_mail.line(service)
-        facts = FACTS.format(
+        subject, body = _written(
+            notice.kind,
+            user["language"],
             url=queued_mail.line(bare(webhook.url))[:LONGEST_URL],
             reason=queued_mail.line(notice.reason),
             time=dates.show(notice.created_at),
             link=f"{site}/console/webhooks/{webhook.id}\n" if site else "",
         )
-        return Letter(
-            notice, user["email"], name, f"{SUBJECTS[notice.kind]} - {name}",
-            f"{TEXTS[notice.kind]}{facts}",
-        )  # fmt: skip
+        return Letter(notice, user["email"], name, f"{subject} - {name}", body)
     return None
 
 

@@ -28,7 +28,7 @@ from outbox.webhooks.secrets import KeyRing, SealBroken
 
 T = TypeVar("T")
 
-WAITING_COUNTED = 100_000
+WAITING_COUNTED = 10_000
 """Waiting deliveries are counted up to this number before a webhook is activated or deleted."""
 LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
@@ -212,6 +212,12 @@ async def waiting(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:
     """
     webhook = await one(tx, actor, webhook_id)
     return webhook, await parking.count(tx, webhook_id, WAITING_COUNTED)
+
+
+async def parked(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int, int]:
+    """Return a webhook, and how many deliveries of how many records wait, as `waiting` does."""
+    webhook, count = await waiting(tx, actor, webhook_id)
+    return webhook, count, await parking.count_records(tx, webhook_id, WAITING_COUNTED)
 
 
 async def activate(db: Database, actor: Actor, webhook_id: str, parked: str) -> None:

@@ -1,4 +1,4 @@
-"""Describes deliveries in the document: one webhook entry for each event of the catalogue."""
+"""Describes deliveries in the document: one webhook entry for each event."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,10 +6,12 @@ from typing import Any
 from gateway.domain.catalogue import EVENTS, RESOURCES
 from gateway.domain.webhooks.samples import sample
 from gateway.records.resource import Resource
-from gateway.records.values.schemas import or_null
-from gateway.rest.document import shapes
+from gateway.records.values.schemas import Schema, or_null
+from gateway.rest.document import operational, shapes
 from gateway.rest.document.operations import Shape
+from gateway.rest.document.parts import reference
 from outbox.durations import SECOND
+from outbox.webhooks.operational import NAMES
 
 WHEN = {
     "created": "A {} is created.",
@@ -23,24 +25,25 @@ WHEN = {
 def body_of(event: str) -> Shape:
     """Return the body of the deliveries of an event."""
     noun, _, _ = event.partition(".")
-    [resource] = [r for r in RESOURCES if r.noun == noun]
-    record = shapes.record(resource).schema
-    known: Mapping[str, Any] = record["properties"]
-    data = {
-        name: known[name] if _is_there(resource, event, name) else or_null(known[name])
-        for name in EVENTS[event]
+    parts: dict[str, Schema] = {}
+    if event in EVENTS:
+        data = _data(event, parts)
+    else:
+        data = dict(operational.DATA[event])
+        parts.update(operational.PARTS)
+    name = "Event" + "".join(word.capitalize() for word in event.split("."))
+    parts[f"{name}Data"] = {
+        "type": "object",
+        "properties": data,
+        "required": list(data),
+        "additionalProperties": False,
     }
     schema = {
         "type": "object",
         "properties": {
             "event": {"const": event},
             "timestamp": {"type": "integer", "description": "Unix time of the event in seconds."},
-            "data": {
-                "type": "object",
-                "properties": data,
-                "required": list(data),
-                "additionalProperties": False,
-            },
+            "data": reference(f"{name}Data"),
         },
         "required": ["event", "timestamp", "data"],
         "additionalProperties": False,
@@ -50,12 +53,25 @@ def body_of(event: str) -> Shape:
         "timestamp": shapes.MOMENT // SECOND,
         "data": sample(event, shapes.example_id(noun), shapes.MOMENT),
     }
-    return Shape(schema, example, "Event" + "".join(w.capitalize() for w in event.split(".")))
+    return Shape(schema, example, name, parts)
 
 
 def webhooks(use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
     """Return the member `webhooks` of the document."""
-    return {event: {"post": _entry(event, use)} for event in EVENTS}
+    return {event: {"post": _entry(event, use)} for event in (*EVENTS, *NAMES)}
+
+
+def _data(event: str, parts: dict[str, Schema]) -> dict[str, Any]:
+    """Return the schemas of `data` of a record's event; their parts go into `parts`."""
+    noun, _, _ = event.partition(".")
+    [resource] = [r for r in RESOURCES if r.noun == noun]
+    record = shapes.record(resource)
+    parts.update(record.parts)
+    known: Mapping[str, Any] = record.schema["properties"]
+    return {
+        name: known[name] if _is_there(resource, event, name) else or_null(known[name])
+        for name in EVENTS[event]
+    }
 
 
 def _is_there(resource: Resource, event: str, name: str) -> bool:
@@ -69,10 +85,11 @@ def _is_there(resource: Resource, event: str, name: str) -> bool:
 def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
     noun, _, change = event.partition(".")
     body = body_of(event)
+    summary = operational.WHEN.get(event) or WHEN[change].format(noun)
     return {
         "operationId": f"on{body.name.removeprefix('Event')}",
         "tags": ["Events"],
-        "summary": WHEN[change].format(noun),
+        "summary": summary,
         "parameters": [
             {"name": name, "in": "header", "required": True, "schema": {"type": "string"},
              "description": text}

@@ -9,12 +9,15 @@ from functools import partial
 from typing import Any
 
 from gateway.records import exports
+from gateway.records.included import MOST as INCLUDED
 from gateway.records.query import LIMIT, MOST
 from gateway.records.resource import Filter, Remove, Resource
 from gateway.records.values import formats, instants, numbers
 from gateway.records.values.schemas import ID
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import Handler, Operation, Parameter, Response, Shape
+from gateway.rest.document.parts import reference, reference_to, title_of
+from gateway.rest.selections import includes
 
 Described = Callable[[Handler], Operation]
 
@@ -64,7 +67,7 @@ def read(resource: Resource) -> Described:
     return partial(
         Operation, name=f"get{_thing(resource)}", tag=_tag(resource),
         summary=f"Read {_a(resource)}", responses={200: response},
-        parameters=(id_of(resource.noun), IF_NONE_MATCH),
+        parameters=(id_of(resource.noun), *_selected(resource), IF_NONE_MATCH),
     )  # fmt: skip
 
 
@@ -140,23 +143,25 @@ def verb(
 def page(resource: Resource, **of: str) -> Described:
     """Describe GET of the collection; `of` names filters with their value in the path."""
     in_path = tuple(
-        Parameter(of[f.name], schema_of(f), f.description, _example(resource, f), "path")
+        Parameter(of[f.name], schema_of(resource, f), f.description, _example(resource, f), "path")
         for f in resource.filters
         if f.name in of
     )
     filters = tuple(
-        Parameter(f.name, schema_of(f), f.description, _example(resource, f))
+        Parameter(f.name, schema_of(resource, f), f.description, _example(resource, f))
         for f in resource.filters
         if f.name not in of
     )
-    response = Response(
-        f"One page of {resource.plural}.", shapes.page_of(shapes.record(resource)), ("Link",)
-    )
+    shape = shapes.page_of(shapes.record(resource), beside=shapes.included(resource))
+    response = Response(f"One page of {resource.plural}.", shape, ("Link",))
     by = "".join(f"By{parameter[:1].upper()}{parameter[1:]}" for parameter in of.values())
     return partial(
         Operation, name=f"list{_plural(resource)}{by}", tag=_tag(resource),
         summary=f"List {resource.plural}" + " of one record" * bool(of), responses={200: response},
-        parameters=(*in_path, PAGE, page_size(), *_search(resource), *filters, *_walk(resource)),
+        parameters=(
+            *in_path, PAGE, page_size(), *_search(resource), *filters, *_walk(resource),
+            *_selected(resource),
+        ),
     )  # fmt: skip
 
 
@@ -168,7 +173,7 @@ def batch(resource: Resource, most: int) -> Described:
         "properties": {
             "items": {
                 "type": "array", "minItems": 1, "maxItems": most,
-                "items": shapes.reference(new.name),
+                "items": reference(new.name),
             },
             "atomic": {
                 "type": "boolean", "default": False,
@@ -199,7 +204,7 @@ def batch(resource: Resource, most: int) -> Described:
 def export(resource: Resource) -> Described:
     """Describe GET of the collection as a CSV file."""
     filters = tuple(
-        Parameter(f.name, schema_of(f), f.description, _example(resource, f))
+        Parameter(f.name, schema_of(resource, f), f.description, _example(resource, f))
         for f in resource.filters
     )
     names = ",".join(exports.header(resource))
@@ -271,6 +276,29 @@ def _walk(resource: Resource) -> tuple[Parameter, ...]:
     )  # fmt: skip
 
 
+def _selected(resource: Resource) -> tuple[Parameter, ...]:
+    fields = Parameter(
+        "fields", {"type": "string"},
+        "Only these members of each record, separated by commas, and `id`. The response then "
+        "lacks the others, even those that its schema requires.",
+        ",".join(field.name for field in resource.fields[:2]),
+    )  # fmt: skip
+    names = [*includes(resource)]
+    if not names:
+        return (fields,)
+    known = ", ".join(names)
+    return (
+        fields,
+        Parameter(
+            "include", {"type": "string"},
+            f"Also send the records that the response refers to, separated by commas: {known}. "
+            f"At most {INCLUDED} of each resource; `included` says when there are more. A response "
+            "with them has no ETag, and each name costs one more read of the rate limit.",
+            names[0],
+        ),
+    )  # fmt: skip
+
+
 def _example(resource: Resource, offered: Filter) -> Any:
     """Return the example of a filter: that of its field, or of an item of its list."""
     named = resource.named
@@ -287,9 +315,12 @@ def _example(resource: Resource, offered: Filter) -> Any:
     )
 
 
-def schema_of(offered: Filter) -> Mapping[str, Any]:
+def schema_of(resource: Resource, offered: Filter) -> Mapping[str, Any]:
     """Return the schema of a filter's parameter."""
     if offered.allowed:
+        field = resource.named.get(offered.name)
+        if field is not None and field.format.schema.get("enum") == list(offered.allowed):
+            return reference_to(resource, field)
         return {"type": "string", "enum": list(offered.allowed)}
     forms = {
         "money": numbers.money(), "boolean": formats.boolean(), "from": instants.instant(),
@@ -308,7 +339,7 @@ def _taken(resource: Resource) -> tuple[str, ...]:
 
 
 def _thing(resource: Resource) -> str:
-    return shapes.title_of(resource)
+    return title_of(resource)
 
 
 def _plural(resource: Resource) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from gateway.rest.document import refusals
 from gateway.rest.document.deliveries import webhooks
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape
-from gateway.rest.document.shapes import reference
+from gateway.rest.document.parts import reference
 from gateway.rest.errors import STATUS
 
 VERSION = "1.0.0"
@@ -43,6 +43,7 @@ _HEADERS: dict[str, tuple[dict[str, str], str]] = {
     "Link": (_TEXT, "The next page (rel=next), if there is one."),
     "X-Created": (_TEXT, "true when the record was created, false when it was there."),
     "X-Ignored-Fields": (_TEXT, "The ignored fields of the body."),
+    "X-Ignored-Parameters": (_TEXT, "The ignored parameters of the query."),
     "Idempotent-Replayed": (_TEXT, "true when the response is that of an earlier request."),
     "Retry-After": ({"type": "integer"}, "Seconds to wait."),
     "WWW-Authenticate": (_TEXT, "The supported schemes."),
@@ -126,7 +127,7 @@ def _entry(method: str, path: str, operation: Operation, components: Components)
             },
         }
     responses = {
-        str(status): _response(response, operation, components)
+        str(status): _response(method, response, operation, components)
         for status, response in operation.responses.items()
     }
     for status in refusals.statuses(path, operation):
@@ -149,11 +150,14 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     }
 
 
-def _response(response: Response, operation: Operation, components: Components) -> dict[str, Any]:
+def _response(
+    method: str, response: Response, operation: Operation, components: Components
+) -> dict[str, Any]:
     limited = LIMITED if operation.credential != "none" else ()
+    asked = ("X-Ignored-Parameters",) if method == "GET" else ()
     entry: dict[str, Any] = {
         "description": response.description,
-        "headers": _headers((*ALWAYS, *limited, *response.headers)),
+        "headers": _headers((*ALWAYS, *limited, *response.headers, *asked)),
     }
     if response.body is not None:
         body = {"schema": components.use(response.body), "example": response.body.example}

@@ -6,6 +6,7 @@ from typing import Any
 
 from gateway.rest.document.describe import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH
 from gateway.rest.document.operations import Operation, Shape
+from gateway.rest.document.parts import reference
 from gateway.rest.errors import STATUS
 
 CALLER = ("unauthenticated", "conflicting_credentials", "forbidden", "rate_limited", "unavailable")
@@ -47,19 +48,11 @@ ERROR = Shape(
         "description": "Why a request was refused.",
         "properties": {
             "error": {"type": "string", "description": "A message for developers."},
-            "code": {"type": "string", "enum": list(STATUS)},
+            "code": reference("ErrorCode"),
             "details": {
                 "type": "array",
                 "description": "All errors of the request, each with its field.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "field": {"type": "string"},
-                        "code": {"type": "string"},
-                        "message": {"type": "string"},
-                    },
-                    "required": ["field", "code", "message"],
-                },
+                "items": reference("ErrorDetail"),
             },
             "allowed": {
                 "type": "array",
@@ -72,7 +65,25 @@ ERROR = Shape(
     },
     None,
     "Error",
+    {
+        "ErrorCode": {
+            "type": "string",
+            "enum": list(STATUS),
+            "description": "What is wrong; each code has one status.",
+        },
+        "ErrorDetail": {
+            "type": "object",
+            "description": "One error: its field, its code and a message.",
+            "properties": {
+                "field": {"type": "string"},
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+            },
+            "required": ["field", "code", "message"],
+        },
+    },
 )
+"""The one body of all errors: a schema for each status would be a model for each operation."""
 
 
 def statuses(path: str, operation: Operation) -> list[int]:
@@ -104,11 +115,11 @@ def response(
     if status == 503:
         both = (EXAMPLES[status], UNKNOWN)
         content = {"examples": {code: {"value": _example(code, text)} for code, text in both}}
-    schema = {"allOf": [use(ERROR), {"properties": {"code": {"enum": codes}}}]}
+    means = MEANINGS.get(status, HTTPStatus(status).phrase).rstrip(".")
     return {
-        "description": MEANINGS.get(status, HTTPStatus(status).phrase),
+        "description": f"{means}. Codes: {', '.join(f'`{code}`' for code in codes)}.",
         "headers": headers(("X-Request-Id", *HEADERS.get(status, ()))),
-        "content": {"application/json": {"schema": schema, **content}},
+        "content": {"application/json": {"schema": use(ERROR), **content}},
     }
 
 

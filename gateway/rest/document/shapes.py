@@ -18,17 +18,21 @@ from gateway.records.values import dates
 from gateway.records.values.format import of_json
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
 from gateway.rest.document.operations import Shape
+from gateway.rest.document.parts import (
+    COMPONENT,
+    named_parts,
+    reference,
+    sent,
+    shown,
+    title_of,
+    with_text,
+)
 from gateway.rest.record_json import view
+from gateway.rest.selections import includes
 
 MOMENT = 1_795_271_400_000_000
 NOW = dates.show(MOMENT)
 """The creation time of the examples."""
-COMPONENT = "#/components/schemas/{name}"
-
-
-def title_of(form: Form) -> str:
-    """Return the name of a record's component."""
-    return "".join(word.capitalize() for word in form.noun.split())
 
 
 def example_id(noun: str) -> str:
@@ -36,18 +40,14 @@ def example_id(noun: str) -> str:
     return f"019a9d1c2f00{hashlib.sha256(noun.encode()).hexdigest()[:12]}"
 
 
-def reference(name: str) -> dict[str, str]:
-    """Return a schema that refers to the component `name`."""
-    return {"$ref": COMPONENT.format(name=name)}
-
-
 @lru_cache(maxsize=256)
 def record(resource: Resource) -> Shape:
     """Return the shape of a record."""
     properties: dict[str, Any] = {"id": {**ID, "description": "Set by the server."}}
     required = ["id", "createdAt"]
+    parts: dict[str, Schema] = {}
     for field in resource.fields:
-        schema = _with_text(field.format.shown or field.format.schema, field.description)
+        schema = with_text(shown(resource, field, parts), field.description)
         if field.always:
             schema = or_null(schema)
         if not field.on_create and not field.on_update:
@@ -57,22 +57,47 @@ def record(resource: Resource) -> Shape:
             required.append(field.name)
     for derived in resource.derived:
         properties[derived.name] = {
-            **_with_text(derived.schema, derived.description),
+            **with_text(derived.schema, derived.description),
             "readOnly": True,
         }
         if derived.name not in required:
             required.append(derived.name)
-    properties["createdAt"] = _with_text(INSTANT, "Time of creation.")
-    properties["updatedAt"] = _with_text(
+    properties["createdAt"] = with_text(INSTANT, "Time of creation.")
+    properties["updatedAt"] = with_text(
         INSTANT, "Time of the last change; absent before the first."
     )
+    beside = included(resource)
+    if beside is not None:
+        properties["included"] = reference(beside.name)
+        parts[beside.name] = beside.schema
     schema = {
         "type": "object",
         "description": resource.description,
         "properties": properties,
         "required": required,
     }
-    return Shape(schema, _example(resource), title_of(resource))
+    return Shape(schema, _example(resource), title_of(resource), parts)
+
+
+def included(resource: Resource) -> Shape | None:
+    """Return the member `included` of responses with a resource; None if it refers to nothing."""
+    targets = {t for one in includes(resource).values() for t in one.targets.values()}
+    if not targets:
+        return None
+    properties: dict[str, Any] = {
+        target.plural: {"type": "array", "items": reference(title_of(target))}
+        for target in sorted(targets, key=lambda target: target.plural)
+    }
+    properties["truncated"] = {
+        "type": "boolean",
+        "description": "true when the response refers to more records than it includes.",
+    }
+    schema = {
+        "type": "object",
+        "description": "With `include`: the records that the response refers to, each once.",
+        "properties": properties,
+    }
+    return Shape(schema, None, f"{title_of(resource)}Included")
 
 
 def written(record: Shape) -> Shape:
@@ -93,33 +118,36 @@ def written(record: Shape) -> Shape:
 def new(form: Form) -> Shape:
     """Return the body of a create."""
     open_fields = [f for f in form.fields if f.on_create]
+    parts: dict[str, Schema] = {}
     schema = {
         "type": "object",
-        "properties": {f.name: _sent(f) for f in open_fields},
+        "properties": {f.name: sent(form, f, parts) for f in open_fields},
         "required": [f.name for f in open_fields if f.required],
     }
     example = {f.name: f.example for f in open_fields if f.example is not None}
-    return Shape(schema, example, f"{title_of(form)}Create")
+    return Shape(schema, example, f"{title_of(form)}Create", parts)
 
 
 @lru_cache(maxsize=256)
 def changes(form: Form) -> Shape:
     """Return the body of an update, a merge patch."""
     open_fields = [f for f in form.fields if f.on_update]
-    schema = {"type": "object", "properties": {f.name: _sent(f) for f in open_fields}}
+    parts: dict[str, Schema] = {}
+    schema = {"type": "object", "properties": {f.name: sent(form, f, parts) for f in open_fields}}
     example = {f.name: f.example for f in open_fields if f.reference is None}
-    return Shape(schema, dict([*example.items()][:3]), f"{title_of(form)}Update")
+    return Shape(schema, dict([*example.items()][:3]), f"{title_of(form)}Update", parts)
 
 
-def some(form: Form, names: Sequence[str]) -> Shape:
-    """Return the body of a verb: these fields, all optional."""
+def some(form: Form, names: Sequence[str], title: str) -> Shape:
+    """Return the body of a verb, called `title`: these fields, all optional."""
     fields = [form.named[name] for name in names]
-    schema = {"type": "object", "properties": {f.name: _sent(f) for f in fields}}
-    return Shape(schema, {f.name: f.example for f in fields})
+    parts: dict[str, Schema] = {}
+    schema = {"type": "object", "properties": {f.name: sent(form, f, parts) for f in fields}}
+    return Shape(schema, {f.name: f.example for f in fields}, title, parts)
 
 
-def page_of(item: Shape, *, walks: bool = True) -> Shape:
-    """Return the envelope of a list; `walks` when it supports a cursor."""
+def page_of(item: Shape, *, walks: bool = True, beside: Shape | None = None) -> Shape:
+    """Return the envelope of a list; `walks` when it has a cursor, `beside` is what it includes."""
     properties: dict[str, Any] = {
         "data": {"type": "array", "items": reference(item.name)},
         "total": {"type": "integer", "minimum": 0, "description": "Number of all matches."},
@@ -132,6 +160,8 @@ def page_of(item: Shape, *, walks: bool = True) -> Shape:
             "type": "string",
             "description": "Send it as `cursor` for the next page; absent on the last page.",
         }
+    if beside is not None:
+        properties["included"] = reference(beside.name)
     schema = {
         "type": "object",
         "properties": properties,
@@ -148,8 +178,8 @@ def list_of(item: Shape, name: str) -> Shape:
         "properties": {
             "data": {"type": "array", "items": reference(item.name)},
             "truncated": {
-                "const": True,
-                "description": "Present when the list is cut because of its size.",
+                "type": "boolean",
+                "description": "true when the list is cut because of its size; absent otherwise.",
             },
         },
         "required": ["data"],
@@ -183,18 +213,12 @@ def deleted(resource: Resource) -> Shape:
 def struct(example: Struct) -> Shape:
     """Return the shape of a response struct: schema from the type, example from an instance."""
     kind = type(example)
-    [_], parts = msgspec.json.schema_components([kind], ref_template=COMPONENT)
+    [_], components = msgspec.json.schema_components([kind], ref_template=COMPONENT)
+    parts: dict[str, Schema] = {}
+    for name, schema in components.items():
+        named_parts(name, schema, parts)
     body = msgspec.json.decode(msgspec.json.encode(example))
     return Shape(parts[kind.__name__], body, kind.__name__, parts)
-
-
-def _sent(field: Field) -> dict[str, Any]:
-    schema = _with_text(field.format.schema, field.description)
-    return schema if field.required or not field.nullable else or_null(schema)
-
-
-def _with_text(schema: Schema, description: str) -> dict[str, Any]:
-    return {**schema, "description": description}
 
 
 def _is_always_there(field: Field) -> bool:
@@ -216,6 +240,19 @@ def _example(resource: Resource) -> Mapping[str, Any]:
     return {name: members[name] for name in dict.fromkeys(order) if name in members}
 
 
+_RESULT = {
+    "type": "object",
+    "description": "What became of one item.",
+    "properties": {
+        "index": {"type": "integer", "minimum": 0},
+        "status": {"type": "integer", "description": "201, or that of the error."},
+        "id": ID,
+        "error": {"type": "string"},
+        "code": {"type": "string"},
+        "details": {"type": "array", "items": reference("ErrorDetail")},
+    },
+    "required": ["index", "status"],
+}
 RESULTS = Shape(
     {
         "type": "object",
@@ -223,29 +260,7 @@ RESULTS = Shape(
             "results": {
                 "type": "array",
                 "description": "In the order of the items.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "index": {"type": "integer", "minimum": 0},
-                        "status": {"type": "integer", "description": "201, or that of the error."},
-                        "id": ID,
-                        "error": {"type": "string"},
-                        "code": {"type": "string"},
-                        "details": {
-                            "type": "array",
-                            "items": {
-                                "type": "object",
-                                "properties": {
-                                    "field": {"type": "string"},
-                                    "code": {"type": "string"},
-                                    "message": {"type": "string"},
-                                },
-                                "required": ["field", "code", "message"],
-                            },
-                        },
-                    },
-                    "required": ["index", "status"],
-                },
+                "items": reference("BatchResult"),
             },
         },
         "required": ["results"],
@@ -262,4 +277,5 @@ RESULTS = Shape(
         ],
     },
     "BatchResults",
+    {"BatchResult": _RESULT},
 )  # fmt: skip

@@ -11,7 +11,7 @@ from gateway.server.origins import spelled
 
 EXPOSED = (
     "ETag, Idempotent-Replayed, Link, RateLimit, RateLimit-Policy, Retry-After, "
-    "X-Ignored-Fields, X-Request-Id"
+    "X-Ignored-Fields, X-Ignored-Parameters, X-Request-Id"
 )
 ACCEPTED = (
     "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, traceparent, "

@@ -92,6 +92,25 @@ async def count(tx: Tx, webhook_id: str, most: int) -> int:
     return 0 if row is None else int(row["waiting"])
 
 
+async def count_records(tx: Tx, webhook_id: str, most: int) -> int:
+    """Return of how many records deliveries of a webhook wait, among `most` of them."""
+    row = await tx.one(
+        """
+        select count(distinct record_id) as records from (
+          select * from (
+            select record_id from deliveries /*sqlite indexed by deliveries_ready*/
+            where webhook_id = $1 and state = 'ready' limit $2) as ready
+          union all
+          select * from (
+            select record_id from deliveries /*sqlite indexed by deliveries_held*/
+            where webhook_id = $1 and state = 'held' limit $2) as held
+          limit $2) as waiting
+        """,
+        webhook_id, most,
+    )  # fmt: skip
+    return 0 if row is None else int(row["records"])
+
+
 async def pause(tx: Tx, webhook_id: str) -> bool:
     """Stop sending until the webhook is activated; return False when it was not active.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gateway import texts
 from gateway.cli import doctor as command
 from gateway.server.config import Config, Egress, Secrets
 from gateway.server.config import Database as Settings
@@ -90,9 +91,9 @@ async def test_the_right_secret_passes_and_its_own_is_explained() -> None:
     async with patients() as all_of_them:
         [refusing] = [one for one in all_of_them if one.name == "401"]
         lines, _ = await doctor(refusing.url)
-        assert command.UNKNOWN_TO_IT in lines
+        assert texts.of("en")("cli.doctor.unknown_secret") in lines
         lines, _ = await doctor(refusing.url, secret=secret)
-        assert command.UNKNOWN_TO_IT not in lines
+        assert texts.of("en")("cli.doctor.unknown_secret") not in lines
 
 
 async def test_a_webhook_by_its_id_signs_with_its_own_secret(db: Database, db_url: str) -> None:

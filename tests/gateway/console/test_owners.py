@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from gateway.console.routes import add_console
+from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.privacy import certificates
 from gateway.records import actions
@@ -28,16 +29,9 @@ from tests.support.site import Site
 NOTHING = ("f" * 24, "x", "%00", "..%2f..", "é")
 NOT_HERS = (403, 404)
 KEPT = (
-    "webhooks",
-    "deliveries",
-    "events",
-    "jobs",
-    "stores",
-    "orders",
-    "reviews",
-    "api_keys",
-    "contacts",
-)
+    "webhooks", "deliveries", "events", "jobs", "imports", "api_keys",
+    *(resource.table for resource in RESOURCES),
+)  # fmt: skip
 END_SESSION = "/console/account/sessions/{id}/end"
 """It says nothing of the session: whoever sends it comes back to their own page."""
 
@@ -48,7 +42,7 @@ def routes() -> list[tuple[str, str]]:
     add_console(router)
     public = ("/console/static", "/console/sign-in", "/console/first-account", "/console/{rest")
     return [
-        (route.method, route.resource.canonical)
+        (route.method, route.resource.canonical.replace("{plural}", "contacts"))
         for route in router.routes()
         if route.resource is not None
         and route.method in ("GET", "POST")
@@ -81,6 +75,7 @@ async def place(console: Site, maria: Guest) -> Place:
     job = await maria.submit(f"/console/webhooks/{webhook_id}/recover", **fields)
     # A running job would go on meanwhile.
     await maria.submit(f"/console/jobs/{job.id}/cancel", at=f"/console/jobs/{job.id}")
+    imported = await maria.upload("/console/import/contacts", b"name\nAna\n")
     [event] = await db.read(rows, "select id from events order by pos limit 1")
     [key] = await db.read(rows, "select id from api_keys")
     contact, erasure = await erased(maria)
@@ -89,10 +84,10 @@ async def place(console: Site, maria: Guest) -> Place:
         maria,
         {
             "webhooks": webhook_id, "deliveries": deliveries[1], "jobs": job.id,
+            "imports": imported.id,
             "events": event["id"], "keys": key["id"], "account": session["id"],
-            "stores": stocked["stores"], "orders": stocked["orders"],
-            "reviews": stocked["reviews"], "privacy": contact["id"],
-            "erasures": erasure.id,
+            **{resource.plural: stocked[resource.table] for resource in RESOURCES},
+            "privacy": contact["id"], "erasures": erasure.id,
         },
     )  # fmt: skip
 

@@ -43,7 +43,7 @@ async def test_sign_up_creates_an_account_that_can_sign_in(db: Database) -> None
         assert status == 200
         bearer = {"Authorization": f"Bearer {token['token']}"}
         async with site.http.get("/api/me", headers=bearer) as answer:
-            assert (await answer.json()) == user | {"scopes": ["read", "write"]}
+            assert (await answer.json()) == user | {"scopes": ["read", "write"], "language": None}
         status, reply = await posted(site, "/api/auth/signup", SENT | {"email": "RUI@example.com"})
         assert (status, reply["code"]) == (409, "conflict")
         assert reply["details"][0]["field"] == "email"
@@ -91,6 +91,15 @@ async def test_name_and_time_zone_can_be_changed(api: RestApi, ana: Person, bia:
     # Reports use the new time zone from now on.
     report = (await ana.get("/api/reports/sales?from=2026-03-01&to=2026-03-01")).body
     assert (report["timezone"], report["from"]) == ("Asia/Tokyo", "2026-02-28T15:00:00.000Z")
+
+
+async def test_the_language_can_be_changed_and_cleared(ana: Person) -> None:
+    assert (await ana.get("/api/me")).body["language"] is None
+    for language in ("pt-BR", "en", None):
+        assert (await ana.call("PATCH", "/api/me", {"language": language})).status == 200
+        assert (await ana.call("PATCH", "/api/me", {"name": "Ana"})).body["language"] == language
+    reply = await ana.call("PATCH", "/api/me", {"language": "pt"})
+    assert (reply.status, reply.faults) == (400, {"language": "not_allowed"})
 
 
 async def test_permissions_to_change_an_account(api: RestApi, ana: Person) -> None:

@@ -8,6 +8,7 @@ starts: a process that ends in the middle of it leaves the mail to the next atte
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from gateway import texts
 from gateway.domain import queued_mail
 from gateway.domain.queued_mail import Letter, Queued, line
 from gateway.domain.storefront.mail import mail_tokens
@@ -101,11 +102,6 @@ _RECIPIENT = """
 select c.id, c.email, s.name, s.hostname, s.password_reset_url, s.email_verification_url
 from customers c join stores s on s.id = c.store_id where c.id = $1 and c.email is not null
 """
-SUBJECTS: dict[Kind, str] = {
-    "reset": "Nova senha / New password",
-    "verify": "Confirme seu e-mail / Confirm your email",
-    "secured": "Sua conta foi protegida / Your account was secured",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,43 +113,22 @@ class Texts:
     link: str = ""
 
 
+def _both(key: str) -> tuple[str, str]:
+    portuguese, english = (texts.of(code).forms[f"mail.{key}"][0] for code in ("pt-BR", "en"))
+    return portuguese, english
+
+
+SUBJECTS: dict[Kind, str] = {
+    "reset": " / ".join(_both("reset.subject")),
+    "verify": " / ".join(_both("verify.subject")),
+    "secured": " / ".join(_both("secured.subject")),
+}
 TEXTS: dict[Kind, Texts] = {
-    "reset": Texts(
-        before=(
-            "Para escolher uma nova senha em {store}, abra este link dentro de uma hora:",
-            "To choose a new password at {store}, open this link within an hour:",
-        ),
-        after=(
-            "Se você não pediu isso, ignore esta mensagem: sua senha continua a mesma.",
-            "If you did not ask for this, ignore this message: your password stays the same.",
-        ),
-        link="Escolher nova senha / Choose a new password",
-    ),
+    "reset": Texts(_both("reset.before"), _both("reset.after"), " / ".join(_both("reset.link"))),
     "verify": Texts(
-        before=(
-            "Para confirmar que este e-mail é seu em {store}, abra este link dentro de sete dias:",
-            "To confirm that this email is yours at {store}, open this link within seven days:",
-        ),
-        after=(
-            "Se você não criou uma conta, ignore esta mensagem.",
-            "If you did not create an account, ignore this message.",
-        ),
-        link="Confirmar e-mail / Confirm email",
+        _both("verify.before"), _both("verify.after"), " / ".join(_both("verify.link"))
     ),
-    "secured": Texts(
-        before=(
-            "Alguém entrou em {store} com um provedor de identidade que confirma que este e-mail é "
-            "seu. O e-mail\nda conta ainda não estava confirmado; por isso, a senha e as sessões "
-            "anteriores foram removidas.",
-            "Somebody signed in at {store} with an identity provider that confirms this email as "
-            "theirs. The\naccount's email was not confirmed before, so its password and earlier "
-            "sessions were removed.",
-        ),
-        after=(
-            "Se não foi você, responda a esta mensagem.",
-            "If this was not you, reply to this message.",
-        ),
-    ),
+    "secured": Texts(_both("secured.before"), _both("secured.after")),
 }
 
 
@@ -176,12 +151,12 @@ async def next_letter(tx: Tx, token: str) -> Letter | None:
 
 
 def _letter(mail: MailAttempt, row: Row, link: str) -> Letter:
-    texts, store = TEXTS[mail.kind], line(row["name"])
-    before = [text.format(store=store) for text in texts.before]
-    parts = ["\n".join(before), *[link] * bool(link), "\n".join(texts.after)]
+    said, store = TEXTS[mail.kind], line(row["name"])
+    before = [text.format(store=store) for text in said.before]
+    parts = ["\n".join(before), *[link] * bool(link), "\n".join(said.after)]
     body = Body(
         language="pt-BR", store=store, title=SUBJECTS[mail.kind], opening=before,
-        link_label=texts.link, link=link, closing=texts.after,
+        link_label=said.link, link=link, closing=said.after,
     )  # fmt: skip
     return Letter(
         mail, row["email"], store, f"{SUBJECTS[mail.kind]} - {store}",

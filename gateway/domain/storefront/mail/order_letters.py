@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from babel.dates import format_date
+
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.queued_mail import Letter, line
 from gateway.domain.sales import document_lines, order_mails, pix
 from gateway.domain.sales.order_mails import Kind, OrderMail
 from gateway.domain.storefront.mail.bodies import Amounts, Body, as_html, as_text, with_query
-from gateway.domain.storefront.mail.order_texts import LANGUAGES, MONTHS, Texts
+from gateway.domain.storefront.mail.order_texts import LANGUAGES, Texts
 from gateway.records.values import zones
 from outbox.database.transaction import Row, Tx
 from outbox.durations import SECOND
@@ -145,9 +147,7 @@ def _sums(texts: Texts, order: Row) -> Amounts:
 def _moment(texts: Texts, micros: int, zone: str) -> str:
     """Return a time of the store's owner, such as 04/12/2026 às 12:00 (horário de Brasília)."""
     moment = datetime.fromtimestamp(micros // SECOND, UTC).astimezone(ZoneInfo(zone))
-    date = texts.date.format(
-        day=moment.day, month=moment.month, name=MONTHS[moment.month - 1], year=moment.year
-    )
+    date = format_date(moment, texts.date, texts.locale)
     offset = moment.strftime("%z")
     name = texts.brasilia if zone == zones.DEFAULT else f"GMT{offset[:3]}:{offset[3:]}"
     return texts.time.format(date=date, time=f"{moment:%H:%M}", zone=name)

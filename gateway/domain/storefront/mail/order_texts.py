@@ -1,14 +1,18 @@
-"""The texts of the mails to buyers, in Portuguese and in English, and their amounts."""
+"""The texts of the mails to buyers, from the catalogue of each language, and their amounts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from babel import Locale
+
+from gateway import texts
 from gateway.domain.sales.order_mails import Kind
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
+KINDS: Mapping[Kind, int] = {
+    "order_received": 1, "order_paid": 1, "order_canceled": 2, "order_expired": 2,
+}  # fmt: skip
+"""The kinds of mails, and how many sentences each opens with."""
+METHODS = ("pix", "boleto", "card", "transfer", "cash")
 
 
 def _reais(centavos: int) -> str:
@@ -47,112 +51,37 @@ class Texts:
     total: str
     footer: str
     date: str
+    """A pattern of Babel."""
     time: str
     brasilia: str
+    locale: Locale
     methods: Mapping[str, str]
 
 
-PORTUGUESE = Texts(
-    money=_reais,
-    titles={
-        "order_received": "Recebemos seu pedido {number}",
-        "order_paid": "Pagamento confirmado: pedido {number}",
-        "order_canceled": "Pedido {number} cancelado",
-        "order_expired": "O prazo para pagar o pedido {number} terminou",
-    },
-    opening={
-        "order_received": ("Obrigado pela compra! Recebemos seu pedido {number}.",),
-        "order_paid": ("Recebemos o pagamento do seu pedido {number}. Obrigado!",),
-        "order_canceled": (
-            "Seu pedido {number} foi cancelado.",
-            "Não faça o pagamento deste pedido. Se você já pagou, entre em contato com a loja.",
-        ),
-        "order_expired": (
-            "Não recebemos o pagamento do seu pedido {number} dentro do prazo, por isso ele "
-            "expirou.",
-            "Não use mais os dados de pagamento deste pedido. Se você já pagou, entre em contato "
-            "com a loja. Se ainda quiser os produtos, é só fazer um novo pedido.",
-        ),
-    },
-    free_title="Pedido {number} confirmado",
-    free_opening="Seu pedido {number} está confirmado. Obrigado!",
-    hello="Olá!",
-    hello_name="Olá, {name}!",
-    pay_pix="Para pagar {total} com Pix, copie o código abaixo e cole no aplicativo do seu banco, "
-    "na opção Pix Copia e Cola.",
-    pay_other="Forma de pagamento: {method}.",
-    pix_code="Código Pix",
-    lasts="Pague até {time}. Depois desse prazo, o pedido expira.",
-    link="Ver meu pedido",
-    link_warning="Não compartilhe o link do pedido: quem tem o link vê os dados da compra.",
-    not_you="Se não foi você que fez este pedido, ignore este e-mail. Sem o pagamento, o pedido "
-    "expira e nada é cobrado.",
-    items="Itens do pedido",
-    more_items="e mais {count}",
-    subtotal="Subtotal",
-    discount="Desconto",
-    shipping="Frete",
-    free="Grátis",
-    total="Total",
-    footer="Você recebeu este e-mail porque este endereço foi informado em um pedido na loja "
-    "{store} ({hostname}).",
-    date="{day:02d}/{month:02d}/{year}",
-    time="{date} às {time} ({zone})",
-    brasilia="horário de Brasília",
-    methods={
-        "pix": "Pix", "boleto": "boleto", "card": "cartão", "transfer": "transferência",
-        "cash": "dinheiro",
-    },
-)  # fmt: skip
-ENGLISH = Texts(
-    money=_brl,
-    titles={
-        "order_received": "We received your order {number}",
-        "order_paid": "Payment confirmed: order {number}",
-        "order_canceled": "Order {number} canceled",
-        "order_expired": "The time to pay for order {number} is over",
-    },
-    opening={
-        "order_received": ("Thank you for your purchase! We received your order {number}.",),
-        "order_paid": ("We received the payment for your order {number}. Thank you!",),
-        "order_canceled": (
-            "Your order {number} was canceled.",
-            "Please do not pay for this order. If you already paid, contact the store.",
-        ),
-        "order_expired": (
-            "We did not receive the payment for your order {number} in time, so it expired.",
-            "Do not use the payment details of this order any more. If you already paid, contact "
-            "the store. If you still want the products, place a new order.",
-        ),
-    },
-    free_title="Order {number} confirmed",
-    free_opening="Your order {number} is confirmed. Thank you!",
-    hello="Hello!",
-    hello_name="Hello, {name}!",
-    pay_pix="To pay {total} with Pix, copy the code below and paste it into your bank's app, under "
-    "Pix Copia e Cola.",
-    pay_other="Payment method: {method}.",
-    pix_code="Pix code",
-    lasts="Pay by {time}. After that the order expires.",
-    link="View my order",
-    link_warning="Do not share the link to the order: whoever has it can see your purchase.",
-    not_you="If you did not place this order, ignore this email. Without a payment the order "
-    "expires at no cost.",
-    items="Items",
-    more_items="and {count} more",
-    subtotal="Subtotal",
-    discount="Discount",
-    shipping="Shipping",
-    free="Free",
-    total="Total",
-    footer="You received this email because this address was given for an order at the store "
-    "{store} ({hostname}).",
-    date="{name} {day}, {year}",
-    time="{date} at {time} ({zone})",
-    brasilia="Brasília time",
-    methods={
-        "pix": "Pix", "boleto": "boleto", "card": "card", "transfer": "bank transfer",
-        "cash": "cash",
-    },
-)  # fmt: skip
-LANGUAGES: Mapping[str, Texts] = {"pt-BR": PORTUGUESE, "en": ENGLISH}
+def _of(code: str, money: Callable[[int], str]) -> Texts:
+    language = texts.of(code)
+
+    def raw(key: str) -> str:
+        """Return a text with its placeholders."""
+        return language.forms[f"mail.{key}"][0]
+
+    return Texts(
+        money=money,
+        titles={kind: raw(f"{kind}.title") for kind in KINDS},
+        opening={
+            kind: tuple(raw(f"{kind}.opening_{place}") for place in range(1, count + 1))
+            for kind, count in KINDS.items()
+        },
+        free_title=raw("free_title"), free_opening=raw("free_opening"),
+        hello=raw("hello"), hello_name=raw("hello_name"),
+        pay_pix=raw("pay_pix"), pay_other=raw("pay_other"), pix_code=raw("pix_code"),
+        lasts=raw("lasts"), link=raw("link"), link_warning=raw("link_warning"),
+        not_you=raw("not_you"), items=raw("items"), more_items=raw("more_items"),
+        subtotal=raw("subtotal"), discount=raw("discount"), shipping=raw("shipping"),
+        free=raw("free"), total=raw("total"), footer=raw("footer"), date=raw("date"),
+        time=raw("time"), brasilia=raw("brasilia"), locale=language.locale,
+        methods={method: raw(f"method.{method}") for method in METHODS},
+    )  # fmt: skip
+
+
+LANGUAGES: Mapping[str, Texts] = {"pt-BR": _of("pt-BR", _reais), "en": _of("en", _brl)}

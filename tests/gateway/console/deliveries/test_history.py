@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -130,6 +132,50 @@ async def test_events_are_listed_with_their_deliveries(
     assert "import-1" in shown.html
     assert '"name": "Ana"' in (shown.test_id("pretty-body") or "")
     assert '"name":"Ana"' in (shown.test_id("delivery-body") or "")
+
+
+async def made(site: Site, key: dict[str, str], path: str, body: dict[str, Any]) -> str:
+    async with site.http.post(path, json=body, headers=key) as answer:
+        assert answer.status == 201, await answer.text()
+        return str((await answer.json())["id"])
+
+
+async def test_a_search_takes_what_a_record_is_called(
+    console: Site, maria: Guest, rui: Guest, box: Inbox
+) -> None:
+    key = await key_of(maria)
+    await maria.webhook(f"{box.url}/fine", "contact.created", "deal.created", description="ERP x")
+    rita = await made(
+        console, key, "/api/contacts", {"name": "Ríta Lima", "email": "rita@lima.example"}
+    )
+    for name in ("Ana Souza", "Ana Silva"):
+        await made(console, key, "/api/contacts", {"name": name})
+    await made(console, key, "/api/deals", {"title": "Roof", "value": 10, "contactId": rita})
+    await settled(maria, 4)
+    for path in ("/console/deliveries", "/console/events"):
+        # One record: its rows at once.
+        for text in ("rita lima", "lima.example", "roof"):
+            page = await maria.get(f"{path}?{urlencode({'q': text})}")
+            assert page.html.count(ROW) == 1, (path, text)
+            assert "one record does" in (page.test_id("meant") or "")
+        # Several: they are named, and each leads to its rows.
+        page = await maria.get(f"{path}?q=ana")
+        assert page.html.count(ROW) == 0
+        for name in ("Ana Souza", "Ana Silva"):
+            link = re.search(f'href="([^"]+)"><bdi>{name}', page.html)
+            assert link, page.html
+            assert (await maria.get(link[1])).html.count(ROW) == 1
+        none = await maria.get(f"{path}?q=nobody")
+        assert "no record is called so" in none.html
+        assert "Remove a filter" not in none.html
+        filtered = await maria.get(f"{path}?q=nobody&event=deal.created")
+        assert "Other filters are set" in filtered.html
+        assert "Remove a filter" in (await maria.get(f"{path}?event=task.deleted")).html
+        assert (await rui.get(f"{path}?q=ana")).test_id("meant") is None
+    webhook = await maria.get("/console/deliveries?q=erp")
+    link = re.search('href="([^"]+)"><bdi>ERP x', webhook.html)
+    assert link
+    assert (await maria.get(link[1])).html.count(ROW) == 4
 
 
 async def _listed(guest: Guest, count: int) -> bool:

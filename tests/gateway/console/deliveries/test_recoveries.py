@@ -140,7 +140,7 @@ async def test_a_job_is_cancelled(console: Site, maria: Guest) -> None:
     )
     where = f"/console/jobs/{job.id}"
     done = await maria.submit(f"{where}/cancel", at=where)
-    assert "Job cancelled." in done.html
+    assert "Job canceled." in done.html
     again = await maria.submit(f"{where}/cancel", at="/console/webhooks/new")
     assert again.status == 409
 
@@ -224,3 +224,30 @@ def test_local_times_are_those_of_the_account() -> None:
     assert asked.draft.until == now
     fresh = recoveries.fresh(True, now, "America/Sao_Paulo")
     assert fresh.typed["since"] == "2026-06-30T09:00"
+
+
+async def test_typed_times_come_back_as_they_were_typed(console: Site, maria: Guest) -> None:
+    """In the account's zone, on the form, its faults, the question before it and the filters."""
+    webhook_id, _ = await waiting(console, maria, 1, "dead")
+    await console.db.write(run, "update outbox_state set seq = 1000")
+    await maria.submit(
+        "/console/account", at="/console/account", name="M", timezone="America/New_York"
+    )
+    path = f"/console/webhooks/{webhook_id}/recover"
+    typed = "2025-11-02T01:30"
+    fields: dict[str, Any] = {"kind": "recover", "ends": "dead", "since": typed, "rate": "5"}
+    assert "Times are in America/New_York." in (await maria.get(path)).html
+    refused = await maria.submit(path, **fields | {"rate": "0"})
+    assert f'type="datetime-local" value="{typed}"' in refused.html
+    asked = await maria.submit(path, **fields)
+    assert "2 Nov 2025, 01:30:00.000 GMT-04:00" in asked.html
+    sent = re.findall('type="hidden" name="(since|until)" value="([^"]+)"', asked.html)
+    assert sent[0] == ("since", "2025-11-02T05:30:00.000Z")
+    # A refusal of the question shows local times again, not UTC.
+    again = await maria.submit(path, **fields | {"rate": "0"}, until=sent[1][1])
+    assert 'value="2025-11-02T01:30"' in again.html
+    assert 'Z"' not in again.html.partition('id="until"')[2].partition(">")[0]
+    for listed in ("/console/deliveries", "/console/events"):
+        page = await maria.get(f"{listed}?since={typed}&until={typed}")
+        assert page.html.count(f'value="{typed}"') == 2
+        assert "Times are in America/New_York." in page.html

@@ -1,6 +1,7 @@
 """Deliveries steered in the console: tried now, cancelled, and replayed as a selection."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -95,7 +96,7 @@ async def test_a_delivery_is_cancelled_once(console: Site, maria: Guest) -> None
     webhook_id, [one] = await waiting(console, maria, 1)
     where = f"/console/deliveries/{one}"
     done = await maria.submit(f"{where}/cancel", at=where)
-    assert "Delivery cancelled." in done.html
+    assert "Delivery canceled." in done.html
     assert await states(console.db, webhook_id) == {one: "cancelled"}
     assert f'action="{where}/cancel"' not in done.html
     again = await maria.submit(f"{where}/cancel", at="/console/webhooks/new")
@@ -179,13 +180,43 @@ async def test_deliveries_of_several_webhooks_are_selected_at_once(
     assert len(await states(console.db, one)) == len(await states(console.db, webhook.id)) == 2
 
 
+async def test_the_selection_keeps_all_columns_and_needs_no_script(
+    console: Site, maria: Guest
+) -> None:
+    _, ids = await waiting(console, maria, 3)
+    listed = (await maria.get("/console/deliveries")).html
+    columns = re.findall('<th scope="col"[^>]*>([^<]*)<', listed)
+    page = await maria.get("/console/deliveries?select=1")
+    assert re.findall('<th scope="col"[^>]*>([^<]*)<', page.html) == ["Select", *columns]
+    assert "Webhook" in columns
+    every = await maria.get(page.link("Select all on this page"))
+    assert every.html.count(" checked") == len(ids)
+    assert " checked" not in (await maria.get(page.link("Clear"))).html
+    assert every.html.index('class="cap picked"') > every.html.index("</table>")
+
+
+@pytest.mark.parametrize(
+    ("state", "main"),
+    [("dead", "Replay"), ("delivered", None), ("ready", "Try now"), ("cancelled", "Replay")],
+)
+async def test_the_main_button_is_the_one_that_helps(
+    console: Site, maria: Guest, state: str, main: str | None
+) -> None:
+    _, ids = await waiting(console, maria, 1, state)
+    html = (await maria.get(f"/console/deliveries/{ids[0]}")).html.partition('class="head"')[2]
+    head = html.partition("</header>")[0]
+    buttons = re.findall(r'<(?:a role="button"|button type="submit")([^>]*)>([^<]*)<', head)
+    strong = [text for attributes, text in buttons if "outline" not in attributes]
+    assert strong == ([main] if main else [])
+
+
 async def test_a_selection_is_cancelled(console: Site, maria: Guest) -> None:
     webhook_id, ids = await waiting(console, maria, 3, "delivered")
     path = f"/console/webhooks/{webhook_id}/deliveries?select=1"
     done = await maria.submit(
         "/console/deliveries/selected", at=path, delivery=ids, act="cancel", back=path
     )
-    assert "waited are cancelled" in done.html
+    assert "waited are canceled" in done.html
     ends = await states(console.db, webhook_id)
     assert [ends[one] for one in ids] == ["delivered", "cancelled", "cancelled"]
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from gateway import texts
 from gateway.console.deliveries.deliveries import LONGEST, curl
 from gateway.console.deliveries.timeline import SHOWN, course
 from outbox.durations import SECOND
 from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule
 
+EN = texts.of("en").locale
 SUNDAY = 1_795_375_440 * SECOND
 """2026-11-22 19:24 UTC."""
 HOUR = 3_600 * SECOND
@@ -43,11 +45,11 @@ def test_the_next_attempt_and_the_last_one_are_told() -> None:
     assert found.next_at == SUNDAY + 300 * SECOND
     # The waits before attempts 3 to 10, from the second one on.
     assert found.ends_at == found.next_at + sum(Schedule().waits[1:]) * SECOND
-    assert found.clock(found.next_at) == "19:29"
-    assert found.clock(found.ends_at) == "Wednesday 23:04"
-    assert found.clock(SUNDAY + 9 * 24 * HOUR) == "Dec 1, 19:24"
-    assert made(zone="America/Sao_Paulo").clock(SUNDAY) == "16:24"
-    assert made(zone="Asia/Tokyo").clock(SUNDAY - 10 * HOUR) == "Sunday 18:24"
+    assert found.clock(found.next_at, EN) == "19:29"
+    assert found.clock(found.ends_at, EN) == "Wednesday 23:04"
+    assert found.clock(SUNDAY + 9 * 24 * HOUR, EN) == "Dec 1, 19:24"
+    assert made(zone="America/Sao_Paulo").clock(SUNDAY, EN) == "16:24"
+    assert made(zone="Asia/Tokyo").clock(SUNDAY - 10 * HOUR, EN) == "Sunday 18:24"
 
 
 @pytest.mark.parametrize(

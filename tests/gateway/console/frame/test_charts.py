@@ -15,6 +15,7 @@ from outbox.durations import HOUR
 from outbox.queue.log.chart_figures import Figures, total
 from outbox.queue.state.figures import BOUNDS, LEVELS, STEP, TIMES
 
+EN = texts.of("en").locale
 BAR = re.compile(r"M(\d+) ([\d.]+)v-([\d.]+)h8v[\d.]+z")
 
 
@@ -120,12 +121,12 @@ def test_ranges_end_now_and_have_the_steps_that_are_stored() -> None:
             start = one.start(now)
             assert (one.step, start % span) == (span, 0)
             assert start + one.length - one.step <= now < start + one.length
-            marks = one.marks(now, "America/Sao_Paulo")
+            marks = one.marks(now, "America/Sao_Paulo", EN)
             assert len(marks) == chart_panel.MARKS
     first = chart_panel.RANGES[0]
     at = 1_790_000_100_000_000 // STEP * STEP
-    assert first.label(at, "UTC") == "Sep 21, 14:15–14:20"
-    assert first.label(at, "America/Sao_Paulo") == "Sep 21, 11:15–11:20"
+    assert first.label(at, "UTC", EN) == "Sep 21, 14:15–14:20"
+    assert first.label(at, "America/Sao_Paulo", EN) == "Sep 21, 11:15–11:20"
 
 
 def test_a_range_that_nothing_is_kept_for_is_not_offered() -> None:

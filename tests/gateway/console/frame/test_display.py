@@ -1,5 +1,6 @@
 """The formats of values on a page: the steps of an attempt, the word for a delivery."""
 
+import re
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -62,11 +63,28 @@ def test_the_steps_of_an_attempt_add_up_to_its_total_time(
     assert edge == 1000
 
 
+def test_the_legend_says_what_the_documentation_says() -> None:
+    documented = (ROOT / "docs" / "events.md").read_text().partition("## States of a delivery")[2]
+    for state in SHOWN:
+        said = documented.partition(f"| `{state}` | ")[2].partition(" |\n")[0]
+        said = re.sub(r" \(\[.*?\]\(.*?\)\)", "", said)
+        said = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", said)
+        assert EN(f"legend.{state}").lower().startswith(f"{said}.".lower()), state
+
+
+def test_the_console_spells_canceled_in_one_way() -> None:
+    spelled = {key for key in EN for text in EN.forms[key] if "cancelled" in text.lower()}
+    assert spelled == set()
+    assert "cancelled" not in (ROOT / "docs" / "console.md").read_text().lower()
+
+
 def test_a_state_has_one_word_wherever_it_is_named() -> None:
     """The badge, the filter, the documentation and the metrics use the same word."""
     documented = (ROOT / "docs" / "events.md").read_text().partition("## States of a delivery")[2]
     for state in SHOWN:
-        assert EN(f"state.{state}") == state.replace("_", " ").capitalize()
+        # The API's word has two l, the console has one spelling for orders and deliveries.
+        word = state.replace("cancelled", "canceled").replace("_", " ").capitalize()
+        assert EN(f"state.{state}") == word
         assert f"| `{state}` |" in documented
         assert state in FILTERS
     assert {*WAITING, *FAILED} < set(SHOWN)

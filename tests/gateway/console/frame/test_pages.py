@@ -189,3 +189,36 @@ async def test_name_and_time_zone_are_set_on_the_account_page(maria: Guest, rui:
     assert "<option selected>America/Sao_Paulo</option>" in (await rui.get("/console/account")).html
     forged = await maria.post("/console/account", list(fields.items()))
     assert forged.status == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed", "back"),
+    [
+        ("GET", "/console/sign-out", "POST", "/console"),
+        ("GET", f"/console/webhooks/{'0' * 24}/pause", "POST", f"/console/webhooks/{'0' * 24}"),
+        ("POST", "/console/events", "GET,HEAD", "/console"),
+        ("DELETE", "/console/webhooks", "GET,HEAD,POST", "/console"),
+        ("PUT", "/console/jobs/none/such/page", "", "/console"),
+    ],
+)
+async def test_a_wrong_method_has_a_page_that_leads_back(
+    maria: Guest, method: str, path: str, allowed: str, back: str
+) -> None:
+    async with maria.http.request(method, path) as answer:
+        html = await answer.text()
+        assert answer.status == (405 if allowed else 404)
+        assert answer.headers.get("Allow", "") == allowed
+    assert 'href="/console/account"' in html
+    assert not allowed or "othing was changed" in html
+    assert f'href="{back}"' in html.partition("<main")[2]
+
+
+async def test_an_expired_form_leads_back_to_its_page(maria: Guest) -> None:
+    origin = str(maria.site.url).rstrip("/")
+    came = f"{origin}/console/webhooks/new?kind=operational&done=saved"
+    page = await maria.post("/console/webhooks", Referer=came)
+    assert page.status == 403
+    assert 'href="/console/account"' in page.html
+    assert 'href="/console/webhooks/new?kind=operational"' in page.html
+    elsewhere = await maria.post("/console/webhooks", Referer="https://evil.example/console/x")
+    assert "evil" not in elsewhere.html

@@ -1,6 +1,7 @@
 """The pages of webhooks: forms and their faults, permissions, and results."""
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -208,6 +209,82 @@ async def test_pause_and_activate(maria: Guest) -> None:
     assert await maria.submit(f"{path}/activate", at=path, parked="all")
 
 
+async def test_what_is_parked_is_sent_unless_the_owner_chooses_otherwise(maria: Guest) -> None:
+    webhook = await maria.webhook(URL)
+    path = f"{LIST}/{webhook.id}"
+    await maria.submit(f"{path}/pause", at=path)
+    # Two open pages: what is parked meanwhile is not dropped by a page that knew of none.
+    empty = await maria.get(f"{path}/activate")
+    assert 'name="parked" value="all"' in empty.html
+    await maria.site.db.write(add_parked, webhook.id, range(3))
+    page = await maria.get(f"{path}/activate")
+    assert re.findall('value="(all|newest|none)" checked', page.html) == ["all"]
+    assert (page.test_id("count-all"), page.test_id("count-newest")) == (
+        "(3 deliveries)", "(1 delivery)",
+    )  # fmt: skip
+    chosen = re.findall('type="radio" name="parked" value="([a-z]+)" checked', page.html)
+    await maria.submit(f"{path}/activate", parked=chosen)
+    states = await maria.site.db.read(rows, "select state from deliveries")
+    assert {row["state"] for row in states} == {"ready"}
+
+
+async def test_the_counts_of_an_activation_are_bounded(
+    maria: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "WAITING_COUNTED", 1_000)
+    webhook = await maria.webhook(URL)
+    path = f"{LIST}/{webhook.id}"
+    await maria.submit(f"{path}/pause", at=path)
+    await maria.site.db.write(add_parked, webhook.id, range(1_001))
+    page = await maria.get(f"{path}/activate")
+    assert page.test_id("count-all") == "(1,000+ deliveries)"
+
+
+async def test_the_test_event_is_one_of_the_subscription(maria: Guest) -> None:
+    page = await maria.webhook(URL, "task.completed", "deal.created")
+    chosen = page.html.partition('<select id="event"')[2].partition("</select>")[0]
+    first, second = re.findall("<optgroup.*?</optgroup>", chosen, re.DOTALL)
+    assert re.findall('value="([a-z.]+)"', first) == ["deal.created", "task.completed"]
+    assert "Not subscribed: sent all the same, as a test" in second
+    assert len(re.findall("<option", chosen)) == len(EVENT_NAMES)
+    everything = await maria.webhook(URL, *EVENT_NAMES)
+    assert "Not subscribed" not in everything.html
+
+
+async def test_a_webhook_is_called_by_its_description_or_host(maria: Guest) -> None:
+    page = await maria.webhook(URL, description="ERP")
+    assert '<h1 class="url clamp"><bdi>ERP</bdi></h1>' in page.html
+    assert "<title>ERP" in page.html
+    assert page.test_id("webhook-url") is not None
+    plain = await maria.webhook(URL)
+    assert "<bdi>hooks.example.com</bdi></h1>" in plain.html
+    assert "<bdi>ERP</bdi></a>" in (await maria.get(LIST)).html
+
+
+async def test_the_latest_deliveries_stand_before_the_charts(maria: Guest) -> None:
+    page = await maria.webhook(URL)
+    path = f"{LIST}/{page.id}"
+    html = (await maria.get(path)).html
+    assert html.index('id="recent-title"') < html.index('id="charts"')
+    assert '<details id="charts" class="panel">' in html
+    # Who chooses a time wants to see the charts.
+    chosen = (await maria.get(f"{path}?range=7d")).html
+    assert '<details id="charts" class="panel" open>' in chosen
+    overview = (await maria.get("/console")).html
+    assert overview.index('id="lines-title"') < overview.index("data-charts")
+
+
+async def test_success_is_the_word_for_attempts_alone(maria: Guest) -> None:
+    page = await maria.webhook(URL)
+    health = (await maria.get(f"{LIST}/{page.id}")).html.partition('class="stats"')[2]
+    titles = re.findall("<h2>([^<]*)</h2>", health.partition("</section>")[0])
+    assert titles[:3] == ["State", "Delivered", "Success rate"]
+    for path in ("/console", f"{LIST}/{page.id}"):
+        html = (await maria.get(path)).html
+        assert "What do the figures mean?" in html
+        assert not re.search(">Success<", html)
+
+
 async def test_delete_needs_confirmation(maria: Guest) -> None:
     webhook = await maria.webhook(URL)
     path = f"{LIST}/{webhook.id}"
@@ -298,7 +375,7 @@ async def test_htmx_gets_the_live_part_only_when_it_has_changed(maria: Guest) ->
 async def test_htmx_is_redirected_after_the_end_of_the_session(nobody: Guest) -> None:
     answer = await nobody.get(LIST, HX_Request="true")
     assert answer.status == 401
-    assert answer.headers["HX-Redirect"] == "/console/sign-in"
+    assert answer.headers["HX-Redirect"] == "/console/sign-in?next=/console"
 
 
 @pytest.mark.parametrize("wait", [240_000_000, -1])

@@ -95,6 +95,27 @@ async def test_each_change_is_one_mail(post: Post, box: Mailbox) -> None:
     assert post.counted == [(kind, "sent") for kind in KINDS]
 
 
+@pytest.mark.parametrize(
+    ("language", "subject", "reason"),
+    [
+        ("pt-BR", "Webhook com falhas - CRM Bcc: x", "Motivo"),
+        ("en", "Webhook failing - CRM Bcc: x", "Reason"),
+    ],
+)
+async def test_a_mail_is_in_the_language_of_the_account(
+    post: Post, box: Mailbox, language: str, subject: str, reason: str
+) -> None:
+    await post.db.write(users.change, post.owner_id, {"language": language})
+    await post.tell("failing")
+    await post.mailer.run_once()
+    (mail,) = box.mails
+    assert mail["Subject"] == subject
+    text = "\n".join(mail.get_content().splitlines()) + "\n"
+    assert f"\n{reason}: http_5xx\n" in text
+    assert ("O receptor" in text) == (language == "pt-BR")
+    assert ("The receiver" in text) == (language == "en")
+
+
 async def test_a_mail_that_is_refused_for_now_is_tried_again(post: Post, box: Mailbox) -> None:
     await post.tell("disabled")
     box.refusals = ["451 later"]

@@ -1,0 +1,1 @@
+"""The pages on which an owner moves records on: the board, the calendar, verbs, print."""

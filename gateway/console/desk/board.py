@@ -1,0 +1,171 @@
+"""The board of deals: a column for each stage, and the move of a deal to another or to its end."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+
+from gateway.console.desk import calendar_days
+from gateway.console.frame import error_pages, pages, templates, wording
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER, Reader
+from gateway.domain.sales import boards, deals, pipelines
+from gateway.domain.sales.boards import Card, Figures
+from gateway.domain.sales.deals import DEALS
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft, check
+from gateway.records.errors import Refusal
+from gateway.records.query import Place
+from gateway.records.record import Record
+from gateway.records.values.format import of_json
+from gateway.server.app_keys import DB
+from outbox.database.transaction import Tx
+
+PATH = "/console/deals/board"
+CURSOR = re.compile("([0-9]{1,18})-([0-9a-f]{24})", re.ASCII)
+ENDS = ("won", "lost")
+TOLD = ("not_allowed", "too_many", "too_long")
+"""Codes of faults of a stage that the console has a sentence for."""
+
+
+async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show the board from column `first`; with `stage`, further cards of that column alone."""
+    query, database = request.query, request.app[DB]
+    place = query.get("first", "")
+    first = int(place) if re.fullmatch("[0-9]{1,3}", place, re.ASCII) else 0
+    match = CURSOR.fullmatch(query.get("after", ""))
+    context: dict[str, Any]
+    if match is not None:
+        after = Place(int(match[1]), match[2])
+        column = await database.read(boards.more, visitor.actor, query.get("stage", ""), after)
+        context = {"column": column, **_common(request)}
+        if "HX-Request" in request.headers:
+            return templates.render(request, visitor, "parts/board_cards.html", context)
+        return templates.render(request, visitor, "board_column.html", context)
+    board = await database.read(boards.board, visitor.actor, first)
+    onward = first + boards.COLUMNS
+    context = {
+        "board": board, "targets": board.stages, "steps": boards.COLUMNS,
+        "onward": onward if onward < len(board.stages) else None, **_common(request),
+    }  # fmt: skip
+    return templates.render(request, visitor, "board.html", context)
+
+
+async def move_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask where a deal moves to."""
+    deal, board, _ = await request.app[DB].read(_one, visitor.actor, pages.id_of(request))
+    return _move_page(request, visitor, deal, board, "")
+
+
+async def move(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Move a deal: `act` is move (to the field `stage`), won, lost (with `lostReason`) or open.
+
+    A script of the board gets the card and the figures of the columns in place of a page; both
+    tell why a deal could not move, and where it is.
+    """
+    deal_id, act = pages.id_of(request), form.text("act")
+    version = frozenset({form.text("version")})
+    refusal: Refusal | None = None
+    try:
+        await request.app[DB].write(deals.change, visitor.actor, deal_id, _draft(form), version)
+    except Refusal as refused:
+        if refused.code not in ("precondition_failed", "validation_error"):
+            raise
+        refusal = refused
+    scripted = "HX-Request" in request.headers
+    if refusal is None and not scripted:
+        done = {"won": "deal_won", "lost": "deal_lost", "open": "deal_open"}.get(act, "deal_moved")
+        back = f"/console/deals/{deal_id}" if form.text("back") == "deal" else PATH
+        return pages.to(back, done)
+    deal, board, card = await request.app[DB].read(_one, visitor.actor, deal_id)
+    said = "" if refusal is None else _told(request[READER], refusal, deal, board)
+    if not scripted:
+        return _move_page(request, visitor, deal, board, said, status=409)
+    _, ended, by_stage = board
+    touched = {form.text("from"), deal["stage"] or ""}
+    context = {
+        "card": card, "deal": deal, "said": said, "ended": ended,
+        "figures_of": {stage: by_stage.get(stage, boards.NOTHING) for stage in touched},
+        **_common(request),
+    }  # fmt: skip
+    status = 200 if refusal is None else error_pages.status_of(refusal)
+    if refusal is not None and refusal.code == "precondition_failed":
+        status = 409
+    return templates.render(request, visitor, "parts/board_moved.html", context, status=status)
+
+
+def _draft(form: Form) -> Draft:
+    act = form.text("act")
+    values: dict[str, Any]
+    if act == "move":
+        values = {"stage": form.text("stage") or None}
+    elif act == "lost":
+        values = {"status": "lost", "lostReason": form.text("lostReason").strip() or None}
+    elif act in ("won", "open"):
+        values = {"status": act}
+    else:
+        raise Refusal("not_found", "error.not_found_help")
+    return check(DEALS, values, read=of_json)
+
+
+Stages = tuple[pipelines.Pipeline, Figures, Figures]
+
+
+async def _one(tx: Tx, actor: Actor, deal_id: str) -> tuple[Record, Stages, Card]:
+    deal = await actions.read(tx, actor, DEALS, deal_id)
+    by_stage, ended = await boards.figures(tx, actor)
+    pipeline = await pipelines.of(tx, actor)
+    return deal, (pipeline, ended, by_stage), await boards.card(tx, actor, deal)
+
+
+def _move_page(
+    request: web.Request,
+    visitor: Visitor,
+    deal: Record,
+    stages: Stages,
+    said: str,
+    *,
+    status: int = 200,
+) -> web.Response:
+    pipeline, _, by_stage = stages
+    context = {
+        "deal": deal, "said": said, "targets": boards.stages_of(pipeline, by_stage),
+        **_common(request),
+    }  # fmt: skip
+    return templates.render(request, visitor, "deal_move.html", context, status=status)
+
+
+def _told(reader: Reader, refusal: Refusal, deal: Record, stages: Stages) -> str:
+    """Return why a deal did not move, as a sentence."""
+    texts = reader.texts
+    if refusal.code == "precondition_failed":
+        stage = deal["stage"] or texts("board.none")
+        key = "board.changed" if deal["status"] == "open" else f"board.changed_{deal['status']}"
+        return texts(key, title=deal["title"], stage=stage)
+    told = []
+    for fault in refusal.faults:
+        key = f"board.fault.{fault.code}"
+        allowed = ", ".join(stages[0].stages)
+        told.append(
+            texts(key, stages=allowed) if fault.code in TOLD else wording.said(texts, fault)
+        )
+    return " ".join(told) or wording.refused(texts, refusal)
+
+
+def _common(request: web.Request) -> Mapping[str, Any]:
+    reader = request[READER]
+
+    def day(card: Card) -> str:
+        assert card.expected_close_at is not None
+        at = calendar_days.date_of(card.expected_close_at, card.expected_close_day, reader)
+        return calendar_days.words(at, reader)
+
+    return {"board_path": PATH, "ends": ENDS, "day": day, "name_of": partial(_name, reader)}
+
+
+def _name(reader: Reader, stage: str) -> str:
+    return stage or reader.texts("board.none")

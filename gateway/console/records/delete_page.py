@@ -1,0 +1,62 @@
+"""The delete of a record: a question that tells what goes with it, and the delete."""
+
+from aiohttp import web
+
+from gateway.console.frame import pages, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
+from gateway.console.records import facts
+from gateway.console.records.section import Section
+from gateway.console.records.words import Words
+from gateway.records import actions, cascades
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
+from gateway.records.resource import Remove, Resource
+from gateway.server.app_keys import DB
+from outbox.database.transaction import Tx
+
+Going = list[tuple[str, Resource, int]]
+"""How a delete changes records of a resource, and how many: removed, or kept."""
+
+
+async def ask(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask for confirmation before a record is deleted, and tell what goes with it."""
+    record, going = await request.app[DB].read(_going, section, visitor.actor, pages.id_of(request))
+    texts = request[READER].texts
+    context = {
+        "section": section, "words": section.words(request), "record": record,
+        "heading": section.heading(record), "most": cascades.MOST,
+        "going": [(how, Words(texts, target).title, count) for how, target, count in going],
+    }  # fmt: skip
+    return templates.render(request, visitor, "record_delete.html", context)
+
+
+async def delete(
+    section: Section, request: web.Request, visitor: Visitor, form: Form
+) -> web.StreamResponse:
+    """Delete a record unless it has changed since the question was shown."""
+    db, actor, record_id = request.app[DB], visitor.actor, pages.id_of(request)
+    expected = frozenset({form.text("version")})
+    try:
+        if section.entry.remove is not None:
+            await db.write(section.entry.remove, actor, record_id, expected)
+        else:
+            await db.write(actions.remove, actor, section.resource, record_id, expected)
+    except Refusal as refusal:
+        if refusal.code == "precondition_failed":
+            raise Refusal("conflict", "error.changed_delete") from None
+        raise
+    return pages.to(section.path, section.words(request).done("deleted"))
+
+
+async def _going(tx: Tx, section: Section, actor: Actor, record_id: str) -> tuple[Record, Going]:
+    record = await actions.read(tx, actor, section.resource, record_id)
+    found = []
+    for cascade, count in await cascades.counted(tx, section.resource, actor.owner_id, record_id):
+        target = facts.BY_TABLE.get(cascade.table)
+        if count and target is not None:
+            how = "removed" if isinstance(cascade, Remove) else "kept"
+            found.append((how, target, count))
+    return record, found

@@ -1,0 +1,274 @@
+"""The form of a resource: a new record, an edited one, and what a lost race leaves."""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+from markupsafe import Markup
+
+from gateway.console.frame import error_pages, pages, templates, wording
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
+from gateway.console.records import facts, inputs, pickers
+from gateway.console.records.inputs import Input, Typed
+from gateway.console.records.picked import Picked
+from gateway.console.records.pickers import Match
+from gateway.console.records.section import Section
+from gateway.console.records.words import Words
+from gateway.records.access import Actor
+from gateway.records.draft import check
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
+from gateway.records.values.format import of_json
+from gateway.server.app_keys import DB
+from outbox.database.transaction import Tx
+from outbox.ids import is_id
+
+LONGEST = 200
+"""Characters of a suggestion's text, and of a value in the address of an empty form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """A form as it is shown: what was typed, what is wrong, and what the record had."""
+
+    inputs: Sequence[Input]
+    typed: Typed
+    record: Record | None = None
+    version: str = ""
+    was: str = ""
+    """A digest of each input as the record had it when the form was made."""
+    refusal: Refusal | None = None
+    unclear: Mapping[str, Sequence[Match]] = field(default_factory=dict)
+    theirs: Mapping[str, Markup] = field(default_factory=dict)
+    """The saved values of the inputs that somebody else changed meanwhile."""
+
+
+async def new(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show an empty form; a query parameter with the name of a field fills it in."""
+    fields = section.writable(creating=True)
+    form_inputs = section.inputs(request, creating=True)
+    typed = inputs.of_defaults(fields, form_inputs)
+    for one in form_inputs:
+        text = request.query.get(one.name, "")[:LONGEST].replace("\0", "")
+        if not text:
+            continue
+        if one.kind in ("record", "records"):
+            picked = await request.app[DB].read(_named, section, visitor.actor, one, text, request)
+            typed[one.name] = picked if one.kind == "record" else [picked]
+        elif one.kind in ("text", "long", "choice", "time"):
+            typed[one.name] = text
+    return _show(section, request, visitor, Filled(inputs=form_inputs, typed=typed))
+
+
+async def create(
+    section: Section, request: web.Request, visitor: Visitor, form: Form
+) -> web.StreamResponse:
+    """Create a record and show it."""
+    assert section.entry.create is not None, "no form leads here"
+    actor = visitor.actor
+    form_inputs = section.inputs(request, creating=True)
+    typed, unclear = await _resolved(section, request, actor, form_inputs, form)
+    filled = Filled(inputs=form_inputs, typed=typed, unclear=unclear)
+    if unclear:
+        return _show(section, request, visitor, filled)
+    values = inputs.values(typed, form_inputs, creating=True, zone=actor.zone)
+    draft = check(section.resource, values, read=of_json, creating=True)
+    try:
+        record = await request.app[DB].write(section.entry.create, actor, draft)
+    except Refusal as refusal:
+        filled = Filled(inputs=form_inputs, typed=typed, refusal=refusal)
+        return _show(section, request, visitor, filled)
+    return pages.to(f"{section.path}/{record.id}", section.words(request).done("created"))
+
+
+async def edit_page(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show the form with the values of a record."""
+    actor = visitor.actor
+    record, names = await request.app[DB].read(section.one, actor, pages.id_of(request))
+    form_inputs = section.inputs(request, creating=False)
+    typed = inputs.of_record(record, form_inputs, actor.zone, names)
+    filled = Filled(
+        inputs=form_inputs, typed=typed, record=record, version=record.etag,
+        was=" ".join(_digests(form_inputs, typed)),
+    )  # fmt: skip
+    return _show(section, request, visitor, filled)
+
+
+async def edit(
+    section: Section, request: web.Request, visitor: Visitor, form: Form
+) -> web.StreamResponse:
+    """Save the changed inputs of a record, unless it has changed since the form was made.
+
+    Then the form shows what was typed beside what was saved meanwhile, and can be saved again.
+    """
+    assert section.entry.change is not None, "no form leads here"
+    actor, db, record_id = visitor.actor, request.app[DB], pages.id_of(request)
+    record, _ = await db.read(section.one, actor, record_id)
+    form_inputs = section.inputs(request, creating=False)
+    typed, unclear = await _resolved(section, request, actor, form_inputs, form)
+    was, version = form.text("was"), form.text("version")
+    kept: dict[str, Any] = {
+        "inputs": form_inputs, "record": record, "version": version, "was": was,
+    }  # fmt: skip
+    if unclear:
+        return _show(section, request, visitor, Filled(typed=typed, unclear=unclear, **kept))
+    changed = _changed(form_inputs, typed, was)
+    values = inputs.values(typed, changed, creating=False, zone=actor.zone)
+    draft = check(section.resource, values, read=of_json)
+    try:
+        await db.write(section.entry.change, actor, record.id, draft, frozenset({version}))
+    except Refusal as refusal:
+        if refusal.code == "precondition_failed":
+            return await _raced(section, request, visitor, form_inputs, typed, was)
+        return _show(section, request, visitor, Filled(typed=typed, refusal=refusal, **kept))
+    return pages.to(f"{section.path}/{record.id}", "saved")
+
+
+async def suggest(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Return options for what is typed into an input of a record: the only query parameter."""
+    text = next(iter(request.query.values()), "").strip()[:LONGEST].replace("\0", "")
+    actor, found = visitor.actor, list[Match]()
+    if text:
+        found = await request.app[DB].scan(
+            actor.owner_id, pickers.matches, actor, section.resource, text
+        )
+    context = {"options": pickers.options(found)}
+    return templates.render(request, visitor, "parts/record_options.html", context)
+
+
+async def _raced(
+    section: Section,
+    request: web.Request,
+    visitor: Visitor,
+    form_inputs: Sequence[Input],
+    typed: Typed,
+    was: str,
+) -> web.Response:
+    """Show what was typed beside what somebody else has saved; nothing of either is lost."""
+    actor = visitor.actor
+    record, names = await request.app[DB].read(section.one, actor, pages.id_of(request))
+    saved = inputs.of_record(record, form_inputs, actor.zone, names)
+    mine = {one.name for one in _changed(form_inputs, typed, was)}
+    others = {one.name for one in _changed(form_inputs, saved, was)}
+    look = section.look(request, names)
+    theirs = {
+        name: Markup(facts.cell_of(section.resource, name, look)(record)) or facts.NONE  # noqa: S704 - a cell escapes what it writes
+        for name in mine & others
+        if typed[name] != saved[name]
+    }
+    merged = {name: value if name in mine else saved[name] for name, value in typed.items()}
+    filled = Filled(
+        inputs=form_inputs, typed=merged, record=record, version=record.etag,
+        was=" ".join(_digests(form_inputs, saved)), theirs=theirs,
+        refusal=Refusal("conflict", request[READER].texts("error.changed")),
+    )  # fmt: skip
+    return _show(section, request, visitor, filled)
+
+
+async def _resolved(
+    section: Section, request: web.Request, actor: Actor, form_inputs: Sequence[Input], form: Form
+) -> tuple[Typed, Mapping[str, Sequence[Match]]]:
+    """Return what was typed with the ids of the records that it names."""
+    typed = inputs.of_form(form, form_inputs)
+    named = [one for one in form_inputs if one.kind in ("record", "records")]
+    if not any(_unknown(typed[one.name]) for one in named):
+        return typed, {}
+    resolved = await request.app[DB].scan(
+        actor.owner_id, pickers.resolve, actor, section.resource, form_inputs, typed
+    )
+    return resolved.typed, resolved.unclear
+
+
+def _unknown(value: Picked | list[Picked]) -> bool:
+    each = value if isinstance(value, list) else [value]
+    return any(one.text and not one.id for one in each)
+
+
+async def _named(
+    tx: Tx, section: Section, actor: Actor, one: Input, text: str, request: web.Request
+) -> Picked:
+    """Return a record that the address names by its id."""
+    target = pickers.target_of(section.resource, one, request.query)
+    if target is None or not is_id(text):
+        return Picked(text)
+    names = await facts.named(tx, actor, target, [text.lower()])
+    return Picked(names.get(text.lower(), text), text.lower())
+
+
+def _digests(form_inputs: Sequence[Input], typed: Typed) -> list[str]:
+    return [f"{zlib.crc32(repr(_plain(typed[one.name])).encode()):08x}" for one in form_inputs]
+
+
+def _plain(value: Any) -> Any:
+    """Return what decides whether an input has changed: of a record its id."""
+    if isinstance(value, Picked):
+        return value.id or value.text
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _changed(form_inputs: Sequence[Input], typed: Typed, was: str) -> list[Input]:
+    """Return the inputs that differ from what the form was made with; all when it is unknown."""
+    before = was.split()
+    if len(before) != len(form_inputs):
+        return list(form_inputs)
+    now = _digests(form_inputs, typed)
+    return [one for one, old, new in zip(form_inputs, before, now, strict=True) if old != new]
+
+
+async def again(
+    section: Section,
+    request: web.Request,
+    visitor: Visitor,
+    form: Form,
+    typed: Typed,
+    more: Mapping[str, Any],
+) -> web.Response:
+    """Show the form once more as it was typed, with something that was asked for beside it."""
+    record_id = request.match_info.get("id")
+    record = None
+    if record_id is not None:
+        record, _ = await request.app[DB].read(section.one, visitor.actor, pages.id_of(request))
+    filled = Filled(
+        inputs=section.inputs(request, creating=record is None), typed=typed, record=record,
+        version=form.text("version"), was=form.text("was"),
+    )  # fmt: skip
+    return _show(section, request, visitor, filled, more)
+
+
+def _show(
+    section: Section,
+    request: web.Request,
+    visitor: Visitor,
+    filled: Filled,
+    more: Mapping[str, Any] | None = None,
+) -> web.Response:
+    texts, refusal = request[READER].texts, filled.refusal
+    faults: dict[str, str] = {}
+    message = ""
+    if refusal is not None:
+        faults = inputs.faults(texts, refusal.faults, filled.inputs, filled.typed)
+        message = "" if faults else wording.refused(texts, refusal)
+    for name, found in filled.unclear.items():
+        faults[name] = texts("records.unclear" if found else "records.nobody")
+    context: dict[str, Any] = {
+        "section": section, "words": Words(texts, section.resource), "record": filled.record,
+        "inputs": filled.inputs, "typed": filled.typed, "faults": faults, "spare": inputs.SPARE,
+        "version": filled.version, "was": filled.was, "unclear": filled.unclear,
+        "theirs": filled.theirs, "plural_of": _plural_of,
+        "heading": section.heading(filled.record) if filled.record else "",
+        "refusal": faults.get("", message),
+        "parts": section.parts, **(more or {}),
+    }  # fmt: skip
+    status = error_pages.status_of(refusal) if refusal else 400 if filled.unclear else 200
+    return templates.render(request, visitor, "record_form.html", context, status=status)
+
+
+def _plural_of(table: str) -> str:
+    target = facts.BY_TABLE.get(table)
+    return target.plural if target is not None else ""

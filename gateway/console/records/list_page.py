@@ -1,0 +1,247 @@
+"""The list of a resource: searched, filtered, sorted, a page at a time, in the chosen columns."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from aiohttp import web
+from markupsafe import Markup, escape
+
+from gateway.console.frame import polling, templates
+from gateway.console.frame.display import inert
+from gateway.console.frame.guard import Visitor
+from gateway.console.records import facts, inputs, listing, offers, verbs
+from gateway.console.records.facts import Look, Names
+from gateway.console.records.listing import Asked
+from gateway.console.records.section import Section
+from gateway.console.records.words import Words, label_of
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.query import Page, costly
+from gateway.records.record import Record
+from gateway.records.resource import Filter
+from gateway.server.app_keys import DB
+from outbox.database.transaction import Tx
+
+Ordered = Callable[[Tx, Actor, int, int], Awaitable[Page]]
+"""A unit that reads a page of a list in an order of its own: by page and limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a list: its label, and the address of the list in its order if it has one."""
+
+    name: str
+    label: str
+    sort: str = ""
+    sorted: str = ""
+    """The order that the list has by this column, in the words of aria-sort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record of a list, its name and its further cells as HTML."""
+
+    record: Record
+    name: Markup
+    cells: Markup
+
+    def head(self, section: Section, label: str) -> str:
+        """Return the begin of the row: the cell with the name, which is still open."""
+        return (
+            f'<tr><th scope="row" data-label="{label}"><a id="r-{self.record.id}" class="clamp"'
+            f' href="{section.path}/{self.record.id}">{self.name}</a>'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of a list, with the addresses of the pages beside it."""
+
+    rows: Sequence[Row]
+    heads: Sequence[Markup]
+    body: Markup
+    """All rows, unless a template adds to each."""
+    columns: Sequence[Column]
+    total: int
+    next: str
+    previous: str
+
+
+async def index(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show a page of the list; see gateway.console.records.listing."""
+    asked = listing.asked(
+        section.resource, section.path, request.query, section.parts.tabs, section.offered,
+        section.columns[1:],
+    )  # fmt: skip
+    db, actor, query = request.app[DB], visitor.actor, asked.query()
+    if costly(section.resource, query) is None:
+        page, names = await db.read(_page, section, actor, asked)
+    else:
+        # A list that looks at many records takes its turn.
+        page, names = await db.scan(actor.owner_id, _page, section, actor, asked)
+    look = section.look(request, names)
+    listed = _listed(section, asked, look, page)
+    return _show(section, request, visitor, asked, look, listed)
+
+
+async def ordered(
+    section: Section, request: web.Request, visitor: Visitor, view: str, unit: Ordered
+) -> web.StreamResponse:
+    """Show a list that another unit reads, page by page, at `due/{view}` below the list."""
+    plain = listing.asked(
+        section.resource, section.path, request.query, section.parts.tabs, section.offered,
+        section.columns[1:],
+    )  # fmt: skip
+    asked = replace(plain, path=request.path, filters={}, search="", sort="dueDate")
+    db, actor = request.app[DB], visitor.actor
+    page, names = await db.scan(actor.owner_id, _ordered, section, actor, asked, unit)
+    look = section.look(request, names)
+    listed = _listed(section, asked, look, page)
+    # The address of a day has the day, too.
+    day = request.query.get("day", "")
+    kept = f"&{urlencode({'day': day})}" if day else ""
+    listed = replace(
+        listed,
+        next=listed.next and listed.next + kept,
+        previous=listed.previous and listed.previous + kept,
+    )
+    first = replace(plain, filters={}, search="", page=1)
+    return _show(section, request, visitor, first, look, listed, view)
+
+
+def _show(
+    section: Section,
+    request: web.Request,
+    visitor: Visitor,
+    asked: Asked,
+    look: Look,
+    listed: Listed,
+    view: str = "",
+) -> web.StreamResponse:
+    context = {
+        "section": section, "parts": section.parts, "words": section.words(request),
+        "asked": asked, "page": listed, "selecting": asked.selecting and bool(listed.rows),
+        "scoped": _scoped(section, asked, look), "filters": _filters(section, look),
+        "choice": _choice(section, asked, look), "offers": offers.of(request, section.name),
+        "verbs_of": verbs.of, "row_verbs": verbs.in_rows(section.resource), "view": view,
+        "listed_at": verbs.place_of(view, request.query_string) if view else asked.text,
+    }  # fmt: skip
+    if not section.parts.live:
+        return templates.render(request, visitor, "records.html", context)
+    return polling.live(request, visitor, "records.html", "parts/record_rows.html", context)
+
+
+async def _page(tx: Tx, section: Section, actor: Actor, asked: Asked) -> tuple[Page, Names]:
+    """Return a page of records and the names of those that its cells and filters refer to."""
+    resource, links = section.resource, section.parts.links
+    page = await actions.page(tx, actor, resource, asked.query())
+    shown = [
+        resource.named[name]
+        for name in asked.columns or section.columns
+        if name in resource.named
+    ]  # fmt: skip
+    names = await facts.names_of(tx, actor, page.records, shown, links)
+    scope: dict[str, str] = {}
+    for name, text in asked.filters.items():
+        target = section.target(name)
+        if target is not None:
+            scope |= await facts.named(tx, actor, target, [text.lower()])
+    return page, {**names, **scope}
+
+
+async def _ordered(
+    tx: Tx, section: Section, actor: Actor, asked: Asked, unit: Ordered
+) -> tuple[Page, Names]:
+    page = await unit(tx, actor, asked.page, asked.limit)
+    named = section.resource.named
+    shown = [named[name] for name in asked.columns or section.columns if name in named]
+    return page, await facts.names_of(tx, actor, page.records, shown, section.parts.links)
+
+
+def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:
+    names = tuple(dict.fromkeys((section.columns[0], *(asked.columns or section.columns[1:]))))
+    heading, *others = (facts.cell_of(section.resource, name, look) for name in names)
+    without = escape(look.texts("records.long"))
+    columns = [_column(section, asked, look, name) for name in names]
+    # Each cell is a few joined texts: templates would take longer than the database.
+    begins = [f'<td data-label="{escape(one.label)}"><div class="clamp">' for one in columns[1:]]
+    places = list(zip(begins, others, strict=True))
+    rows = [
+        Row(
+            record,
+            Markup(heading(record)) or without,  # noqa: S704 - a cell escapes what it writes
+            Markup(  # noqa: S704 - as above
+                "".join(f"{begin}{cell(record) or facts.NONE}</div></td>" for begin, cell in places)
+            ),
+        )
+        for record in page.records
+    ]
+    label = str(escape(columns[0].label))
+    heads = [row.head(section, label) for row in rows]
+    body = ""
+    adorned = section.parts.tags or section.parts.row_acts or verbs.in_rows(section.resource)
+    if not adorned:
+        body = "".join(
+            f"{head}</th>{row.cells}</tr>" for head, row in zip(heads, rows, strict=True)
+        )
+    forward = backward = ""
+    if page.onward is not None:
+        forward = asked.to(after=f"{page.onward.at}-{page.onward.record_id}")
+    elif asked.sort != listing.NEWEST and page.total > asked.page * asked.limit:
+        forward = asked.to(page=asked.page + 1) if asked.page < listing.MOST_PAGES else ""
+    if page.back and page.records:
+        first = page.records[0]
+        backward = asked.to(before=f"{first['created_at']}-{first.id}")
+    elif asked.page > 1:
+        backward = asked.to(page=asked.page - 1)
+    return Listed(
+        rows, [Markup(head) for head in heads], Markup(body),  # noqa: S704 - made of cells
+        columns, page.total, forward, backward,
+    )  # fmt: skip
+
+
+def _column(section: Section, asked: Asked, look: Look, name: str) -> Column:
+    label = label_of(look.texts, name)
+    if name not in {one.name for one in section.resource.sorts}:
+        return Column(name, label)
+    field = section.resource.named.get(name)
+    # A reader wants A first, and the next due date, but the newest and the largest.
+    rising = field is not None and inputs.kind_of(field.format.schema) in ("text", "time")
+    order = {name: "ascending", f"-{name}": "descending"}.get(asked.sort, "none")
+    return Column(name, label, asked.sorted_by(name, "" if rising else "-"), order)
+
+
+def _choice(section: Section, asked: Asked, look: Look) -> list[tuple[str, str, bool]]:
+    """Return name, label and presence of each column that a reader may choose."""
+    shown = asked.columns or section.columns
+    return [
+        (name, label_of(look.texts, name), name in shown)
+        for name in section.offered
+        if name != section.columns[0]
+    ]
+
+
+def _scoped(section: Section, asked: Asked, look: Look) -> list[tuple[str, str, str]]:
+    """Return label, name and removal of each filter by an id that the list has."""
+    return [
+        (
+            label_of(look.texts, name), inert(look.names.get(text.lower(), text)),
+            asked.only(name, ""),
+        )
+        for name, text in asked.filters.items()
+        if section.resource.offered[name].kind == "id"
+    ]  # fmt: skip
+
+
+def _filters(section: Section, look: Look) -> list[tuple[Filter, str, list[tuple[str, str]]]]:
+    """Return the filters of the form, each with its label and its values with their words."""
+    words = Words(look.texts, section.resource)
+    found = []
+    for one in section.resource.filters:
+        if one.kind == "id" or one is section.tabs:
+            continue
+        allowed = one.allowed or (("true", "false") if one.kind == "boolean" else ())
+        values = [(value, words.value(one.name, value)) for value in allowed]
+        found.append((one, words.filter(one.name), values))
+    return found

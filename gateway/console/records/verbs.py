@@ -1,0 +1,225 @@
+"""What an owner can do with a record besides editing it: one table, a button and a page for each.
+
+The pages send the units of the REST API; a state that refuses is told in a sentence.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+
+from gateway.console.frame import error_pages, pages, templates, wording
+from gateway.console.frame.display import word_of
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
+from gateway.console.records import facts, inputs
+from gateway.console.records.inputs import Input, Typed
+from gateway.console.records.words import Words
+from gateway.domain.contacts import tasks
+from gateway.domain.contacts.tasks import TASKS
+from gateway.domain.sales import deals, invoices, quotes
+from gateway.domain.sales.deals import DEALS
+from gateway.domain.sales.invoices import INVOICES
+from gateway.domain.sales.quotes import QUOTES
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft, check
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
+from gateway.records.resource import Resource
+from gateway.records.values.format import of_json
+from gateway.server.app_keys import DB
+from gateway.texts import Texts
+from outbox.database.transaction import Tx
+
+Unit = Callable[..., Awaitable[Record]]
+VIEW = re.compile("due/[a-z]+([?]|$)", re.ASCII)
+TOLD = ("invalid_transition", "conflict", "precondition_failed")
+"""Codes of refusals that come from the state of the record, not from what was typed."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Verb:
+    """A verb: the unit that does it, and for which records it is offered.
+
+    `takes` are the fields of `fields_of` that it asks for. With `asks`, a page asks before, because
+    there are such fields or because it cannot be undone; without, a button does it at once.
+    """
+
+    resource: Resource
+    name: str
+    unit: Unit
+    offered: Callable[[Record], bool]
+    takes: Sequence[str] = ()
+    fields_of: Resource | None = None
+    asks: bool = True
+    risky: bool = False
+    listed: bool = False
+    """Whether rows of the list have the button too."""
+
+    @property
+    def path(self) -> str:
+        return f"/console/{self.resource.plural}/{{id}}/{self.name}"
+
+    @property
+    def text(self) -> str:
+        """The start of the keys of its texts."""
+        return f"verb.{self.resource.noun}.{self.name}"
+
+
+def _to(table: Mapping[str, Sequence[str]], target: str) -> Callable[[Record], bool]:
+    return lambda record: target in table[record["status"]]
+
+
+def _end(status: str) -> Unit:
+    """Return the unit that sets the status of a deal, which any status may follow."""
+
+    async def unit(tx: Tx, actor: Actor, record_id: str, draft: Draft | None = None) -> Record:
+        sent = {} if draft is None else draft.sent
+        if draft is not None:
+            draft.must_hold()
+        return await deals.change(
+            tx, actor, record_id, check(DEALS, {**sent, "status": status}, read=of_json)
+        )
+
+    return unit
+
+
+def _is(*statuses: str) -> Callable[[Record], bool]:
+    return lambda record: record["status"] in statuses
+
+
+_QUOTE = partial(_to, quotes.TRANSITIONS)
+_INVOICE = partial(_to, invoices.TRANSITIONS)
+VERBS: tuple[Verb, ...] = (
+    Verb(
+        TASKS, "complete", tasks.complete, lambda one: not one["completed"], asks=False,
+        listed=True,
+    ),
+    Verb(TASKS, "reopen", tasks.reopen, lambda one: bool(one["completed"]), asks=False,
+         listed=True),
+    Verb(DEALS, "win", _end("won"), _is("open", "lost"), asks=False),
+    Verb(DEALS, "lose", _end("lost"), _is("open", "won"), ("lostReason",), risky=True),
+    Verb(DEALS, "reopen", _end("open"), _is("won", "lost"), asks=False),
+    Verb(QUOTES, "send", quotes.send, _QUOTE("sent")),
+    Verb(QUOTES, "accept", quotes.accept, _QUOTE("accepted")),
+    Verb(QUOTES, "reject", quotes.reject, _QUOTE("rejected"), risky=True),
+    Verb(QUOTES, "cancel", quotes.cancel, _QUOTE("canceled"), risky=True),
+    Verb(
+        QUOTES, "convert", quotes.convert,
+        lambda one: one["status"] == "accepted" and one["invoice_id"] is None,
+        quotes.CONVERT_TAKES, INVOICES,
+    ),
+    Verb(INVOICES, "pay", invoices.pay, _INVOICE("paid"), invoices.PAY_TAKES),
+    Verb(INVOICES, "cancel", invoices.cancel, _INVOICE("canceled"), invoices.CANCEL_TAKES,
+         risky=True),
+)  # fmt: skip
+
+
+def of(record: Record) -> list[Verb]:
+    """Return the verbs that are offered for a record."""
+    return [verb for verb in VERBS if verb.resource is record.resource and verb.offered(record)]
+
+
+def in_rows(resource: Resource) -> bool:
+    """Return whether the rows of a list have buttons of verbs."""
+    return any(verb.listed for verb in VERBS if verb.resource is resource)
+
+
+async def ask(verb: Verb, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask for the fields of a verb, or whether to do what cannot be undone."""
+    record = await _read(verb, request, visitor)
+    form_inputs = _inputs(verb, request[READER].texts)
+    said = "" if verb.offered(record) else _not_now(request[READER].texts, record)
+    typed = inputs.of_form(Form({}), form_inputs)
+    return _page(request, visitor, verb, record, form_inputs, typed, said, 200)
+
+
+async def act(verb: Verb, request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Do it, and show the record, or the one that it made; with the field `list`, the list."""
+    record_id, texts = pages.id_of(request), request[READER].texts
+    form_inputs = _inputs(verb, texts)
+    typed = inputs.of_form(form, form_inputs)
+    takes: list[Draft] = []
+    if verb.takes:
+        values = inputs.values(typed, form_inputs, creating=True, zone=visitor.actor.zone)
+        takes = [check(verb.fields_of or verb.resource, values, read=of_json, takes=verb.takes)]
+    try:
+        made = await request.app[DB].write(verb.unit, visitor.actor, record_id, *takes)
+    except Refusal as refusal:
+        if refusal.code not in TOLD and not refusal.faults:
+            raise
+        record = await _read(verb, request, visitor)
+        faults = inputs.faults(texts, refusal.faults, form_inputs, typed)
+        said, status = faults.get("", ""), error_pages.status_of(refusal)
+        if not refusal.faults:
+            said, status = _told(texts, verb, record, refusal), 409
+        return _page(request, visitor, verb, record, form_inputs, typed, said, status, faults)
+    done = f"{verb.resource.noun}_{verb.name}"
+    if form.all("list"):
+        return pages.to(_list(verb.resource, form.text("list")), done)
+    return pages.to(f"/console/{made.resource.plural}/{made.id}", done)
+
+
+def _inputs(verb: Verb, texts: Texts) -> list[Input]:
+    named = (verb.fields_of or verb.resource).named
+    return inputs.inputs(texts, [named[name] for name in verb.takes])
+
+
+async def _read(verb: Verb, request: web.Request, visitor: Visitor) -> Record:
+    record_id = pages.id_of(request)
+    return await request.app[DB].read(actions.read, visitor.actor, verb.resource, record_id)
+
+
+def _told(texts: Texts, verb: Verb, record: Record, refusal: Refusal) -> str:
+    if refusal.code == "invalid_transition":
+        return _not_now(texts, record)
+    key = f"{verb.text}.conflict"
+    return texts(key) if key in texts else wording.refused(texts, refusal)
+
+
+def _not_now(texts: Texts, record: Record) -> str:
+    """Return that the state of a record no longer allows it."""
+    if "status" not in record.resource.named:
+        return texts("verb.not_now")
+    return texts("verb.not_now_as", state=word_of(texts, record["status"]))
+
+
+def place_of(view: str, query: str) -> str:
+    """Return where a list by due date is, below the list of all."""
+    return f"due/{view}?{query}" if query else f"due/{view}"
+
+
+def _list(resource: Resource, where: str) -> str:
+    """Return the address of a list: its query, or its place; both are text of the form."""
+    fits = where.isascii() and where.isprintable() and len(where) <= 2_000 and "#" not in where
+    path = f"/console/{resource.plural}"
+    if not fits or not where:
+        return path
+    return f"{path}/{where}" if VIEW.match(where) else f"{path}?{where}"
+
+
+def _page(
+    request: web.Request,
+    visitor: Visitor,
+    verb: Verb,
+    record: Record,
+    form_inputs: Sequence[Input],
+    typed: Typed,
+    said: str,
+    status: int,
+    faults: Mapping[str, str] | None = None,
+) -> web.Response:
+    resource = record.resource
+    context: dict[str, Any] = {
+        "verb": verb, "record": record, "inputs": form_inputs, "typed": typed, "said": said,
+        "faults": faults or {}, "heading": facts.name_of(record),
+        "words": Words(request[READER].texts, resource),
+        "total": record["total"] / 100 if "total" in resource.named else None,
+        "offered": verb.offered(record),
+    }  # fmt: skip
+    return templates.render(request, visitor, "verb.html", context, status=status)

@@ -1,0 +1,153 @@
+"""The page of a record: its facts, its timeline, its events, and the records that point to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from markupsafe import Markup
+
+from gateway.console.frame import pages, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
+from gateway.console.records import facts, offers, related, timeline, verbs
+from gateway.console.records.facts import Names
+from gateway.console.records.related import Pointing
+from gateway.console.records.section import Section, field_of
+from gateway.console.records.words import Words
+from gateway.domain.contacts import activities
+from gateway.domain.contacts.activities import ACTIVITIES, TYPES
+from gateway.domain.webhooks import history
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import check
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
+from gateway.records.resource import Filter
+from gateway.records.values.format import of_json
+from gateway.server.app_keys import DB
+from outbox.database.transaction import Tx
+from outbox.events.history import EventQuery
+from outbox.queue.log.delivery_types import shown
+
+EVENTS = 10
+"""Events that the page of a record shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """What the page of a record shows."""
+
+    record: Record
+    names: Names
+    activities: Sequence[Record] | None
+    more_activities: bool
+    related: Sequence[Pointing]
+    more: Mapping[str, Any]
+
+
+class View:
+    """The page of the records of one section; `sections` are those whose records point to them."""
+
+    def __init__(self, section: Section, sections: Sequence[Section]) -> None:
+        self.section = section
+        self.pointing: Sequence[tuple[Section, Filter]] = [
+            (other, offered)
+            for other, offered in related.pointing_at(section.resource, sections)
+            # The timeline shows activities.
+            if other.resource is not ACTIVITIES
+        ]
+
+    async def show(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+        """Show a record."""
+        return await self._show(request, visitor, {}, "")
+
+    async def note(self, request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+        """Add an activity to the timeline of a record; the fields `type` and `description`."""
+        resource, record_id = self.section.resource, pages.id_of(request)
+        record = await request.app[DB].read(actions.read, visitor.actor, resource, record_id)
+        typed = {
+            "type": form.text("type"),
+            "description": form.text("description").replace("\r\n", "\n").strip(),
+        }
+        about = {"relatedTo": record.id, "relatedType": timeline.KINDS[resource.table]}
+        draft = check(ACTIVITIES, {**typed, **about}, read=of_json, creating=True)
+        try:
+            await request.app[DB].write(activities.create, visitor.actor, draft)
+        except Refusal as refusal:
+            if not refusal.faults:
+                raise
+            return await self._show(request, visitor, typed, refusal.faults[0].message)
+        return pages.to(f"{self.section.path}/{record_id}", "note_added")
+
+    async def events(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+        """Show the latest events of a record with their deliveries, alone or within its page."""
+        db, actor, record_id = request.app[DB], visitor.actor, pages.id_of(request)
+        record = await db.read(actions.read, actor, self.section.resource, record_id)
+        found = await db.scan(
+            actor.owner_id, history.events, actor, db.clock, record_id,
+            EventQuery(cause=record_id), None,
+        )  # fmt: skip
+        active = {one.id for one in found.webhooks if one.state == "active"}
+        context = {
+            "section": self.section, "words": self.section.words(request), "record": record,
+            "heading": self.section.heading(record), "found": found,
+            "events": found.events[:EVENTS],
+            "urls": {one.id: one.description or one.url for one in found.webhooks},
+            "state_of": lambda one: shown(one, one.webhook_id in active),
+        }  # fmt: skip
+        alone = "HX-Request" not in request.headers
+        template = "record_events.html" if alone else "parts/record_events.html"
+        return templates.render(request, visitor, template, context)
+
+    async def _show(
+        self, request: web.Request, visitor: Visitor, note: Mapping[str, str], fault: str
+    ) -> web.StreamResponse:
+        section = self.section
+        viewed = await request.app[DB].read(self._viewed, visitor.actor, pages.id_of(request))
+        record, look = viewed.record, section.look(request, viewed.names)
+        texts = request[READER].texts
+        hidden = (*section.parts.left_out, section.columns[0], "status")
+        context = {
+            "section": section, "parts": section.parts, "words": section.words(request),
+            "record": record, "heading": section.heading(record),
+            "state": record["status"] if "status" in section.resource.named else "",
+            "facts": facts.facts(section.resource, record, look, hidden),
+            "activities": viewed.activities, "more_activities": viewed.more_activities,
+            "kinds": TYPES, "note": note, "note_fault": fault,
+            "related": [(one, Words(texts, one.section.resource)) for one in viewed.related],
+            "cells_of": lambda one, other: _beside(one, other, request),
+            "offers": offers.of(request, section.name),
+            "announces": bool(section.resource.events), "verbs": verbs.of(record),
+            **viewed.more,
+        }  # fmt: skip
+        return templates.render(
+            request, visitor, "record.html", context, status=400 if fault else 200
+        )
+
+    async def _viewed(self, tx: Tx, actor: Actor, record_id: str) -> Viewed:
+        section = self.section
+        record, names = await section.one(tx, actor, record_id)
+        found = await timeline.of(tx, actor, record)
+        pointing = await related.of(tx, actor, record, self.pointing)
+        more = section.parts.more
+        beside = await more(tx, actor, record) if more is not None else {}
+        latest, further = found if found is not None else (None, False)
+        return Viewed(record, names, latest, further, pointing, beside)
+
+
+def _beside(pointing: Pointing, record: Record, request: web.Request) -> list[Markup]:
+    """Return up to two cells of a short list, besides the name: not what leads back here."""
+    back = field_of(pointing.section.resource, pointing.filter.name)
+    look = pointing.section.look(request, {})
+    named = pointing.section.resource.named
+    cells = []
+    for name in pointing.section.columns[1:]:
+        field = named.get(name)
+        if field is back or (field is not None and field.reference is not None):
+            continue
+        text = facts.cell_of(pointing.section.resource, name, look)(record)
+        if text:
+            cells.append(Markup(text))  # noqa: S704 - a cell escapes what it writes
+    return cells[:2]

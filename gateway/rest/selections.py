@@ -1,0 +1,194 @@
+"""Reads the parameters `fields` and `include`, and writes the responses that they select."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from gateway.domain.catalogue import RESOURCES
+from gateway.records import included
+from gateway.records.access import Actor
+from gateway.records.included import Include, Included
+from gateway.records.query import Page, Query, costly
+from gateway.records.record import Record
+from gateway.records.resource import Resource
+from gateway.rest import lists
+from gateway.rest.auth import charge
+from gateway.rest.body import safe_names
+from gateway.rest.document.operations import Handler, Operation
+from gateway.rest.errors import JSON
+from gateway.rest.record_json import View, quoted, shape, shown
+from gateway.rest.scans import scan
+from gateway.server.http.answers import Flow
+
+IGNORED = "X-Ignored-Parameters"
+UNKNOWN = web.RequestKey("UNKNOWN", list[str])
+"""The names in `fields` and `include` that mean nothing."""
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a response has of each record, and the records beside them."""
+
+    fields: frozenset[str] | None = None
+    """Members of each record; None for all."""
+    includes: Sequence[Include] = ()
+
+    def shown(self, resource: Resource, records: Sequence[Record]) -> Sequence[Any]:
+        """Return the JSON members of each record."""
+        whole = shown(resource, records)
+        if self.fields is None:
+            return whole
+        kind = shape(resource)
+        omitted = dict(zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True))
+        names = [name for name in omitted if name in self.fields]
+        return [
+            {name: value for name in names if (value := getattr(one, name)) is not omitted[name]}
+            for one in whole
+        ]
+
+    def view(self, record: Record) -> View:
+        """Return the JSON form of a record and the ETag that it has whole."""
+        [members] = self.shown(record.resource, [record])
+        return View(record.id, members, quoted(record.etag))
+
+    def whole(self, resource: Resource, content: Page) -> Page:
+        """Return a page without long records when none of the members is long."""
+        if self.fields is None or not content.long:
+            return content
+        columns = {f.column for f in resource.fields if f.name in self.fields}
+        if not columns.isdisjoint(resource.long):
+            return content
+        return Page(content.records, content.total, content.onward, frozenset(), content.rest)
+
+
+@lru_cache(maxsize=64)
+def includes(resource: Resource) -> Mapping[str, Include]:
+    """Return the references that `include` can name."""
+    return included.offered(resource, {one.table: one for one in RESOURCES})
+
+
+def selection_of(request: web.Request, resource: Resource) -> Selection | None:
+    """Return what a request selects, or None when it has neither parameter.
+
+    Unknown names are reported and mean nothing; without a known name all members are sent.
+    """
+    query = request.query
+    if "fields" not in query and "include" not in query:
+        return None
+    known, offered = shape(resource).__struct_fields__, includes(resource)
+    fields, include = _names(query, "fields"), _names(query, "include")
+    request[UNKNOWN] = [
+        *(f"fields.{name}" for name in fields if name not in known),
+        *(f"include.{name}" for name in include if name not in offered),
+    ]
+    chosen = frozenset(name for name in fields if name in known)
+    return Selection(
+        chosen | {"id"} if chosen else None,
+        [offered[name] for name in include if name in offered],
+    )
+
+
+async def one(
+    request: web.Request, caller: Actor, resource: Resource, record_id: str, selection: Selection
+) -> web.StreamResponse:
+    """Return the response with one record and those that it refers to."""
+    charge(request, caller, len(selection.includes))
+    record, beside = await lists.read(
+        request, included.one, caller, resource, record_id, selection.includes
+    )
+    [members] = selection.shown(resource, [record])
+    return Flow(_joined(request, caller, _whole(_encode(members)), beside), {"Content-Type": JSON})
+
+
+async def read(
+    request: web.Request, caller: Actor, resource: Resource, query: Query, selection: Selection
+) -> tuple[Page, Included]:
+    """Return a page and the records that its records refer to, from one snapshot."""
+    if selection.includes:
+        charge(request, caller, len(selection.includes))
+    kind = costly(resource, query)
+    if kind is not None:
+        content, beside = await scan(
+            request, caller, kind, included.page, caller, resource, query, selection.includes
+        )
+    else:
+        content, beside = await lists.read(
+            request, included.page, caller, resource, query, selection.includes
+        )
+    return selection.whole(resource, content), beside
+
+
+def page(
+    request: web.Request,
+    caller: Actor,
+    resource: Resource,
+    content: Page,
+    envelope: Mapping[str, Any],
+    headers: Mapping[str, str],
+    selection: Selection,
+    beside: Included,
+) -> web.StreamResponse:
+    """Return the response with a page and the records beside it.
+
+    Included records are written while the client reads.
+    """
+    if not selection.includes:
+        return lists.page(
+            request, caller, resource, content, envelope, headers, selection.shown
+        )  # fmt: skip
+    records = lists.pieces(request, caller, resource, content, selection.shown)
+    head = lists.flow(records, envelope)
+    return Flow(_joined(request, caller, head, beside), {"Content-Type": JSON, **headers})
+
+
+async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
+    yield body
+
+
+async def _joined(
+    request: web.Request, caller: Actor, head: AsyncGenerator[bytes, None], beside: Included
+) -> AsyncGenerator[bytes, None]:
+    waiting = b""
+    async with aclosing(head):
+        async for piece in head:
+            if waiting:
+                yield waiting
+            waiting = piece
+    # Without the brace that ends the object.
+    start = waiting[:-1] + b',"included":{'
+    for resource, content in beside.pages.items():
+        yield start + _encode(resource.plural) + b":["
+        async with aclosing(lists.joined(lists.pieces(request, caller, resource, content))) as each:
+            async for piece in each:
+                yield piece
+        start = b"],"
+    yield start[:1] + b',"truncated":true' * beside.truncated + b"}}"
+
+
+def telling(operation: Operation) -> Handler:
+    """Return the handler of a GET that names the unknown parameters of its query in a header."""
+    handle = operation.handle
+    known = frozenset(p.name for p in operation.parameters if p.where == "query")
+
+    async def told(request: web.Request) -> web.StreamResponse:
+        response = await handle(request)
+        if request.query_string:
+            unknown = [name for name in request.query if name not in known]
+            unknown += request.get(UNKNOWN, ())
+            if unknown:
+                response.headers[IGNORED] = safe_names([*dict.fromkeys(unknown)])
+        return response
+
+    return told
+
+
+def _names(query: Mapping[str, str], parameter: str) -> list[str]:
+    """Return the names of a list that are separated by commas, each once."""
+    names = (name.strip() for name in query.get(parameter, "").split(","))
+    return [*dict.fromkeys(name for name in names if name)]

@@ -1,0 +1,1 @@
+"""Tests of the pages on which an owner moves records on."""

@@ -1,0 +1,24 @@
+"""Fixtures: the owners of the console tests, by the REST API."""
+
+import pytest
+
+from tests.support.console import Guest
+from tests.support.drain import rows
+from tests.support.rest import Person, RestApi
+
+
+async def _by_rest(guest: Guest, email: str) -> Person:
+    [user] = await guest.site.db.read(rows, f"select id from users where email = '{email}'")
+    return await RestApi(guest.site).key_of(user["id"])
+
+
+@pytest.fixture
+async def api(maria: Guest) -> Person:
+    """Maria, with an API key."""
+    return await _by_rest(maria, "maria@example.com")
+
+
+@pytest.fixture
+async def api_of_rui(rui: Guest) -> Person:
+    """Rui, with an API key."""
+    return await _by_rest(rui, "rui@example.com")

@@ -1,0 +1,255 @@
+"""The board of deals: its columns and figures, what a move does, and what it costs."""
+
+import re
+from collections.abc import AsyncIterator
+from html import unescape
+from typing import Any
+
+import pytest
+
+from gateway.domain.sales import boards
+from outbox.database.sql import translate
+from outbox.database.transaction import Database, Tx
+from tests.support.console import CONFIG, Guest, Seen, guest
+from tests.support.drain import rows
+from tests.support.rest import Person, RestApi
+from tests.support.site import serving
+from tests.support.statements import fresh, noted
+
+BOARD = "/console/deals/board"
+
+
+async def deal(api: Person, title: str, **fields: Any) -> dict[str, Any]:
+    made = await api.post("/api/deals", {"title": title, "value": 10, **fields})
+    assert made.status == 201, made.text
+    return dict(made.body)
+
+
+def columns(page: Seen) -> list[tuple[str, list[str]]]:
+    """Return the target of each column with the titles of its cards."""
+    found = []
+    for part in page.html.split('<section class="lane"')[1:]:
+        [target] = re.findall('data-target="stage:([^"]*)"', part)
+        titles = re.findall('<a class="title"[^>]*><bdi>([^<]*)', part)
+        found.append((unescape(target), [unescape(title) for title in titles]))
+    return found
+
+
+def figures(page: Seen) -> dict[str, tuple[str, str]]:
+    """Return number and sum by what they are of."""
+    form = '<p class="figures" data-of="([^"]*)"><b>([^<]*)</b> · <span class="money">([^<]*)'
+    return {unescape(of): (count, value) for of, count, value in re.findall(form, page.html)}
+
+
+async def scripted(guest: Guest, made: dict[str, Any], of: str = "", **fields: str) -> Seen:
+    """Send a move of a card of the stage `of`, as the script of the board does."""
+    page = await guest.get(BOARD)
+    sent = {"csrf_token": page.csrf, "version": "1", "from": of, **fields}
+    return await guest.post(f"/console/deals/{made['id']}/move", list(sent.items()), HX_Request="1")
+
+
+async def test_open_deals_stand_in_the_order_of_the_pipeline(maria: Guest, api: Person) -> None:
+    await api.put("/api/settings/pipeline", {"stages": ["first", "second"]})
+    await deal(api, "older", stage="second", value=1000.5)
+    await deal(api, "newer <b>", stage="second", value=2)
+    await deal(api, "beside", stage="another")
+    await deal(api, "nowhere")
+    won = await deal(api, "won", stage="first", value=7)
+    await api.put(f"/api/deals/{won['id']}", {"status": "won"})
+    page = await maria.get(BOARD)
+    assert columns(page) == [
+        ("first", []), ("second", ["newer <b>", "older"]), ("another", ["beside"]),
+        ("", ["nowhere"]),
+    ]  # fmt: skip
+    assert figures(page) == {
+        "won": ("1", "R$7.00"), "lost": ("0", "R$0.00"), "stage:first": ("0", "R$0.00"),
+        "stage:second": ("2", "R$1,002.50"), "stage:another": ("1", "R$10.00"),
+        "stage:": ("1", "R$10.00"),
+    }  # fmt: skip
+
+
+async def test_a_move_is_the_change_of_the_stage(maria: Guest, api: Person) -> None:
+    made = await deal(api, "supply", stage="lead")
+    before = len(await RestApi(maria.site).events())
+    page = await scripted(maria, made, act="move", stage="proposal", of="lead")
+    assert page.status == 200
+    assert 'data-said=""' in page.html
+    assert 'data-version="2"' in page.html
+    assert figures(page) == {
+        "stage:lead": ("0", "R$0.00"), "stage:proposal": ("1", "R$10.00"),
+        "won": ("0", "R$0.00"), "lost": ("0", "R$0.00"),
+    }  # fmt: skip
+    after = (await api.get(f"/api/deals/{made['id']}")).body
+    assert (after["stage"], after["status"]) == ("proposal", "open")
+    [(name, data)] = (await RestApi(maria.site).events())[before:]
+    assert (name, data["stage"]) == ("deal.updated", "proposal")
+
+
+@pytest.mark.parametrize(("end", "reason"), [("won", None), ("lost", "Too expensive")])
+async def test_a_deal_ends_without_scripts(
+    maria: Guest, api: Person, end: str, reason: str | None
+) -> None:
+    made = await deal(api, "supply", stage="lead")
+    path = f"/console/deals/{made['id']}/move"
+    form = await maria.get(path)
+    assert '<option value="lead" selected>' in form.html
+    page = await maria.submit(path, version="1", act=end, lostReason=reason or "")
+    assert page.path == f"{BOARD}?done=deal_{end}"
+    assert figures(page)[end] == ("1", "R$10.00")
+    assert ("lead", []) in columns(page)
+    after = (await api.get(f"/api/deals/{made['id']}")).body
+    assert (after["status"], after.get("lostReason")) == (end, reason)
+
+
+async def test_a_lost_race_is_told_and_changes_nothing(maria: Guest, api: Person) -> None:
+    made = await deal(api, "supply", stage="lead")
+    await api.put(f"/api/deals/{made['id']}", {"stage": "closing"})
+    page = await scripted(maria, made, act="move", stage="proposal", of="lead")
+    assert page.status == 409
+    assert 'data-said="Somebody changed “supply” meanwhile' in page.html
+    # The card goes where the deal is, with the version that moves it next.
+    assert 'data-version="2" ' in page.html
+    assert 'data-stage="closing"' in page.html
+    plain = await maria.submit(
+        f"/console/deals/{made['id']}/move", version="1", act="move", stage="proposal"
+    )
+    assert plain.status == 409
+    assert "It is in closing now." in plain.html
+    assert (await api.get(f"/api/deals/{made['id']}")).body["stage"] == "closing"
+
+
+async def test_a_strict_pipeline_refuses_with_its_stages(maria: Guest, api: Person) -> None:
+    made = await deal(api, "supply", stage="beside")
+    await api.put("/api/settings/pipeline", {"stages": ["first", "second"], "strict": True})
+    page = await scripted(maria, made, act="move", stage="other", of="beside")
+    assert page.status == 400
+    assert 'data-said="Your pipeline allows only these stages: first, second."' in page.html
+    assert 'data-stage="beside"' in page.html
+    assert (await scripted(maria, made, act="move", stage="second")).status == 200
+
+
+async def test_nobody_moves_the_deal_of_another(maria: Guest, rui: Guest, api: Person) -> None:
+    made = await deal(api, "supply", stage="lead")
+    page = await scripted(rui, made, act="won")
+    assert page.status == 403
+    assert (await rui.get(f"/console/deals/{made['id']}/move")).status == 403
+    assert "supply" not in (await rui.get(BOARD)).html
+    assert (await api.get(f"/api/deals/{made['id']}")).body["status"] == "open"
+
+
+async def test_an_unknown_act_and_a_forged_form_change_nothing(maria: Guest, api: Person) -> None:
+    made = await deal(api, "supply", stage="lead")
+    assert (await scripted(maria, made, act="explode")).status == 404
+    forged = [("csrf_token", "0" * 64), ("version", "1"), ("act", "won")]
+    assert (await maria.post(f"/console/deals/{made['id']}/move", forged)).status == 403
+    assert (await api.get(f"/api/deals/{made['id']}")).body["status"] == "open"
+
+
+@pytest.fixture
+async def traced(db_url: str) -> AsyncIterator[tuple[Guest, list[str]]]:
+    """A signed-in user, and each statement of the database."""
+    from outbox import database
+    from outbox.clock import SystemClock
+    from outbox.ids import Ids
+
+    with noted() as sent:
+        db = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
+        async with serving(db, CONFIG) as site:
+            await site.user("maria@example.com")
+            async with guest(site) as maria:
+                await maria.sign_in("maria@example.com")
+                yield maria, sent
+        await db.close()
+
+
+async def fill(db: Database, count: int, stages: int, status: str = "open") -> None:
+    """Insert deals of Maria, over so many stages, all newer than those before."""
+
+    async def unit(tx: Tx) -> None:
+        [user] = await rows(tx, "select id from users where email = 'maria@example.com'")
+        base = await rows(tx, "select count(*) as n from deals")
+        first = base[0]["n"]
+        for number in range(first, first + count):
+            await tx.run(
+                "insert into deals (id, owner_id, version, created_at, title, value, currency,"
+                " stage, status, contact_ids) values ($1, $2, 1, $3, $4, 100, 'BRL', $5, $6, '[]')",
+                f"{number:024x}", user["id"], 1_000_000 + number, f"Deal {number}",
+                f"stage {number % stages:03}", status,
+            )  # fmt: skip
+
+    await db.write(unit)
+
+
+def asked(sent: list[str]) -> int:
+    """Return how many statements read or wrote something of deals."""
+    return len([text for text in sent if re.search(r"\b(deals|deal_totals|pipelines)\b", text)])
+
+
+async def test_ten_thousand_deals_of_a_stage_cost_what_fifty_do(
+    traced: tuple[Guest, list[str]],
+) -> None:
+    maria, sent = traced
+    await fill(maria.site.db, 10_000, 1)
+    await fill(maria.site.db, 2_000, 1, "won")
+    await fresh(sent)
+    page = await maria.get(BOARD)
+    # PostgreSQL sends the first again when its plan is new.
+    assert asked(sent) in (3, 4), sent
+    [(_, cards)] = [one for one in columns(page) if one[0] == "stage 000"]
+    assert (cards[0], cards[-1], len(cards)) == ("Deal 9999", "Deal 9950", 50)
+    assert figures(page)["stage:stage 000"] == ("10,000", "R$10,000.00")
+    assert len(page.html) < 100_000
+    further = page.link("Show more")
+    await fresh(sent)
+    part = await maria.get(further, HX_Request="1")
+    assert asked(sent) == 1, sent
+    assert re.findall("<bdi>(Deal [0-9]+)", part.html)[:1] == ["Deal 9949"]
+    assert "<html" not in part.html
+    # Without scripts the link shows a page of its own.
+    assert "<html" in (await maria.get(further)).html
+    await fresh(sent)
+    moved = await maria.post(
+        f"/console/deals/{9_999:024x}/move",
+        [("csrf_token", page.csrf), ("version", "1"), ("act", "move"), ("stage", "next"),
+         ("from", "stage 000")],
+        HX_Request="1",
+    )  # fmt: skip
+    assert moved.status == 200
+    assert figures(moved)["stage:stage 000"] == ("9,999", "R$9,999.00")
+    assert asked(sent) < 20, sent
+
+
+async def test_five_hundred_stages_come_twenty_at_a_time(traced: tuple[Guest, list[str]]) -> None:
+    maria, sent = traced
+    await fill(maria.site.db, 1_500, 500)
+    await fresh(sent)
+    page = await maria.get(BOARD)
+    # PostgreSQL sends the first again when its plan is new.
+    assert asked(sent) in (3, 4), sent
+    assert len(columns(page)) == 20
+    last = await maria.get(f"{BOARD}?first=500")
+    assert columns(last)[-1] == ("", [])
+    assert columns(last)[-2] == ("stage 499", ["Deal 1499", "Deal 999", "Deal 499"])
+    assert len(page.html) < 200_000
+
+
+async def test_a_column_reads_its_own_index_alone(traced: tuple[Guest, list[str]]) -> None:
+    maria, _ = traced
+    await fill(maria.site.db, 5_000, 2, "won")
+    await fill(maria.site.db, 5_000, 2)
+    [user] = await maria.site.db.read(rows, "select id from users")
+
+    async def explained(tx: Tx) -> str:
+        text = translate(boards.CARDS_OF_STAGES, tx.engine)
+        args = (user["id"], '["stage 000", "stage 001"]', 51)
+        if tx.engine == "sqlite":
+            found = await tx.all(f"explain query plan {text}", *args)
+            return "\n".join(str(row["detail"]) for row in found)
+        await tx.run("analyze deals")
+        found = await tx.all(f"explain {text}", *args)
+        return "\n".join(str(row[0]) for row in found)
+
+    plan = await maria.site.db.write(explained)
+    assert "deals_open" in plan, plan
+    assert "SCAN deals" not in plan
+    assert "Seq Scan on deals" not in plan

@@ -1,0 +1,291 @@
+"""Tests `fields`, `include` and the header with ignored parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.domain.catalogue import RESOURCES
+from gateway.domain.contacts.companies import COMPANIES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.sales.deals import DEALS
+from gateway.records import included, store
+from gateway.records.resource import Resource
+from gateway.rest.document.operations import path_of
+from gateway.rest.record_json import shape
+from gateway.rest.selections import includes
+from gateway.server.config import Config, Limits
+from outbox.database.transaction import Database, Tx
+from tests.benchmarks.stocked import stock
+from tests.support.counted import Counted
+from tests.support.document import answer_faults
+from tests.support.rest import Person, RestApi
+from tests.support.site import serving
+
+LONG = "é" * 40_000
+
+
+async def made(who: Person, plural: str, **body: Any) -> str:
+    reply = await who.post(f"/api/{plural}", body)
+    assert reply.status == 201, reply.text
+    record_id: str = reply.body["id"]
+    return record_id
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.table)
+async def test_each_member_can_be_asked_for_alone(
+    api: RestApi, ana: Person, resource: Resource
+) -> None:
+    await stock(api.db, ana.user_id, 2)
+    whole = (await ana.get(path_of(resource))).body
+    record = whole["data"][0]
+    names = shape(resource).__struct_fields__
+    assert set(record) <= set(names)
+    for name in names:
+        expected = {k: v for k, v in record.items() if k in ("id", name)}
+        page = await ana.get(f"{path_of(resource)}?fields={name}")
+        assert page.body["data"][0] == expected
+        assert {k: v for k, v in page.body.items() if k != "data"} == {
+            k: v for k, v in whole.items() if k != "data"
+        }
+        alone = await ana.get(f"{path_of(resource)}/{record['id']}?fields={name}")
+        assert alone.body == expected
+        assert "X-Ignored-Parameters" not in alone.headers
+
+
+async def test_members_come_in_the_order_of_the_whole_record(ana: Person) -> None:
+    contact = await made(
+        ana, "contacts", name="Bruno", email="b@example.com", phone="11 91234-5678"
+    )
+    reply = await ana.get(f"/api/contacts/{contact}?fields=createdAt, email,name,,name")
+    assert list(reply.body) == ["id", "name", "email", "createdAt"]
+
+
+async def test_a_part_has_the_tag_of_the_whole_record(ana: Person) -> None:
+    contact = await made(ana, "contacts", name="Bruno")
+    path = f"/api/contacts/{contact}?fields=name"
+    tag = (await ana.get(path)).headers["ETag"]
+    assert tag == (await ana.get(f"/api/contacts/{contact}")).headers["ETag"]
+    assert (await ana.get(path, If_None_Match=tag)).status == 304
+    # Also when only members change that it lacks.
+    assert (
+        await ana.put(f"/api/contacts/{contact}", {"phone": "11 91234-5678"}, If_Match=tag)
+    ).status == 200
+    assert (await ana.get(path, If_None_Match=tag)).status == 200
+
+
+async def test_without_long_members_a_page_of_long_records_is_read_at_once(
+    ana: Person, api: RestApi
+) -> None:
+    for number in range(3):
+        await made(ana, "deals", title=f"D{number}", value=1, lostReason=None)
+        await made(ana, "quotes", notes=LONG, items=[
+            {"description": "Tea", "quantity": 1, "unitPrice": 1}])  # fmt: skip
+    whole = await ana.get("/api/quotes")
+    assert "Content-Length" not in whole.headers
+    part = await ana.get("/api/quotes?fields=number")
+    assert "Content-Length" in part.headers
+    assert [list(one) for one in part.body["data"]] == [["id", "number"]] * 3
+    notes = await ana.get("/api/quotes?fields=notes")
+    assert [one["notes"] for one in notes.body["data"]] == [LONG] * 3
+
+
+async def test_unknown_names_are_reported_and_mean_nothing(ana: Person) -> None:
+    contact = await made(ana, "contacts", name="Bruno")
+    whole = (await ana.get(f"/api/contacts/{contact}")).body
+    for path in (f"/api/contacts/{contact}", "/api/contacts"):
+        reply = await ana.get(f"{path}?fields=name,nme&include=compny&limt=5&name=x")
+        told = "fields.nme, include.compny"
+        unknown = reply.headers["X-Ignored-Parameters"].split(", ")
+        assert ", ".join(unknown[-2:]) == told
+        assert "limt" in unknown
+        [record] = reply.body.get("data", [reply.body])
+        assert record == {"id": contact, "name": "Bruno"}
+        assert "included" not in reply.body
+    # Without a known name, the whole record is sent.
+    reply = await ana.get(f"/api/contacts/{contact}?fields=nme")
+    assert (reply.body, reply.headers["ETag"]) == (whole, '"1"')
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/contacts", "/api/tasks/overdue", "/api/activities/recent", "/api/reports",
+        "/api/events", "/api/webhooks", "/api/me", "/api/settings/pipeline",
+        "/api/deals/pipeline-stats", "/api/openapi.json",
+    ],
+)  # fmt: skip
+async def test_every_read_names_unknown_parameters(ana: Person, path: str) -> None:
+    assert "X-Ignored-Parameters" not in (await ana.get(path)).headers
+    query = "&".join(["a b=1", "%0D%0AX=2", "o=3", "o=4", *(f"p{n}=1" for n in range(12))])
+    told = (await ana.get(f"{path}?{query}")).headers["X-Ignored-Parameters"]
+    assert told == "…, …, o, p0, p1, p2, p3, p4, p5, p6, …"
+    head = await ana.call("HEAD", f"{path}?zzz=1")
+    assert head.headers["X-Ignored-Parameters"] == "zzz"
+
+
+async def test_known_parameters_are_not_named(ana: Person) -> None:
+    contact = await made(ana, "contacts", name="Bruno")
+    query = "page=1&limit=2&search=b&sort=name&ids=&updatedSince=2020-01-01&companyId=x"
+    assert "X-Ignored-Parameters" not in (await ana.get(f"/api/contacts?{query}")).headers
+    # In the path of this list, so not of its query.
+    path = f"/api/activities/entity/{contact}?relatedTo=x&type=note"
+    assert (await ana.get(path)).headers["X-Ignored-Parameters"] == "relatedTo"
+
+
+async def people(who: Person) -> dict[str, str]:
+    """Create a company, two contacts and a deal that refers to them; return their ids."""
+    company = await made(who, "companies", name="Acme")
+    first = await made(who, "contacts", name="Bruno", companyId=company)
+    second = await made(who, "contacts", name="Carla")
+    deal = await made(
+        who, "deals", title="Tea", value=1, companyId=company, contactIds=[second, first]
+    )
+    return {"company": company, "first": first, "second": second, "deal": deal}
+
+
+async def test_what_records_refer_to_is_included_once(ana: Person) -> None:
+    ids = await people(ana)
+    await made(ana, "deals", title="Coffee", value=1, companyId=ids["company"])
+    whole = {
+        plural: (await ana.get(f"/api/{plural}/{ids[name]}")).body
+        for plural, name in (("companies", "company"), ("contacts", "second"))
+    }
+    listed = await ana.get("/api/deals?include=contacts, company,company&limit=5")
+    assert list(listed.body) == ["data", "total", "page", "limit", "included"]
+    assert [one["title"] for one in listed.body["data"]] == ["Coffee", "Tea"]
+    assert listed.body["data"] == (await ana.get("/api/deals")).body["data"]
+    assert list(listed.body["included"]) == ["contacts", "companies"]
+    assert listed.body["included"]["companies"] == [whole["companies"]]
+    assert [one["id"] for one in listed.body["included"]["contacts"]] == [
+        ids["second"], ids["first"],
+    ]  # fmt: skip
+    assert listed.body["included"]["contacts"][0] == whole["contacts"]
+    assert answer_faults("GET", "/api/deals", 200, listed.body) == []
+    alone = await ana.get(f"/api/deals/{ids['deal']}?include=company&fields=title")
+    assert alone.body == {
+        "id": ids["deal"], "title": "Tea", "included": {"companies": [whole["companies"]]},
+    }  # fmt: skip
+    full = await ana.get(f"/api/deals/{ids['deal']}?include=contacts")
+    assert answer_faults("GET", "/api/deals/{id}", 200, full.body) == []
+    # Searches and filters too.
+    for query in ("search=tea", "status=open&sort=-value", "ids=" + ids["deal"]):
+        found = (await ana.get(f"/api/deals?{query}&include=company")).body
+        assert found["included"]["companies"] == [whole["companies"]]
+
+
+async def test_a_response_with_others_has_no_tag(ana: Person) -> None:
+    """What it includes changes without the record that the tag is of."""
+    ids = await people(ana)
+    path = f"/api/deals/{ids['deal']}?include=company"
+    tag = (await ana.get(f"/api/deals/{ids['deal']}")).headers["ETag"]
+    assert "ETag" not in (await ana.get(path)).headers
+    await ana.put(f"/api/companies/{ids['company']}", {"name": "New"})
+    reply = await ana.get(path, If_None_Match=f"{tag}, *")
+    assert (reply.status, reply.body["included"]["companies"][0]["name"]) == (200, "New")
+    # So it is with a page, which is kept only without others.
+    await ana.get("/api/deals")
+    await ana.put(f"/api/companies/{ids['company']}", {"name": "Newer"})
+    listed = await ana.get("/api/deals?include=company")
+    assert listed.body["included"]["companies"][0]["name"] == "Newer"
+    assert "included" not in (await ana.get("/api/deals")).body
+
+
+async def test_a_reference_by_kind_includes_each_kind(ana: Person) -> None:
+    ids = await people(ana)
+    for kind, name in (("contact", "first"), ("company", "company"), ("deal", "deal")):
+        await made(ana, "activities", type="note", description="x", relatedTo=ids[name],
+                   relatedType=kind)  # fmt: skip
+    told = (await ana.get("/api/activities?include=related")).body["included"]
+    assert {plural: [one["id"] for one in records] for plural, records in told.items()} == {
+        "contacts": [ids["first"]], "companies": [ids["company"]], "deals": [ids["deal"]],
+    }  # fmt: skip
+
+
+async def test_deleted_records_and_those_of_others_are_not_included(
+    ana: Person, bia: Person, api: RestApi
+) -> None:
+    ids, hers = await people(ana), await people(bia)
+
+    async def stray(tx: Tx) -> None:
+        await tx.run("update deals set company_id = $2 where id = $1", ids["deal"], hers["company"])
+
+    await api.db.write(stray)
+    await ana.delete(f"/api/contacts/{ids['first']}")
+    told = (await ana.get(f"/api/deals/{ids['deal']}?include=company,contacts")).body["included"]
+    assert told["companies"] == []
+    assert [one["id"] for one in told["contacts"]] == [ids["second"]]
+    refused = await bia.get(f"/api/deals/{ids['deal']}?include=company")
+    assert refused.status == 403
+    assert (await ana.get("/api/deals/" + "0" * 24 + "?include=company")).status == 404
+
+
+async def deals(tx: Tx, owner: str, many: int, contacts: int, note: str) -> None:
+    """Create deals with a company and several contacts each, of which no two share one."""
+    for number in range(many):
+        company = await store.insert(tx, COMPANIES, owner, {"name": f"C{number}", "notes": note})
+        people = [
+            (
+                await store.insert(
+                    tx, CONTACTS, owner, {"name": f"P{number}.{n}", "source": "other", "tags": "[]"}
+                )
+            )[0]
+            for n in range(contacts)
+        ]
+        text = "[" + ",".join(f'"{one}"' for one in people) + "]"
+        values = {"title": f"D{number}", "value": 1, "status": "open", "currency": "BRL",
+                  "company_id": company[0], "contact_ids": text}  # fmt: skip
+        await store.insert(tx, DEALS, owner, values)
+
+
+@pytest.mark.parametrize("many", [2, 100])
+async def test_each_included_resource_is_one_statement(db: Database, many: int) -> None:
+    counted = Counted(db)
+    async with serving(counted, Config(limits=Limits(read_per_second=0))) as site:
+        ana = await RestApi(site).person()
+        await db.write(deals, ana.user_id, many, 5, "")
+        await ana.get("/api/deals?limit=100")
+        told = []
+        for include in ("", "&include=company", "&include=company,contacts"):
+            counted.reset()
+            reply = await ana.get(f"/api/deals?limit=100&fields=title{include}")
+            assert reply.status == 200
+            told.append(len(counted.statements))
+        assert [one - told[0] for one in told] == [0, 1, 2]
+        assert len(reply.body["included"]["contacts"]) == 5 * many
+        assert "truncated" not in reply.body["included"]
+
+
+async def test_included_records_are_bounded_and_the_response_says_so(
+    ana: Person, db: Database
+) -> None:
+    await db.write(deals, ana.user_id, 100, 6, "")
+    told = (await ana.get("/api/deals?limit=100&include=contacts")).body
+    assert len(told["included"]["contacts"]) == included.MOST
+    assert told["included"]["truncated"] is True
+    first = [one for deal in told["data"] for one in deal["contactIds"]][: included.MOST]
+    assert [one["id"] for one in told["included"]["contacts"]] == first
+
+
+async def test_long_included_records_are_complete(ana: Person, db: Database) -> None:
+    await db.write(deals, ana.user_id, 5, 1, LONG)
+    told = (await ana.get("/api/deals?include=company")).body["included"]["companies"]
+    assert [len(one["notes"]) for one in told] == [len(LONG)] * 5
+
+
+async def test_each_included_name_costs_a_read(db: Database) -> None:
+    async with serving(db, Config(limits=Limits(read_per_second=1, burst=3))) as site:
+        ana = await RestApi(site).person()
+        deal = await made(ana, "deals", title="Tea", value=1)
+        assert (await ana.get(f"/api/deals/{deal}?include=company,contacts")).status == 200
+        refused = await ana.get(f"/api/deals/{deal}")
+        assert (refused.status, refused.body["code"]) == (429, "rate_limited")
+
+
+def test_names_of_references() -> None:
+    names = {resource.plural: [*includes(resource)] for resource in RESOURCES}
+    assert names["deals"] == ["company", "contacts"]
+    assert names["activities"] == ["related"]
+    assert names["reviews"] == ["store", "product", "customer"]
+    assert names["companies"] == []
