@@ -115,7 +115,7 @@ def build_app(
     )
     upkeep = Upkeep(
         db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,
-        config.database.disk_bytes, parts,
+        config.database.disk_bytes, parts, keyring,
     )  # fmt: skip
 
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
@@ -169,6 +169,7 @@ def build_app(
         if traces is not None:
             traces.start()
         unwatch = db.on_change(directory.committed)
+        unkeep = db.on_change(app[FIRST_PAGES].committed)
         await upkeep.start()
         if member is None:
             await work()
@@ -179,6 +180,7 @@ def build_app(
             await delivery.drain(config.server.shutdown_seconds / 2)
         await upkeep.stop()
         unwatch()
+        unkeep()
         await doctor.close()
         await fetcher.close()
         await guard.close()

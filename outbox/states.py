@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+ERASED = "erased with a person's data"
+"""What became of an event whose person was erased; it cannot be replayed."""
 Origin = Literal["event", "replay", "test"]
 """Why a delivery exists."""
 State = Literal["delivered", "ready", "exhausted", "gone", "cancelled", "dead"]

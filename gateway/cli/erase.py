@@ -1,9 +1,11 @@
-"""`carteiro erase`: erases a contact with its traces in events and deliveries."""
+"""`carteiro erase`: erases the person of a contact, and prints the certificate."""
 
 from argparse import Namespace
 
+import msgspec
+
 from gateway.cli.commands import Say, existing, user_of
-from gateway.domain.contacts import contacts
+from gateway.domain.privacy import certificates, steps
 from gateway.records.access import Actor
 from gateway.server.config import Config
 from outbox.errors import CannotStart
@@ -17,7 +19,15 @@ async def erase(config: Config, arguments: Namespace, say: Say) -> None:
     contact_id = arguments.contact.lower()
     async with existing(config) as db:
         user = await user_of(db, arguments.email)
-        there = await db.write(contacts.erase, Actor(user["id"], "system"), contact_id)
+        actor = Actor(user["id"], "system")
+        erasure, there = await db.write(certificates.command, actor, contact_id)
+        # The server does the rest; without one the records go all the same.
+        while erasure.stage == "records":
+            await db.write(steps.step, erasure.id)
+            erasure = await db.read(certificates.own, actor, erasure.id)
     done = "is deleted" if there else "was deleted before, or never was one of this account"
     say(f"The contact {contact_id} {done}.")
-    say("The server erases its events and what receivers responded to them, within seconds.")
+    if erasure.completed_at is None:
+        say("The server erases its events and what receivers responded to them, within seconds.")
+    text = msgspec.json.format(msgspec.json.encode(certificates.shown(erasure)), indent=2)
+    say(text.decode())

@@ -28,7 +28,7 @@ from outbox.queue.log import delivery_log
 from outbox.queue.replays import jobs, steering
 from outbox.queue.replays.jobs import FASTEST, SLOWEST, Draft, Job
 from outbox.queue.replays.replay import NotReplayable
-from outbox.states import End
+from outbox.states import ERASED, End
 from outbox.webhooks import Webhook
 from outbox.worker.recovering import TICK_SECONDS, Recovering
 
@@ -186,7 +186,7 @@ def _must_be_whole(job: Job) -> None:
         raise NotAll(f"The job was {job.state}{'' if job.reason is None else f': {job.reason}'}.")
     if job.refused:
         raise NotAll(
-            f"{job.refused} could not be replayed: their events were erased with a person's data, "
+            f"{job.refused} could not be replayed: their events were {ERASED}, "
             "or are past the retention time."
         )
 

@@ -2,15 +2,17 @@
 
 from aiohttp import web
 
-from gateway.console.account import api_keys, audit, login, password, profile
+from gateway.console.account import api_keys, audit, login, password, privacy, profile
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.desk import routes as desk
+from gateway.console.files import export_page, import_pages
 from gateway.console.frame import static_files
-from gateway.console.frame.pages import Handler, action, form_only, nowhere, page
+from gateway.console.frame.pages import Handler, action, form_only, nowhere, page, upload
 from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret, reviews
 from gateway.console.records.sections import add_records
 from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
+from gateway.domain.imports.files import MOST_BYTES
 
 
 def _is_page(resource: web.AbstractResource) -> bool:
@@ -78,6 +80,13 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/deliveries/{id}/replay", action(deliveries.replay_one))
     post("/console/deliveries/{id}/skip", action(steering.skip))
 
+    get("/console/privacy", page(privacy.index))
+    get("/console/privacy/{id}", page(privacy.person))
+    get("/console/privacy/{id}/file", page(privacy.file))
+    get("/console/privacy/{id}/erase", page(privacy.erase_page))
+    post("/console/privacy/{id}/erase", action(privacy.erase))
+    get("/console/erasures/{id}", page(privacy.erasure))
+
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
@@ -95,6 +104,13 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/orders/{id}/cancel", action(orders.cancel))
     post("/console/reviews/{id}/publish", action(reviews.publish))
     post("/console/reviews/{id}/reject", action(reviews.reject))
+
+    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show))
+    get("/console/import/{plural}", page(import_pages.new))
+    post("/console/import/{plural}", upload(import_pages.upload, MOST_BYTES))
+    get("/console/imports/{id}", page(import_pages.show))
+    post("/console/imports/{id}", action(import_pages.start))
+    post("/console/imports/{id}/cancel", action(import_pages.cancel))
 
     get("/console/keys", page(api_keys.index))
     post("/console/keys", action(api_keys.create))

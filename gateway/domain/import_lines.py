@@ -27,6 +27,14 @@ select id from imports where owner_id = $1 and lines_left = true order by id
 _WITH = """
 /*sqlite instr(lower(cells), lower($2)) > 0*/ /*postgres strpos(lower(cells), lower($2)) > 0*/
 """
+_DROP_FAULTS = f"""
+delete from import_faults where import_id in (select id from imports where owner_id = $1)
+  and {_WITH.replace("cells", "heading")}
+"""
+_DROP_HEADINGS = f"""
+update imports set headings = '[]', fields = '[]'
+where owner_id = $1 and {_WITH.replace("cells", "headings")}
+"""
 _DROP_WITH = f"delete from import_lines where import_id = $1 and {_WITH}"
 _encode = json.Encoder().encode
 
@@ -58,8 +66,9 @@ async def drop(tx: Tx, import_id: str, most: int) -> int:
 async def drop_lines_with(tx: Tx, owner_id: str, email: str) -> int:
     """Delete the owner's waiting lines that name this email anywhere; return how many.
 
-    For the erasure of a person. It locks the owner's imports, so call it before the contact is
-    locked. What has been imported is a record, which is erased like any other.
+    The headings of files go as well where they name it. For the erasure of a person. It locks the
+    owner's imports, so call it before the contact is locked. What has been imported is a record,
+    which is erased like any other.
     """
     email = email.strip()
     if not email:
@@ -67,4 +76,7 @@ async def drop_lines_with(tx: Tx, owner_id: str, email: str) -> int:
     dropped = 0
     for row in await tx.all(_LOCK, owner_id):
         dropped += await tx.run(_DROP_WITH, row["id"], email)
+    # A file without a heading has a person in its place.
+    await tx.run(_DROP_FAULTS, owner_id, email)
+    await tx.run(_DROP_HEADINGS, owner_id, email)
     return dropped

@@ -11,13 +11,13 @@ from functools import lru_cache
 from io import StringIO
 from typing import Any
 
-from gateway.records import settled_rows
+from gateway.records import audit, settled_rows
 from gateway.records.access import Actor
 from gateway.records.query import Query, conditions, is_empty, order_of
 from gateway.records.record import Record, records_of
 from gateway.records.resource import Resource
 from gateway.records.values import cells
-from outbox.database.transaction import Database, Values
+from outbox.database.transaction import Database, Tx, Values
 
 BOM = "\ufeff"
 OLDEST = "created_at, id"
@@ -46,7 +46,7 @@ async def export(
     """Yield the actor's records as CSV in UTF-8, without keeping them; oldest first by default.
 
     The records are those of one moment. `query` selects and orders as in a list, without its page.
-    Raises forbidden, Crowded, DatabaseUnavailable.
+    The audit log tells of it. Raises forbidden, Crowded, DatabaseUnavailable.
     """
     actor.must("read")
     heading = ((BOM if bom else "") + _lines([header(resource)], separator)).encode()
@@ -58,6 +58,7 @@ async def export(
     async with aclosing(db.stream(actor.owner_id, sql, *args)) as batches:
         # With the first rows, so that an error comes before anything is sent.
         batch: Sequence[Values] = await anext(batches, [])
+        await db.write(_note, actor, resource)
         while batch:
             for place in range(0, len(batch), AT_ONCE):
                 records = records_of(resource, batch[place : place + AT_ONCE], now, actor.zone)
@@ -67,6 +68,10 @@ async def export(
             batch = await anext(batches, [])
     if heading:
         yield heading
+
+
+async def _note(tx: Tx, actor: Actor, resource: Resource) -> None:
+    audit.record(tx, actor, "exported", resource.noun, None)
 
 
 def rows(resource: Resource, records: Sequence[Record]) -> Iterator[list[str]]:

@@ -2,6 +2,8 @@
 
 REST, validation, OpenAPI, the event catalogue and the generated SQL derive from it. This module
 holds data only; a resource with rules of its own composes the steps in gateway.records.actions.
+
+It is one module because each declaration uses nearly all of these types.
 """
 
 from collections.abc import Callable, Mapping, Sequence

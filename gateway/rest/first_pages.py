@@ -6,11 +6,13 @@ than half of the processor time of one that is read whole.
 """
 
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import NamedTuple
 
 import msgspec
 from aiohttp import web
 
+from gateway.domain.privacy import steps
 from gateway.records import actions, list_versions
 from gateway.records.access import Actor
 from gateway.records.list_versions import Edition
@@ -72,6 +74,12 @@ class FirstPages:
         while self.held > self.most:
             _, dropped = self.pages.popitem(last=False)
             self.held -= dropped.size
+
+    def committed(self, changed: Collection[str]) -> None:
+        """Forget the pages of an owner who erased a person; see Database.on_change."""
+        for owner_id in steps.owners_of(changed):
+            for key in [key for key in self.pages if key[1] == owner_id]:
+                self.held -= self.pages.pop(key).size
 
 
 FIRST_PAGES = web.AppKey("FIRST_PAGES", FirstPages)

@@ -28,6 +28,7 @@ from gateway.rest import (
     imports,
     order_batches,
     payments,
+    privacy,
     profile,
     records,
     reports,
@@ -102,6 +103,10 @@ VERBS: tuple[Route, ...] = (
         INVOICES, invoices.CANCEL_TAKES, invoices.cancel, "Cancel an invoice", refusals=MOVES)),
     ("POST", "/api/orders/{id}/cancel", verb_with(
         ORDERS, orders.CANCEL_TAKES, order_verbs.cancel, "Cancel an order", refusals=MOVES)),
+    ("GET", "/api/contacts/{id}/data-export", privacy.CONTACT_EXPORT),
+    ("POST", "/api/contacts/{id}/erase", privacy.ERASE_CONTACT),
+    ("GET", "/api/clients/{id}/data-export", privacy.CLIENT_EXPORT),
+    ("POST", "/api/clients/{id}/erase", privacy.ERASE_CLIENT),
 )  # fmt: skip
 OTHERS: tuple[Route, ...] = (
     ("GET", "/api/settings/pipeline", deals.read_pipeline),
@@ -112,6 +117,8 @@ OTHERS: tuple[Route, ...] = (
     ("GET", "/api/imports/{id}", imports.read_import),
     ("DELETE", "/api/imports/{id}", imports.cancel_import),
     ("GET", "/api/events", events.list_events),
+    ("GET", "/api/erasures", privacy.list_erasures),
+    ("GET", "/api/erasures/{id}", privacy.read_erasure),
     ("GET", "/api/deliveries", deliveries.list_deliveries),
     ("GET", "/api/deliveries/{id}", deliveries.read_delivery),
     ("POST", "/api/deliveries/{id}/replay", deliveries.replay_delivery),

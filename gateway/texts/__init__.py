@@ -23,6 +23,8 @@ CODES = ("en", "pt-BR")
 """The languages, as HTML and HTTP name them; the first is used when a reader asks for no other."""
 CURRENCY = "BRL"
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+LARGEST = 1e13
+"""Below it a float has every centavo."""
 MOST_ASKED = 20
 """Languages of one Accept-Language header that are looked at."""
 
@@ -62,12 +64,18 @@ class Texts:
 
     def number(self, value: float, places: int = 0) -> str:
         """Return a number with at most so many decimals: `1,234.5`."""
+        if type(value) is int and value >= 0:
+            return f"{value:,}".translate(_signs(self.code)[1])
         pattern = "#,##0" + (f".{'#' * places}" if places else "")
         return str(format_decimal(value, pattern, self.locale))
 
     def money(self, amount: float) -> str:
         """Return an amount in BRL: `R$ 1.234,56` in Portuguese."""
-        return str(format_currency(amount, CURRENCY, locale=self.locale))
+        if not 0 <= amount < LARGEST:
+            return str(format_currency(amount, CURRENCY, locale=self.locale))
+        # As Babel writes it, which takes as long as all the rest of a cell of a list.
+        before, signs = _signs(self.code)
+        return before + f"{amount:,.2f}".translate(signs)
 
     def percent(self, part: float | None) -> str:
         """Return a part of 1 as text, rounded down: `100 %` only when nothing is missing."""
@@ -98,6 +106,14 @@ class Texts:
 
     def _fixed(self, value: float, places: int) -> str:
         return str(format_decimal(value, f"#,##0.{'0' * places}", self.locale))
+
+
+@cache
+def _signs(code: str) -> tuple[str, Mapping[int, str]]:
+    """Return what stands before an amount, and the language's signs for those of Python."""
+    shown = str(format_currency(1_234.5, CURRENCY, locale=Locale.parse(code, sep="-")))
+    before, _, rest = shown.partition("1")
+    return before, str.maketrans({",": rest[0], ".": rest[4]})
 
 
 @cache

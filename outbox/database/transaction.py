@@ -191,6 +191,14 @@ class Tx(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Scrubbed:
+    """A table from which personal data was deleted; `indexed`: its indexes hold some, too."""
+
+    table: str
+    indexed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """The most that one unit should write: rows, and bytes of large values."""
 
@@ -273,6 +281,13 @@ class Database(Protocol):
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         """Return a new candidate for leader of all nodes that share this database."""
+
+    async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
+        """Remove from the files what committed units have deleted; return False to try again later.
+
+        SQLite overwrites what it deletes, so its log is emptied into the file; while a long read
+        needs the log, that fails. PostgreSQL vacuums `tables`: no page shows the rows any more.
+        """
 
     def census(self) -> Mapping[str, int]:
         """Return the number of connections for requests by state; empty on SQLite.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from tests.benchmarks.console_lists import console_lists
 from tests.benchmarks.end_to_end import end_to_end, end_to_end_postgres
 from tests.benchmarks.figures import Verdict
 from tests.benchmarks.gauges import gauges
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "gauges": gauges,
     "read_path": read_path,
     "pages": pages,
+    "console_lists": console_lists,
     "lists": lists,
     "growth": growth,
     "growth_postgres": growth_postgres,

@@ -63,7 +63,8 @@ async def test_the_log_in_every_look(
             await page.screenshot(path=tmp_path / f"empty-{language}-{scheme}.png")
             await axe(page)
             await site.db.write(fill, owner_id)
-            for size in (WIDE, PHONE):
+            sizes: tuple[Any, ...] = (WIDE, PHONE)
+            for size in sizes:
                 await page.set_viewport_size(size)
                 await view.open(PAGE)
                 assert await page.locator("h1").inner_text() == title

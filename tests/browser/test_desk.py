@@ -39,18 +39,30 @@ async def desk(owner: Person) -> dict[str, str]:
     done = (await owner.post("/api/tasks", {"title": "Feita", "dueDate": f"{month}-05"})).body
     await owner.post(f"/api/tasks/{done['id']}/complete")
     await owner.post("/api/tasks", {"title": "Atrasada", "dueDate": "2020-01-01"})
-    body = {
+    content: dict[str, Any] = {
         "items": ITEMS, "discount": 10, "companyId": company["id"], "contactId": contact["id"],
         "validUntil": "2030-12-15", "notes": "Entrega em até 10 dias.",
     }  # fmt: skip
-    quote = (await owner.post("/api/quotes", body)).body
+    quote = (await owner.post("/api/quotes", content)).body
     invoice = (await owner.post("/api/invoices", {"items": ITEMS, "dueDate": "2030-12-20"})).body
+    store = (await owner.post("/api/stores", {"hostname": "s.example", "name": "Loja"})).body
+    images = [
+        {"url": "https://s.example/cafe.jpg", "alt": "Um pacote"},
+        {"url": "https://s.example/2"},
+    ]
+    goods: dict[str, Any] = {"name": "Café em grãos", "price": 89.9, "stock": 0, "images": images}
+    product = (await owner.post("/api/products", goods)).body
+    offer = {"storeId": store["id"], "code": "VERAO10", "discountPercentage": 10, "maxUses": 500}
+    coupon = await owner.post("/api/coupons", offer)
+    assert coupon.status == 201, coupon.text
     quotes, invoices = f"/console/quotes/{quote['id']}", f"/console/invoices/{invoice['id']}"
     return {
         "calendar": f"/console/tasks/calendar?month={month}", "board": BOARD,
         "overdue": "/console/tasks/due/overdue", "deals": "/console/deals", "quote": quotes,
         "send": f"{quotes}/send", "edit": f"{quotes}/edit", "print": f"{quotes}/print",
         "pay": f"{invoices}/pay", "pipeline": "/console/settings/pipeline",
+        "product": f"/console/products/{product['id']}",
+        "coupon": f"/console/coupons/{coupon.body['id']}",
     }  # fmt: skip
 
 

@@ -80,6 +80,17 @@ class Forms:
             pairs += [(name, each) for each in (value if isinstance(value, list) else [value])]
         return await self.post(path, pairs, follow=follow)
 
+    async def upload(
+        self, path: str, data: bytes, *, token: str | None = None, follow: bool = True,
+        **headers: str,
+    ) -> Seen:  # fmt: skip
+        """Open the page `path`, and send a file with its form."""
+        csrf = (await self.get(path)).csrf if token is None else token
+        form = aiohttp.FormData()
+        form.add_field("csrf_token", csrf)
+        form.add_field("file", data, filename="leads.csv", content_type="text/csv")
+        return await self._ask("POST", path, form, follow, headers)
+
     async def sign_in(self, email: str = "maria@example.com", password: str = PASSWORD) -> Seen:
         return await self.submit("/console/sign-in", email=email, password=password)
 

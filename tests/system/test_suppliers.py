@@ -5,10 +5,12 @@ The test adds `suppliers` to a copy of the product, and calls every door of that
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,8 +115,50 @@ def by_rest(serving: Serving, key: dict[str, str]) -> None:
     assert names == ["supplier.created", "supplier.deleted"]
     offered = json.loads(serving.ask("/api/webhooks", headers=key)[1])["availableEvents"]
     assert {"supplier.created", "supplier.deleted"} <= set(offered)
+    in_files(serving, key)
     document = json.loads(serving.ask("/api/openapi.json")[1])
+    assert f"{path}/batch" in document["paths"]
+    assert {"/api/export/suppliers.csv", "/api/import/suppliers"} <= set(document["paths"])
     assert {"get", "post"} <= set(document["paths"][path])
     assert {"get", "put", "patch", "delete"} <= set(document["paths"][f"{path}/{{id}}"])
     sample = document["webhooks"]["supplier.created"]
     assert "Torrefação Sul" in json.dumps(sample, ensure_ascii=False)
+
+
+def in_files(serving: Serving, key: dict[str, str]) -> None:
+    """Create many, export them, and import the file: nothing changes; without ids, all are new."""
+    items = [{"name": "=Sul"}, {"name": "Norte", "email": "n@b.example"}, {}]
+    status, body, _ = serving.ask(
+        "/api/suppliers/batch", method="POST", body={"items": items}, headers=key
+    )
+    assert (status, [one["status"] for one in json.loads(body)["results"]]) == (
+        207,
+        [201, 201, 400],
+    )
+    export = "/api/export/suppliers.csv"
+    _, file, _ = serving.ask(export, headers=key)
+    lines = [line.split(",")[1:3] for line in file.decode().splitlines()]
+    assert lines == [["name", "email"], ["'=Sul", ""], ["Norte", "n@b.example"]]
+    for query, counts in (("", (0, 2)), ("?columns=name:name,email:email", (2, 0))):
+        done = imported(serving, key, f"/api/import/suppliers{query}", file)
+        assert (done["created"], done["unchanged"]) == counts, done
+    # Many questions about the imports have met the rate limit.
+    status, end = 429, time.monotonic() + 30
+    while status == 429 and time.monotonic() < end:
+        status, file, _ = serving.ask(f"{export}?search=sul", headers=key)
+    assert file.decode().count("'=Sul") == 2
+
+
+def imported(serving: Serving, key: dict[str, str], path: str, file: bytes) -> dict[str, Any]:
+    """Import a file; return the import at its end."""
+    connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=20)
+    connection.request("POST", path, file, key | {"Content-Type": "text/csv"})
+    job: dict[str, Any] = json.loads(connection.getresponse().read())
+    connection.close()
+    end = time.monotonic() + 30
+    while job["state"] == "running" and time.monotonic() < end:
+        status, body, _ = serving.ask(f"/api/imports/{job['id']}", headers=key)
+        # So many questions meet the rate limit.
+        job = json.loads(body) if status == 200 else job
+    assert job["state"] == "done", job
+    return job

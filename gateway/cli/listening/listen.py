@@ -21,10 +21,10 @@ from outbox.errors import CannotStart
 from outbox.ids import Ids, is_id
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import SECRET_BYTES, new_secret, sign_standard
+from outbox.states import ERASED
 
 SERVER_VARIABLE = "CARTEIRO_URL"
 KEY_VARIABLE = "CARTEIRO_KEY"
-ERASED = "erased with the person's data"
 DAMAGED = "the body is no event"
 
 ENGLISH = texts.of("en")

@@ -22,6 +22,7 @@ PLACES = {
     "payment secret": "/console/stores/{id}/payment-secret",
     "delivery": "/console/deliveries/{id}",
     "job": "/console/jobs/{id}",
+    "import": "/console/imports/{id}",
     "key": "/console/keys",
     "account": "/console/account",
     "session": "/console/account",

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
@@ -65,6 +66,7 @@ def word_of(texts: Texts, value: str) -> str:
     return texts.get(f"state.{value}", texts.get(f"option.{value}", value))
 
 
+@lru_cache(maxsize=1_000)
 def words_of(name: str) -> str:
     """Return the words of a name: `Discount modals`, `Expected close date`."""
     apart = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)

@@ -7,6 +7,7 @@ before it, only the CSRF token is derived from it, as a digest.
 import base64
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -21,10 +22,13 @@ from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, DB, IDS
 from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.origins import spelled
-from outbox.database.transaction import Commits, belongs_to, commits
+from outbox.database.transaction import Commits, Tx, belongs_to, commits
 from outbox.durations import HOUR
+from outbox.webhooks import Troubled, troubled
 
 SAFE = frozenset({"GET", "HEAD"})
+COUNTED = 100
+"""The most webhooks in trouble that a page counts."""
 DIGITS = 64
 """Of the CSRF token itself; behind them is the mark of the account."""
 FORM = web.RequestKey("CONSOLE_FORM", Form)
@@ -38,6 +42,8 @@ class Visitor:
     token: str
     fresh: bool
     session: Session | None
+    troubled: Sequence[Troubled] = ()
+    """The owner's webhooks that need somebody, for a whole page."""
 
     @property
     def csrf(self) -> str:
@@ -94,14 +100,26 @@ async def recognise(request: web.Request) -> Visitor:
     if not 20 <= len(token) <= 100 or not token.isascii():
         return Visitor(new_token(request), True, None)
     database = request.app[DB]
-    session = await database.read(sessions.find, token)
+    shows = request.method in SAFE and "HX-Request" not in request.headers
+    session, webhooks = await database.read(_known, token, COUNTED if shows else 0)
     if session is not None:
         belongs_to(session.owner_id)
     if session is not None and session.stale(database.clock.wall()):
         await database.write(sessions.seen, session.id)
         # This is not what the visitor asks for.
         commits.set(Commits())
-    return Visitor(token, False, session)
+    return Visitor(token, False, session, webhooks)
+
+
+async def _known(tx: Tx, token: str, most: int) -> tuple[Session | None, Sequence[Troubled]]:
+    """Return the session of a token and up to `most` webhooks of its owner in trouble.
+
+    Every page has both, so that they are one read.
+    """
+    session = await sessions.find(tx, token)
+    if session is None or not most:
+        return session, ()
+    return session, await troubled(tx, session.owner_id, most)
 
 
 def new_token(request: web.Request) -> str:
@@ -162,11 +180,20 @@ def came_from(request: web.Request) -> str:
 
 async def form_of(request: web.Request, visitor: Visitor) -> Form:
     """Return the fields of a form. Raise forbidden unless one of our pages sent it."""
-    if elsewhere(request):
-        raise Refusal("forbidden", "error.origin_help")
+    must_be_from_here(request)
     form = await forms.read(request)
     request[FORM] = form
-    token = form.text("csrf_token").encode("utf-8", "replace")
-    if not hmac.compare_digest(token, visitor.csrf.encode()):
-        raise Refusal("forbidden", "error.csrf_help")
+    must_have_token(visitor, form.text("csrf_token"))
     return form
+
+
+def must_be_from_here(request: web.Request) -> None:
+    """Raise forbidden when another site has sent the request."""
+    if elsewhere(request):
+        raise Refusal("forbidden", "error.origin_help")
+
+
+def must_have_token(visitor: Visitor, token: str) -> None:
+    """Raise forbidden unless this is the token of the visitor's forms."""
+    if not hmac.compare_digest(token.encode("utf-8", "replace"), visitor.csrf.encode()):
+        raise Refusal("forbidden", "error.csrf_help")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from aiohttp import web
 
@@ -55,11 +56,22 @@ def menu(request: web.Request, texts: Texts) -> list[Group]:
     here = request.path
     return [
         Group(
+            name,
+            [Item(path, text, here == path or here.startswith(f"{path}/")) for path, text in links],
+        )
+        for name, links in _links(routed(request.app), texts)
+    ]
+
+
+@lru_cache(maxsize=20)
+def _links(known: frozenset[str], texts: Texts) -> list[tuple[str, list[tuple[str, str]]]]:
+    return [
+        (
             group,
             [
-                Item(path, text_of(texts, name), here == path or here.startswith(f"{path}/"))
+                (f"/console/{name}", text_of(texts, name))
                 for name in (*names, *(_OTHERS if group == "crm" else ()))
-                if (path := f"/console/{name}") in routed(request.app)
+                if f"/console/{name}" in known
             ],
         )
         for group, names in GROUPS.items()

@@ -10,6 +10,7 @@ from gateway.console.frame import (
     guard,
     kept_forms,
     menu,
+    multipart,
     static_files,
     templates,
     troubles,
@@ -30,6 +31,7 @@ from outbox.ids import is_id
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Page = Callable[[web.Request, Visitor], Awaitable[web.StreamResponse]]
 Action = Callable[[web.Request, Visitor, Form], Awaitable[web.StreamResponse]]
+Upload = Callable[[web.Request, Visitor, multipart.Upload], Awaitable[web.StreamResponse]]
 Limit = Callable[[web.Request, Visitor], web.StreamResponse | None]
 
 # pico.css draws its check marks and chevrons from data: images.
@@ -91,6 +93,27 @@ def action(handler: Action, *, public: bool = False, limit: Limit | None = None)
     return answer
 
 
+def upload(handler: Upload, most: int) -> Handler:
+    """Return a route for a form with a file of up to `most` bytes, after the guard's checks.
+
+    The field `csrf_token` comes before the file.
+    """
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        async def act(visitor: Visitor) -> web.StreamResponse:
+            guard.must_be_from_here(request)
+            if not multipart.is_one(request):
+                await guard.form_of(request, visitor)
+                raise Refusal("unsupported_media_type", "error.upload_malformed")
+            form = await multipart.read(request, most)
+            guard.must_have_token(visitor, form.fields.get("csrf_token", ""))
+            return await handler(request, visitor, form)
+
+        return await _answer(request, act, public=False)
+
+    return answer
+
+
 async def _answer(
     request: web.Request,
     act: Callable[[Visitor], Awaitable[web.StreamResponse]],
@@ -106,7 +129,7 @@ async def _answer(
         if visitor.session is not None:
             request[CALLER] = visitor.actor
             request[READER] = reader_of(request, visitor)
-            request[TROUBLES] = await troubles.of(request, visitor)
+            request[TROUBLES] = troubles.of(request, visitor)
         if visitor.session is None and not public:
             response = await kept_forms.ask(request, visitor) or to_sign_in(request)
         else:

@@ -16,7 +16,13 @@ MARK = "@seen@"
 
 
 def live(
-    request: web.Request, visitor: Visitor, template: str, part: str, context: Mapping[str, Any]
+    request: web.Request,
+    visitor: Visitor,
+    template: str,
+    part: str,
+    context: Mapping[str, Any],
+    *,
+    status: int = 200,
 ) -> web.Response:
     """Render a page with a part that htmx polls; `{{ live }}` in the template is its place.
 
@@ -27,7 +33,8 @@ def live(
     digest = hashlib.sha256(TIMES.sub("", text).encode()).hexdigest()[:16]
     text = text.replace(MARK, digest)
     if "HX-Request" not in request.headers:
-        return render(request, visitor, template, {**context, "live": Markup(text)})  # noqa: S704 - our own template
+        whole = {**context, "live": Markup(text)}  # noqa: S704 - our own template
+        return render(request, visitor, template, whole, status=status)
     if request.query.get("seen") == digest:
         return web.Response(status=204)
     return web.Response(text=text, content_type="text/html")

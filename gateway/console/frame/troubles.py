@@ -7,12 +7,11 @@ from operator import attrgetter
 
 from aiohttp import web
 
-from gateway.console.frame.guard import SAFE, Visitor
-from gateway.server.app_keys import DB
-from outbox.webhooks import Trouble, Troubled, troubled
+from gateway.console.frame.guard import Visitor
+from outbox.webhooks import Trouble, Troubled
 
-SHOWN, COUNTED = 3, 100
-"""Webhooks that the banner names, and the most that it counts."""
+SHOWN = 3
+"""Webhooks that the banner names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +22,8 @@ class Troubles:
     more: int = 0
 
 
-async def of(request: web.Request, visitor: Visitor) -> Troubles:
+def of(request: web.Request, visitor: Visitor) -> Troubles:
     """Return the troubles to show; none on parts of pages, and none on a webhook's own page."""
-    if visitor.session is None or request.method not in SAFE or "HX-Request" in request.headers:
-        return Troubles()
-    webhooks = await request.app[DB].read(troubled, visitor.session.owner_id, COUNTED)
-    others = [one for one in webhooks if one.id not in request.path]
+    others = [one for one in visitor.troubled if one.id not in request.path]
     groups = groupby(others[:SHOWN], attrgetter("trouble"))
     return Troubles([(trouble, list(some)) for trouble, some in groups], len(others[SHOWN:]))

@@ -3,9 +3,11 @@
 A page makes a cell for each of its columns once, and calls it for each record.
 """
 
+import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal
 
 from babel.dates import format_date
@@ -45,7 +47,7 @@ class Look:
     """How a page shows values: the language, its times, and the names of other records."""
 
     texts: Texts
-    when: Callable[[int | None], Markup]
+    when: Callable[[int], str]
     names: Names
     links: Mapping[str, str]
     """See Parts.links."""
@@ -85,6 +87,10 @@ def cell_of(resource: Resource, name: str, look: Look) -> Cell:
     kind = kind_of(schema)
     if kind == "text" and field.format.show is None and name not in resource.derived_at:
         return lambda record: _text(record.row[position])
+    write = _writer(look.texts, kind)
+    if write is not None and name not in resource.derived_at:
+        show = field.format.show
+        return lambda record: _written(write, show, record.row[position])
     if name == "stars":
         return lambda record: _stars(look.texts, record.row[position])
     return lambda record: _value(look.texts, schema, record.shown(name))
@@ -178,11 +184,13 @@ def ids_in(record: Record, field: Field) -> list[str]:
     return list(json.decode(value)) if field.listed_in else [value]
 
 
+@lru_cache(maxsize=500)
 def badge(texts: Texts, state: str) -> str:
     """Return a state as a badge."""
     return f'<span class="badge is-{escape(state)}">{escape(word_of(texts, state))}</span>'
 
 
+@lru_cache(maxsize=5_000)
 def day_of(texts: Texts, micros: int) -> str:
     """Return a day, which is stored as its 00:00 UTC."""
     day = (EPOCH + timedelta(microseconds=micros)).date()
@@ -190,11 +198,12 @@ def day_of(texts: Texts, micros: int) -> str:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else f"<bdi>{escape(inert(str(value)))}</bdi>"
+    # html.escape is a few replacements in C; the one of markupsafe makes an object of each text.
+    return "" if value is None else f"<bdi>{html.escape(inert(str(value)))}</bdi>"
 
 
 def _time(look: Look, micros: int | None) -> str:
-    return "" if micros is None else str(look.when(micros))
+    return "" if micros is None else look.when(micros)
 
 
 def _moment(look: Look, record: Record, column: str, day: str) -> str:
@@ -211,9 +220,9 @@ def _reference(look: Look, record: Record, field: Field) -> str:
     for one in ids_in(record, field):
         shown = look.names.get(one)
         if target is None or shown is None:
-            links.append(f"<code>{escape(one)}</code>")
+            links.append(f"<code>{html.escape(one)}</code>")
         else:
-            name = escape(inert(shown) or one)
+            name = html.escape(inert(shown) or one)
             links.append(f'<a href="/console/{target.plural}/{one}"><bdi>{name}</bdi></a>')
     return ", ".join(links)
 
@@ -238,26 +247,43 @@ def _stars(texts: Texts, value: Any) -> str:
     return f'<span class="stars" role="img" aria-label="{label}">{"★" * count}{rest}</span>'
 
 
+def _chips(values: Iterable[str]) -> str:
+    chips = "".join(f"<code>{html.escape(inert(one))}</code>" for one in values)
+    return f'<span class="chips">{chips}</span>' if chips else ""
+
+
+def _writer(texts: Texts, kind: str) -> Callable[[Any], str] | None:
+    """Return what writes the values of a kind, or None."""
+    match kind:
+        case "box":
+            words = (_yes(texts, False), _yes(texts, True))
+            return lambda value: words[bool(value)]
+        case "money":
+            return lambda value: f'<span class="money">{html.escape(texts.money(value))}</span>'
+        case "number":
+            return lambda value: html.escape(texts.number(value, 2))
+        case "choice":
+            return lambda value: f"<bdi>{html.escape(inert(word_of(texts, value)))}</bdi>"
+        case "several":
+            return lambda value: _chips(word_of(texts, one) for one in value)
+        case "lines":
+            return lambda value: _chips(map(str, value))
+    return None
+
+
+def _written(write: Callable[[Any], str], show: Callable[[Any], Any] | None, value: Any) -> str:
+    if value is None:
+        return ""
+    return write(value if show is None else show(value))
+
+
 def _value(texts: Texts, schema: Mapping[str, Any], value: Any) -> str:
     """Return a value in its JSON form as HTML."""
     if value is None or value == []:
         return ""
-    schema = plain(schema)
-    match kind_of(schema):
-        case "box":
-            return _yes(texts, value)
-        case "money":
-            return f'<span class="money">{escape(texts.money(value))}</span>'
-        case "number":
-            return str(escape(texts.number(value, 2)))
-        case "choice":
-            return f"<bdi>{escape(inert(word_of(texts, value)))}</bdi>"
-        case "several":
-            words = [escape(inert(word_of(texts, one))) for one in value]
-            return f'<span class="chips">{"".join(f"<code>{one}</code>" for one in words)}</span>'
-        case "lines":
-            words = [escape(inert(str(one))) for one in value]
-            return f'<span class="chips">{"".join(f"<code>{one}</code>" for one in words)}</span>'
+    write = _writer(texts, kind_of(schema))
+    if write is not None:
+        return write(value)
     if isinstance(value, (dict, list, Raw)):
         return f"<code>{escape(inert(json.encode(value).decode()))}</code>"
     return _text(value)

@@ -14,6 +14,7 @@ from msgspec import json
 
 from gateway.console.frame import wording
 from gateway.console.frame.forms import Form
+from gateway.console.records.hints import useful
 from gateway.console.records.picked import Picked, picked, several_picked
 from gateway.console.records.typed_times import instant, local
 from gateway.console.records.words import label_of
@@ -33,6 +34,7 @@ SPARE = 2
 LINE = 2_048
 """A text that may be longer has several lines."""
 CENT = 0.01
+PERCENT = 100
 GROUPED = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", re.ASCII)
 
 
@@ -92,7 +94,9 @@ def kind_of(schema: Mapping[str, Any]) -> Kind:
         case "object":
             return "json"
         case "number" | "integer":
-            return "money" if schema.get("multipleOf") == CENT else "number"
+            # A percentage has two decimals, too.
+            percent = schema.get("maximum") == PERCENT
+            return "money" if schema.get("multipleOf") == CENT and not percent else "number"
     if schema.get("format") == "date-time":
         return "time"
     return "long" if schema.get("maxLength", 0) > LINE else "text"
@@ -205,7 +209,7 @@ def faults(
 
 
 def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:
-    schema = plain(schema)
+    schema, label = plain(schema), label_of(texts, name)
     kind = kind_of(schema)
     columns: Sequence[Input] = ()
     if kind == "rows":
@@ -216,7 +220,7 @@ def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, requir
         ]
     options = schema["items"]["enum"] if kind == "several" else schema.get("enum", ())
     return Input(
-        name, label_of(texts, name), hint.replace("`", ""), kind, required, options,
+        name, label, useful(texts, label, hint.replace("`", "")), kind, required, options,
         schema.get("maxLength"), schema.get("maxItems"), columns,
     )  # fmt: skip
 

@@ -44,7 +44,14 @@ class Row:
 
     record: Record
     name: Markup
-    cells: Sequence[Markup]
+    cells: Markup
+
+    def head(self, section: Section, label: str) -> str:
+        """Return the begin of the row: the cell with the name, which is still open."""
+        return (
+            f'<tr><th scope="row" data-label="{label}"><a id="r-{self.record.id}" class="clamp"'
+            f' href="{section.path}/{self.record.id}">{self.name}</a>'
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,9 @@ class Listed:
     """A page of a list, with the addresses of the pages beside it."""
 
     rows: Sequence[Row]
+    heads: Sequence[Markup]
+    body: Markup
+    """All rows, unless a template adds to each."""
     columns: Sequence[Column]
     total: int
     next: str
@@ -153,14 +163,28 @@ def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:
     names = tuple(dict.fromkeys((section.columns[0], *(asked.columns or section.columns[1:]))))
     heading, *others = (facts.cell_of(section.resource, name, look) for name in names)
     without = escape(look.texts("records.long"))
+    columns = [_column(section, asked, look, name) for name in names]
+    # Each cell is a few joined texts: templates would take longer than the database.
+    begins = [f'<td data-label="{escape(one.label)}"><div class="clamp">' for one in columns[1:]]
+    places = list(zip(begins, others, strict=True))
     rows = [
         Row(
             record,
             Markup(heading(record)) or without,  # noqa: S704 - a cell escapes what it writes
-            [Markup(cell(record)) or facts.NONE for cell in others],  # noqa: S704 - as above
+            Markup(  # noqa: S704 - as above
+                "".join(f"{begin}{cell(record) or facts.NONE}</div></td>" for begin, cell in places)
+            ),
         )
         for record in page.records
     ]
+    label = str(escape(columns[0].label))
+    heads = [row.head(section, label) for row in rows]
+    body = ""
+    adorned = section.parts.tags or section.parts.row_acts or verbs.in_rows(section.resource)
+    if not adorned:
+        body = "".join(
+            f"{head}</th>{row.cells}</tr>" for head, row in zip(heads, rows, strict=True)
+        )
     forward = backward = ""
     if page.onward is not None:
         forward = asked.to(after=f"{page.onward.at}-{page.onward.record_id}")
@@ -171,8 +195,10 @@ def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:
         backward = asked.to(before=f"{first['created_at']}-{first.id}")
     elif asked.page > 1:
         backward = asked.to(page=asked.page - 1)
-    columns = [_column(section, asked, look, name) for name in names]
-    return Listed(rows, columns, page.total, forward, backward)
+    return Listed(
+        rows, [Markup(head) for head in heads], Markup(body),  # noqa: S704 - made of cells
+        columns, page.total, forward, backward,
+    )  # fmt: skip
 
 
 def _column(section: Section, asked: Asked, look: Look, name: str) -> Column:

@@ -55,7 +55,7 @@ class Section:
     def look(self, request: web.Request, names: Names) -> Look:
         """Return how a page shows the values of records."""
         reader, now = request[READER], request.app[DB].clock.wall()
-        return Look(reader.texts, lambda at: reader.when(at, now), names, self.parts.links)
+        return Look(reader.texts, lambda at: reader.relative(at, now), names, self.parts.links)
 
     def writable(self, *, creating: bool) -> list[Field]:
         """Return the fields of the form, in order."""

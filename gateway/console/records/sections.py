@@ -47,12 +47,14 @@ PARTS: Mapping[str, Parts] = {
     ),
     "products": Parts(
         columns=("name", "sku", "price", "stock", "active", "storeId"),
-        tabs="active", last=("images",),
+        tabs="active", last=("images",), above="parts/product_stock.html",
+        left_out=("stock", "images"),
     ),
     "categories": Parts(columns=("name", "slug", "parentId", "storeId")),
     "coupons": Parts(
         tabs="active", links={"modalId": "discount-modals"},
         columns=("code", "discountPercentage", "discountValue", "uses", "endsAt", "active"),
+        above="parts/coupon_use.html", left_out=("uses", "maxUses"),
     ),
     "discount-modals": Parts(
         tabs="active",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.records.access import Actor
-from gateway.records.audit import ACTIONS, KINDS, Kind
+from gateway.records.audit import ACTIONS, KINDS, Kind, time_of
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
@@ -161,6 +161,6 @@ def _entry(row: Row, names: Mapping[str, Mapping[str, str]]) -> Entry:
         who = Who(kind, actor_id, names.get(_NAMED.get(kind, ""), {}).get(actor_id or ""))
     fields = row["fields"].split(",") if row["fields"] else []
     return Entry(
-        row["id"], int(row["id"][:12], 16) * 1000, who, row["action"], row["resource"],
+        row["id"], time_of(row["id"]), who, row["action"], row["resource"],
         row["record_id"], fields, row["request_id"],
     )  # fmt: skip

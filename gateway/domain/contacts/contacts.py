@@ -94,18 +94,18 @@ KEPT_EVENTS = ("contact.deleted",)
 _DROP_MAILS = "delete from order_mails where owner_id = $1 and contact_id = $2"
 
 
-async def erase(tx: Tx, actor: Actor, contact_id: str) -> bool:
+async def erase(tx: Tx, actor: Actor, contact_id: str, subject: str | None = None) -> bool:
     """Erase the person from the actor's contacts, their events, the log and the waiting mails.
 
     It also erases a contact that was deleted before. A plain delete keeps events and log, because
-    receivers may still need the events that wait.
+    receivers may still need the events that wait. `subject` is the erasure that counts it.
 
     Return whether the contact existed. Raises forbidden.
     """
     there = await store.fetch(tx, CONTACTS, contact_id, lock=True) is not None
     if there:
         await actions.own(tx, actor, CONTACTS, contact_id, "write")
-    await erasure_requests.request(tx, actor.owner_id, [contact_id], KEPT_EVENTS)
+    await erasure_requests.request(tx, actor.owner_id, [contact_id], KEPT_EVENTS, subject)
     await tx.run(_DROP_MAILS, actor.owner_id, contact_id)
     if there:
         await actions.remove(tx, actor, CONTACTS, contact_id, action="erased")

@@ -8,6 +8,16 @@ from gateway.records.resource import Resource
 
 ID = "id"
 _SHOWN = 12
+USUAL = {
+    "nome": "name", "nome completo": "name", "full name": "name", "razão social": "name",
+    "produto": "name", "e-mail": "email", "mail": "email", "telefone": "phone", "fone": "phone",
+    "celular": "phone", "whatsapp": "phone", "cargo": "position", "observações": "notes",
+    "observação": "notes", "notas": "notes", "etiquetas": "tags", "marcadores": "tags",
+    "site": "website", "setor": "industry", "segmento": "industry", "porte": "size",
+    "preço": "price", "valor": "price", "descrição": "description", "código": "sku",
+    "estoque": "stock", "peso": "weightGrams", "categorias": "categories",
+}  # fmt: skip
+"""What spreadsheets call fields."""
 
 
 def importable(resource: Resource) -> Sequence[str]:
@@ -41,14 +51,16 @@ def fields_of(
     else:
         by_heading = _must_fit(named, headings, fields)
         found = [by_heading.get(heading.casefold(), "") for heading in headings]
-    _must_do(resource, found)
+    must_do(resource, found)
     return found
 
 
-def guess(resource: Resource, headings: Sequence[str], words: Mapping[str, str]) -> list[str]:
-    """Return the likely field of each heading; `words` has further names of fields, folded."""
-    names = {name.casefold(): name for name in importable(resource)} | dict(words)
-    taken: set[str] = set()
+def guess(
+    resource: Resource, headings: Sequence[str], labels: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return the likely field of each heading, each once; `labels` has folded text → field."""
+    names = {**USUAL, **(labels or {}), **{name.casefold(): name for name in importable(resource)}}
+    taken: set[str] = {""}
     found = []
     for heading in headings:
         field = names.get(heading.strip().casefold(), "")
@@ -72,7 +84,8 @@ def _must_fit(
     return {heading.casefold(): field for heading, field in named.items()}
 
 
-def _must_do(resource: Resource, found: Sequence[str]) -> None:
+def must_do(resource: Resource, found: Sequence[str]) -> None:
+    """Raise validation_error when no line could be imported with these fields of the columns."""
     fields = importable(resource)
     if not any(found):
         raise _refused(

@@ -12,6 +12,7 @@ from msgspec import json
 from gateway.domain import import_lines
 from gateway.domain.accounts import users
 from gateway.domain.import_lines import Line
+from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Database, Row, Tx
@@ -151,6 +152,8 @@ async def start(
           created = 0, updated = 0, unchanged = 0, faulty = 0, paced_at = $4 where id = $1""",
         import_id, dry_run, json.encode(fields).decode(), tx.now,
     )  # fmt: skip
+    if not dry_run:
+        audit.record(tx, actor, "imported", "import", import_id)
     return await own(tx, actor, import_id)
 
 
@@ -164,6 +167,10 @@ async def cancel(tx: Tx, actor: Actor, import_id: str) -> Import:
     if not job.is_open:
         return job
     await _end(tx, job.id, "cancelled", None)
+    audit.record(tx, actor, "canceled", "import", job.id)
+    if not any(job.fields):
+        # Nobody has said that its first line is a heading.
+        await tx.run("update imports set headings = '[]', fields = '[]' where id = $1", job.id)
     return await own(tx, actor, job.id)
 
 

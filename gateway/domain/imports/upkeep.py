@@ -40,7 +40,8 @@ async def purge(tx: Tx, limit: int) -> int:
     """Delete up to `limit` imports that ended long ago, and end those that nobody goes on with."""
     now = await times.earlier(tx)
     await tx.run(
-        """update imports set state = 'cancelled', reason = $2, finished_at = $3
+        """update imports set state = 'cancelled', headings = '[]', fields = '[]', reason = $2,
+          finished_at = $3
         where lines_left = true and state in ('uploading', 'waiting') and paced_at < $1""",
         now - ABANDONED, "It was not started within an hour.", tx.now,
     )  # fmt: skip

@@ -8,9 +8,11 @@ from gateway.domain.import_lines import Line
 from gateway.domain.imports import jobs
 from gateway.domain.imports.columns import fields_of
 from gateway.domain.imports.files import CsvFile
+from gateway.records import audit
 from gateway.records.access import Actor
+from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 
 LINES_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 262_144
@@ -41,10 +43,22 @@ async def receive(
         await store.take(file.end())
         await store.flush()
         fields = [""] * len(file.headings) if held else _fields(file, entry.resource, named)
-        await db.write(
-            jobs.complete, import_id, headings=file.headings, fields=fields,
-            encoding=file.encoding, lines=file.lines, dry_run=dry_run, held=held,
-        )  # fmt: skip
+
+        async def complete(tx: Tx) -> None:
+            await jobs.complete(
+                tx, import_id, headings=file.headings, fields=fields, encoding=file.encoding,
+                lines=file.lines, dry_run=dry_run, held=held,
+            )  # fmt: skip
+            if not (dry_run or held):
+                audit.record(tx, actor, "imported", "import", import_id)
+
+        await db.write(complete)
+    except Refusal:
+        await jobs.discard(db, import_id)
+        # A browser reads the response only after it has sent the whole file.
+        async for _ in pieces:
+            pass
+        raise
     except BaseException:
         # Also when the client has gone; an unavailable database leaves it to the duty.
         await asyncio.shield(jobs.discard(db, import_id))

@@ -73,7 +73,7 @@ _NEWEST = "order by created_at desc, id desc"
 _OPEN = "owner_id = $1 and coalesce(stage, '') = {} and status = 'open'"
 _OF_STAGE = _OPEN.format("s.value")
 # One read of the index for each stage.
-_CARDS = f"""
+CARDS_OF_STAGES = f"""
 select {_FIELDS}, c.name as company
 from /*sqlite json_each($2) as s join deals as d on d.id in (
   select id from deals where {_OF_STAGE} {_NEWEST} limit $3)*/
@@ -105,7 +105,7 @@ async def board(tx: Tx, actor: Actor, first: int = 0) -> Board:
     first = first if 0 <= first < len(stages) else 0
     shown = stages[first : first + COLUMNS]
     cards: dict[str, list[Card]] = {stage: [] for stage in shown}
-    for row in await tx.all(_CARDS, actor.owner_id, dumps(shown), CARDS + 1):
+    for row in await tx.all(CARDS_OF_STAGES, actor.owner_id, dumps(shown), CARDS + 1):
         cards[row["stage"] or ""].append(_card(row))
     columns = [Column(stage, *by_stage.get(stage, NOTHING), *_cut(cards[stage])) for stage in shown]
     return Board(stages, pipeline.strict, first, columns, ended)

@@ -47,6 +47,8 @@ def _operational(event: Name, record_id: str, now: int) -> Mapping[str, Any]:
             record_id="019a9d1c2f004b7de1a0c3f4", attempts=10, outcome="http_5xx", status=500,
             created_at=now - 4320 * MINUTE, finished_at=now,
         )  # fmt: skip
+    if event == "person.erased":
+        return operational.erased(record_id, ["019a9d1c2f004b7de1a0c3f4"], now - MINUTE, now)
     state, reason, status = STATES[event]
     well = event == "endpoint.recovered"
     return operational.endpoint(

@@ -25,6 +25,7 @@ WHEN: Mapping[str, str] = {
     "endpoint.disabled": "A webhook was disabled: its receiver answered 410, or failed for days.",
     "endpoint.recovered": "A webhook that was failing or disabled delivers again.",
     "delivery.exhausted": "The last attempt of a delivery failed; it is given up.",
+    "person.erased": "A person is erased from records, events and deliveries.",
 }
 DATA: Mapping[str, Mapping[str, Schema]] = {
     "endpoint.failing": _ENDPOINT,
@@ -35,6 +36,9 @@ DATA: Mapping[str, Mapping[str, Schema]] = {
         "event": _TEXT, "recordId": ID, "attempts": _COUNT, "lastOutcome": or_null(_TEXT),
         "lastStatus": _STATUS, "createdAt": INSTANT, "exhaustedAt": INSTANT,
     },
+    "person.erased": {
+        "id": ID, "recordIds": {"type": "array", "items": ID}, "requestedAt": INSTANT,
+        "erasedAt": INSTANT,
+    },
 }  # fmt: skip
-
 """The members of `data`, in their order."""

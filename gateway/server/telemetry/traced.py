@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gateway.server.telemetry.spans import Spans
 from outbox.database.leadership import Leadership, Pace
-from outbox.database.transaction import PACE, Database, LetGo, Purpose, Tx, Values
+from outbox.database.transaction import PACE, Database, LetGo, Purpose, Scrubbed, Tx, Values
 from outbox.events import cause
 from outbox.observer import Observer
 
@@ -74,6 +82,9 @@ class TracedDatabase:
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return self._inner.leadership(pace)
+
+    async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
+        return await self._inner.scrub(tables)
 
     def census(self) -> Mapping[str, int]:
         return self._inner.census()

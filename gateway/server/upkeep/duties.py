@@ -18,6 +18,7 @@ from gateway.domain.audit.retention import AuditRetention
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.imports import upkeep as imports
 from gateway.domain.imports.importing import Importing
+from gateway.domain.privacy.persons import Persons
 from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
 from gateway.domain.storefront.carts import cart_lifecycle, cart_quotas
@@ -47,6 +48,7 @@ from outbox.queue.state import notices
 from outbox.queue.upkeep import retention
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.retention import Retention
+from outbox.webhooks.secrets import KeyRing
 from outbox.worker.duties import Duties
 from outbox.worker.scheduler import Scheduler
 
@@ -112,6 +114,7 @@ class Upkeep:
         mailer: Mailer | None = None,
         disk_bytes: int = 0,
         parts: Parts = PARTS,
+        ring: KeyRing | None = None,
     ) -> None:
         self._db = db
         self._clock = db.clock
@@ -131,7 +134,7 @@ class Upkeep:
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
         audit = AuditRetention(db, days=retention.audit_days)
         self.duties.once_every(RETENTION_SECONDS, "audit", audit.run_once)
-        erasure = Erasure(db)
+        erasure = Erasure(db) if ring is None else Persons(db, ring)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
         recovering = parts.recovering(db)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)

@@ -6,10 +6,19 @@ a COMMIT without a reply, and the NOTIFY that wakes other nodes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from typing import Any, Concatenate, Literal
 
 import asyncpg
+import structlog
 
 from outbox.clock import Clock
 from outbox.database.leadership import Leadership, Pace
@@ -29,6 +38,7 @@ from outbox.database.transaction import (
     LetGo,
     P,
     Purpose,
+    Scrubbed,
     SynchronousCommit,
     T,
     Tx,
@@ -42,6 +52,8 @@ from outbox.errors import CannotStart, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer
 
+VACUUM_REST_MILLISECONDS = 2
+log = structlog.get_logger("outbox")
 APART: dict[Purpose, tuple[Limits, int]] = {
     "drain": (DRAIN, 2), "lease": (LEASE, 1), "migration": (MIGRATION, 1),
 }  # fmt: skip
@@ -118,6 +130,22 @@ class PostgresDatabase:
 
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         return self._signals.on_change(callback)
+
+    async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
+        try:
+            connection = await self._server.connect()
+            try:
+                await connection.execute(f"set vacuum_cost_delay = '{VACUUM_REST_MILLISECONDS}ms'")
+                for one in tables:
+                    more = ", index_cleanup on" if one.indexed else ""
+                    # The statistics of a column hold some of its values.
+                    await connection.execute(f"vacuum (analyze{more}) {one.table}")
+            finally:
+                await connection.close()
+        except (*LOST, asyncpg.PostgresError) as error:
+            log.warning("scrub_failed", error=str(error))
+            return False
+        return True
 
     def census(self) -> Mapping[str, int]:
         return self._units.census()

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Literal
@@ -27,6 +35,7 @@ from outbox.database.transaction import (
     LetGo,
     P,
     Purpose,
+    Scrubbed,
     T,
     Tx,
     Values,
@@ -164,6 +173,14 @@ class SqliteDatabase:
             for callback in self._listeners:
                 callback()
 
+    async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
+        if not self._file.serving:
+            # Beside a running server no other process may checkpoint.
+            return False
+        self._writes.empty_log()
+        await self.write(_nothing)
+        return self._writes.emptied
+
     def census(self) -> Mapping[str, int]:
         return {}
 
@@ -180,6 +197,10 @@ class SqliteDatabase:
     def _end_reads(self) -> None:
         self._reads.close()
         self._scans.close()
+
+
+async def _nothing(tx: Tx) -> None:
+    """Do nothing, in a batch of its own or with others."""
 
 
 async def open(

@@ -170,6 +170,11 @@ class File:
         if result != "ok":
             raise damaged(self._path, result)
 
+    @property
+    def serving(self) -> bool:
+        """Whether this process is the server of the file."""
+        return self._serving
+
     def due_now(self) -> int:
         return self._due_base + self._clock.boot() - self._boot
 
@@ -207,5 +212,7 @@ class File:
             "temp_store = memory",
             "journal_size_limit = 67108864",
             # Beside a running server no other process may checkpoint.
+            # What a row held must not stay in the file; retention deletes personal data, too.
+            "secure_delete = on",
             f"wal_autocheckpoint = {1000 if self._serving else 0}",
         ]

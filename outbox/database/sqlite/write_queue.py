@@ -44,7 +44,8 @@ class WriteQueue:
         self._answer = answer
         self._loop = asyncio.get_running_loop()
         self._jobs: deque[Job] = deque()
-        self._writer: Writer | None = Writer(file, clock, ids, self._jobs, self._finish)
+        self._shared = Writer(file, clock, ids, self._jobs, self._finish)
+        self._writer: Writer | None = self._shared
         """None while the thread has it."""
         self._handed: queue.SimpleQueue[Writer] = queue.SimpleQueue()
         self._called = False
@@ -58,6 +59,15 @@ class WriteQueue:
         """Accept `job`; units that come in one iteration of the loop share a batch."""
         self._jobs.append(job)
         self._call_soon()
+
+    def empty_log(self) -> None:
+        """Let the thread empty the log when it ends the next batch; see `emptied`."""
+        self._shared.must_empty = True
+
+    @property
+    def emptied(self) -> bool:
+        """Whether the log was empty after the last try."""
+        return self._shared.emptied
 
     @contextmanager
     def beside_scan(self) -> Iterator[None]:

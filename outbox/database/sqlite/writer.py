@@ -1,4 +1,7 @@
-"""Runs write units in batches with a single COMMIT, on the connection that alone writes."""
+"""Runs write units in batches with a single COMMIT, on the connection that alone writes.
+
+It is one module because only the holder of the connection may begin, end and repeat a batch.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from outbox.ids import Ids
 BATCH_UNITS = 256
 BATCH_SECONDS = 0.01
 """A batch ends after this time, or after the time of the last COMMIT if that took longer."""
+EMPTYING_MILLISECONDS = 100
 LONG_SECONDS = 0.02
 """A unit that holds the loop for longer is left to the thread before its next statement."""
 
@@ -58,6 +62,10 @@ class Writer:
         """Set by the loop: units waited when it left the batch, and the thread adds them to it."""
         self.over = False
         """Set by the last holder but one: the thread closes the connection."""
+        self.must_empty = False
+        """Set by the loop: the log is to be emptied after the next COMMIT."""
+        self.emptied = False
+        """Whether the log was empty after the last try."""
 
     @property
     def has_batch(self) -> bool:
@@ -107,7 +115,22 @@ class Writer:
                 unanswered.error = unanswered.error or fault_of(error)
             if not _is_busy(error):
                 self.close()
+        if self.must_empty:
+            self.must_empty, self.emptied = False, self._empty_log()
         return batch.done
+
+    def _empty_log(self) -> bool:
+        """Write the log into the file and cut it to nothing; return False while a reader needs it.
+
+        Until the readers end, for EMPTYING_MILLISECONDS at most, nothing is written.
+        """
+        try:
+            connection = self._open()
+            self._wait_for_lock(connection, EMPTYING_MILLISECONDS)
+            [busy, _, _] = connection.execute("pragma wal_checkpoint(truncate)").fetchone()
+        except sqlite3.Error:
+            return False
+        return not busy
 
     def close(self) -> None:
         """Close the connection; the next batch opens a new one."""

@@ -3,6 +3,7 @@
 from outbox.database.transaction import Tx
 from outbox.errors import OutboxError
 from outbox.queue.state import circuits, lanes
+from outbox.states import ERASED
 
 ORIGINAL = """
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.record_id, d.seq, d.origin, d.state,
@@ -15,7 +16,7 @@ where d.id = $1
 
 # Locked against a purge until this commit; no row when the event was purged before.
 KEEP_EVENT = "select id, erased_at from events where id = $1 /*postgres for key share*/"
-ERASED = "The body of this event was erased with the person's data."
+REFUSED = f"The body of this event was {ERASED}."
 
 INSERT = """
 insert into deliveries
@@ -53,7 +54,7 @@ async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
     if row["kept"] is None:
         raise NotReplayable("The event is past the retention time and was deleted.")
     if row["erased_at"] is not None:
-        raise NotReplayable(ERASED)
+        raise NotReplayable(REFUSED)
     if row["origin"] == "test":
         raise NotReplayable("A test event cannot be replayed; send a new test instead.")
     # A removal waits for this lock; one that was committed before has deleted the lane.
@@ -63,7 +64,7 @@ async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
     if event is None:
         raise NotReplayable("The event is past the retention time and was deleted.")
     if event["erased_at"] is not None:
-        raise NotReplayable(ERASED)
+        raise NotReplayable(REFUSED)
     last = await tx.one(LAST, row["event_id"], row["webhook_id"])
     nth = 1 + int(last["nth"] or 0) if last is not None else 1
     replayed = tx.new_id()

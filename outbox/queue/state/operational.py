@@ -32,6 +32,8 @@ NAMES: Mapping[Kind, Name] = {
 ACTIVATED = "activated"
 """The reason of a recovery by the owner."""
 
+MOST_RECORDS = 100
+"""Ids of records that the event about an erased person names."""
 ABOUT = "owner_id, url, description, operational, told"
 COUNT = f"""
 update webhooks set told = told + 1 where id = $1
@@ -123,6 +125,32 @@ def given_up(
         "lastStatus": status,
         "createdAt": instant(created_at),
         "exhaustedAt": instant(finished_at),
+    }
+
+
+async def person_erased(
+    tx: Tx, owner_id: str, erasure_id: str, record_ids: Sequence[str], requested_at: int
+) -> None:
+    """Report that a person is erased, to each operational webhook that subscribes to it."""
+    name: Name = "person.erased"
+    data = erased(erasure_id, record_ids, requested_at, tx.now)
+    for listener in (await _listeners(tx, [owner_id])).get((owner_id, name), ()):
+        # With `about_id` it is no test event.
+        enqueue(
+            tx, owner_id=owner_id, name=name, record_id=erasure_id, record_version=1, data=data,
+            webhook_id=listener, about_id=erasure_id,
+        )  # fmt: skip
+
+
+def erased(
+    erasure_id: str, record_ids: Sequence[str], requested_at: int, completed_at: int
+) -> dict[str, Any]:
+    """Return the `data` of an event about an erased person, without personal data."""
+    return {
+        "id": erasure_id,
+        "recordIds": list(record_ids[:MOST_RECORDS]),
+        "requestedAt": instant(requested_at),
+        "erasedAt": instant(completed_at),
     }
 
 

@@ -21,6 +21,7 @@ from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.upkeep import erasure_requests, personal_data
 from outbox.queue.upkeep.erasure_requests import Request
+from outbox.queue.upkeep.personal_data import Whose
 
 TOGETHER = 100
 """Requests of an owner that are processed together."""
@@ -126,10 +127,11 @@ class Erasure:
         page = await self._db.scan(DUTIES, erasure_requests.look, group, ends)
         yield
         unfinished: set[str] = set()
+        whose = page.counted(group)
         for chunk in chunked(page.sizes):
-            await self._db.write(personal_data.erase_bodies, chunk)
+            await self._db.write(personal_data.erase_bodies, chunk, whose)
             yield
-            async for events_left in self._deliveries(chunk):
+            async for events_left in self._deliveries(chunk, whose):
                 unfinished |= events_left
                 yield
         done: list[str] = []
@@ -148,7 +150,7 @@ class Erasure:
                 done.append(one.id)
         await self._db.write(erasure_requests.settle, done, moved)
 
-    async def _deliveries(self, event_ids: Sequence[str]) -> AsyncGenerator[set[str]]:
+    async def _deliveries(self, event_ids: Sequence[str], whose: Whose) -> AsyncGenerator[set[str]]:
         """Erase the person from the deliveries of events; yield those with one in flight."""
         place: personal_data.Place | None = personal_data.Place()
         while place is not None:
@@ -163,13 +165,17 @@ class Erasure:
                     at = {
                         row["webhook_id"] for row in chunk if row["state"] in personal_data.WAITING
                     }
-                    events_left, cancelled = await self._db.write(personal_data.cancel, ids, at)
+                    events_left, cancelled = await self._db.write(
+                        personal_data.cancel, ids, at, whose
+                    )
                     for webhook_id in cancelled.elements():
                         self._db.observer.delivery_finished(webhook_id, "cancelled", None)
                     yield events_left
-                while await self._db.write(personal_data.erase_answers, ids, ANSWERS_AT_ONCE) == (
-                    ANSWERS_AT_ONCE
-                ):
+                erased = ANSWERS_AT_ONCE
+                while erased == ANSWERS_AT_ONCE:
+                    erased = await self._db.write(
+                        personal_data.erase_answers, ids, ANSWERS_AT_ONCE, whose
+                    )
                     yield set()
 
 

@@ -20,13 +20,13 @@ WORK = 200
 """Statements and rows of one `look` for events; at least one request is looked through."""
 
 REQUEST = """
-insert into erasures (id, owner_id, record_ids, kept_names, upto_pos, seq, created_at)
-values ($1, $2, $3, $4, (select coalesce(max(pos), 0) from events), 0, $5)
+insert into erasures (id, owner_id, record_ids, kept_names, upto_pos, seq, created_at, subject)
+values ($1, $2, $3, $4, (select coalesce(max(pos), 0) from events), 0, $5, $6)
 """
-ANY_OPEN = "select 1 as one from erasures where error is null limit 1"
+ANY_OPEN = "select 1 as one from erasures where error is null and done_at is null limit 1"
 OPEN = """
-select id, owner_id, record_ids, kept_names, upto_pos, seq from erasures
-where id > $1 and error is null order by id limit $2
+select id, owner_id, record_ids, kept_names, upto_pos, seq, subject from erasures
+where id > $1 and error is null and done_at is null order by id limit $2
 """
 FAIL = "update erasures set error = $2 where id = $1"
 # Until fan-out sees them, events from before a request may come later in the order of the feed.
@@ -38,7 +38,43 @@ where owner_id = $1 and record_id = $2 and seq > $3 and seq <= $4
   and webhook_id is null and seq is not null
 order by seq limit $5
 """
-DONE = f"delete from erasures where id in {IDS}"
+DONE = f"delete from erasures where id in {IDS} and subject is null"
+FINISHED = f"update erasures set done_at = $2 where id in {IDS} and subject is not null"
+COUNT = f"""
+update erasures set events = erasures.events + s.events,
+  deliveries = erasures.deliveries + s.deliveries, answers = erasures.answers + s.answers
+from (select value ->> 0 as id, cast(value ->> 1 as bigint) as events,
+  cast(value ->> 2 as bigint) as deliveries, cast(value ->> 3 as bigint) as answers
+  from {ITEMS}) as s
+where erasures.id = s.id
+"""
+UNDONE = f"""
+select distinct subject from erasures
+where subject in {IDS} and done_at is null and error is null
+"""
+DONE_FOR = """
+select coalesce(sum(events), 0) as events, coalesce(sum(deliveries), 0) as deliveries,
+  coalesce(sum(answers), 0) as answers from erasures where subject = $1
+"""
+FORGET = "delete from erasures where subject = $1 and done_at is not null"
+ANY_EVENT = """
+select 1 as one from events where owner_id = $1 and record_id = $2 and name = $3
+  and webhook_id is null and seq is not null limit 1
+"""
+NEWEST = """
+select id, body from events /*sqlite indexed by events_record*/
+where owner_id = $1 and record_id = $2 and webhook_id is null and seq is not null
+order by seq desc limit $3
+"""
+# One range of each of the two partial indexes on the event.
+OF_EVENTS = " union all ".join(
+    f"select id from deliveries where event_id in {IDS} and origin {sign} 'event'"
+    for sign in ("=", "<>")
+)
+ANSWERS = f"""
+select response_headers, response_body from attempts
+where delivery_id in ({OF_EVENTS}) and response_headers is not null limit $2
+"""
 MOVE = f"""
 update erasures set seq = s.reached
 from (select value ->> 0 as id, cast(value ->> 1 as bigint) as reached from {ITEMS}) as s
@@ -56,6 +92,16 @@ class Request:
     kept_names: tuple[str, ...]
     upto_pos: int
     seq: int
+    subject: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What requests erased: bodies of events, deliveries that waited, responses to attempts."""
+
+    events: int = 0
+    deliveries: int = 0
+    answers: int = 0
 
 
 @dataclass(slots=True)
@@ -69,18 +115,76 @@ class EventPage:
     events: dict[str, set[str]] = field(default_factory=dict)
     reached: dict[str, int] = field(default_factory=dict)
 
+    def counted(self, group: Sequence[Request]) -> Mapping[str, Sequence[str]]:
+        """Return the requests that are counted, by the events that they erase."""
+        whose: dict[str, list[str]] = {}
+        for one in group:
+            for event_id in self.events.get(one.id, ()) if one.subject is not None else ():
+                whose.setdefault(event_id, []).append(one.id)
+        return whose
+
 
 async def request(
-    tx: Tx, owner_id: str, record_ids: Sequence[str], kept_names: Sequence[str] = ()
+    tx: Tx,
+    owner_id: str,
+    record_ids: Sequence[str],
+    kept_names: Sequence[str] = (),
+    subject: str | None = None,
 ) -> None:
     """Request that the events of these records are erased soon, whatever their deliveries are.
 
     `kept_names` are events without personal data, such as the one of the removal. The caller holds
-    the locks of the records, so that no earlier event of them commits later.
+    the locks of the records, so that no earlier event of them commits later. With a `subject`, the
+    request is kept with its counts until `forget`.
     """
     await tx.run(
-        REQUEST, tx.new_id(), owner_id, json.dumps(record_ids), json.dumps(kept_names), tx.now
-    )
+        REQUEST, tx.new_id(), owner_id, json.dumps(record_ids), json.dumps(kept_names), tx.now,
+        subject,
+    )  # fmt: skip
+
+
+async def texts(tx: Tx, owner_id: str, record_id: str, most: int) -> list[str]:
+    """Return the newest bodies of the events of a record, and responses to their deliveries."""
+    await by_index(tx)
+    events = await tx.all(NEWEST, owner_id, record_id, most)
+    found = [bytes(row["body"]) for row in events if row["body"] is not None]
+    for row in await tx.all(ANSWERS, items([row["id"] for row in events]), most):
+        found.append(row["response_headers"].encode())
+        found.append(bytes(row["response_body"] or b""))
+    return [text.decode(errors="replace") for text in found]
+
+
+async def any_event(tx: Tx, owner_id: str, record_id: str, name: str) -> bool:
+    """Return whether fan-out has seen an event of this record with this name."""
+    await by_index(tx)
+    return await tx.one(ANY_EVENT, owner_id, record_id, name) is not None
+
+
+async def count(tx: Tx, found: Mapping[str, Counts]) -> None:
+    """Add what was erased to the requests, by their ids."""
+    if found:
+        lines = [
+            (one, counts.events, counts.deliveries, counts.answers)
+            for one, counts in sorted(found.items())
+        ]
+        await tx.run(COUNT, items(lines))
+
+
+async def undone(tx: Tx, subjects: Sequence[str]) -> set[str]:
+    """Return those of the subjects that have a request which is not done."""
+    return {row["subject"] for row in await tx.all(UNDONE, items(subjects))}
+
+
+async def counts_of(tx: Tx, subject: str) -> Counts:
+    """Return what the requests of a subject have erased so far."""
+    row = await tx.one(DONE_FOR, subject)
+    assert row is not None
+    return Counts(int(row["events"]), int(row["deliveries"]), int(row["answers"]))
+
+
+async def forget(tx: Tx, subject: str) -> None:
+    """Delete the requests of a subject that are done."""
+    await tx.run(FORGET, subject)
 
 
 async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> EventPage:
@@ -126,7 +230,9 @@ async def next_open(tx: Tx, after: str) -> tuple[list[Request], list[tuple[str, 
         except (ValueError, TypeError):
             damaged.append((row["id"], row["owner_id"]))
         else:
-            requests.append(Request(row["id"], row["owner_id"], records, kept, upto, seq))
+            requests.append(
+                Request(row["id"], row["owner_id"], records, kept, upto, seq, row["subject"])
+            )
     return requests, damaged, rows[-1]["id"] if len(rows) == PAGE else ""
 
 
@@ -156,8 +262,9 @@ async def limits(tx: Tx, owner_id: str) -> tuple[int | None, int, bool]:
 
 
 async def settle(tx: Tx, done: Sequence[str], moved: Sequence[tuple[str, int]]) -> None:
-    """Delete requests that are done, and store how far others were looked through."""
+    """End requests that are done, and store how far others were looked through."""
     if moved:
         await tx.run(MOVE, items(moved))
     if done:
         await tx.run(DONE, items(done))
+        await tx.run(FINISHED, items(done), tx.now)

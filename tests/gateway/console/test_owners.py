@@ -14,6 +14,11 @@ from aiohttp import web
 
 from gateway.console.routes import add_console
 from gateway.domain.catalogue import RESOURCES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.privacy import certificates
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import check
 from outbox.database.transaction import Database
 from tests.benchmarks.stocked import stock
 from tests.gateway.console.deliveries.test_steering import waiting
@@ -24,7 +29,7 @@ from tests.support.site import Site
 NOTHING = ("f" * 24, "x", "%00", "..%2f..", "é")
 NOT_HERS = (403, 404)
 KEPT = (
-    "webhooks", "deliveries", "events", "jobs", "api_keys",
+    "webhooks", "deliveries", "events", "jobs", "imports", "api_keys",
     *(resource.table for resource in RESOURCES),
 )  # fmt: skip
 END_SESSION = "/console/account/sessions/{id}/end"
@@ -37,7 +42,7 @@ def routes() -> list[tuple[str, str]]:
     add_console(router)
     public = ("/console/static", "/console/sign-in", "/console/first-account", "/console/{rest")
     return [
-        (route.method, route.resource.canonical)
+        (route.method, route.resource.canonical.replace("{plural}", "contacts"))
         for route in router.routes()
         if route.resource is not None
         and route.method in ("GET", "POST")
@@ -70,17 +75,37 @@ async def place(console: Site, maria: Guest) -> Place:
     job = await maria.submit(f"/console/webhooks/{webhook_id}/recover", **fields)
     # A running job would go on meanwhile.
     await maria.submit(f"/console/jobs/{job.id}/cancel", at=f"/console/jobs/{job.id}")
+    imported = await maria.upload("/console/import/contacts", b"name\nAna\n")
     [event] = await db.read(rows, "select id from events order by pos limit 1")
     [key] = await db.read(rows, "select id from api_keys")
+    contact, erasure = await erased(maria)
     [session] = await db.read(rows, "select id from sessions")
     return Place(
         maria,
         {
             "webhooks": webhook_id, "deliveries": deliveries[1], "jobs": job.id,
+            "imports": imported.id,
             "events": event["id"], "keys": key["id"], "account": session["id"],
             **{resource.plural: stocked[resource.table] for resource in RESOURCES},
+            "privacy": contact["id"], "erasures": erasure.id,
         },
     )  # fmt: skip
+
+
+async def erased(maria: Guest) -> tuple[Any, Any]:
+    """Return a contact of Maria's, and the erasure of another one."""
+    [user] = await maria.site.db.read(
+        rows, "select id from users where email = 'maria@example.com'"
+    )
+    actor = Actor(user["id"], "session")
+    made = [
+        await maria.site.db.write(
+            actions.create, actor, CONTACTS, check(CONTACTS, {"name": name}, creating=True)
+        )
+        for name in ("Ana", "Rita")
+    ]
+    erasure = await maria.site.db.write(certificates.request, actor, CONTACTS, made[1].id)
+    return {"id": made[0].id}, erasure
 
 
 async def kept(db: Database) -> dict[str, list[str]]:

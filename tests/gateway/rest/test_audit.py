@@ -18,6 +18,7 @@ from outbox.database.transaction import Database, Row, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep.erasure_requests import request as erase_events
+from tests.gateway.rest.test_imports import imported, upload
 from tests.gateway.rest.test_resources import Town, town_of
 from tests.support.document import answer_faults
 from tests.support.drain import add_webhook, ring
@@ -80,7 +81,7 @@ class Walk:
 
     async def __call__(
         self, method: str, pattern: str, record_id: str = "", body: Any = None, *,
-        by: str = "api_key", who: Person | None = None, says: Sequence[str],
+        by: str = "api_key", who: Person | None = None, says: Sequence[str], **more: Any,
     ) -> Reply:  # fmt: skip
         """Send a request that succeeds, and check that it leaves an entry like each of `says`.
 
@@ -89,7 +90,7 @@ class Walk:
         await self.new()
         path = pattern.replace("{id}", record_id)
         caller = who or self.owner
-        reply = await caller.call(method, path, body, X_Request_Id="walk-1")
+        reply = await caller.call(method, path, body, X_Request_Id="walk-1", **more)
         assert reply.status < 300, (method, path, reply.text)
         left = await self.new()
         told = {(row["action"], row["resource"]): row["fields"].split(",") for row in left}
@@ -143,6 +144,15 @@ async def _of_resource(walk: Walk, town: Town, resource: Resource, made: bool) -
     elif resource.deletable:
         action = "erased" if resource.table == "customers" else "deleted"
         await walk("DELETE", f"{path}/{{id}}", record_id, says=[f"{action} {noun}"])
+    if made:
+        batch = {"items": [town.body(resource)]}
+        await walk("POST", f"{path}/batch", body=batch, says=[f"created {noun}"])
+        heading = ",".join(resource.required)
+        job = await walk(
+            "POST", f"/api/import/{resource.plural}", data=f"{heading}\nx".encode(),
+            Content_Type="text/csv", says=["imported import"],
+        )  # fmt: skip
+        await walk("DELETE", "/api/imports/{id}", job.body["id"], says=["canceled import"])
 
 
 async def _verbs(walk: Walk) -> None:
@@ -176,6 +186,8 @@ async def _verbs(walk: Walk) -> None:
         due = {"total": 5, "dueDate": "2030-01-01"}
         invoice = (await owner.post("/api/invoices", due)).body["id"]
         await walk("POST", f"/api/invoices/{{id}}/{word}", invoice, {}, says=[])
+    contact = {"name": "Carla", "email": "carla@example.com"}
+    await walk("POST", "/api/contacts/upsert", body=contact, says=["created contact"])
     pipeline = {"stages": ["new", "won"]}
     await walk("PUT", "/api/settings/pipeline", body=pipeline, says=["updated pipeline: stages"])
 
@@ -269,6 +281,22 @@ async def test_an_entry_says_who_which_record_and_which_fields(api: RestApi, ana
     assert [one["requestId"] for one in (created, gone)] == ["first", "third"]
     assert created["fields"] == gone["fields"] == []
     assert created["at"] <= changed["at"] <= gone["at"]
+
+
+async def test_an_export_and_an_import_are_told(api: RestApi, ana: Person) -> None:
+    made = await imported(api, ana, "contacts", "name\nBruno\n")
+    assert made["created"] == 1
+    assert (await ana.get("/api/export/contacts.csv")).status == 200
+    dry = await upload(ana, "contacts", "name\nBruno\n", "?dryRun=true")
+    assert dry.status == 202
+    told = [
+        (one["actor"]["kind"], one["actor"]["name"], one["action"], one["resource"])
+        for one in await entries(ana)
+    ]
+    assert told[:3] == [
+        ("api_key", "test", "exported", "contact"), ("system", "import", "created", "contact"),
+        ("api_key", "test", "imported", "import"),
+    ]  # fmt: skip
 
 
 async def test_a_write_that_fails_leaves_nothing(api: RestApi, ana: Person) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
+import socket
 
-from tests.support.rest import Person
+from tests.support.crm_rows import add_contacts
+from tests.support.rest import Person, RestApi
 
 ODD = ("=1+1", "+55 11", "-2", "@x", "\ttab", "\rcr", "'=1", "'", "''t", "'t Hooft", 'a;b,c\n"d"')
 
@@ -47,3 +50,22 @@ async def test_no_cell_is_a_formula(ana: Person) -> None:
     rows = rows_of((await ana.get("/api/export/contacts.csv")).text)
     assert [row["notes"][0] not in "=+-@\t\r" for row in rows] == [True] * len(ODD)
     assert {row["position"] for row in rows} == {"'"}
+
+
+async def test_a_client_that_goes_away_ends_its_export(api: RestApi, ana: Person) -> None:
+    """An owner has one export at a time, so the next one shows that the first has ended."""
+    count = 40_000
+    await api.db.write(add_contacts, ana.user_id, count, "0" * 24)
+    wire = socket.socket()
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    await asyncio.to_thread(wire.connect, ("127.0.0.1", api.site.port))
+    key = ana.headers["X-API-Key"]
+    request = f"GET /api/export/contacts.csv HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\n\r\n"
+    wire.sendall(request.encode())
+    assert (await asyncio.to_thread(wire.recv, 1024)).startswith(b"HTTP/1.1 200")
+    next_one = asyncio.ensure_future(ana.get("/api/export/contacts.csv"))
+    # Other requests go on beside both.
+    assert (await ana.get("/api/contacts?search=contact")).body["total"] == count
+    assert not next_one.done()
+    wire.close()
+    assert (await next_one).text.count("\n") == count + 1

@@ -153,6 +153,15 @@ async def test_a_file_that_is_refused_leaves_nothing(
     assert await lines_left(api.db) == 0
 
 
+async def test_a_large_file_with_a_fault_at_its_beginning_gets_its_error(
+    api: RestApi, ana: Person
+) -> None:
+    data = b"name\nx\0\n" + b"y" * 80 + b"\n"
+    reply = await upload(ana, "contacts", data + b"z,1\n" * 3_000_000)
+    assert (reply.status, [*reply.faults]) == (400, ["line 2"])
+    assert await lines_left(api.db) == 0
+
+
 async def test_a_request_that_is_refused(api: RestApi, ana: Person, bia: Person) -> None:
     for query in ("?columns=x", "?columns=x:name", "?columns=name:x", "?dryRun=maybe"):
         reply = await upload(ana, "contacts", b"name\nx\n", query)
@@ -217,6 +226,12 @@ async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Pers
     await Importing(api.db).run_once()
     body = (await ana.get(path)).body
     assert (body["state"], body["done"], body["created"]) == ("done", 3, 1)
+    headless = await imported(
+        api, ana, "contacts", "name,ana@x.com\n,x\n", "?columns=ana@x.com:notes,name:name"
+    )
+    assert headless["faulty"] == 1
+    await api.db.write(import_lines.drop_lines_with, ana.user_id, "ANA@x.com")
+    assert "ana@" not in (await ana.get(f"/api/imports/{headless['id']}")).text
 
 
 async def test_faults_are_kept_up_to_a_bound_and_all_counted(

@@ -12,14 +12,16 @@ contact stays and gets a note for the owner; if the email is verified, it loses 
 consent.
 """
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import json
 
 from gateway.domain.accounts.users import fold_email
-from gateway.domain.contacts import contacts, upsert
+from gateway.domain.contacts import contacts, person_erasures, upsert
 from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.contacts.person_erasures import Person
 from gateway.domain.sales import order_mails
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.carts.contents import current
@@ -103,41 +105,56 @@ async def remove(
 
 
 async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
+    """Erase an account now, and its traces elsewhere soon, with a certificate."""
+    erasure_id, orders, released = tx.new_id(), 0, False
+    orders += await _anonymise_orders(tx, actor, _OF_CUSTOMER, customer.owner_id, customer.id)
+    await erase_account(tx, actor, customer)
+    if customer["contact_id"] is not None:
+        if customer["email_verified"]:
+            # Guest orders with this verified email are the customer's.
+            orders += await _anonymise_orders(
+                tx, actor, _OF_GUEST, customer.owner_id, customer["contact_id"],
+                customer["store_id"],
+            )  # fmt: skip
+        released = await _release_contact(tx, actor, customer, erasure_id)
+    await person_erasures.add(
+        tx, customer.owner_id, CUSTOMERS.noun, customer.id,
+        Person(contacts=(customer["contact_id"],) if released else (), clients=(customer.id,)),
+        stage="responses", erasure_id=erasure_id,
+        erased={"clients": 1} | ({"contacts": 1} if released else {}),
+        kept={"orders": orders} if orders else {},
+    )  # fmt: skip
+
+
+async def erase_account(tx: Tx, actor: Actor, customer: Record) -> None:
+    """Delete an account with all that it has, apart from its orders."""
     await tx.run(_CART, customer["store_id"], customer.id)
-    await _anonymise_orders(tx, actor, _OF_CUSTOMER, customer.owner_id, customer.id)
     for table in ("review_claims", "review_quotas"):
         await tx.run(f"delete from {table} where customer_id = $1", customer.id)
     await store.delete(tx, CUSTOMERS, customer.row)
     audit.record(tx, actor, "erased", CUSTOMERS.noun, customer.id)
     await cascades.follow(tx, CUSTOMERS, customer.owner_id, customer.id)
-    if customer["contact_id"] is not None:
-        if customer["email_verified"]:
-            # Guest orders with this verified email are the customer's.
-            await _anonymise_orders(
-                tx, actor, _OF_GUEST, customer.owner_id, customer["contact_id"],
-                customer["store_id"],
-            )  # fmt: skip
-        await _release_contact(tx, actor, customer)
 
 
-async def _release_contact(tx: Tx, actor: Actor, customer: Record) -> None:
-    """Delete the contact of an erased customer, or leave it to the owner."""
+async def _release_contact(tx: Tx, actor: Actor, customer: Record, erasure_id: str) -> bool:
+    """Delete the contact of an erased customer, or leave it to the owner; return which."""
     row = await store.fetch(tx, CONTACTS, customer["contact_id"], lock=True)
     if row is None:
-        return
+        return False
     contact = Record(CONTACTS, row)
     folded = fold_email(customer["email"] or "")
     if await tx.one(_ELSEWHERE, folded, customer.owner_id) is not None:
-        return
+        return False
     if contact["source"] == upsert.SOURCE and customer["email_verified"]:
-        await contacts.erase(tx, actor, contact.id)
-        return
+        await contacts.erase(tx, actor, contact.id, erasure_id)
+        return True
     tags = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
     changes = actions.changes_of(contact, {"tags": dumps(tags), "consent": False})
     if customer["email_verified"] and changes:
         actions.announce(tx, "updated", await actions.update(tx, actor, contact, changes))
     text = "The customer erased their account in the store; decide whether this contact stays."
     await upsert.note(tx, actor, contact.id, text)
+    return False
 
 
 ERASED_NAME = "Erased customer"
@@ -167,19 +184,41 @@ async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[s
     return orders
 
 
-async def _anonymise_orders(tx: Tx, actor: Actor, sql: str, *args: str) -> None:
-    """Remove the person from the orders whose ids the query selects, and their mails.
+async def _anonymise_orders(tx: Tx, actor: Actor, sql: str, *args: str) -> int:
+    """Remove the person from the orders whose ids the query selects; return how many."""
+    rows = await tx.all(sql, *args)
+    for order in rows:
+        await anonymise(tx, actor, order["id"])
+    return len(rows)
+
+
+async def anonymise(
+    tx: Tx,
+    actor: Actor,
+    order_id: str,
+    redacted: Callable[[Record], Mapping[str, Any]] = lambda _: {},
+) -> Record | None:
+    """Remove the person from an order, its mails and its coupon; return it as it was before.
 
     The lines, the amounts and the CPF or CNPJ stay: the law requires the records of a sale.
+    `redacted` returns what changes in other texts of the order, by column.
     """
-    for order in await tx.all(sql, *args):
-        row = await store.fetch(tx, ORDERS, order["id"], lock=True)
-        if row is not None:
-            without = {
-                "customer_id": None, "name": ERASED_NAME, "email": ERASED_EMAIL,
-                "phone": None, "address": None, "notes": None, "contact_id": None,
-            }  # fmt: skip
-            await store.update(tx, ORDERS, row, without)
-            fields = audit.fields_of(ORDERS, without)
-            audit.record(tx, actor, "erased", ORDERS.noun, order["id"], fields)
-            await order_mails.drop(tx, order["id"])
+    row = await store.fetch(tx, ORDERS, order_id, lock=True)
+    if row is None:
+        return None
+    order = Record(ORDERS, row)
+    without = {
+        **redacted(order),
+        "customer_id": None, "name": ERASED_NAME, "email": ERASED_EMAIL,
+        "phone": None, "address": None, "notes": None, "contact_id": None,
+    }  # fmt: skip
+    await store.update(tx, ORDERS, row, without)
+    audit.record(tx, actor, "erased", ORDERS.noun, order_id, audit.fields_of(ORDERS, without))
+    await order_mails.drop(tx, order_id)
+    # The key may be any text of the client.
+    await tx.run("delete from checkouts where order_id = $1", order_id)
+    nobody = hashlib.sha256(f"erased {order_id}".encode()).digest()
+    await tx.run(
+        "update coupon_uses set holder = $2, customer_id = null where id = $1", order_id, nobody
+    )
+    return order

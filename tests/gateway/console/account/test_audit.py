@@ -169,6 +169,9 @@ async def _account(walk: Walk) -> None:
     await walk("/console/keys/{id}/revoke", key, says="revoked key")
     saved = {"name": "Maria S", "timezone": "America/Sao_Paulo"}
     await walk("/console/account", says="updated account", **saved)
+    pipeline = "/console/settings/pipeline"
+    [version] = re.findall('name="version" value="([^"]*)"', (await maria.get(pipeline)).html)
+    await walk(pipeline, says="updated pipeline", stages="new\nold", version=version)
     await maria.submit("/console/sign-out", at="/console/account")
     await maria.sign_in()
     [session] = await site.db.read(rows, "select id from sessions")

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.sales import boards
+from outbox.database.sql import translate
 from outbox.database.transaction import Database, Tx
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import rows
@@ -229,3 +231,25 @@ async def test_five_hundred_stages_come_twenty_at_a_time(traced: tuple[Guest, li
     assert columns(last)[-1] == ("", [])
     assert columns(last)[-2] == ("stage 499", ["Deal 1499", "Deal 999", "Deal 499"])
     assert len(page.html) < 200_000
+
+
+async def test_a_column_reads_its_own_index_alone(traced: tuple[Guest, list[str]]) -> None:
+    maria, _ = traced
+    await fill(maria.site.db, 5_000, 2, "won")
+    await fill(maria.site.db, 5_000, 2)
+    [user] = await maria.site.db.read(rows, "select id from users")
+
+    async def explained(tx: Tx) -> str:
+        text = translate(boards.CARDS_OF_STAGES, tx.engine)
+        args = (user["id"], '["stage 000", "stage 001"]', 51)
+        if tx.engine == "sqlite":
+            found = await tx.all(f"explain query plan {text}", *args)
+            return "\n".join(str(row["detail"]) for row in found)
+        await tx.run("analyze deals")
+        found = await tx.all(f"explain {text}", *args)
+        return "\n".join(str(row[0]) for row in found)
+
+    plan = await maria.site.db.write(explained)
+    assert "deals_open" in plan, plan
+    assert "SCAN deals" not in plan
+    assert "Seq Scan on deals" not in plan

@@ -128,6 +128,7 @@ LASTING = {
     "coupon_uses": "as its order",
     "discount_modals": "records stay until they are deleted",
     "modal_coupons": "as its coupon",
+    "person_erasures": "a certificate stays, so that its owner can prove the erasure",
 }
 
 

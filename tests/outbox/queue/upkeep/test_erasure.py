@@ -94,7 +94,7 @@ async def test_everything_about_the_person_goes_and_the_chain_holds(
     assert verdict.faults == []
     assert verdict.judge.signed["no_body"] == len([r for r in after if r["event_id"] in gone])
     first = next(row for row in after if row["event_id"] in gone)
-    with pytest.raises(OutboxError, match="erased with the person's data"):
+    with pytest.raises(OutboxError, match="erased with a person's data"):
         await db.write(replay.one, first["delivery_id"], "user")
     # What stands for the response is covered as the response was.
     key = first["delivery_id"], first["number"]

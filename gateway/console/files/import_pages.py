@@ -1,0 +1,163 @@
+"""The pages of imports: upload a file, choose its columns, check it, start, watch, cancel."""
+
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from gateway.console.frame import error_pages, pages, polling, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.multipart import Upload
+from gateway.console.frame.reader import READER
+from gateway.console.records.words import Words, label_of
+from gateway.domain import import_lines
+from gateway.domain.catalogue import Entry
+from gateway.domain.import_lines import Line
+from gateway.domain.imports import columns, jobs, uploads
+from gateway.domain.imports.files import MOST_BYTES, MOST_LINES
+from gateway.domain.imports.jobs import Import, LineFault
+from gateway.domain.imports.steps import ENTRIES
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from gateway.server.app_keys import DB
+from gateway.texts import CODES
+from gateway.texts import of as texts_in
+from outbox.database.transaction import Tx
+
+SAMPLES = 3
+"""Lines of a file that its page shows."""
+SAMPLE_CHARACTERS = 60
+SHOWN_FAULTS = 200
+LATEST = 10
+_FORM = ("validation_error", "conflict", "invalid_reference")
+
+
+async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show the form that uploads a file, and the latest imports of its kind."""
+    return await _form(request, visitor, _entry(request))
+
+
+async def upload(request: web.Request, visitor: Visitor, form: Upload) -> web.StreamResponse:
+    """Receive a file; its import waits until its columns are chosen."""
+    entry = _entry(request)
+    try:
+        import_id = await uploads.receive(
+            request.app[DB], visitor.actor, entry, form.pieces, held=True
+        )
+    except Refusal as refusal:
+        if refusal.code not in _FORM or refusal.message.startswith("error."):
+            raise
+        return await _form(request, visitor, entry, refusal)
+    return pages.to(f"/console/imports/{import_id}")
+
+
+async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show an import: its columns while it waits, how far it is, its faults."""
+    return await _show(request, visitor)
+
+
+async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Check the lines of a waiting import, or import them."""
+    db, import_id = request.app[DB], pages.id_of(request)
+    job = await db.read(jobs.own, visitor.actor, import_id)
+    entry = ENTRIES[job.plural]
+    allowed = columns.importable(entry.resource)
+    chosen = [form.text(f"column-{place}") for place in range(len(job.headings))]
+    fields = [field if field in allowed else "" for field in chosen]
+    try:
+        columns.must_do(entry.resource, fields)
+        await db.write(
+            jobs.start, visitor.actor, import_id, fields, dry_run=form.text("act") != "start"
+        )
+    except Refusal as refusal:
+        if refusal.code not in _FORM:
+            raise
+        return await _show(request, visitor, fields, refusal)
+    return pages.to(f"/console/imports/{import_id}")
+
+
+async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Cancel an import; what it has written stays."""
+    db, import_id = request.app[DB], pages.id_of(request)
+    job = await db.write(jobs.cancel, visitor.actor, import_id)
+    await jobs.clear(db, job.id)
+    return pages.to(f"/console/imports/{job.id}", "import_cancelled")
+
+
+def _entry(request: web.Request) -> Entry:
+    entry = ENTRIES.get(request.match_info["plural"])
+    if entry is None:
+        raise Refusal("not_found", "error.not_found_help")
+    return entry
+
+
+async def _form(
+    request: web.Request, visitor: Visitor, entry: Entry, refusal: Refusal | None = None
+) -> web.StreamResponse:
+    latest = await request.app[DB].read(jobs.listed, visitor.actor)
+    plural = entry.resource.plural
+    context = {
+        "words": Words(request[READER].texts, entry.resource), "plural": plural,
+        "key": _key(request, entry), "refusal": None if refusal is None else refusal.message,
+        "latest": [job for job in latest if job.plural == plural][:LATEST],
+        "megabytes": MOST_BYTES // 1024**2, "lines": MOST_LINES,
+    }  # fmt: skip
+    status = 200 if refusal is None else error_pages.status_of(refusal)
+    return templates.render(request, visitor, "import.html", context, status=status)
+
+
+async def _show(
+    request: web.Request,
+    visitor: Visitor,
+    fields: Sequence[str] | None = None,
+    refusal: Refusal | None = None,
+) -> web.StreamResponse:
+    job, faults, samples = await request.app[DB].read(_read, visitor.actor, pages.id_of(request))
+    entry, texts = ENTRIES[job.plural], request[READER].texts
+    names = columns.importable(entry.resource)
+    chosen = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
+    context = {
+        "job": job, "faults": faults[:SHOWN_FAULTS], "more": job.faulty > SHOWN_FAULTS,
+        "words": Words(texts, entry.resource), "plural": job.plural,
+        "columns": [
+            {
+                "heading": heading, "field": chosen[place],
+                "samples": [cells[place][:SAMPLE_CHARACTERS] for _, cells in samples
+                            if place < len(cells) and cells[place]],
+            }
+            for place, heading in enumerate(job.headings)
+        ],
+        "fields": [(name, label_of(texts, name)) for name in names],
+        "required": [label_of(texts, name) for name in entry.resource.required],
+        "key": _key(request, entry), "refusal": None if refusal is None else refusal.message,
+        "checked": job.state == "waiting" and job.done > 0,
+    }  # fmt: skip
+    status = 200 if refusal is None else error_pages.status_of(refusal)
+    return polling.live(
+        request, visitor, "import_job.html", "parts/import.html", context, status=status
+    )
+
+
+async def _read(
+    tx: Tx, actor: Actor, import_id: str
+) -> tuple[Import, Sequence[LineFault], Sequence[Line]]:
+    job, faults = await jobs.read(tx, actor, import_id)
+    waits = job.state == "waiting"
+    return job, faults, await import_lines.after(tx, job.id, 0, SAMPLES) if waits else []
+
+
+def _guess(entry: Entry, headings: Sequence[str]) -> Sequence[str]:
+    """Return the fields that the headings name, in any language of the console."""
+    labels: dict[str, str] = {}
+    for code in CODES:
+        texts = texts_in(code)
+        labels |= {
+            label_of(texts, name).casefold(): name for name in columns.importable(entry.resource)
+        }
+    return columns.guess(entry.resource, headings, labels)
+
+
+def _key(request: web.Request, entry: Entry) -> str:
+    """Return the label of the field by which a line finds a record; may be empty."""
+    key = entry.resource.key
+    return label_of(request[READER].texts, key) if key else ""

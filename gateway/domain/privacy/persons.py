@@ -1,0 +1,142 @@
+"""The duty that erases persons: records, stored responses, events with their log, and files.
+
+Owners take turns, one unit of work each, so that an owner who erases many persons holds up nobody.
+Each unit leaves the database as after a part of the erasure, and the next run goes on from there.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from gateway.domain.contacts import person_erasures
+from gateway.domain.contacts.person_erasures import Stage
+from gateway.domain.privacy import certificates, steps
+from outbox.database.transaction import Database, Scrubbed, Tx
+from outbox.errors import DatabaseUnavailable
+from outbox.queue.state import operational
+from outbox.queue.upkeep import erasure_requests
+from outbox.queue.upkeep.erasure import Erasure
+from outbox.webhooks.secrets import KeyRing
+
+CYCLE_SECONDS = 10.0
+"""After this time records wait until what was erased before is complete."""
+PAGE = 100
+INDEXED = (
+    "contacts", "customers", "customer_emails", "customer_identities", "orders", "idempotency",
+)  # fmt: skip
+TABLES = (
+    *(Scrubbed(table, indexed=True) for table in INDEXED),
+    *map(
+        Scrubbed,
+        (
+            "contact_tags", "activities", "customer_addresses", "customer_tokens", "mails",
+            "order_mails", "reviews", "carts", "checkouts", "modal_coupons", "deals", "tasks",
+            "quotes", "invoices", "import_lines", "import_faults", "events", "deliveries",
+            "attempts", "erasures", "person_erasures",
+        ),
+    ),
+)  # fmt: skip
+"""The tables that may hold a person."""
+
+log = structlog.get_logger("gateway")
+
+
+class Persons:
+    """Erases persons. Run one at a time; a run may be interrupted anywhere."""
+
+    def __init__(self, db: Database, ring: KeyRing) -> None:
+        self._db = db
+        self._ring = ring
+        self._log = Erasure(db)
+
+    async def any_open(self) -> bool:
+        """Return whether there is anything to erase."""
+        return await self._db.read(person_erasures.any_open) or await self._log.any_open()
+
+    async def run_once(self) -> None:
+        """Erase as far as possible; what waits for a delivery or a reader is left.
+
+        An error in one erasure stops no other; the first one is raised at the end.
+        """
+        errors: list[Exception] = []
+        failed: set[str] = set()
+        more = True
+        while more:
+            more = await self._records(errors, failed)
+            try:
+                await self._log.run_once()
+            except DatabaseUnavailable:
+                raise
+            except Exception as error:  # noqa: BLE001 - raised at the end of the run
+                errors.append(error)
+            await self._end()
+        if errors:
+            raise errors[0]
+
+    async def _records(self, errors: list[Exception], failed: set[str]) -> bool:
+        """Erase records and responses for CYCLE_SECONDS; return whether some are left."""
+        clock = self._db.clock
+        began = clock.monotonic()
+        while ids := await self._db.read(person_erasures.work, failed):
+            for erasure_id in ids:
+                try:
+                    await self._db.write(steps.step, erasure_id)
+                except DatabaseUnavailable:
+                    raise
+                except Exception as error:  # noqa: BLE001 - raised at the end of the run
+                    log.error("erasure_failed", erasure=erasure_id, error=type(error).__name__)
+                    errors.append(error)
+                    failed.add(erasure_id)
+            if clock.monotonic() - began > CYCLE_SECONDS:
+                return True
+        return False
+
+    async def _end(self) -> None:
+        """Complete the erasures whose events and files hold nothing any more."""
+        await self._pages("log", self._clear)
+        cleared: list[list[str]] = []
+
+        async def note(ids: list[str]) -> None:
+            cleared.append(ids)
+
+        await self._pages("files", note)
+        if cleared and await self._db.scrub(TABLES):
+            for ids in cleared:
+                await self._db.write(complete, ids, self._ring)
+
+    async def _pages(self, stage: Stage, work: Callable[[list[str]], Awaitable[None]]) -> None:
+        after = ""
+        while True:
+            ids = await self._db.read(person_erasures.in_stage, stage, after, PAGE)
+            if ids:
+                await work(ids)
+            if len(ids) < PAGE:
+                return
+            after = ids[-1]
+
+    async def _clear(self, ids: list[str]) -> None:
+        await self._db.write(clear, ids)
+
+
+async def clear(tx: Tx, ids: list[str]) -> None:
+    """Forget who the persons are whose events are erased; note the counts of the log."""
+    waiting = await erasure_requests.undone(tx, ids)
+    for erasure in await person_erasures.some(tx, ids, "log"):
+        if erasure.id in waiting:
+            continue
+        counts = await erasure_requests.counts_of(tx, erasure.id)
+        erased = {
+            "events": counts.events, "deliveries": counts.deliveries, "attempts": counts.answers,
+        }  # fmt: skip
+        await erasure_requests.forget(tx, erasure.id)
+        await person_erasures.save(tx, erasure, stage="files", person=None, erased=erased)
+
+
+async def complete(tx: Tx, ids: list[str], ring: KeyRing) -> None:
+    """Make the certificates of erasures, and tell the webhooks that want to know."""
+    for erasure in await person_erasures.some(tx, ids, "files"):
+        seal = certificates.seal(erasure, tx.now, ring)
+        await person_erasures.seal(tx, erasure.id, tx.now, seal, ring.newest)
+        await operational.person_erased(
+            tx, erasure.owner_id, erasure.id, erasure.records, erasure.requested_at
+        )

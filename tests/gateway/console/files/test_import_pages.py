@@ -1,0 +1,142 @@
+"""The pages of imports and exports: from the file of a spreadsheet to records, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gateway.console.frame import multipart
+from gateway.domain.imports.importing import Importing
+from tests.support.console import Guest
+from tests.support.drain import rows
+from tests.support.site import Site
+
+AT = "/console/import/contacts"
+FILE = "Nome;E-mail;Telefone;Sobra\r\nAna;ana@x.com;+55 11;1\r\nBia;bia;;2\r\nCaio;;;3\r\n"
+
+
+async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Guest) -> None:
+    db = console.db
+    page = await maria.upload(AT, FILE.encode("cp1252"))
+    here = page.path
+    assert here.startswith("/console/imports/")
+    assert page.test_id("import-progress") == "0 of 3 lines"
+    for place, field in enumerate(("name", "email", "phone")):
+        chosen = page.html.split(f'id="column-{place}"')[1].split("</select>")[0]
+        assert f'<option value="{field}" selected>' in chosen
+    assert "ana@x.com" in page.html
+    columns: dict[str, Any] = {
+        "column-0": "name",
+        "column-1": "email",
+        "column-2": "phone",
+        "column-3": "",
+    }
+    checked = await maria.submit(here, act="check", **columns)
+    assert 'hx-get="/console/imports/' in checked.html
+    await Importing(db).run_once()
+    page = await maria.get(here)
+    assert page.test_id("import-checked") == "1 line has an error; it will be left out."
+    assert (page.test_id("import-created"), page.test_id("import-faulty")) == ("2", "1")
+    assert "Send an e-mail address" in page.html
+    assert await db.read(rows, "select * from contacts") == []
+    await maria.submit(here, act="start", **columns)
+    await Importing(db).run_once()
+    page = await maria.get(here)
+    assert (page.test_id("import-created"), "column-0" in page.html) == ("2", False)
+    made = await db.read(rows, "select name, phone, source from contacts order by name")
+    assert [tuple(row[name] for name in ("name", "phone", "source")) for row in made] == [
+        ("Ana", "+55 11", "import"), ("Caio", None, "import"),
+    ]  # fmt: skip
+    assert await db.read(rows, "select * from import_lines") == []
+    assert here in (await maria.get(AT)).html
+    file = await maria.get("/console/export/contacts.csv?search=ana")
+    assert file.html.startswith("\ufeffid,name,email,phone,")
+    assert ",Ana,ana@x.com,'+55 11," in file.html
+    portuguese = await maria.get("/console/export/contacts.csv", Accept_Language="pt-BR")
+    assert portuguese.html.startswith("\ufeffid;name;")
+
+
+async def test_an_import_is_cancelled(console: Site, maria: Guest) -> None:
+    page = await maria.upload(AT, FILE.encode())
+    page = await maria.submit(f"{page.path}/cancel", at=page.path)
+    assert "Import cancelled" in page.html
+    assert await console.db.read(rows, "select * from import_lines") == []
+    late = await maria.post(page.path.partition("?")[0], [
+        ("csrf_token", (await maria.get(AT)).csrf), ("act", "start"), ("column-0", "name"),
+    ])  # fmt: skip
+    assert (late.status, "The import is cancelled" in late.html) == (409, True)
+
+
+async def test_columns_that_make_no_record_are_told(maria: Guest) -> None:
+    page = await maria.upload(AT, FILE.encode())
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({}, "No heading"), ({"column-2": "phone"}, "No column fills name"),
+    ]  # fmt: skip
+    for columns, text in cases:
+        told = await maria.submit(page.path, act="check", **columns)
+        assert told.status == 400
+        assert text in (told.test_id("refusal") or ""), told.html
+    nothing = await maria.get("/console/import/orders")
+    assert nothing.status == 404
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", "The file is empty"),
+        (b"name\nx\0\n", "line 2: This line has a NUL"),
+        (b"PK\x03\x04", "Excel workbook"),
+    ],
+)
+async def test_a_file_that_cannot_be_read_is_told_on_its_form(
+    console: Site, maria: Guest, data: bytes, text: str
+) -> None:
+    page = await maria.upload(AT, data)
+    assert (page.status, page.path) == (400, AT)
+    assert text in (page.test_id("refusal") or "")
+    assert await console.db.read(rows, "select * from imports") == []
+
+
+async def test_an_upload_needs_the_token_of_our_form(
+    console: Site, maria: Guest, rui: Guest
+) -> None:
+    others = (await rui.get(AT)).csrf
+    for token in ("", "0" * 64, "é", others):
+        page = await maria.upload(AT, FILE.encode(), token=token)
+        assert (page.status, "This form has expired" in page.html) == (403, True)
+    page = await maria.upload(AT, FILE.encode(), Origin="https://evil.example")
+    assert page.status == 403
+    mine = (await maria.get(AT)).csrf
+    # The file first: the token that follows comes too late.
+    form = aiohttp.FormData()
+    form.add_field("file", b"name\nAna\n", filename="a.csv")
+    form.add_field("csrf_token", mine)
+    assert (await maria._ask("POST", AT, form, True, {})).status == 403
+    broken = 'multipart/form-data; boundary="x"'
+    start = f'--x\r\nContent-Disposition: form-data; name="csrf_token"\r\n\r\n{mine}\r\n--x\r\n'
+    for body in (
+        b"", b"--x--\r\n", b"--y\r\n", start.encode(),
+        (start + 'Content-Disposition: form-data; name="file"\r\n\r\nname\nAna\n').encode(),
+        b'--x\r\nContent-Disposition: form-data; name="csrf_token"\r\n\r\n' + b"x" * 99_999,
+        b"--x\r\n" + b"h" * 99_999,
+    ):  # fmt: skip
+        page = await maria._ask("POST", AT, body, True, {"Content_Type": broken})
+        assert page.status == 400, body[:200]
+        assert "did not arrive whole" in page.html
+    assert await console.db.read(rows, "select * from imports") == []
+
+
+async def test_a_mark_in_pieces_ends_the_file() -> None:
+    for size in range(1, 12):
+        body = b"a\r\n--xb\r\r\n--x\r\n--mark--rest"
+
+        async def pieces(body: bytes = body, size: int = size):  # type: ignore[no-untyped-def] # a generator
+            for place in range(0, len(body), size):
+                yield body[place : place + size]
+
+        source = multipart._Source(pieces())
+        assert b"".join([one async for one in source.until(b"\r\n--mark")]) == (
+            b"a\r\n--xb\r\r\n--x"
+        )

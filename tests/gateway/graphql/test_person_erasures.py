@@ -1,0 +1,281 @@
+"""A person is erased once, with the same result whatever comes in between."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from gateway.domain.contacts import person_erasures
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.contacts.person_erasures import Person
+from gateway.domain.imports.importing import Importing
+from gateway.domain.privacy import certificates, steps
+from gateway.domain.privacy.persons import Persons
+from gateway.domain.storefront.carts import changes
+from gateway.domain.storefront.checkouts import form
+from gateway.domain.storefront.checkouts.checkout import checkout
+from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.graphql.ids import record_id
+from gateway.records.access import Actor
+from gateway.server.app_keys import KEYRING
+from outbox.database.transaction import Row, Tx
+from outbox.queue.drain.fanout import fan_out
+from outbox.webhooks import Draft, create
+from tests.gateway.graphql.test_late_writers import between, guest
+from tests.outbox.queue.replays.test_replay import ROOM
+from tests.support.carts import sell
+from tests.support.checkouts import BUYER, bought, sign_up
+from tests.support.shop import Shop
+
+EMAIL = BUYER["email"]
+
+
+async def rows(shop: Shop, sql: str, *args: Any) -> list[Row]:
+    async def unit(tx: Tx) -> list[Row]:
+        return await tx.all(sql, *args)
+
+    return await shop.db.read(unit)
+
+
+async def contact(shop: Shop, **values: Any) -> str:
+    body = {"name": "Maria da Silva", "email": EMAIL, **values}
+    made = await shop.owner.post("/api/contacts", body)
+    assert made.status == 201, made.body
+    return str(made.body["id"])
+
+
+async def run(shop: Shop) -> None:
+    """Run the duty as the server does, with the fan-out before it."""
+    await shop.db.write(fan_out, ROOM)
+    await Persons(shop.db, shop.api.site.app[KEYRING]).run_once()
+
+
+async def erased(shop: Shop, path: str) -> Any:
+    """Erase the person at `path`; return the certificate."""
+    started = await shop.owner.post(f"{path}/erase")
+    assert started.status == 202, started.body
+    assert started.headers["Location"] == f"/api/erasures/{started.body['id']}"
+    await run(shop)
+    # The tests' database is no server's, so its log is never emptied.
+    done = await shop.owner.get(started.headers["Location"])
+    assert done.status == 200
+    return done.body
+
+
+@pytest.fixture(autouse=True)
+def scrubbed(monkeypatch: pytest.MonkeyPatch, shop: Shop) -> None:
+    """Count the files of the test's database as clean; tests/system searches those of a server."""
+    if shop.db.engine == "sqlite":
+
+        async def scrub(tables: Any) -> bool:
+            return True
+
+        monkeypatch.setattr(shop.db, "scrub", scrub)
+
+
+async def test_all_that_has_the_email_goes_and_sales_stay_without_the_person(shop: Shop) -> None:
+    contact_id = await contact(shop)
+    other = await contact(shop, email=EMAIL.upper(), name="M. Silva")
+    stranger = await contact(shop, email="rui@example.com", name="Rui Silva")
+    await sign_up(shop.browser())
+    _, order = await bought(shop)
+    deal = await shop.owner.post(
+        "/api/deals", {"title": "Deal of Maria", "value": 5, "contactIds": [contact_id, stranger]}
+    )
+    await shop.owner.post("/api/contacts", {"name": "Maria da Silva"}, Idempotency_Key="k")
+    certificate = await erased(shop, f"/api/contacts/{contact_id}")
+    assert certificate["state"] == "done"
+    assert set(certificate["recordIds"]) >= {contact_id, other}
+    assert certificate["erased"]["contacts"] == 2
+    assert certificate["erased"]["clients"] == 1
+    assert certificate["erased"]["storedResponses"] >= 1
+    assert {"what": "orders", "count": 1, "why": certificates.why("orders")} in certificate["kept"]
+    assert certificate["seal"]["intact"] is True
+    assert [row["name"] for row in await rows(shop, "select name from contacts order by id")] == [
+        "Rui Silva", "Maria da Silva",
+    ]  # fmt: skip
+    kept = (await shop.owner.get(f"/api/deals/{deal.body['id']}")).body
+    assert (kept["title"], kept["contactIds"]) == ("Deal of ***", [stranger])
+    [stays] = (await shop.owner.get(f"/api/orders?number={order['number']}")).body["data"]
+    assert (stays["name"], stays["total"]) == ("Erased customer", 30)
+    listed = (await shop.owner.get("/api/erasures?limit=1")).body
+    assert listed == {"data": [certificate]}
+    for table in ("person_erasures where person is not null", "erasures"):
+        assert await rows(shop, f"select * from {table}") == []
+
+
+async def test_a_stored_response_keeps_the_id_so_that_nothing_is_made_twice(shop: Shop) -> None:
+    body = {"name": "Maria da Silva", "email": EMAIL}
+    first = await shop.owner.post("/api/contacts", body, Idempotency_Key="k1")
+    await erased(shop, f"/api/contacts/{first.body['id']}")
+    again = await shop.owner.post("/api/contacts", body, Idempotency_Key="k1")
+    assert (again.status, again.body) == (201, {"id": first.body["id"]})
+    assert await rows(shop, "select * from contacts") == []
+
+
+async def test_a_repeated_batch_makes_nothing_twice_either(shop: Shop) -> None:
+    batch = {"items": [{"name": "Maria da Silva", "email": EMAIL}, {"name": "Rui"}]}
+    for atomic in (False, True):
+        body = {**batch, "atomic": atomic}
+        first = await shop.owner.post("/api/contacts/batch", body, Idempotency_Key=f"k{atomic}")
+        assert [one["status"] for one in first.body["results"]] == [201, 201]
+        maria = first.body["results"][0]["id"]
+        await erased(shop, f"/api/contacts/{maria}")
+        again = await shop.owner.post("/api/contacts/batch", body, Idempotency_Key=f"k{atomic}")
+        assert [one["id"] for one in again.body["results"]] == [
+            one["id"] for one in first.body["results"]
+        ]
+    assert {row["name"] for row in await rows(shop, "select name from contacts")} == {"Rui"}
+
+
+async def test_lines_that_wait_for_their_import_go_with_the_person(shop: Shop) -> None:
+    contact_id = await contact(shop)
+    file = f"name,email\nMaria,{EMAIL.upper()}\nRui,rui@example.com\n"
+    sent = await shop.owner.call(
+        "POST", "/api/import/contacts", data=file.encode(), Content_Type="text/csv"
+    )
+    assert sent.status == 202, sent.body
+    certificate = await erased(shop, f"/api/contacts/{contact_id}")
+    assert certificate["erased"]["importLines"] == 1
+    await Importing(shop.db).run_once()
+    assert [row["name"] for row in await rows(shop, "select name from contacts")] == ["Rui"]
+
+
+async def test_two_requests_at_once_are_one_erasure(shop: Shop) -> None:
+    contact_id = await contact(shop)
+    both = await asyncio.gather(
+        *(shop.owner.post(f"/api/contacts/{contact_id}/erase") for _ in range(4))
+    )
+    assert {reply.status for reply in both} == {202}
+    assert len({reply.body["id"] for reply in both}) == 1
+    await run(shop)
+    again = await shop.owner.post(f"/api/contacts/{contact_id}/erase")
+    assert again.status == 200
+    assert again.body["erased"]["contacts"] == 1
+
+
+async def test_a_deleted_contact_is_erased_as_long_as_its_events_last(shop: Shop) -> None:
+    contact_id = await contact(shop)
+    assert (await shop.owner.delete(f"/api/contacts/{contact_id}")).status == 200
+    await shop.db.write(fan_out, ROOM)
+    certificate = await erased(shop, f"/api/contacts/{contact_id}")
+    assert certificate["erased"] == {"events": 1}
+    nothing = await shop.owner.post(f"/api/contacts/{'0' * 24}/erase")
+    assert nothing.status == 404
+    other = await shop.api.person()
+    assert (await other.get(f"/api/erasures/{certificate['id']}")).status == 403
+
+
+async def test_a_customer_without_a_contact_is_exported_and_erased(shop: Shop) -> None:
+    await sign_up(shop.browser())
+    [made] = await rows(shop, "select id, contact_id from customers")
+    assert (await shop.owner.delete(f"/api/contacts/{made['contact_id']}")).status == 200
+    path = f"/api/clients/{made['id']}"
+    file = await shop.owner.get(f"{path}/data-export")
+    assert file.status == 200
+    assert file.body["clients"][0]["account"]["email"] == EMAIL
+    assert file.body["clients"][0]["sessions"]
+    certificate = await erased(shop, path)
+    assert certificate["erased"]["clients"] == 1
+    assert await rows(shop, "select * from customers") == []
+
+
+async def test_a_customer_who_erases_the_account_gets_a_certificate_too(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    answer = await browser.do("clientDeleteAccount", "success", password="secret123")
+    assert answer.data
+    await run(shop)
+    [certificate] = (await shop.owner.get("/api/erasures")).body["data"]
+    assert (certificate["resource"], certificate["state"]) == ("clients", "done")
+    assert certificate["erased"]["clients"] == 1
+
+
+async def test_receivers_are_told_without_personal_data(shop: Shop) -> None:
+    ring = shop.api.site.app[KEYRING]
+
+    async def listen(tx: Tx) -> str:
+        draft = Draft(url="https://ops.example.com/", events=("person.erased",))
+        return await create(
+            tx, owner_id=shop.owner.user_id, draft=draft, secret="whsec_" + "A" * 43 + "=",
+            ring=ring,
+        )  # fmt: skip
+
+    webhook_id = await shop.db.write(listen)
+    contact_id = await contact(shop)
+    certificate = await erased(shop, f"/api/contacts/{contact_id}")
+    [event] = await rows(shop, "select * from events where name = 'person.erased'")
+    assert event["webhook_id"] == webhook_id
+    body = json.loads(bytes(event["body"]))
+    assert body["data"] == {
+        "id": certificate["id"], "recordIds": [contact_id],
+        "requestedAt": certificate["requestedAt"], "erasedAt": certificate["completedAt"],
+    }  # fmt: skip
+    await shop.db.write(fan_out, ROOM)
+    [delivery] = await rows(shop, "select origin from deliveries where event_id = $1", event["id"])
+    assert delivery["origin"] == "event"
+
+
+async def test_a_checkout_at_the_same_time_is_erased_or_a_new_person(shop: Shop) -> None:
+    product_id = record_id(await sell(shop, 30, stock=10), "Product", "id")
+    contact_id = await contact(shop)
+    visitor = await guest(shop)
+    ring = shop.api.site.app[KEYRING]
+
+    async def fill(tx: Tx) -> None:
+        await changes.add(tx, visitor, product_id, 1, limiting=True)
+
+    await shop.db.write(fill)
+    wanted = form.read({**BUYER, "idempotencyKey": "k1"})
+
+    async def order(tx: Tx) -> Any:
+        return await checkout(tx, visitor, wanted, Tokens("access", "cart"), ring, 3)
+
+    async def erase() -> None:
+        reply = await shop.owner.post(f"/api/contacts/{contact_id}/erase")
+        assert reply.status == 202
+        await run(shop)
+
+    await between(shop, "insert into orders", order, erase)
+    await run(shop)
+    # Nothing points to a contact that is gone, and no order has a person without a contact.
+    left = await rows(
+        shop, "select contact_id, name from orders where name <> 'Erased customer'"
+        " and contact_id not in (select id from contacts)"
+    )  # fmt: skip
+    assert left == []
+    orders = await rows(shop, "select name, contact_id from orders")
+    assert all((row["contact_id"] is None) == (row["name"] == "Erased customer") for row in orders)
+
+
+async def test_who_erases_many_persons_holds_up_no_other_owner(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = await shop.api.person()
+    made = await other.post("/api/contacts", {"name": "Rui", "email": "rui@example.com"})
+
+    async def many(tx: Tx) -> None:
+        actor = Actor(shop.owner.user_id, "system")
+        for n in range(60):
+            person = Person(contacts=(f"{n:024x}",), left=(f"{n:024x}",))
+            await person_erasures.add(tx, actor.owner_id, CONTACTS.noun, f"{n:024x}", person)
+
+    await shop.db.write(many)
+    await other.post(f"/api/contacts/{made.body['id']}/erase")
+    order: list[str] = []
+    step = steps.step
+
+    async def noted(tx: Tx, erasure_id: str) -> bool:
+        found = await person_erasures.one(tx, erasure_id)
+        assert found is not None
+        order.append(found.owner_id)
+        return await step(tx, erasure_id)
+
+    monkeypatch.setattr(steps, "step", noted)
+    await run(shop)
+    ours = [place for place, owner_id in enumerate(order) if owner_id == other.user_id]
+    # Each unit of the other owner waits for one unit of this one at most.
+    assert ours
+    assert ours[-1] <= 2 * len(ours)
+    assert len(order) > 120
