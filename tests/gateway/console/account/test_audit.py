@@ -26,7 +26,7 @@ from tests.support.drain import rows
 from tests.support.orders import placed, product
 from tests.support.rest import RestApi
 from tests.support.shop import Shop
-from tests.support.site import Site
+from tests.support.site import PASSWORD, Site
 
 PAGE = "/console/audit"
 SILENT = {
@@ -169,6 +169,10 @@ async def _account(walk: Walk) -> None:
     await walk("/console/keys/{id}/revoke", key, says="revoked key")
     saved = {"name": "Maria S", "timezone": "America/Sao_Paulo"}
     await walk("/console/account", says="updated account", **saved)
+    new = {"current": PASSWORD, "new": "a few random words", "again": "a few random words"}
+    await walk("/console/account/password", says="updated account", **new)
+    new = {"current": new["new"], "new": PASSWORD, "again": PASSWORD}
+    await walk("/console/account/password", says="updated account", **new)
     pipeline = "/console/settings/pipeline"
     [version] = re.findall('name="version" value="([^"]*)"', (await maria.get(pipeline)).html)
     await walk(pipeline, says="updated pipeline", stages="new\nold", version=version)
