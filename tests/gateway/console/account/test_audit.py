@@ -188,6 +188,10 @@ async def _account(walk: Walk) -> None:
     await maria.submit("/console/account/password", **typed)
     saved = {"name": "Maria S", "timezone": "America/Sao_Paulo"}
     await walk("/console/account", says="updated account", **saved)
+    new = {"current": PASSWORD, "new": "a few random words", "again": "a few random words"}
+    await walk("/console/account/password", says="updated account", **new)
+    new = {"current": new["new"], "new": PASSWORD, "again": PASSWORD}
+    await walk("/console/account/password", says="updated account", **new)
     pipeline = "/console/settings/pipeline"
     [version] = re.findall('name="version" value="([^"]*)"', (await maria.get(pipeline)).html)
     await walk(pipeline, says="updated pipeline", stages="new\nold", version=version)
