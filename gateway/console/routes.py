@@ -111,6 +111,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/keys/{id}/revoke", action(api_keys.revoke))
 
     get("/console/audit", page(audit.index))
+    get("/console/audit/changes", page(audit.changes))
 
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))
