@@ -157,6 +157,7 @@ async def test_from_the_first_account_to_a_replay(
         await page.get_by_role("button", name="Delete").click()
         await page.get_by_role("button", name="Delete webhook").click()
         await page.get_by_text("Webhook deleted.").wait_for()
+        await page.locator(".menu .me > summary").click()
         await page.get_by_role("button", name="Sign out").click()
         await page.get_by_text("You are signed out.").wait_for()
 
