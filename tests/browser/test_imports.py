@@ -51,7 +51,7 @@ async def test_a_list_is_imported_by_keyboard_alone(
         await page.wait_for_url("**/console/import/contacts")
         await looked(page)
         await page.locator("#file").set_input_files(
-            files=[{"name": "leads.csv", "mimeType": "text/csv", "buffer": FILE.encode("cp1252")}]
+            files={"name": "leads.csv", "mimeType": "text/csv", "buffer": FILE.encode("cp1252")}
         )
         await page.get_by_role("button", name="Upload" if english else "Enviar").focus()
         await page.keyboard.press("Enter")
