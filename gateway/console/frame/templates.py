@@ -38,7 +38,9 @@ def _exact(context: jinja2.runtime.Context, micros: int) -> str:
 
 @jinja2.pass_context
 def _word(context: jinja2.runtime.Context, value: str) -> str:
-    return display.word_of(context["reader"].texts, value)
+    section = context.get("section")
+    noun = section.resource.noun if section is not None else ""
+    return display.word_of(context["reader"].texts, value, noun)
 
 
 def _format(name: str) -> Callable[..., str]:
