@@ -40,6 +40,12 @@ class Window:
     async def open(self, path: str) -> None:
         await self.page.goto(self.url + path)
 
+    async def choose(self, group: str, name: str) -> None:
+        """Open a group of the menu and follow a link of it."""
+        menu = self.page.get_by_label("Main")
+        await menu.locator("summary", has_text=group).click()
+        await menu.get_by_role("link", name=name, exact=True).click()
+
     def watch(self) -> None:
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))

@@ -226,7 +226,7 @@ async def test_after_signing_in_a_failing_webhook_is_two_clicks_away(
         await sign_in(view)
         await page.get_by_role("button", name="New webhook").wait_for()
         _, bad = await furnish(site, box, view)
-        await page.get_by_role("link", name="Overview").click()
+        await page.get_by_label("Main").get_by_role("link", name="Overview").click()
         first = page.locator("#lines tbody tr").first
         await first.get_by_text("Failing").wait_for()
         await first.locator("a").click()

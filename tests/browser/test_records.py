@@ -103,3 +103,60 @@ async def sign_in_as(view: Window, language: str) -> None:
     await view.page.locator("#password").fill(PASSWORD)
     await view.page.locator("main button[type=submit]").click()
     await view.page.wait_for_url("**/console")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+async def test_a_deal_of_a_contact_by_keyboard_alone(
+    chromium: Browser, desk: Desk, tmp_path: Path, width: int
+) -> None:
+    """From the menu to the list, to the form; a company is found while it is typed."""
+    async with window(chromium, desk.site, viewport={"width": width, "height": 800}) as view:
+        page = view.page
+        await sign_in(view)
+        await tab_to(view, "summary", "CRM")
+        await page.keyboard.press("Enter")
+        await tab_to(view, "a", "Deals")
+        await page.screenshot(path=tmp_path / f"menu-{width}.png")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/console/deals")
+        await tab_to(view, "a", "New deal")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/deals/new")
+        await type_into(view, "title", "Beans for the fair")
+        await type_into(view, "value", "1.234,50")
+        await tab_to(view, "#companyId")
+        async with page.expect_response("**/companies/suggest**"):
+            await page.keyboard.type("companhia bras")
+        await page.wait_for_selector("#companyId-options option", state="attached")
+        offered = await page.locator("#companyId-options option").first.get_attribute("value")
+        assert offered == LONG.strip()
+        await page.keyboard.press("Control+A")
+        await page.keyboard.type(offered)
+        await type_into(view, "expectedCloseDate", "12152026")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/console/deals/*done=deal_created")
+        await page.get_by_role("link", name=LONG.strip()).wait_for()
+        made = (await desk.api.get("/api/deals?limit=1")).body["data"][0]
+        assert (made["value"], made["expectedCloseDate"][:10]) == (1234.5, "2026-12-15")
+        await tab_to(view, "#description")
+        await page.keyboard.type("They want a sample.")
+        await tab_to(view, "button", "Add")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**done=note_added")
+        assert await page.locator(".activities").inner_text() != ""
+
+
+async def tab_to(view: Window, wanted: str, text: str = "") -> None:
+    """Press Tab until an element that matches has the focus."""
+    for _ in range(120):
+        await view.page.keyboard.press("Tab")
+        script = """([wanted, text]) => document.activeElement.matches(wanted) &&
+          (!text || document.activeElement.textContent.trim() === text)"""
+        if await view.page.evaluate(script, [wanted, text]):
+            return
+    raise AssertionError(f"Tab never reaches {wanted} {text}")
+
+
+async def type_into(view: Window, name: str, text: str) -> None:
+    await tab_to(view, f"#{name}")
+    await view.page.keyboard.type(text)

@@ -96,14 +96,14 @@ async def test_the_owner_of_a_store_at_work(chromium: Browser, site: Site, scrip
     async with window(chromium, site, java_script_enabled=scripts) as view:
         page = view.page
         await sign_in(view)
-        await page.get_by_role("link", name="Stores").click()
+        await view.choose("Shop", "Stores")
         await page.get_by_role("button", name="New store").click()
         await page.get_by_label("Hostname").fill("tea.example")
         await page.get_by_label("Name", exact=True).first.fill("Tea Shop")
         await page.get_by_label("Aliases").fill("www.tea.example\nloja.tea.example")
         rule = page.get_by_role("group", name="Shipping rules 1")
         for label, text in (
-            ("Type", "post"), ("Name", "Post"), ("Price", "9,90"), ("Deadline", "5"),
+            ("Type", "post"), ("Name", "Post"), ("Price", "9,90"), ("Days until delivery", "5"),
             ("First CEP", "00000-000"), ("Last CEP", "99999-99"),
         ):  # fmt: skip
             await rule.get_by_label(label).fill(text)
@@ -121,7 +121,7 @@ async def test_the_owner_of_a_store_at_work(chromium: Browser, site: Site, scrip
         await page.get_by_role("button", name="Save changes").click()
         await page.get_by_text("Changes saved.").wait_for()
 
-        await page.get_by_role("link", name="Orders").click()
+        await view.choose("Shop", "Orders")
         await page.get_by_role("link", name="ORD-000001").click()
         await page.get_by_role("button", name="Cancel order").click()
         await page.get_by_label("Reason").fill("Ordered twice")
@@ -129,7 +129,7 @@ async def test_the_owner_of_a_store_at_work(chromium: Browser, site: Site, scrip
         await page.get_by_text("Order canceled.").wait_for()
         assert view.page.url.partition("?")[0].endswith(order)
 
-        await page.get_by_role("link", name="Reviews").click()
+        await view.choose("Shop", "Reviews")
         await page.get_by_role("button", name="Reject").first.click()
         await page.get_by_text("Review rejected.").wait_for()
         await view.open(review)

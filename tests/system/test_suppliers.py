@@ -5,13 +5,16 @@ The test adds `suppliers` to a copy of the product, and calls every door of that
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
+import re
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 import gateway
@@ -20,6 +23,7 @@ from gateway.domain import catalogue
 from gateway.domain.contacts import contacts
 from gateway.records.values import formats
 from tests.gateway.cli.test_cli import EMAIL
+from tests.support.console import Forms
 from tests.support.process import Serving, carteiro, serving_process
 
 pytestmark = pytest.mark.slow
@@ -88,6 +92,7 @@ def test_suppliers(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         done = carteiro("key", "add", EMAIL, "--name", "test", folder=data, **own)
         by_rest(serving, {"X-API-Key": done.stdout.strip()})
+        asyncio.run(in_the_console(serving))
 
 
 def by_rest(serving: Serving, key: dict[str, str]) -> None:
@@ -123,6 +128,42 @@ def by_rest(serving: Serving, key: dict[str, str]) -> None:
     assert {"get", "put", "patch", "delete"} <= set(document["paths"][f"{path}/{{id}}"])
     sample = document["webhooks"]["supplier.created"]
     assert "Torrefação Sul" in json.dumps(sample, ensure_ascii=False)
+
+
+async def in_the_console(serving: Serving) -> None:
+    """List, create, view, search, edit and delete by the pages, as a person without scripts."""
+    path, url = "/console/suppliers", f"http://127.0.0.1:{serving.port}"
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(url, cookie_jar=jar) as browser:
+        maria = Forms(browser)
+        await maria.sign_in(EMAIL, "correct horse")
+        home = await maria.get("/console")
+        assert f'href="{path}"' in home.html
+        listed = await maria.get(path)
+        assert "<h1>Suppliers" in listed.html
+        form = await maria.get(f"{path}/new")
+        wrong = await maria.submit(path, at=form.path, name="Leste <b>", email="x")
+        assert (wrong.status, 'value="Leste &lt;b&gt;"' in wrong.html) == (400, True)
+        made = await maria.submit(path, at=form.path, name="Leste <b>", email="leste@b.example")
+        assert made.path == f"{path}/{made.id}?done=record_created"
+        assert "Leste &lt;b&gt;" in made.html
+        one = f"{path}/{made.id}"
+        found = await maria.get(f"{path}?search=LESTE&sort=name&column=email")
+        assert f'href="{one}"' in found.html
+        edit = await maria.get(f"{one}/edit")
+        version = re.findall(r'name="version" value="([^"]*)"', edit.html)[0]
+        saved = await maria.submit(
+            one, at=edit.path, name="Leste", email="leste@b.example", version=version
+        )
+        assert saved.path == f"{one}?done=saved"
+        raced = await maria.submit(one, at=edit.path, name="Oeste", email="", version=version)
+        assert (raced.status, "Oeste" in raced.html, "Leste" in raced.html) == (409, True, True)
+        assert "supplier.created" in (await maria.get(f"{one}/events")).html
+        asked = await maria.get(f"{one}/delete")
+        version = re.findall(r'name="version" value="([^"]*)"', asked.html)[0]
+        gone = await maria.submit(asked.path, version=version)
+        assert gone.path == f"{path}?done=record_deleted"
+        assert (await maria.get(one)).status == 404
 
 
 def in_files(serving: Serving, key: dict[str, str]) -> None:

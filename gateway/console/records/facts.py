@@ -87,12 +87,12 @@ def cell_of(resource: Resource, name: str, look: Look) -> Cell:
     kind = kind_of(schema)
     if kind == "text" and field.format.show is None and name not in resource.derived_at:
         return lambda record: _text(record.row[position])
+    if name == "stars":
+        return lambda record: _stars(look.texts, record.row[position])
     write = _writer(look.texts, kind)
     if write is not None and name not in resource.derived_at:
         show = field.format.show
         return lambda record: _written(write, show, record.row[position])
-    if name == "stars":
-        return lambda record: _stars(look.texts, record.row[position])
     return lambda record: _value(look.texts, schema, record.shown(name))
 
 
