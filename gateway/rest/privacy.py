@@ -100,7 +100,10 @@ def data_export(resource: Resource) -> Operation:
 
     @operation(
         f"export{thing}Data", "Privacy", f"Export the personal data of a {resource.noun}",
-        Shape(_FILE, {"exportedAt": shapes.NOW, "emails": ["maria@example.com"], "contacts": []}),
+        Shape(
+            _FILE, {"exportedAt": shapes.NOW, "emails": ["maria@example.com"], "contacts": []},
+            "PersonalData",
+        ),
         headers=("Content-Disposition",),
         description="One file with everything that is stored about the person: all contacts and "
         "accounts with the same email, what points to them, their events with the exact bodies, "

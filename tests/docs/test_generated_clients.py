@@ -51,12 +51,13 @@ async def trip(db: Database) -> AsyncIterator[dict[str, Any]]:
         one, other = [await placed(shop, {beans: 1}) for _ in range(2)]
         await site.user(tour.EMAIL)
         last = await stock(db, shop.owner.user_id, 1)
+        more = await stock(db, shop.owner.user_id, 1, first=1)
         yield {
             "origin": site.url,
             "key": shop.owner.headers["X-API-Key"],
             "saved": {
                 "order": one["id"], "other order": other["id"], "review": last["reviews"],
-                "client": last["customers"],
+                "client": last["customers"], "other client": more["customers"],
             },
             "steps": tour.steps(),
         }  # fmt: skip
