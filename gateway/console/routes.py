@@ -9,7 +9,7 @@ from gateway.console.files import export_page, import_pages
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, nowhere, page, upload
 from gateway.console.overview import overview
-from gateway.console.records import orders, payment_secret, reviews
+from gateway.console.records import orders, payment_secret
 from gateway.console.records.sections import add_records
 from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
 from gateway.domain.imports.files import MOST_BYTES
@@ -97,13 +97,6 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/stores/{id}/payment-secret", action(payment_secret.stage))
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))
     post("/console/stores/{id}/payment-secret/cancel", action(payment_secret.cancel))
-    get("/console/orders/{id}/pay", page(orders.pay_page))
-    post("/console/orders/{id}/pay", action(orders.pay))
-    post("/console/orders/{id}/settle", action(orders.settle))
-    get("/console/orders/{id}/cancel", page(orders.cancel_page))
-    post("/console/orders/{id}/cancel", action(orders.cancel))
-    post("/console/reviews/{id}/publish", action(reviews.publish))
-    post("/console/reviews/{id}/reject", action(reviews.reject))
 
     get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show))
     get("/console/import/{plural}", page(import_pages.new))
@@ -118,6 +111,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/keys/{id}/revoke", action(api_keys.revoke))
 
     get("/console/audit", page(audit.index))
+    get("/console/audit/changes", page(audit.changes))
 
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))

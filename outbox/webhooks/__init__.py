@@ -124,7 +124,7 @@ from webhooks where owner_id = $1
 
 # The condition of the index, word for word.
 TROUBLED = """
-select id, url, state, disabled_reason from webhooks
+select id, url, description, state, disabled_reason from webhooks
 where owner_id = $1 and (state = 'disabled' or circuit <> 'closed')
   and state <> 'paused'
 order by case when state <> 'disabled' then 2 when disabled_reason = 'gone' then 0 else 1 end, id
@@ -138,6 +138,7 @@ class Troubled:
 
     id: str
     url: str
+    description: str | None
     trouble: Trouble
 
 
@@ -220,7 +221,7 @@ async def troubled(tx: Tx, owner_id: str, limit: int) -> list[Troubled]:
     A paused webhook is not: its owner knows of it.
     """
     return [
-        Troubled(row["id"], row["url"], _trouble(row))
+        Troubled(row["id"], row["url"], row["description"], _trouble(row))
         for row in await tx.all(TROUBLED, owner_id, limit)
     ]
 

@@ -33,8 +33,8 @@ async def desk(owner: Person) -> dict[str, str]:
     company = (await owner.post("/api/companies", {"name": "Padaria São João & Filhos"})).body
     contact = (await owner.post("/api/contacts", {"name": "João da Silva", "email": "j@x.br"})).body
     for number in range(9):
-        body = {"title": f"Ligar para o cliente número {number}", "dueDate": f"{month}-11"}
-        await owner.post("/api/tasks", body)
+        task = {"title": f"Ligar para o cliente número {number}", "dueDate": f"{month}-11"}
+        await owner.post("/api/tasks", task)
     await owner.post("/api/tasks", {"title": "Reunião", "dueDate": f"{month}-05T14:30:00Z"})
     done = (await owner.post("/api/tasks", {"title": "Feita", "dueDate": f"{month}-05"})).body
     await owner.post(f"/api/tasks/{done['id']}/complete")

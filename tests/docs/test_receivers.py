@@ -106,7 +106,7 @@ async def running(
             start_new_session=True,
         )  # fmt: skip
     try:
-        await _open(port, process, complaints)
+        await listening(port, process, complaints)
         yield process, f"http://127.0.0.1:{port}/"
     finally:
         with suppress(ProcessLookupError):
@@ -114,7 +114,7 @@ async def running(
         await process.wait()
 
 
-async def _open(port: int, process: Process, complaints: Path) -> None:
+async def listening(port: int, process: Process, complaints: Path) -> None:
     """Return when the port accepts connections; a program that has ended is a failure."""
     async with asyncio.timeout(START_SECONDS):
         while True:

@@ -38,6 +38,7 @@ ENVIRONMENTS = (
     "tests/deploy/test_release.py",
     "tests/deploy/test_sandbox.py",
     "tests/deploy/test_two_nodes.py",
+    "tests/docs/test_examples.py",
     "tests/docs/test_receivers.py",
     "tests/docs/test_typed_clients.py",
     "tests/docs/test_vectors.py",

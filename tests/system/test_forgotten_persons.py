@@ -202,6 +202,22 @@ async def written(there: World) -> str:
         "POST", "/api/products",
         {"name": "Tea", "price": 30, "stock": 100, "storeId": store["id"], "published": True},
     )  # fmt: skip
+    modal = await owner.call(
+        "POST", "/api/discount-modals",
+        {"storeId": store["id"], "title": "10%", "prefix": "TEN", "discountPercentage": 10},
+    )  # fmt: skip
+    browser = Browser(there.product.address, "shop.example")
+    try:
+        sent = {"email": EMAIL, "name": NAME, "phone": PHONE, "discountModalId": modal["globalId"]}
+        assert (await browser.do("saveDiscountModalUserData", "couponCode", **sent)).data
+    finally:
+        await browser.close()
+    # A dry run keeps its lines.
+    async with owner.http.post(
+        "/api/import/contacts?dryRun=true", data=f"name,email\n{NAME},{EMAIL}\n".encode(),
+        headers={"Content-Type": "text/csv"},
+    ) as answer:  # fmt: skip
+        assert answer.status == 202, await answer.text()
     for signed in (False, True):
         browser = Browser(there.product.address, "shop.example")
         try:
@@ -231,6 +247,23 @@ async def _shop(browser: Browser, product: str, *, signed: bool) -> None:
         "address": {**ADDRESS, "street": "Rua Quux"}, "idempotencyKey": f"key {EMAIL}",
     }  # fmt: skip
     assert (await browser.do("checkout", PAYLOAD, **buyer)).data
+
+
+async def exported(owner: Owner, contact_id: str) -> None:
+    """The file names the person in each of its parts; its request is in the log."""
+    assert (await owner.call("GET", f"/api/contacts?search={EMAIL}"))["total"] >= 2
+    async with owner.http.get(f"/api/contacts/{contact_id}/data-export") as answer:
+        assert answer.status == 200
+        assert "attachment" in answer.headers["Content-Disposition"]
+        file = await answer.json()
+    parts = (
+        "contacts", "clients", "activities", "deals", "tasks", "invoices", "quotes", "orders",
+        "reviews", "coupons", "mails", "events", "audit",
+    )  # fmt: skip
+    assert [part for part in parts if not file.get(part)] == []
+    assert len(file["orders"]) == 2
+    assert any(one["deliveries"] for one in file["events"])
+    assert all(one["recordId"] for one in file["audit"])
 
 
 def traces_in(data: bytes) -> list[str]:
@@ -281,8 +314,10 @@ async def test_nothing_of_an_erased_person_is_left_in_the_files(engine: Engine) 
             assert traces_in(before)
         else:
             assert await rows_with_traces(there.url)
+        await exported(there.owner, contact_id)
         certificate = await there.owner.erased(contact_id)
         assert certificate["seal"]["intact"]
+        assert certificate["erased"]["importLines"] == 1
         assert certificate["erased"]["contacts"] == 2
         assert certificate["erased"]["clients"] == 1
         assert certificate["erased"]["events"] > 2

@@ -48,6 +48,15 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return templates.render(request, visitor, "audit.html", context)
 
 
+async def changes(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show the last changes of the record of the query, as a part of its page."""
+    record_id = request.query.get("record", "").lower()
+    record_id = record_id if is_id(record_id) else "0" * 24
+    found = await request.app[DB].read(entries.latest, visitor.actor, record_id)
+    context = {"changes": found, "record_id": record_id}
+    return templates.render(request, visitor, "parts/record_changes.html", context)
+
+
 def place_of(request: web.Request) -> Callable[[Entry], str]:
     """Return a function that returns the page of what an entry names, or an empty text."""
     pages = {resource.canonical for resource in request.app.router.resources()}

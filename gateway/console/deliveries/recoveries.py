@@ -1,13 +1,14 @@
 """The pages of jobs that recover or backfill deliveries: form, confirmation, progress, cancel."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
+from urllib.parse import urlencode
 
 from aiohttp import web
 
 from gateway.console.frame import pages, polling, templates, times
-from gateway.console.frame.forms import Form
+from gateway.console.frame.forms import Form, parse
 from gateway.console.frame.guard import Visitor
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import recoveries
@@ -42,12 +43,21 @@ class JobForm:
         """What must be confirmed: `twice` when receivers get events that they accepted."""
         return "twice" if self.draft and "delivered" in self.draft.ends else "count"
 
+    @property
+    def address(self) -> str:
+        """The query of the form with what was typed."""
+        return urlencode({"kind": "backfill" if self.backfill else "recover", **self.typed}, True)
+
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the form of a new job, and the webhook's latest jobs."""
     now = request.app[DB].clock.wall()
-    backfill = request.query.get("kind") == "backfill"
-    return await _form(request, visitor, fresh(backfill, now, visitor.actor.zone))
+    backfill, zone = request.query.get("kind") == "backfill", visitor.actor.zone
+    order = fresh(backfill, now, zone)
+    if "since" in request.query:
+        # The page that asks for confirmation leads back to what was typed.
+        order = replace(read(parse(request.query_string.encode()), now, zone), faults={})
+    return await _form(request, visitor, order)
 
 
 async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:

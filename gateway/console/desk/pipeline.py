@@ -61,8 +61,5 @@ def _page(
     faults: Mapping[str, str],
     status: int = 200,
 ) -> web.Response:
-    context = {
-        "inputs": inputs.inputs(request[READER].texts, PIPELINE.fields), "typed": typed,
-        "version": version, "faults": faults,
-    }  # fmt: skip
+    context = {"typed": typed, "version": version, "faults": faults}
     return templates.render(request, visitor, "pipeline.html", context, status=status)

@@ -65,7 +65,8 @@ async def start(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     chosen = [form.text(f"column-{place}") for place in range(len(job.headings))]
     fields = [field if field in allowed else "" for field in chosen]
     try:
-        columns.must_do(entry.resource, fields)
+        if job.state == "waiting":
+            columns.must_do(entry.resource, fields)
         await db.write(
             jobs.start, visitor.actor, import_id, fields, dry_run=form.text("act") != "start"
         )

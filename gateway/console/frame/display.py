@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from gateway.texts import Texts
 from outbox.queue.log.delivery_types import Attempt
-from outbox.webhooks import Webhook
+from outbox.webhooks import Troubled, Webhook
 
 FAILING = 3
 # The first match wins: many browsers' strings contain the names of other browsers too.
@@ -78,12 +78,12 @@ def breakable(url: str) -> Markup:
     return Markup("<wbr>").join(PART_END.split(inert(url)))
 
 
-def title_of(webhook: Webhook) -> str:
+def title_of(webhook: Webhook | Troubled) -> str:
     """Return what a webhook is called at the head of a page: its description, else its host."""
     return webhook.description or urlsplit(webhook.url).netloc or webhook.url
 
 
-def name_of(webhook: Webhook) -> str:
+def name_of(webhook: Webhook | Troubled) -> str:
     """Return what tells a webhook from others in a list: its description, else its URL."""
     return webhook.description or webhook.url
 

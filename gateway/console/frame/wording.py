@@ -10,14 +10,17 @@ import re
 from collections.abc import Iterable, Sequence
 
 from gateway.domain.catalogue import RESOURCES
+from gateway.domain.sales.pipelines import PIPELINE
 from gateway.records.errors import Fault, Refusal
-from gateway.records.resource import Field
+from gateway.records.resource import Field, Form
 from gateway.texts import Texts
 
 NAMES = ("first", "second", "third")
 _NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?![\w])", re.ASCII)
 _WORD = re.compile("[A-Za-z]+")
-_NOUNS = {field: resource.noun for resource in RESOURCES for field in resource.fields}
+FORMS: Sequence[Form] = (*RESOURCES, PIPELINE)
+"""What pages have forms of."""
+_NOUNS = {field: form.noun for form in FORMS for field in form.fields}
 
 
 def hint_of(texts: Texts, field: Field) -> str:

@@ -1,4 +1,4 @@
-"""What the pages of orders have of their own: payment and cancellation, of one or many."""
+"""What the pages of orders have of their own: late payments, and the end of many at once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -6,15 +6,13 @@ from typing import Any, Literal
 from aiohttp import web
 from msgspec import json
 
-from gateway.console.frame import pages, templates, wording
+from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
 from gateway.console.records.parts import Parts
-from gateway.domain.sales import documents, order_payments, order_verbs
+from gateway.domain.sales import order_payments, order_verbs
 from gateway.domain.sales.invoices import INVOICES, PAY_TAKES
 from gateway.domain.sales.orders import CANCEL_TAKES, ORDERS
-from gateway.domain.storefront.payments import reported_payments
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
@@ -44,63 +42,10 @@ ORDER_PARTS = Parts(
     columns=("number", "status", "name", "total", "storeId", "createdAt"),
     tabs="status", live=True, list_acts="parts/order_list_acts.html",
     more_tabs="parts/order_tabs.html", tags="parts/order_tags.html",
-    selection="parts/order_selection.html", acts="parts/order_acts.html",
+    selection="parts/order_selection.html",
     above="parts/order_late.html", more=_late, left_out=("latePaymentAt",),
     links={"customerId": "clients"},
 )  # fmt: skip
-
-
-async def pay_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Ask how an order was paid."""
-    order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, pages.id_of(request))
-    return _pay_page(request, visitor, order, order["payment_method"], "", {})
-
-
-async def pay(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Mark a pending order as paid; the fields `method` and `reference` are optional."""
-    order_id = pages.id_of(request)
-    method, reference = form.text("method"), form.text("reference").strip()
-    sent = {"method": method, "reference": reference}
-    draft = check(INVOICES, {k: v for k, v in sent.items() if v}, takes=PAY_TAKES)
-    try:
-        await request.app[DB].write(order_payments.pay, visitor.actor, order_id, draft)
-    except Refusal as refusal:
-        if refusal.code == "invalid_transition":
-            raise Refusal("conflict", "error.order_not_pending") from None
-        if not refusal.faults:
-            raise
-        order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, order_id)
-        faults = wording.by_field(request[READER].texts, refusal.faults)
-        return _pay_page(request, visitor, order, method, reference, faults)
-    return pages.to(f"{PATH}/{order_id}", "order_paid")
-
-
-async def cancel_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
-    """Ask for confirmation before an order is canceled, and for the reason."""
-    return await _cancel_page(request, visitor, "", {})
-
-
-async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Cancel a pending order."""
-    order_id, reason = pages.id_of(request), form.text("reason").strip()
-    draft = check(ORDERS, {"reason": reason} if reason else {}, takes=CANCEL_TAKES)
-    try:
-        await request.app[DB].write(order_verbs.cancel, visitor.actor, order_id, draft)
-    except Refusal as refusal:
-        if refusal.code == "invalid_transition":
-            raise Refusal("conflict", "error.order_ended") from None
-        if not refusal.faults:
-            raise
-        faults = wording.by_field(request[READER].texts, refusal.faults)
-        return await _cancel_page(request, visitor, reason, faults)
-    return pages.to(f"{PATH}/{order_id}", "order_canceled")
-
-
-async def settle(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
-    """Take the flag of a late payment from an order."""
-    order_id = pages.id_of(request)
-    await request.app[DB].write(reported_payments.settle, visitor.actor, order_id)
-    return pages.to(f"{PATH}/{order_id}", "order_settled")
 
 
 async def selected(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -153,29 +98,3 @@ def _back(query: str) -> str:
     """Return the list with this query, which is text of the form."""
     fits = query.isascii() and query.isprintable() and len(query) <= 2_000
     return f"{PATH}?{query}" if fits and query and "#" not in query else PATH
-
-
-async def _cancel_page(
-    request: web.Request, visitor: Visitor, reason: str, faults: dict[str, str]
-) -> web.StreamResponse:
-    order = await request.app[DB].read(actions.read, visitor.actor, ORDERS, pages.id_of(request))
-    context = {"record": order, "reason": reason, "faults": faults}
-    status = 400 if faults else 200
-    return templates.render(request, visitor, "order_cancel.html", context, status=status)
-
-
-def _pay_page(
-    request: web.Request,
-    visitor: Visitor,
-    order: Record,
-    method: str,
-    reference: str,
-    faults: Mapping[str, str],
-) -> web.Response:
-    context = {
-        "order": order, "method": method, "methods": documents.METHODS, "reference": reference,
-        "faults": faults, "total": order["total"] / 100,
-    }  # fmt: skip
-    return templates.render(
-        request, visitor, "order_pay.html", context, status=400 if faults else 200
-    )

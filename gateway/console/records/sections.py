@@ -65,8 +65,7 @@ PARTS: Mapping[str, Parts] = {
     ),
     "reviews": Parts(
         columns=("text", "stars", "productId", "author", "status", "createdAt"),
-        tabs="status", live=True, acts="parts/review_acts.html",
-        row_acts="parts/review_row_acts.html",
+        tabs="status", live=True,
     ),
     "clients": Parts(
         columns=("name", "email", "phone", "storeId", "contactId", "createdAt")

@@ -21,10 +21,21 @@ from gateway.console.records.inputs import Input, Typed
 from gateway.console.records.words import Words
 from gateway.domain.contacts import tasks
 from gateway.domain.contacts.tasks import TASKS
-from gateway.domain.sales import deals, invoices, quotes
+from gateway.domain.sales import (
+    deals,
+    invoices,
+    order_payments,
+    order_verbs,
+    orders,
+    quotes,
+)
 from gateway.domain.sales.deals import DEALS
 from gateway.domain.sales.invoices import INVOICES
+from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.quotes import QUOTES
+from gateway.domain.storefront.catalogue import reviews
+from gateway.domain.storefront.catalogue.reviews import REVIEWS
+from gateway.domain.storefront.payments import reported_payments
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
@@ -60,6 +71,18 @@ class Verb:
     risky: bool = False
     listed: bool = False
     """Whether rows of the list have the button too."""
+    placed: bool = False
+    """Whether a part of the page has the button."""
+    keys: str = ""
+    """The start of the keys of its texts, if not `verb.noun.name`."""
+    lead: str = ""
+    """The key of what it means, if not `keys.lead`."""
+    done: str = ""
+    """The message afterwards, if not `noun_name`."""
+    told: str = ""
+    """The key of what is said when the state refuses, if it is more than the state."""
+    first: Callable[[Record], Mapping[str, str]] = lambda record: {}
+    """What the form has in its fields at first."""
 
     @property
     def path(self) -> str:
@@ -67,8 +90,8 @@ class Verb:
 
     @property
     def text(self) -> str:
-        """The start of the keys of its texts."""
-        return f"verb.{self.resource.noun}.{self.name}"
+        """The key of its button; the keys of its other texts begin with it."""
+        return self.keys or f"verb.{self.resource.noun}.{self.name}"
 
 
 def _to(table: Mapping[str, Sequence[str]], target: str) -> Callable[[Record], bool]:
@@ -89,12 +112,23 @@ def _end(status: str) -> Unit:
     return unit
 
 
+def _status(status: str) -> Unit:
+    """Return the unit that sets the status of a review."""
+
+    async def unit(tx: Tx, actor: Actor, record_id: str) -> Record:
+        draft: Draft = check(REVIEWS, {"status": status})
+        return await reviews.change(tx, actor, record_id, draft)
+
+    return unit
+
+
 def _is(*statuses: str) -> Callable[[Record], bool]:
     return lambda record: record["status"] in statuses
 
 
 _QUOTE = partial(_to, quotes.TRANSITIONS)
 _INVOICE = partial(_to, invoices.TRANSITIONS)
+_ORDER = partial(_to, orders.TRANSITIONS)
 VERBS: tuple[Verb, ...] = (
     Verb(
         TASKS, "complete", tasks.complete, lambda one: not one["completed"], asks=False,
@@ -117,12 +151,38 @@ VERBS: tuple[Verb, ...] = (
     Verb(INVOICES, "pay", invoices.pay, _INVOICE("paid"), invoices.PAY_TAKES),
     Verb(INVOICES, "cancel", invoices.cancel, _INVOICE("canceled"), invoices.CANCEL_TAKES,
          risky=True),
+    Verb(
+        ORDERS, "pay", order_payments.pay, _ORDER("paid"), invoices.PAY_TAKES, INVOICES,
+        keys="order.pay", lead="order.pay_lead", done="order_paid",
+        told="error.order_not_pending", first=lambda one: {"method": one["payment_method"]},
+    ),
+    Verb(
+        ORDERS, "cancel", order_verbs.cancel, _ORDER("canceled"), orders.CANCEL_TAKES, risky=True,
+        keys="order.cancel", lead="order.cancel_lead", done="order_canceled",
+        told="error.order_ended",
+    ),
+    Verb(
+        ORDERS, "settle", reported_payments.settle, lambda one: one["late_payment_at"] is not None,
+        asks=False, placed=True, keys="order.settle", done="order_settled",
+    ),
+    Verb(
+        REVIEWS, "publish", _status("published"), _is("pending", "rejected"), asks=False,
+        listed=True, keys="review.publish", done="review_published",
+    ),
+    Verb(
+        REVIEWS, "reject", _status("rejected"), _is("pending", "published"), asks=False,
+        listed=True, risky=True, keys="review.reject", done="review_rejected",
+    ),
 )  # fmt: skip
 
 
 def of(record: Record) -> list[Verb]:
     """Return the verbs that are offered for a record."""
-    return [verb for verb in VERBS if verb.resource is record.resource and verb.offered(record)]
+    return [
+        verb
+        for verb in VERBS
+        if verb.resource is record.resource and not verb.placed and verb.offered(record)
+    ]
 
 
 def in_rows(resource: Resource) -> bool:
@@ -134,8 +194,9 @@ async def ask(verb: Verb, request: web.Request, visitor: Visitor) -> web.StreamR
     """Ask for the fields of a verb, or whether to do what cannot be undone."""
     record = await _read(verb, request, visitor)
     form_inputs = _inputs(verb, request[READER].texts)
-    said = "" if verb.offered(record) else _not_now(request[READER].texts, record)
-    typed = inputs.of_form(Form({}), form_inputs)
+    said = "" if verb.offered(record) else _not_now(request[READER].texts, verb, record)
+    first = {name: [text] for name, text in verb.first(record).items()}
+    typed = inputs.of_form(Form(first), form_inputs)
     return _page(request, visitor, verb, record, form_inputs, typed, said, 200)
 
 
@@ -159,7 +220,7 @@ async def act(verb: Verb, request: web.Request, visitor: Visitor, form: Form) ->
         if not refusal.faults:
             said, status = _told(texts, verb, record, refusal), 409
         return _page(request, visitor, verb, record, form_inputs, typed, said, status, faults)
-    done = f"{verb.resource.noun}_{verb.name}"
+    done = verb.done or f"{verb.resource.noun}_{verb.name}"
     if form.all("list"):
         return pages.to(_list(verb.resource, form.text("list")), done)
     return pages.to(f"/console/{made.resource.plural}/{made.id}", done)
@@ -177,13 +238,15 @@ async def _read(verb: Verb, request: web.Request, visitor: Visitor) -> Record:
 
 def _told(texts: Texts, verb: Verb, record: Record, refusal: Refusal) -> str:
     if refusal.code == "invalid_transition":
-        return _not_now(texts, record)
+        return _not_now(texts, verb, record)
     key = f"{verb.text}.conflict"
     return texts(key) if key in texts else wording.refused(texts, refusal)
 
 
-def _not_now(texts: Texts, record: Record) -> str:
+def _not_now(texts: Texts, verb: Verb, record: Record) -> str:
     """Return that the state of a record no longer allows it."""
+    if verb.told:
+        return texts(verb.told)
     if "status" not in record.resource.named:
         return texts("verb.not_now")
     return texts("verb.not_now_as", state=word_of(texts, record["status"]))
@@ -203,6 +266,12 @@ def _list(resource: Resource, where: str) -> str:
     return f"{path}/{where}" if VIEW.match(where) else f"{path}?{where}"
 
 
+def _heading(record: Record) -> str:
+    """Return the number of a document, or the name of another record."""
+    numbered = "number" in record.resource.named
+    return str(record["number"]) if numbered else facts.name_of(record)
+
+
 def _page(
     request: web.Request,
     visitor: Visitor,
@@ -217,7 +286,7 @@ def _page(
     resource = record.resource
     context: dict[str, Any] = {
         "verb": verb, "record": record, "inputs": form_inputs, "typed": typed, "said": said,
-        "faults": faults or {}, "heading": facts.name_of(record),
+        "faults": faults or {}, "heading": _heading(record),
         "words": Words(request[READER].texts, resource),
         "total": record["total"] / 100 if "total" in resource.named else None,
         "offered": verb.offered(record),

@@ -22,13 +22,15 @@ class Person(Struct, frozen=True):
     """What identifies a person while it is erased.
 
     `contacts` and `clients` are ids; those not yet erased are in `left` too. `wide`: everything of
-    the owner with one of the emails is the person's.
+    the owner with one of `emails` is the person's. `aliases` are further emails that texts may
+    name: they select nothing.
     """
 
     contacts: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     emails: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     phones: tuple[str, ...] = ()
     wide: bool = False

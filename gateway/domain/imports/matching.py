@@ -1,6 +1,7 @@
 """Finds the record that a line of a file updates: by its id, else by the key of its resource."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gateway.domain.imports.jobs import Import
@@ -9,34 +10,81 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.record import OWNER_ID, VERSION
 from gateway.records.resource import Resource
+from outbox.database.sql import items
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 
-# The lock of gateway.domain.contacts.upsert: a key without a record has no row to lock.
-_LOCK = "select pg_advisory_xact_lock(hashtextextended($1, 0))"
+# The locks of gateway.domain.contacts.upsert, in the order of the keys: a key without a record has
+# no row to lock.
+_LOCK_ALL = """
+select pg_advisory_xact_lock(hashtextextended(keys.value, 0)) as locked
+from json_array_elements_text(cast($1 as json)) as keys(value)
+"""
+_AMONG = """
+/*sqlite in (select value from json_each($2))*/
+/*postgres = any (array(select json_array_elements_text(cast($2 as json))))*/
+"""
+
+
+@dataclass(slots=True)
+class Ahead:
+    """What is known of the lines of a transaction before the first of them: their keys are locked.
+
+    A line whose id and key are not there needs no look-up of its own.
+    """
+
+    ids: set[str]
+    keys: set[str]
+    """The keys that records have, and those that lines before have written."""
+
+
+async def look_ahead(
+    tx: Tx, actor: Actor, resource: Resource, lines: Sequence[tuple[str, Draft]]
+) -> Ahead:
+    """Lock the keys of lines, each an id and a draft; return which ids and keys there are."""
+    ids = sorted({_normal(record_id) for record_id, _ in lines if is_id(_normal(record_id))})
+    column = _key(resource, Draft())[0]
+    keys = sorted({str(k) for _, draft in lines if (k := _key(resource, draft)[1]) is not None})
+    if keys and tx.engine == "postgres":
+        await tx.all(_LOCK_ALL, items([f"{actor.owner_id} {key}" for key in keys]))
+    there = Ahead(set(), set())
+    if ids:
+        sql = f"select id from {resource.table} where owner_id = $1 and id {_AMONG}"
+        there.ids |= {row["id"] for row in await tx.all(sql, actor.owner_id, items(ids))}
+    if keys:
+        table, column = _place(resource, column)
+        sql = f"select {column} as found from {table} where owner_id = $1 and {column} {_AMONG}"
+        there.keys |= {row["found"] for row in await tx.all(sql, actor.owner_id, items(keys))}
+    return there
+
+
+def note(resource: Resource, ahead: Ahead, draft: Draft) -> None:
+    """Note the key of a line that was written, for the lines after it."""
+    _, value = _key(resource, draft)
+    if value is not None:
+        ahead.keys.add(str(value))
 
 
 async def find(
-    tx: Tx, actor: Actor, resource: Resource, job: Import, record_id: str, draft: Draft
-) -> tuple[str, int] | None:
+    tx: Tx, actor: Actor, resource: Resource, job: Import, record_id: str, draft: Draft,
+    ahead: Ahead,
+) -> tuple[str, int] | None:  # fmt: skip
     """Return id and version of the owner's record that a line names, locked; None for a new one.
 
     Lines of other installations have ids that name no record here. They stay apart from each
     other, so that two contacts with one email stay two.
     """
-    if record_id:
-        found = await _own(tx, actor, resource, record_id.strip().lower())
+    if _normal(record_id) in ahead.ids:
+        found = await _own(tx, actor, resource, _normal(record_id))
         if found is not None:
             return found
     column, value = _key(resource, draft)
-    if value is None:
+    if value is None or str(value) not in ahead.keys:
         return None
-    if tx.engine == "postgres":
-        await tx.one(_LOCK, f"{actor.owner_id} {value}")
-    unique = resource.named[resource.key].unique
-    if unique is not None and unique.within == "owner":
+    table, _ = _place(resource, column)
+    if table != resource.table:
         row = await tx.one(
-            f"select record_id as id from {unique.table} where owner_id = $1 and value = $2",
+            f"select record_id as id from {table} where owner_id = $1 and value = $2",
             actor.owner_id, value,
         )  # fmt: skip
     else:
@@ -56,6 +104,18 @@ async def _own(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> tupl
     if row is None or row[OWNER_ID] != actor.owner_id:
         return None
     return record_id, int(row[VERSION])
+
+
+def _normal(record_id: str) -> str:
+    return record_id.strip().lower()
+
+
+def _place(resource: Resource, column: str) -> tuple[str, str]:
+    """Return the table and the column in which the keys in use are found."""
+    unique = resource.named[resource.key].unique
+    if unique is not None and unique.within == "owner":
+        return unique.table, "value"
+    return resource.table, column
 
 
 def _key(resource: Resource, draft: Draft) -> tuple[str, Any]:

@@ -7,22 +7,20 @@ after that its fault alone.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from gateway.domain import import_lines
 from gateway.domain.accounts import users
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import jobs, matching
-from gateway.domain.imports.columns import ID
 from gateway.domain.imports.jobs import MOST_FAULTS, Import, LineFault
+from gateway.domain.imports.matching import Ahead
+from gateway.domain.imports.reading import ReadLine, read_line
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault, Refusal
-from gateway.records.resource import Resource
-from gateway.records.values import cells as texts
-from gateway.records.values.format import Wrong, of_json
+from gateway.records.values.format import of_json
 from outbox.database.sql import insert
 from outbox.database.transaction import Database, Tx
 
@@ -105,12 +103,13 @@ async def _try(tx: Tx, job: Import, most: int, total: _Sum) -> None:
     # The unit may run again.
     fresh = _Sum(job.place)
     if await _locked(tx, job):
-        for line in await import_lines.after(tx, job.id, job.place, most):
+        work = await _Work.of(tx, job, await import_lines.after(tx, job.id, job.place, most))
+        for line in work.lines:
             try:
-                await _import(tx, job, line, fresh)
+                await _import(tx, work, line, fresh)
             except _LineRefused as refused:
                 fresh.refuse(jobs.line_faults(job, refused.line, refused.faults))
-            fresh.place, fresh.done = line[0], fresh.done + 1
+            fresh.place, fresh.done = line.number, fresh.done + 1
     for name in ("place", "done", "created", "updated", "unchanged", "faulty", "faults"):
         setattr(total, name, getattr(fresh, name))
     raise _Undo
@@ -127,14 +126,15 @@ async def _advance(tx: Tx, job: Import, most: int, known: _Known | None) -> None
     if not await _locked(tx, job):
         return
     total = _Sum(job.place)
-    for line in await import_lines.after(tx, job.id, job.place, most):
-        if known is not None and line[0] >= known.line:
-            if line[0] > known.line:
+    work = await _Work.of(tx, job, await import_lines.after(tx, job.id, job.place, most))
+    for line in work.lines:
+        if known is not None and line.number >= known.line:
+            if line.number > known.line:
                 break
             total.refuse(jobs.line_faults(job, known.line, known.faults))
         else:
-            await _import(tx, job, line, total)
-        total.place, total.done = line[0], total.done + 1
+            await _import(tx, work, line, total)
+        total.place, total.done = line.number, total.done + 1
     await _save(tx, job, total)
 
 
@@ -180,28 +180,44 @@ async def _keep(tx: Tx, job: Import, faults: Sequence[LineFault]) -> None:
     await insert(tx, "import_faults", ("import_id", "nth", "line", "heading", "error"), rows)
 
 
-async def _import(tx: Tx, job: Import, line: Line, total: _Sum) -> None:
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The lines of a transaction, and what is known of them before."""
+
+    job: Import
+    entry: Entry
+    actor: Actor
+    lines: Sequence[ReadLine]
+    ahead: Ahead
+
+    @classmethod
+    async def of(cls, tx: Tx, job: Import, lines: Sequence[Line]) -> "_Work":
+        entry = ENTRIES[job.plural]
+        zone = await users.zone_of(tx, job.owner_id)
+        actor = Actor(job.owner_id, "system", zone=zone, cause="import")
+        read = [read_line(entry.resource, job, line) for line in lines]
+        known = await matching.look_ahead(
+            tx, actor, entry.resource, [(line.record_id, line.new) for line in read]
+        )
+        return cls(job, entry, actor, read, known)
+
+
+async def _import(tx: Tx, work: _Work, line: ReadLine, total: _Sum) -> None:
     """Write one line, or count its faults. Raises _LineRefused."""
-    number, cells = line
-    entry = ENTRIES[job.plural]
+    job, entry, actor = work.job, work.entry, work.actor
     assert entry.create is not None
-    if len(cells) > len(job.headings):
-        total.refuse([LineFault(number, "", _crowded(len(job.headings)))])
+    if line.crowded:
+        total.refuse([LineFault(line.number, "", _crowded(len(job.headings)))])
         return
-    record_id, sent, wrong = _values(entry.resource, job, cells)
-    zone = await users.zone_of(tx, job.owner_id)
-    actor = Actor(job.owner_id, "system", zone=zone, cause="import")
-    new = check(
-        entry.resource, matching.with_source(entry.resource, sent), read=of_json, creating=True
+    found = await matching.find(
+        tx, actor, entry.resource, job, line.record_id, line.new, work.ahead
     )
-    new.faults[:0] = wrong
-    found = await matching.find(tx, actor, entry.resource, job, record_id, new)
-    draft = new
+    draft = line.new
     if found is not None:
-        draft = check(entry.resource, sent, read=of_json)
-        draft.faults[:0] = wrong
+        draft = check(entry.resource, line.sent, read=of_json)
+        draft.faults[:0] = line.wrong
     if draft.faults:
-        total.refuse(jobs.line_faults(job, number, _one_each(draft.faults)))
+        total.refuse(jobs.line_faults(job, line.number, _one_each(draft.faults)))
         return
     try:
         if found is None:
@@ -211,13 +227,13 @@ async def _import(tx: Tx, job: Import, line: Line, total: _Sum) -> None:
             total.updated += 1
             # Rows that are put off go in the order of their tables: those of this record must not
             # make the index rows of a later new record precede it. A write ends the wait.
-            await import_lines.drop_upto(tx, job.id, number)
+            await import_lines.drop_upto(tx, job.id, line.number)
         else:
             total.unchanged += 1
     except Refusal as refusal:
-        raise _LineRefused(number, refusal.faults or [Fault("", refusal.code, str(refusal))]) from (
-            None
-        )
+        faults = refusal.faults or [Fault("", refusal.code, str(refusal))]
+        raise _LineRefused(line.number, faults) from None
+    matching.note(entry.resource, work.ahead, line.new)
 
 
 async def _change(tx: Tx, actor: Actor, entry: Entry, found: tuple[str, int], draft: Draft) -> bool:
@@ -228,25 +244,6 @@ async def _change(tx: Tx, actor: Actor, entry: Entry, found: tuple[str, int], dr
     else:
         record = await entry.change(tx, actor, record_id, draft, None)
     return record.version != version
-
-
-def _values(
-    resource: Resource, job: Import, cells: Sequence[str]
-) -> tuple[str, dict[str, Any], list[Fault]]:
-    """Return the id, the JSON values by field, and what cannot be read. An empty cell is none."""
-    record_id, sent, wrong = "", dict[str, Any](), list[Fault]()
-    for name, cell in zip(job.fields, cells, strict=False):
-        if not name or not cell:
-            continue
-        if name == ID:
-            record_id = cell
-            continue
-        form = resource.named[name].format
-        try:
-            sent[name] = texts.read(form, cell)
-        except Wrong as fault:
-            wrong.append(Fault(name, fault.code, fault.message))
-    return record_id, sent, wrong
 
 
 def _one_each(faults: Sequence[Fault]) -> Sequence[Fault]:

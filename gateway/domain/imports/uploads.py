@@ -12,7 +12,7 @@ from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database, Tx, patience
 
 LINES_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 262_144
@@ -43,6 +43,7 @@ async def receive(
         await store.take(file.end())
         await store.flush()
         fields = [""] * len(file.headings) if held else _fields(file, entry.resource, named)
+        _be_patient()
 
         async def complete(tx: Tx) -> None:
             await jobs.complete(
@@ -54,6 +55,7 @@ async def receive(
 
         await db.write(complete)
     except Refusal:
+        _be_patient()
         await jobs.discard(db, import_id)
         # A browser reads the response only after it has sent the whole file.
         async for _ in pieces:
@@ -88,6 +90,13 @@ def _keeps(
     return keep
 
 
+def _be_patient() -> None:
+    """Begin the patience of the request again: an upload may last longer than its transactions."""
+    current = patience.get()
+    if current is not None:
+        current.spent = 0.0
+
+
 class _Store:
     """Gathers lines and stores some at once."""
 
@@ -111,4 +120,5 @@ class _Store:
     async def flush(self) -> None:
         lines, self._lines, self._size = self._lines, [], 0
         if lines:
+            _be_patient()
             await self._db.write(jobs.receive, self._import_id, lines)

@@ -103,7 +103,11 @@ async def command(tx: Tx, actor: Actor, contact_id: str) -> tuple[Erasure, bool]
         person = person_of(record)
     before = await earlier(tx, actor, contact_id)
     if before is not None:
-        await erasure_requests.request(tx, actor.owner_id, [contact_id], KEPT_EVENTS)
+        ids = [contact_id, *before.records]
+        if before.stage == "log":
+            await erasure_requests.renew(tx, actor.owner_id, ids, KEPT_EVENTS, before.id)
+        else:
+            await erasure_requests.request(tx, actor.owner_id, ids, KEPT_EVENTS)
         return before, there
     audit.record(tx, actor, "erased", CONTACTS.noun, contact_id)
     return await begin(tx, actor.owner_id, CONTACTS, contact_id, person), there

@@ -21,6 +21,8 @@ from outbox.webhooks.secrets import KeyRing
 CYCLE_SECONDS = 10.0
 """After this time records wait until what was erased before is complete."""
 PAGE = 100
+REST_TIMES = 9
+"""After the files were cleaned, so many times as long passes before they are cleaned again."""
 INDEXED = (
     "contacts", "customers", "customer_emails", "customer_identities", "orders", "idempotency",
 )  # fmt: skip
@@ -48,6 +50,7 @@ class Persons:
         self._db = db
         self._ring = ring
         self._log = Erasure(db)
+        self._rest_until = 0.0
 
     async def any_open(self) -> bool:
         """Return whether there is anything to erase."""
@@ -100,9 +103,20 @@ class Persons:
             cleared.append(ids)
 
         await self._pages("files", note)
-        if cleared and await self._db.scrub(TABLES):
+        if cleared and await self._scrub():
             for ids in cleared:
                 await self._db.write(complete, ids, self._ring)
+
+    async def _scrub(self) -> bool:
+        """Clean the files, for a tenth of the time at most; return False to try again later."""
+        clock = self._db.clock
+        began = clock.monotonic()
+        if began < self._rest_until:
+            return False
+        done = await self._db.scrub(TABLES)
+        ended = clock.monotonic()
+        self._rest_until = ended + REST_TIMES * (ended - began)
+        return done
 
     async def _pages(self, stage: Stage, work: Callable[[list[str]], Awaitable[None]]) -> None:
         after = ""

@@ -38,6 +38,9 @@ ROWS = 50
 """Records that one unit erases or changes."""
 EVENTS = 50
 """Events of a record, and responses to them, that are searched for the person."""
+MOST_KNOWN = 50
+"""Names, phones or emails by which a person is recognised in texts."""
+WORDS = ("aliases", "names", "phones")
 CHANGED = "person"
 """What Tx.changed says of an erased person, before the id of the owner."""
 BY_TABLE: Mapping[str, Resource] = {resource.table: resource for resource in RESOURCES}
@@ -68,7 +71,7 @@ class _Unit:
         self.erasure = erasure
         self.person = person
         self.traces = Traces(person)
-        self.actor = Actor(erasure.owner_id, "system")
+        self.actor = Actor(erasure.owner_id, "system", cause="erasure")
         self.left = ROWS
         self.erased = Counter[str]()
         self.kept = Counter[str]()
@@ -79,6 +82,8 @@ class _Unit:
             name: tuple(dict.fromkeys((*getattr(self.person, name), *filter(None, values))))
             for name, values in found.items()
         }
+        # The first ones are those of the named record.
+        more |= {name: more[name][:MOST_KNOWN] for name in WORDS if name in more}
         self.person = structs.replace(self.person, **more)
         self.traces = Traces(self.person)
 
@@ -179,7 +184,7 @@ async def _client(unit: _Unit, customer_id: str) -> bool:
 def _know(unit: _Unit, row: Row, resource: Resource) -> None:
     """Learn what a contact or an account says of the person."""
     record = Record(resource, row)
-    unit.learn(emails=[record["email"]], names=[record["name"]], phones=[record["phone"]])
+    unit.learn(aliases=[record["email"]], names=[record["name"]], phones=[record["phone"]])
 
 
 async def _dependants(unit: _Unit, resource: Resource, record_id: str) -> bool:

@@ -11,6 +11,8 @@ from outbox.ids import is_id
 
 PAGE = 500
 """Responses that one unit searches."""
+MOST_IDS = 100
+"""Ids that are searched for; a response about another record of the person has the email."""
 _NEXT = """
 select key, operation from idempotency where owner_id = $1 and (key, operation) > ($2, $3)
 order by key, operation limit 1 offset $4
@@ -50,8 +52,7 @@ async def sweep(tx: Tx, owner_id: str, place: str, person: Person) -> tuple[str,
 
 async def _shorten(tx: Tx, owner_id: str, row: Any, person: Person) -> None:
     where = (owner_id, row["key"], row["operation"])
-    traces = [*person.emails, *person.names, *person.phones]
-    if any(trace in row["key"] for trace in traces if len(trace) >= SHORTEST):
+    if any(text in row["key"] for text in _texts(person) if len(text) >= SHORTEST):
         await tx.run(_DELETE, *where)
         return
     if is_id(row["outcome"] or ""):
@@ -75,13 +76,17 @@ def _bare(whole: Any) -> Any:
     return {"id": whole["id"]}
 
 
+def _texts(person: Person) -> list[str]:
+    return [*person.emails, *person.aliases, *person.names, *person.phones]
+
+
 def _needles(person: Person) -> list[str]:
     """Return what a response about the person holds: ids, and texts as they stand in its JSON."""
     texts = [
-        _inside(_inside(text)) for text in (*person.emails, *person.names, *person.phones)
+        _inside(_inside(text)) for text in _texts(person)
         if len(text) >= SHORTEST
     ]  # fmt: skip
-    return list(dict.fromkeys([*person.ids[:PAGE], *texts]))
+    return list(dict.fromkeys([*person.ids[:MOST_IDS], *texts]))
 
 
 def _inside(text: str) -> str:

@@ -34,7 +34,8 @@ class Traces:
             word for words in self.names for word in words
             if len(word) >= SHORTEST and word not in PARTICLES and not word.isdigit()
         }  # fmt: skip
-        patterns = [re.escape(email.strip()) for email in dict.fromkeys(person.emails)]
+        emails = (*person.emails, *person.aliases)
+        patterns = [re.escape(email.strip()) for email in dict.fromkeys(emails)]
         patterns += [_phone(digits) for digits in phones_of(person.phones)]
         self._exact = re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 

@@ -14,6 +14,7 @@ from email.policy import SMTP
 from typing import Literal
 
 import aiosmtplib
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_fixed
 
 from gateway.domain.queued_mail import Letter, Queue
 from gateway.domain.sales import order_mails
@@ -31,6 +32,11 @@ STEPS = 6
 """Commands of one mail, each with the timeout of the settings."""
 FINAL = (aiosmtplib.SMTPRecipientRefused, aiosmtplib.SMTPDataError)
 """Refusals that concern one mail; every other failure may end when the operator mends it."""
+
+
+CONNECTIONS = 2
+"""Tries to connect for one attempt at a mail; the queue spaces the attempts."""
+PAUSE_SECONDS = 0.1
 
 
 class UnsafeAddress(Exception):
@@ -107,7 +113,13 @@ class Mailer:
         if "=?" in letter.to:
             raise UnsafeAddress
         settings = self._settings
-        await aiosmtplib.send(
+        # Without a connection nothing was sent, so that a second try sends no mail twice.
+        connecting = AsyncRetrying(
+            stop=stop_after_attempt(CONNECTIONS), wait=wait_fixed(PAUSE_SECONDS),
+            retry=retry_if_exception(_passes), reraise=True,
+        )  # fmt: skip
+        await connecting(
+            aiosmtplib.send,
             self._message(letter),
             # Not those that the library reads in the headers, where an address may be decoded.
             sender=settings.from_address,
@@ -137,6 +149,11 @@ class Mailer:
         if letter.html:
             message.add_alternative(letter.html, subtype="html")
         return message
+
+
+def _passes(error: BaseException) -> bool:
+    """Return whether a connection failed at once and without an answer, which may pass."""
+    return type(error) is aiosmtplib.SMTPConnectError
 
 
 def _is_final(error: BaseException) -> bool:

@@ -48,10 +48,8 @@ from (select value ->> 0 as id, cast(value ->> 1 as bigint) as events,
   from {ITEMS}) as s
 where erasures.id = s.id
 """
-UNDONE = f"""
-select distinct subject from erasures
-where subject in {IDS} and done_at is null and error is null
-"""
+UNDONE = f"select distinct subject from erasures where subject in {IDS} and done_at is null"
+DROP_DAMAGED = "delete from erasures where subject = $1 and error is not null"
 DONE_FOR = """
 select coalesce(sum(events), 0) as events, coalesce(sum(deliveries), 0) as deliveries,
   coalesce(sum(answers), 0) as answers from erasures where subject = $1
@@ -171,7 +169,7 @@ async def count(tx: Tx, found: Mapping[str, Counts]) -> None:
 
 
 async def undone(tx: Tx, subjects: Sequence[str]) -> set[str]:
-    """Return those of the subjects that have a request which is not done."""
+    """Return those of the subjects that have a request which is not done, or is damaged."""
     return {row["subject"] for row in await tx.all(UNDONE, items(subjects))}
 
 
@@ -180,6 +178,14 @@ async def counts_of(tx: Tx, subject: str) -> Counts:
     row = await tx.one(DONE_FOR, subject)
     assert row is not None
     return Counts(int(row["events"]), int(row["deliveries"]), int(row["answers"]))
+
+
+async def renew(
+    tx: Tx, owner_id: str, record_ids: Sequence[str], kept_names: Sequence[str], subject: str
+) -> None:
+    """Request these records of a subject again, in place of its damaged requests."""
+    await tx.run(DROP_DAMAGED, subject)
+    await request(tx, owner_id, record_ids, kept_names, subject)
 
 
 async def forget(tx: Tx, subject: str) -> None:

@@ -208,6 +208,34 @@ async def queued(db: Database, shop: Shop | None, count: int = 1) -> None:
     await db.write(add)
 
 
+async def test_a_connection_that_breaks_once_puts_no_mail_off(shop: Shop, box: Mailbox) -> None:
+    """It is opened again at once; nothing was sent over it, so no mail comes twice."""
+    opened = 0
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal opened
+        opened += 1
+        if opened > 1:
+            there, to = await asyncio.open_connection("127.0.0.1", box.port)
+            await asyncio.gather(carry(reader, to), carry(there, writer))
+        writer.close()
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while piece := await reader.read(65_536):
+            writer.write(piece)
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(pass_on, "127.0.0.1", 0) as front:
+        port = front.sockets[0].getsockname()[1]
+        mailer = Mailer(shop.db, settings(box, port=port), lambda *_: None)
+        await queued(shop.db, shop)
+        await mailer.run_once()
+    assert opened == 2
+    assert len(box.mails) == 1
+    assert not await shop.db.read(rows)
+
+
 async def test_a_mail_that_fails_is_tried_again_until_it_is_given_up(
     shop: Shop, box: Mailbox
 ) -> None:

@@ -142,6 +142,36 @@ async def test_lines_that_wait_for_their_import_go_with_the_person(shop: Shop) -
     assert [row["name"] for row in await rows(shop, "select name from contacts")] == ["Rui"]
 
 
+async def test_an_account_with_another_email_does_not_spread_the_erasure(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser, "joint@example.com")
+    [made] = await rows(shop, "select id, contact_id from customers")
+    path = f"/api/contacts/{made['contact_id']}"
+    assert (await shop.owner.put(path, {"email": EMAIL})).status == 200
+    other = await contact(shop, email="joint@example.com", name="Rui")
+    await erased(shop, path)
+    assert await rows(shop, "select * from customers") == []
+    assert [row["id"] for row in await rows(shop, "select id from contacts")] == [other]
+
+
+async def test_a_damaged_request_makes_no_certificate_until_it_is_repeated(shop: Shop) -> None:
+    contact_id = await contact(shop)
+    started = await shop.owner.post(f"/api/contacts/{contact_id}/erase")
+
+    async def damage(tx: Tx) -> None:
+        await tx.run("update erasures set record_ids = '{}'")
+
+    await shop.db.write(damage)
+    await run(shop)
+    where = started.headers["Location"]
+    assert (await shop.owner.get(where)).body["state"] == "running"
+    actor = Actor(shop.owner.user_id, "system")
+    await shop.db.write(certificates.command, actor, contact_id)
+    await run(shop)
+    done = (await shop.owner.get(where)).body
+    assert (done["state"], done["erased"]["events"]) == ("done", 1)
+
+
 async def test_two_requests_at_once_are_one_erasure(shop: Shop) -> None:
     contact_id = await contact(shop)
     both = await asyncio.gather(

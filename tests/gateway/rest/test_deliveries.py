@@ -279,7 +279,7 @@ async def as_test(api: RestApi, who: Person, one: dict[str, Any]) -> None:
     [
         (delete_webhook, "webhook of this delivery was deleted"),
         (purge, "past the retention time"),
-        (erase, "erased with the person"),
+        (erase, "erased with a person's data"),
         (as_test, "send a new test instead"),
     ],
 )

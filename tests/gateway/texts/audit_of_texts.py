@@ -178,13 +178,9 @@ def without_plural(english: Forms) -> set[str]:
 
 
 def with_other_plurals(english: Forms, own: Forms) -> set[str]:
-    """Return the keys that have forms by number in one language alone, or the same form twice."""
+    """Return the keys that have forms by number in one language alone."""
     return {
         key
         for key, forms in own.items()
         if key in english and (len(forms) > 1) != (len(english[key]) > 1)
-    } | {key for texts in (english, own) for key, forms in texts.items() if not _differ(forms)}
-
-
-def _differ(forms: Sequence[str]) -> bool:
-    return len(set(forms)) == len(forms)
+    }

@@ -247,3 +247,25 @@ async def test_a_delivery_behind_an_open_circuit_says_so(
     shown = await maria.get(path)
     assert "until a probe succeeds" in shown.html
     assert " of 10, next at " in shown.html
+
+
+async def test_what_was_not_sent_says_why(console: Site, maria: Guest, box: Inbox) -> None:
+    key = await key_of(maria)
+    webhook = await maria.webhook(f"{box.url}/fine", "contact.created", description="ERP")
+
+    async def opened(tx: Tx) -> None:
+        await tx.run("update webhooks set circuit = 'open' where id = $1", webhook.id)
+        await tx.run("update lanes set failing = true where webhook_id = $1", webhook.id)
+
+    await console.db.write(opened)
+    page = await maria.get("/console/deliveries")
+    assert "<bdi>ERP</bdi>" in page.html.partition('data-testid="troubles"')[2]
+    await maria.submit(f"/console/webhooks/{webhook.id}/pause", at="/console/account")
+    await contact(console, key)
+    await until(lambda: _is(maria, {"state": "parked"}, 1))
+    listed = await maria.get("/console/deliveries")
+    path = f"/console/deliveries/{_ids(listed.html)[0].removeprefix('d-')}"
+    assert "the webhook is not active" in (await maria.get(path)).html
+    ended = await maria.submit(f"{path}/cancel", at=path)
+    assert "It ended before its first attempt." in ended.html
+    assert "starts at once" not in ended.html

@@ -251,3 +251,20 @@ async def test_typed_times_come_back_as_they_were_typed(console: Site, maria: Gu
         page = await maria.get(f"{listed}?since={typed}&until={typed}")
         assert page.html.count(f'value="{typed}"') == 2
         assert "Times are in America/New_York." in page.html
+
+
+async def test_a_count_of_nothing_leads_back_to_what_was_typed(console: Site, maria: Guest) -> None:
+    webhook_id, _ = await waiting(console, maria, 1, "dead")
+    path = f"/console/webhooks/{webhook_id}/recover"
+    fields: dict[str, Any] = {
+        "kind": "recover", "ends": ["gone", "cancelled"], "since": "2025-11-02T01:30", "rate": "7",
+    }  # fmt: skip
+    asked = await maria.submit(path, **fields)
+    assert "<h1>Nothing to send</h1>" in asked.html
+    assert "Gone, Canceled" in asked.html
+    back = await maria.get(asked.link("Change the selection"))
+    assert 'value="2025-11-02T01:30"' in back.html
+    assert re.findall('name="ends" value="([a-z]+)" checked', back.html) == ["gone", "cancelled"]
+    assert 'value="7"' in back.html
+    for odd in ("since=%00", "since=%ff&ends=x", "since=" + "x" * 5_000, "since=1&rate=x"):
+        assert (await maria.get(f"{path}?{odd}")).status in (200, 400)

@@ -1,5 +1,6 @@
 """The board of deals: its columns and figures, what a move does, and what it costs."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from html import unescape
@@ -118,6 +119,28 @@ async def test_a_lost_race_is_told_and_changes_nothing(maria: Guest, api: Person
     assert (await api.get(f"/api/deals/{made['id']}")).body["stage"] == "closing"
 
 
+async def test_of_two_moves_at_once_one_is_made(maria: Guest, api: Person) -> None:
+    made = await deal(api, "supply", stage="lead")
+    before = len(await RestApi(maria.site).events())
+    token = (await maria.get(BOARD)).csrf
+    sent = [("csrf_token", token), ("version", "1"), ("act", "move"), ("from", "lead")]
+    path = f"/console/deals/{made['id']}/move"
+    stages = ("qualified", "proposal", "closing")
+    pages = await asyncio.gather(
+        *(maria.post(path, [*sent, ("stage", stage)], HX_Request="1") for stage in stages)
+    )
+    assert sorted(page.status for page in pages) == [200, 409, 409]
+    [won] = [stage for stage, page in zip(stages, pages, strict=True) if page.status == 200]
+    assert (await api.get(f"/api/deals/{made['id']}")).body["stage"] == won
+    assert len(await RestApi(maria.site).events()) == before + 1
+
+
+async def test_a_deleted_deal_does_not_move(maria: Guest, api: Person) -> None:
+    made = await deal(api, "supply", stage="lead")
+    await api.delete(f"/api/deals/{made['id']}")
+    assert (await scripted(maria, made, act="won")).status == 404
+
+
 async def test_a_strict_pipeline_refuses_with_its_stages(maria: Guest, api: Person) -> None:
     made = await deal(api, "supply", stage="beside")
     await api.put("/api/settings/pipeline", {"stages": ["first", "second"], "strict": True})
@@ -162,20 +185,26 @@ async def traced(db_url: str) -> AsyncIterator[tuple[Guest, list[str]]]:
         await db.close()
 
 
+INSERT = """
+insert into deals (id, owner_id, version, created_at, title, value, currency, stage, status,
+  contact_ids)
+/*sqlite with recursive number (n) as (
+  select $2 + 0 union all select n + 1 from number where n < $3 - 1)
+select printf('%024x', n), $1, 1, 1000000 + n, 'Deal ' || n, 100, 'BRL',
+  'stage ' || printf('%03d', n % $4), $5, '[]' from number*/
+/*postgres select lpad(to_hex(n), 24, '0'), $1, 1, 1000000 + n, 'Deal ' || n, 100, 'BRL',
+  'stage ' || lpad(cast(n % cast($4 as bigint) as text), 3, '0'), $5, '[]'
+from generate_series(cast($2 as bigint), cast($3 as bigint) - 1) as number (n)*/
+"""
+
+
 async def fill(db: Database, count: int, stages: int, status: str = "open") -> None:
     """Insert deals of Maria, over so many stages, all newer than those before."""
 
     async def unit(tx: Tx) -> None:
         [user] = await rows(tx, "select id from users where email = 'maria@example.com'")
-        base = await rows(tx, "select count(*) as n from deals")
-        first = base[0]["n"]
-        for number in range(first, first + count):
-            await tx.run(
-                "insert into deals (id, owner_id, version, created_at, title, value, currency,"
-                " stage, status, contact_ids) values ($1, $2, 1, $3, $4, 100, 'BRL', $5, $6, '[]')",
-                f"{number:024x}", user["id"], 1_000_000 + number, f"Deal {number}",
-                f"stage {number % stages:03}", status,
-            )  # fmt: skip
+        [before] = await rows(tx, "select count(*) as n from deals")
+        await tx.run(INSERT, user["id"], before["n"], before["n"] + count, stages, status)
 
     await db.write(unit)
 

@@ -61,7 +61,7 @@ async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Gue
 async def test_an_import_is_cancelled(console: Site, maria: Guest) -> None:
     page = await maria.upload(AT, FILE.encode())
     page = await maria.submit(f"{page.path}/cancel", at=page.path)
-    assert "Import cancelled" in page.html
+    assert "Import canceled" in page.html
     assert await console.db.read(rows, "select * from import_lines") == []
     late = await maria.post(page.path.partition("?")[0], [
         ("csrf_token", (await maria.get(AT)).csrf), ("act", "start"), ("column-0", "name"),

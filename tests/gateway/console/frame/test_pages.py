@@ -15,6 +15,12 @@ from tests.support.console import Guest
 EN = texts.of("en")
 HERE = Path(gateway.console.__path__[0])
 SOURCES = [*HERE.rglob("*.py"), *HERE.glob("templates/**/*.html")]
+SPEAKERS = [
+    path
+    for room in ("cli", "domain/storefront/mail", "domain/webhooks")
+    for path in (HERE.parent / room).rglob("*.py")
+]
+"""What else says texts of the catalogue."""
 
 
 @pytest.mark.parametrize("path", ["/console/sign-in", "/console/webhooks", "/console/nowhere"])
@@ -75,13 +81,13 @@ def test_every_text_is_in_the_catalogue_and_is_used() -> None:
     used: set[str] = set()
     families: set[str] = set()
     suffixes: set[str] = set()
-    for source in SOURCES:
+    for source in (*SOURCES, *SPEAKERS):
         if source.parent.name == "texts":
             continue
         text = source.read_text()
         used |= set(re.findall(r"""["']([a-z_]+\.[a-z_.0-9]+)["']""", text))
         families |= set(re.findall(r"""["']([a-z_]+(?:\.[a-z_]+)*[._])["'] ~""", text))
-        families |= set(re.findall(r"""f["']([a-z_]+\.)\{""", text))
+        families |= set(re.findall(r"""f["']((?:[a-z_]+\.)+)\{""", text))
         suffixes |= set(re.findall(r"""(?:~ |\})["']?(\.[a-z_.]+)["']""", text))
         used |= set(re.findall(r"""\bt\(["']([a-z_]+)["']""", text))
     families |= {"activate."}

@@ -1,0 +1,228 @@
+"""The programs of docs/examples, each against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import ROOT
+from tests.docs import test_receivers
+from tests.docs.test_generated_clients import STRICT
+from tests.docs.test_receivers import EXPECTED, REASONS, Delivery, judged
+from tests.support.generated_client import TSC
+from tests.support.node import FOLDER, package
+from tests.support.process import Serving, carteiro, free_port, serving_process
+from tests.support.requirements import need
+from tests.support.typed_clients import CODEGEN, codegen
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+EXAMPLES = ROOT / "docs" / "examples"
+LEADS = "Nome;E-mail;Outra\nAna Lima;ana.lima@example.com;x\nBruno;bruno;y\n"
+
+site = test_receivers.site
+delivery = test_receivers.delivery
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The examples beside a generated client, and a server with one account."""
+
+    server: Serving
+    key: str
+    folder: Path
+
+    def run(self, *words: str) -> str:
+        """Run a program to its end; return what it printed."""
+        return run([*self.start, *words], self.folder, CARTEIRO_URL=self.server.url,
+                   CARTEIRO_KEY=self.key)  # fmt: skip
+
+    @property
+    def start(self) -> Sequence[str]:
+        return [codegen("python")] if (self.folder / "carteiro_client").exists() else [need("node")]
+
+    def contacts(self) -> dict[str, str]:
+        """Map the id of each contact to its name."""
+        found: dict[str, str] = {}
+        path = "/api/contacts?limit=100&fields=name"
+        while path:
+            page = json.loads(self.call("GET", path))
+            found |= {one["id"]: one["name"] for one in page["data"]}
+            onward = page.get("nextCursor", "")
+            path = onward and f"/api/contacts?limit=100&fields=name&cursor={onward}"
+        return found
+
+    def call(self, method: str, path: str, body: object = None) -> str:
+        status, answer, _ = self.server.ask(
+            path, method=method, body=body, headers={"X-API-Key": self.key}
+        )
+        assert status < 300, answer
+        return answer.decode()
+
+
+def run(words: Sequence[str], folder: Path, **settings: str) -> str:
+    done = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+        env=os.environ | {"PATH": f"{CODEGEN}:{os.environ['PATH']}"} | settings,
+    )  # fmt: skip
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return done.stdout
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[Serving, str]]:
+    home = tmp_path / "server"
+    home.mkdir()
+    words = ("user", "add", "ana@example.com", "--name", "Ana", "--password-stdin")
+    assert carteiro(*words, folder=home, stdin="correct horse battery\n").returncode == 0
+    key = carteiro("key", "add", "ana@example.com", "--name", "run", folder=home).stdout.strip()
+    with serving_process(home) as serving:
+        yield serving, key
+
+
+@pytest.fixture(params=["python", "typescript"])
+def programs(
+    request: pytest.FixtureRequest, server: tuple[Serving, str], tmp_path: Path
+) -> Programs:
+    """The examples of a language, beside the client that the README's line generates."""
+    serving, key = server
+    folder = tmp_path / "programs"
+    shutil.copytree(EXAMPLES / request.param, folder)
+    python, typescript = generating(serving.url)
+    if request.param == "python":
+        run([codegen(python[0]), *python[1:]], folder)
+    else:
+        node, name = need("node"), typescript[1]
+        run([node, str(package(name) / "bin" / "run.js"), *typescript[2:]], folder)
+        compiled(folder)
+    return Programs(serving, key, folder)
+
+
+def generating(url: str) -> list[list[str]]:
+    """Return the two lines of the README that generate a client of a server."""
+    text = (EXAMPLES / "README.md").read_text()
+    [block] = re.findall("```sh\n(.*?)```", text, re.DOTALL)
+    return [line.replace("$CARTEIRO_URL", url).split() for line in block.splitlines()]
+
+
+def compiled(folder: Path) -> None:
+    """Compile the programs of a folder strictly, each beside its source."""
+    (folder / "node_modules").symlink_to(FOLDER / "node_modules")
+    sources = sorted(path.name for path in folder.glob("*.ts"))
+    words = (*STRICT, "--types", "node", "--esModuleInterop", "--skipLibCheck")
+    run([need("node"), str(TSC), *words, *sources], folder)
+
+
+def name_of(programs: Programs, name: str) -> str:
+    python = (programs.folder / "carteiro_client").exists()
+    return f"{name}.py" if python else f"{name.removesuffix('_contacts')}.js"
+
+
+def test_a_generated_client_is_used(programs: Programs) -> None:
+    said = programs.run(name_of(programs, "client"))
+    assert "too late: precondition_failed" in said
+    assert re.search(r"Coffee machines 12500\.5 \[ ?'Ana Lima' ?\]", said), said
+
+
+def test_a_copy_follows_the_contacts(programs: Programs) -> None:
+    made = [
+        json.loads(programs.call("POST", "/api/contacts", {"name": f"P{number}"}))["id"]
+        for number in range(120)
+    ]
+    sync = name_of(programs, "sync")
+    assert programs.run(sync).strip() == "stored 120, removed 0"
+    assert copied(programs) == programs.contacts()
+    programs.call("PUT", f"/api/contacts/{made[3]}", {"name": "Changed"})
+    programs.call("DELETE", f"/api/contacts/{made[5]}")
+    programs.call("POST", "/api/contacts", {"name": "New"})
+    fanned_out(programs)
+    # The last one of the run before comes again.
+    assert programs.run(sync).strip() == "stored 3, removed 1"
+    assert copied(programs) == programs.contacts()
+    assert programs.run(sync).strip() == "stored 1, removed 0"
+
+
+def fanned_out(programs: Programs) -> None:
+    """Return when the feed has the delete."""
+    end = time.monotonic() + 20
+    while not json.loads(programs.call("GET", "/api/events?types=contact.deleted"))["data"]:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def copied(programs: Programs) -> dict[str, str]:
+    if (programs.folder / "copy.db").exists():
+        with sqlite3.connect(programs.folder / "copy.db") as copy:
+            return dict(copy.execute("select id, name from contacts").fetchall())
+    copy_file = json.loads((programs.folder / "copy.json").read_text())
+    return {key: one["name"] for key, one in copy_file["contacts"].items()}
+
+
+def test_a_list_is_imported(programs: Programs) -> None:
+    (programs.folder / "leads.csv").write_text(LEADS)
+    said = programs.run(name_of(programs, "import_contacts"), "leads.csv", "Nome:name,E-mail:email")
+    assert said.splitlines()[0].startswith("line 3, E-mail: "), said
+    assert said.splitlines()[-1] == "done: 1 created, 0 updated, 1 left out"
+    assert [*programs.contacts().values()] == ["Ana Lima"]
+
+
+@pytest.mark.parametrize("kind", ["FastAPI", "Express"])
+async def test_a_receiver_takes_what_is_ours_once_and_nothing_else(
+    delivery: Delivery, tmp_path: Path, kind: str
+) -> None:
+    async with receiving(kind, tmp_path, delivery.secret) as (process, url):
+        assert await judged(url, delivery, REASONS) == EXPECTED
+        process.terminate()
+        assert process.stdout is not None
+        said = (await process.stdout.read()).decode()
+    assert said.count(f"contact.created {delivery.id}") == 1, said
+
+
+@asynccontextmanager
+async def receiving(kind: str, folder: Path, secret: str) -> AsyncIterator[tuple[Process, str]]:
+    """Run a receiver; its process and its URL."""
+    port = free_port()
+    words: Sequence[str]
+    if kind == "FastAPI":
+        shutil.copy(EXAMPLES / "python" / "receiver.py", folder)
+        words = [codegen("uvicorn"), "receiver:app", "--port", str(port)]
+    else:
+        package("express")
+        shutil.copy(EXAMPLES / "typescript" / "receiver.ts", folder)
+        compiled(folder)
+        words = [need("node"), "receiver.js"]
+    complaints = folder / "complaints"
+    with complaints.open("wb") as err:
+        process = await asyncio.create_subprocess_exec(
+            *words, cwd=folder, stdin=DEVNULL, stdout=PIPE, stderr=err,
+            env=os.environ | {"WEBHOOK_SECRET": secret, "PORT": str(port)},
+        )  # fmt: skip
+    try:
+        await test_receivers.listening(port, process, complaints)
+        yield process, f"http://127.0.0.1:{port}/"
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+def test_the_page_names_each_example() -> None:
+    page = (EXAMPLES / "README.md").read_text()
+    there = {
+        path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.*") if path.is_file()
+    }
+    named = set(re.findall(r"\]\(((?:python|typescript|shop)/[^)]+)\)", page))
+    assert named == there - {"README.md"}
