@@ -28,7 +28,8 @@ LISTS = tuple(f"/console/{resource.plural}" for resource in RESOURCES)
 PAGES = (
     "/console", "/console/webhooks", "/console/webhooks/new", "/console/deliveries",
     "/console/events", "/console/keys", "/console/audit", "/console/account",
-    "/console/account/password", "/console/nowhere", *LISTS,
+    "/console/account/password", "/console/nowhere", "/console/privacy",
+    "/console/import/contacts", *LISTS,
 )  # fmt: skip
 # What a reader sees or hears, outside what is data or the same in every language.
 SAID = """() => {

@@ -61,9 +61,15 @@ def inert(value: str | bytes | None) -> str:
     return text if text.isprintable() else ACTING.sub(lambda match: f"⟨{ord(match[0]):04X}⟩", text)
 
 
-def word_of(texts: Texts, value: str) -> str:
-    """Return the word for a state or another value of a closed list; a new one is its own word."""
-    return texts.get(f"state.{value}", texts.get(f"option.{value}", value))
+def word_of(texts: Texts, value: str, noun: str = "") -> str:
+    """Return the word for a state or another value of a closed list; a new one is its own word.
+
+    A resource may have a word of its own: in Portuguese it agrees with the `noun`.
+    """
+    for key in (f"state.{noun}.{value}", f"state.{value}", f"option.{value}"):
+        if key in texts:
+            return texts(key)
+    return value
 
 
 @lru_cache(maxsize=1_000)

@@ -54,7 +54,7 @@ class Kept:
 
 async def ask(request: web.Request, visitor: Visitor) -> web.Response | None:
     """Return the sign-in page with the form that was sent without a session, if it may be kept."""
-    page = _page(request)
+    page = sent_from(request)
     if request.method != "POST" or page is None or "HX-Request" in request.headers:
         return None
     try:
@@ -96,7 +96,7 @@ async def again(request: web.Request, visitor: Visitor, form: Form) -> web.Respo
 
     None when the form may not be kept.
     """
-    page = _page(request)
+    page = sent_from(request)
     kept = None if page is None else _kept(request.path, page, form)
     if kept is None or visitor.session is None or not belongs(kept, visitor.session.owner_id):
         return None
@@ -154,12 +154,12 @@ def _kept(path: str, page: str, form: Form) -> Kept | None:
         for name, value in form.pairs()
         if name not in PASSING and not SECRET.search(name)
     ]
-    if not owner or len(fields) > MOST_FIELDS or len(urlencode(fields)) > MOST_BYTES:
+    if not owner or not fields or len(fields) > MOST_FIELDS or len(urlencode(fields)) > MOST_BYTES:
         return None
     return Kept(path, page, owner, fields)
 
 
-def _page(request: web.Request) -> str | None:
+def sent_from(request: web.Request) -> str | None:
     """Return the page of ours that sent a form, None when another site did or nobody says."""
     if request.headers.get("Origin") is None or guard.elsewhere(request):
         return None

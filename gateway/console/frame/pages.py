@@ -178,7 +178,9 @@ def to(path: str, done: str = "") -> web.Response:
 
 def to_sign_in(request: web.Request) -> web.Response:
     """Redirect to the sign-in page, and back here after it; htmx replaces the whole page."""
-    here = request.path_qs if request.method in guard.SAFE else "/console"
+    here = request.path_qs
+    if request.method not in guard.SAFE:
+        here = kept_forms.sent_from(request) or "/console"
     if "HX-Request" in request.headers:
         # Of a form nothing may be lost: the browser sends it itself, and gets it back.
         if request.method not in guard.SAFE:

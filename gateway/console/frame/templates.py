@@ -9,7 +9,7 @@ import aiohttp_jinja2
 import jinja2
 from aiohttp import web
 
-from gateway.console.frame import display, static_files
+from gateway.console.frame import display, static_files, told_steps
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.menu import menu
 from gateway.console.frame.reader import READER
@@ -27,13 +27,20 @@ def _text(context: jinja2.runtime.Context, key: str, **values: Any) -> str:
 
 
 @jinja2.pass_context
+def _told(context: jinja2.runtime.Context, sentence: str) -> str:
+    return told_steps.told(context["reader"].texts, sentence)
+
+
+@jinja2.pass_context
 def _exact(context: jinja2.runtime.Context, micros: int) -> str:
     return str(context["reader"].exact(micros))
 
 
 @jinja2.pass_context
 def _word(context: jinja2.runtime.Context, value: str) -> str:
-    return display.word_of(context["reader"].texts, value)
+    section = context.get("section")
+    noun = section.resource.noun if section is not None else ""
+    return display.word_of(context["reader"].texts, value, noun)
 
 
 def _format(name: str) -> Callable[..., str]:
@@ -69,6 +76,7 @@ def environment() -> jinja2.Environment:
             for name in ("took", "percent", "lasting", "size", "money", "number")
         },
         exact=_exact,
+        told=_told,
         browser=display.browser,
         inert=display.inert,
         name_of=display.name_of,

@@ -82,7 +82,7 @@ def cell_of(resource: Resource, name: str, look: Look) -> Cell:
         day = next((one.column for one in field.beside if one.part), "")
         return lambda record: _moment(look, record, field.column, day)
     if name == "status":
-        return lambda record: badge(look.texts, record["status"])
+        return lambda record: badge(look.texts, record["status"], record.resource.noun)
     schema = plain(schema)
     kind = kind_of(schema)
     if kind == "text" and field.format.show is None and name not in resource.derived_at:
@@ -185,9 +185,9 @@ def ids_in(record: Record, field: Field) -> list[str]:
 
 
 @lru_cache(maxsize=500)
-def badge(texts: Texts, state: str) -> str:
+def badge(texts: Texts, state: str, noun: str = "") -> str:
     """Return a state as a badge."""
-    return f'<span class="badge is-{escape(state)}">{escape(word_of(texts, state))}</span>'
+    return f'<span class="badge is-{escape(state)}">{escape(word_of(texts, state, noun))}</span>'
 
 
 @lru_cache(maxsize=5_000)

@@ -249,7 +249,7 @@ def _not_now(texts: Texts, verb: Verb, record: Record) -> str:
         return texts(verb.told)
     if "status" not in record.resource.named:
         return texts("verb.not_now")
-    return texts("verb.not_now_as", state=word_of(texts, record["status"]))
+    return texts("verb.not_now_as", state=word_of(texts, record["status"], record.resource.noun))
 
 
 def place_of(view: str, query: str) -> str:

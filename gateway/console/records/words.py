@@ -77,7 +77,7 @@ class Words:
         """Return the text of a value of the filter `name` beside its label."""
         if value in ("true", "false"):
             return self.texts("value.yes" if value == "true" else "value.no")
-        return word_of(self.texts, value)
+        return word_of(self.texts, value, self.resource.noun)
 
     def filter(self, name: str) -> str:
         """Return the label of a filter."""

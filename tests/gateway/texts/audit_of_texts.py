@@ -13,7 +13,7 @@ from jinja2 import nodes
 
 Forms = Mapping[str, Sequence[str]]
 
-OF_DECLARATIONS = ("hint.", "fault.", "refused.", "command.")
+OF_DECLARATIONS = ("hint.", "fault.", "refused.", "command.", "told.")
 """Keys whose English text is the declaration's or the domain's: only other languages have them."""
 SAID = ("title", "aria-label", "placeholder", "alt", "data-label")
 """Attributes that people read or hear."""

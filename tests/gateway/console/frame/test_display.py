@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from gateway import texts
+from gateway.console.frame import display
 from gateway.console.frame.display import stages
 from gateway.console.frame.reader import Reader
 from outbox.queue.log.delivery_types import FAILED, FILTERS, SHOWN, WAITING, Attempt
@@ -111,3 +112,18 @@ def test_an_exact_time_is_told_in_the_zone_of_the_reader() -> None:
     moment = 1_795_600_000_123_000
     brazil = Reader(EN, ZoneInfo("America/Sao_Paulo")).exact(moment)
     assert brazil == "25 Nov 2026, 06:46:40.123 GMT-03:00"
+
+
+@pytest.mark.parametrize(
+    ("code", "noun", "state", "word"),
+    [
+        ("pt-BR", "order", "paid", "Pago"), ("pt-BR", "invoice", "paid", "Paga"),
+        ("pt-BR", "", "paid", "Pago"), ("pt-BR", "review", "rejected", "Recusada"),
+        ("pt-BR", "quote", "rejected", "Recusado"), ("en", "invoice", "paid", "Paid"),
+        ("en", "supplier", "of_no_text", "of_no_text"),
+    ],
+)  # fmt: skip
+def test_the_word_for_a_state_agrees_with_its_record(
+    code: str, noun: str, state: str, word: str
+) -> None:
+    assert display.word_of(texts.of(code), state, noun) == word

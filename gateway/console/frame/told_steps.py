@@ -1,0 +1,46 @@
+"""Tells the steps of an attempt in the reader's language: the engine says them in English.
+
+A sentence that no pattern knows, such as what an operating system reports, stays as it is.
+"""
+
+import re
+
+from gateway.texts import Texts
+
+PATTERNS = (
+    ("url", r"(?P<scheme>https?) to (?P<host>\S+), port (?P<port>\d+)\."),
+    ("has_address", r"(?P<host>\S+) has an address\."),
+    ("literal", r"The URL has an IP address, so there is no name to look up\."),
+    ("allowed", r"Deliveries to this address are allowed\."),
+    ("not_allowed", r"Deliveries to this address are not allowed.*"),
+    ("connected", r"Connected to (?P<address>\S+)\."),
+    ("certificate", r"The certificate is valid for (?P<host>\S+)\."),
+    ("plain", r"The URL is plain http: the request is not encrypted\."),
+    ("late", r"No response within (?P<seconds>[\d.]+) s\. Respond first, and work afterwards\."),
+    ("answered", r"The receiver answered (?P<status>\d+) to the signed request\."),
+    (
+        "answered_slowly",
+        r"The receiver answered (?P<status>\d+) to the signed request\. It took (?P<took>[\d.]+) s "
+        r"of the (?P<most>[\d.]+) s allowed; respond first\.",
+    ),
+    ("throttled", r"The receiver answered (?P<status>\d+): it wants fewer requests, .*"),
+    ("redirect", r"The receiver answered (?P<status>\d+), a redirect\. .*"),
+    ("broken", r"The receiver answered (?P<status>\d+): it failed\. .*"),
+    ("unsigned", r"The receiver answered (?P<status>\d+): it refused the signature or wants .*"),
+    ("nothing_there", r"The receiver answered (?P<status>\d+): there is nothing at this path\."),
+    ("no_post", r"The receiver answered (?P<status>\d+): it does not accept POST .*"),
+    ("gone", r"The receiver answered (?P<status>\d+): it wants no more deliveries\. .*"),
+    ("too_large", r"The receiver answered (?P<status>\d+): the body is too large for it\."),
+    ("no_json", r"The receiver answered (?P<status>\d+): it does not accept JSON\."),
+    ("refused", r"The receiver answered (?P<status>\d+): it refused the request\."),
+)
+_KNOWN = tuple((name, re.compile(pattern)) for name, pattern in PATTERNS)
+
+
+def told(texts: Texts, sentence: str) -> str:
+    """Return the sentence of a step in the language of these texts, if they have it."""
+    for name, pattern in _KNOWN:
+        found = pattern.fullmatch(sentence)
+        if found is not None and f"told.{name}" in texts:
+            return texts(f"told.{name}", **found.groupdict())
+    return sentence
