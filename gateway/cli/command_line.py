@@ -115,7 +115,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "export", "Print the records of an account as CSV.",
-        "carteiro export contacts --owner maria@example.com > contacts.csv",
+        "carteiro export contacts --owner maria@example.com",
         _from("spreadsheets", "export"), arguments.export,
     ),
     Command(

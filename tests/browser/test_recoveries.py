@@ -82,7 +82,7 @@ async def test_deliveries_are_selected_and_steered_without_scripts(
         await box.until(4)
         await page.locator("tbody a").first.click()
         await page.get_by_role("button", name="Cancel delivery").click()
-        await page.get_by_text("Delivery cancelled.").wait_for()
+        await page.get_by_text("Delivery canceled.").wait_for()
 
 
 async def test_the_pages_fit_in_both_schemes_and_widths(
