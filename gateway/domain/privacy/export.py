@@ -12,10 +12,10 @@ import msgspec
 from msgspec import json
 
 from gateway.domain.accounts.users import fold_email
+from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
 from gateway.domain.privacy import certificates, traces_elsewhere
-from gateway.domain.privacy.steps import BY_TABLE
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.orders import addresses
 from gateway.domain.storefront.visitors.customers import CUSTOMERS

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
-from gateway.domain.privacy.steps import BY_TABLE
 from gateway.domain.privacy.traces import phones_of
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions
