@@ -118,7 +118,7 @@ async def _show(
     names = columns.importable(entry.resource)
     chosen = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
     context = {
-        "job": job, "faults": faults[:SHOWN_FAULTS], "more": job.faulty > SHOWN_FAULTS,
+        "job": job, "faults": faults[:SHOWN_FAULTS], "more": len(faults) > SHOWN_FAULTS,
         "words": Words(texts, entry.resource), "plural": job.plural,
         "columns": [
             {

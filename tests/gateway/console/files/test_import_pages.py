@@ -140,3 +140,13 @@ async def test_a_mark_in_pieces_ends_the_file() -> None:
         assert b"".join([one async for one in source.until(b"\r\n--mark")]) == (
             b"a\r\n--xb\r\r\n--x"
         )
+
+
+async def test_a_list_of_faults_that_is_cut_says_so(console: Site, maria: Guest) -> None:
+    file = "Nome,E-mail\r\n" + ",bia\r\n" * 150
+    here = (await maria.upload(AT, file.encode())).path
+    await maria.submit(here, act="check", **{"column-0": "name", "column-1": "email"})
+    await Importing(console.db).run_once()
+    page = await maria.get(here)
+    assert page.test_id("import-faulty") == "150"
+    assert "The first 200 errors." in page.html
