@@ -14,7 +14,7 @@ from pathlib import Path
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
 from gateway.cli.data.progress import Progress
-from gateway.domain.catalogue import RESOURCES
+from gateway.domain.catalogue import BY_PLURAL
 from gateway.domain.imports import jobs, uploads
 from gateway.domain.imports.columns import parse
 from gateway.domain.imports.importing import Importing
@@ -70,13 +70,12 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
 
 async def export(config: Config, arguments: Namespace, say: Say) -> None:
     """Write the records of an account to standard output. Raise CannotStart."""
-    resources = {resource.plural: resource for resource in RESOURCES}
-    if arguments.type not in resources:
-        raise CannotStart(f"TYPE must be one of {', '.join(resources)}")
+    if arguments.type not in BY_PLURAL:
+        raise CannotStart(f"TYPE must be one of {', '.join(BY_PLURAL)}")
     async with existing(config) as db:
         actor = _actor(await user_of(db, arguments.owner))
         lines = exports.export(
-            db, actor, resources[arguments.type], Query(),
+            db, actor, BY_PLURAL[arguments.type], Query(),
             separator=exports.SEPARATORS[arguments.separator], bom=arguments.bom,
         )  # fmt: skip
         async with aclosing(lines):

@@ -1,6 +1,6 @@
 """Lists all resources with their write units, and all events with their fields."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from gateway.domain.contacts import activities
@@ -82,6 +82,8 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(DISCOUNT_MODALS, modals.create, modals.change),
 )
 RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)
+BY_TABLE: Mapping[str, Resource] = {resource.table: resource for resource in RESOURCES}
+BY_PLURAL: Mapping[str, Resource] = {resource.plural: resource for resource in RESOURCES}
 
 EVENTS: dict[str, tuple[str, ...]] = {
     f"{resource.noun}.{change}": tuple(fields)

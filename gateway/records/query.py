@@ -190,8 +190,8 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
 
 
 def is_empty(query: Query) -> bool:
-    # A search must not match across two folded fields.
-    return query.nothing or query.ids == [] or BETWEEN in query.search
+    # A search must not match across two folded fields, and no stored text has a NUL.
+    return query.nothing or query.ids == [] or not {BETWEEN, "\0"}.isdisjoint(query.search)
 
 
 def _folded_search(resource: Resource, query: Query) -> str:

@@ -17,6 +17,9 @@ from gateway.records.derived import Derived
 from gateway.records.values import dates
 from gateway.records.values.format import Format
 
+HEADINGS = ("title", "name", "number", "code")
+"""The fields that can name a record, in the order in which they are tried."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Beside:
@@ -227,6 +230,11 @@ class Resource(Form):
 
     Where the field has `beside` columns, the first one is compared.
     """
+
+    @cached_property
+    def heading(self) -> str:
+        """The name of the field that names a record to a reader; empty when none does."""
+        return next((name for name in HEADINGS if name in self.named), "")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

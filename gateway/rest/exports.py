@@ -1,7 +1,5 @@
 """Handles exports: the records of a list as a CSV file, streamed while the client reads."""
 
-from collections.abc import AsyncGenerator
-
 from aiohttp import web
 
 from gateway.records.errors import Refusal
@@ -12,7 +10,7 @@ from gateway.rest.document import describe
 from gateway.rest.document.operations import Operation
 from gateway.rest.params import query_of, refused
 from gateway.server.app_keys import DB
-from gateway.server.http.answers import Flow
+from gateway.server.http.answers import Flow, begun
 from gateway.server.http.rate_limits import COSTS
 from outbox.database.fair_limit import Crowded
 
@@ -35,7 +33,7 @@ def export_of(resource: Resource) -> Operation:
             request.app[DB], caller, resource, query, separator=SEPARATORS[name], bom=bom
         )
         try:
-            first = await anext(lines)
+            pieces = await begun(lines)
         except Crowded:
             raise Refusal(
                 "rate_limited",
@@ -47,16 +45,6 @@ def export_of(resource: Resource) -> Operation:
             "Content-Disposition": f'attachment; filename="{resource.plural}.csv"',
             "Cache-Control": "no-store",
         }
-        return Flow(_from(first, lines), headers)
+        return Flow(pieces, headers)
 
     return describe.export(resource)(handle)
-
-
-async def _from(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Yield `first` and the rest; end the rest with this."""
-    try:
-        yield first
-        async for piece in rest:
-            yield piece
-    finally:
-        await rest.aclose()

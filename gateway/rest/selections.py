@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from gateway.domain.catalogue import RESOURCES
+from gateway.domain.catalogue import BY_TABLE
 from gateway.records import included
 from gateway.records.access import Actor
 from gateway.records.included import Include, Included
@@ -70,7 +70,7 @@ class Selection:
 @lru_cache(maxsize=64)
 def includes(resource: Resource) -> Mapping[str, Include]:
     """Return the references that `include` can name."""
-    return included.offered(resource, {one.table: one for one in RESOURCES})
+    return included.offered(resource, BY_TABLE)
 
 
 def selection_of(request: web.Request, resource: Resource) -> Selection | None:

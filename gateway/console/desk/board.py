@@ -12,6 +12,7 @@ from gateway.console.frame import error_pages, pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER, Reader
+from gateway.console.records import listing
 from gateway.domain.sales import boards, deals, pipelines
 from gateway.domain.sales.boards import Card, Figures
 from gateway.domain.sales.deals import DEALS
@@ -19,14 +20,12 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
-from gateway.records.query import Place
 from gateway.records.record import Record
 from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 
 PATH = "/console/deals/board"
-CURSOR = re.compile("([0-9]{1,18})-([0-9a-f]{24})", re.ASCII)
 ENDS = ("won", "lost")
 TOLD = ("not_allowed", "too_many", "too_long")
 """Codes of faults of a stage that the console has a sentence for."""
@@ -37,11 +36,11 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     query, database = request.query, request.app[DB]
     place = query.get("first", "")
     first = int(place) if re.fullmatch("[0-9]{1,3}", place, re.ASCII) else 0
-    match = CURSOR.fullmatch(query.get("after", ""))
+    after = listing.place_of(query.get("after", ""))
     context: dict[str, Any]
-    if match is not None:
-        after = Place(int(match[1]), match[2])
-        column = await database.read(boards.more, visitor.actor, query.get("stage", ""), after)
+    if after is not None:
+        stage = query.get("stage", "").replace("\0", "")
+        column = await database.read(boards.more, visitor.actor, stage, after)
         context = {"column": column, **_common(request)}
         if "HX-Request" in request.headers:
             return templates.render(request, visitor, "parts/board_cards.html", context)

@@ -1,7 +1,5 @@
 """Sends the records of a list of the console as a CSV file."""
 
-from collections.abc import AsyncGenerator
-
 from aiohttp import web
 
 from gateway.console.frame.guard import Visitor
@@ -11,7 +9,7 @@ from gateway.console.records.sections import SECTIONS
 from gateway.records.errors import Refusal
 from gateway.records.exports import export
 from gateway.server.app_keys import DB
-from gateway.server.http.answers import Flow
+from gateway.server.http.answers import Flow, begun
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -26,18 +24,9 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         request.app[DB], visitor.actor, section.resource, asked.query(), separator=separator,
         bom=True,
     )  # fmt: skip
-    first = await anext(lines)
+    pieces = await begun(lines)
     headers = {
         "Content-Type": "text/csv; charset=utf-8",
         "Content-Disposition": f'attachment; filename="{section.name}.csv"',
     }
-    return Flow(_from(first, lines), headers)
-
-
-async def _from(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    try:
-        yield first
-        async for piece in rest:
-            yield piece
-    finally:
-        await rest.aclose()
+    return Flow(pieces, headers)

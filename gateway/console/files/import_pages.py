@@ -1,10 +1,11 @@
 """The pages of imports: upload a file, choose its columns, check it, start, watch, cancel."""
 
+import re
 from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, pages, polling, templates
+from gateway.console.frame import error_pages, pages, polling, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.multipart import Upload
@@ -29,6 +30,7 @@ SAMPLES = 3
 SAMPLE_CHARACTERS = 60
 SHOWN_FAULTS = 200
 LATEST = 10
+_LINE = re.compile("line ([0-9]+)", re.ASCII)
 _FORM = ("validation_error", "conflict", "invalid_reference")
 
 
@@ -99,7 +101,7 @@ async def _form(
     plural = entry.resource.plural
     context = {
         "words": Words(request[READER].texts, entry.resource), "plural": plural,
-        "key": _key(request, entry), "refusal": None if refusal is None else refusal.message,
+        "key": _key(request, entry), "refusal": _said(request, refusal),
         "latest": [job for job in latest if job.plural == plural][:LATEST],
         "megabytes": MOST_BYTES // 1024**2, "lines": MOST_LINES,
     }  # fmt: skip
@@ -118,7 +120,7 @@ async def _show(
     names = columns.importable(entry.resource)
     chosen = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
     context = {
-        "job": job, "faults": faults[:SHOWN_FAULTS], "more": job.faulty > SHOWN_FAULTS,
+        "job": job, "faults": faults[:SHOWN_FAULTS], "more": len(faults) > SHOWN_FAULTS,
         "words": Words(texts, entry.resource), "plural": job.plural,
         "columns": [
             {
@@ -130,7 +132,7 @@ async def _show(
         ],
         "fields": [(name, label_of(texts, name)) for name in names],
         "required": [label_of(texts, name) for name in entry.resource.required],
-        "key": _key(request, entry), "refusal": None if refusal is None else refusal.message,
+        "key": _key(request, entry), "refusal": _said(request, refusal),
         "checked": job.state == "waiting" and job.done > 0,
     }  # fmt: skip
     status = 200 if refusal is None else error_pages.status_of(refusal)
@@ -162,3 +164,17 @@ def _key(request: web.Request, entry: Entry) -> str:
     """Return the label of the field by which a line finds a record; may be empty."""
     key = entry.resource.key
     return label_of(request[READER].texts, key) if key else ""
+
+
+def _said(request: web.Request, refusal: Refusal | None) -> str | None:
+    """Return why a file or its columns were refused, with the line of the file."""
+    if refusal is None:
+        return None
+    texts = request[READER].texts
+    if len(refusal.faults) != 1:
+        return wording.refused(texts, refusal)
+    [fault] = refusal.faults
+    said, line = wording.said(texts, fault), _LINE.fullmatch(fault.field)
+    if said == fault.message:
+        return refusal.message
+    return said if line is None else f"{texts('import.line')} {line[1]}: {said}"

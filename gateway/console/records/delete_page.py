@@ -6,9 +6,9 @@ from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
-from gateway.console.records import facts
 from gateway.console.records.section import Section
 from gateway.console.records.words import Words
+from gateway.domain.catalogue import BY_TABLE
 from gateway.records import actions, cascades
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -55,7 +55,7 @@ async def _going(tx: Tx, section: Section, actor: Actor, record_id: str) -> tupl
     record = await actions.read(tx, actor, section.resource, record_id)
     found = []
     for cascade, count in await cascades.counted(tx, section.resource, actor.owner_id, record_id):
-        target = facts.BY_TABLE.get(cascade.table)
+        target = BY_TABLE.get(cascade.table)
         if count and target is not None:
             how = "removed" if isinstance(cascade, Remove) else "kept"
             found.append((how, target, count))

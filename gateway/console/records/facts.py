@@ -6,7 +6,7 @@ A page makes a cell for each of its columns once, and calls it for each record.
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -15,29 +15,18 @@ from markupsafe import Markup, escape
 from msgspec import Raw, json
 
 from gateway.console.frame.display import inert, word_of
+from gateway.console.frame.reader import EPOCH
 from gateway.console.records.inputs import kind_of, plain
+from gateway.console.records.references import Names, ids_in, target_of
 from gateway.console.records.words import label_of
-from gateway.domain.catalogue import RESOURCES
-from gateway.records import actions
-from gateway.records.access import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.schemas import INSTANT
 from gateway.texts import Texts
-from outbox.database.transaction import Tx
 
-HEADINGS = ("title", "name", "number", "code")
-"""The fields that can name a record, in the order in which they are tried."""
 TIMES = {"createdAt": "created_at", "updatedAt": "updated_at"}
-BY_TABLE = {resource.table: resource for resource in RESOURCES}
-BY_PLURAL = {resource.plural: resource for resource in RESOURCES}
 NONE = Markup('<span class="faint">–</span>')
-MOST_NAMED = 200
-"""Records of one resource whose names a page reads."""
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PROSE = ("notes", "reason", "lostReason", "text")
-Names = Mapping[str, str]
-"""The names of records by id."""
 Cell = Callable[[Record], str]
 """Returns HTML, or an empty text when the field is unset."""
 
@@ -122,66 +111,6 @@ def facts(resource: Resource, record: Record, look: Look, left_out: Iterable[str
         if text:
             found.append(Fact(name, label, "prose" if name in PROSE else "plain", Markup(text)))  # noqa: S704 - escaped by the cell
     return found
-
-
-async def names_of(
-    tx: Tx,
-    actor: Actor,
-    records: Iterable[Record],
-    fields: Sequence[Field],
-    links: Mapping[str, str],
-) -> Names:
-    """Return the names of the records that these fields refer to."""
-    ids_of: dict[Resource, set[str]] = {}
-    for record in records:
-        for field in fields:
-            target = target_of(record, field, links)
-            if target is not None:
-                ids_of.setdefault(target, set()).update(ids_in(record, field))
-    names: dict[str, str] = {}
-    for target, ids in ids_of.items():
-        if ids:
-            names |= await named(tx, actor, target, sorted(ids)[:MOST_NAMED])
-    return names
-
-
-async def named(tx: Tx, actor: Actor, target: Resource, ids: Sequence[str]) -> dict[str, str]:
-    """Return the names of records of one resource by id, without deleted ones."""
-    page = await actions.some(tx, actor, target, ids)
-    return {one.id: name_of(one) for one in page.records}
-
-
-def name_of(record: Record) -> str:
-    """Return the text that names a record."""
-    heading = heading_of(record.resource)
-    return str(record.shown(heading) or "") if heading else record.id
-
-
-def heading_of(resource: Resource) -> str:
-    """Return the name of the field that names a record, or an empty text."""
-    return next((name for name in HEADINGS if name in resource.named), "")
-
-
-def target_of(record: Record, field: Field, links: Mapping[str, str]) -> Resource | None:
-    """Return the resource that a field of a record refers to, or None."""
-    if field.name in links:
-        return BY_PLURAL[links[field.name]]
-    reference = field.reference
-    if reference is None:
-        return None
-    table = reference.table
-    if reference.by:
-        kind = record[record.resource.named[reference.by].column]
-        table = (reference.tables or {}).get(kind, "")
-    return BY_TABLE.get(table)
-
-
-def ids_in(record: Record, field: Field) -> list[str]:
-    """Return the ids that a field of a record has."""
-    value = record[field.column]
-    if value is None:
-        return []
-    return list(json.decode(value)) if field.listed_in else [value]
 
 
 @lru_cache(maxsize=500)

@@ -12,12 +12,13 @@ from gateway.console.frame import error_pages, pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
-from gateway.console.records import facts, inputs, pickers
+from gateway.console.records import facts, inputs, pickers, references
 from gateway.console.records.inputs import Input, Typed
 from gateway.console.records.picked import Picked
 from gateway.console.records.pickers import Match
 from gateway.console.records.section import Section
 from gateway.console.records.words import Words
+from gateway.domain.catalogue import BY_TABLE
 from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.records.errors import Refusal
@@ -195,7 +196,7 @@ async def _named(
     target = pickers.target_of(section.resource, one, request.query)
     if target is None or not is_id(text):
         return Picked(text)
-    names = await facts.named(tx, actor, target, [text.lower()])
+    names = await references.named(tx, actor, target, [text.lower()])
     return Picked(names.get(text.lower(), text), text.lower())
 
 
@@ -270,5 +271,5 @@ def _show(
 
 
 def _plural_of(table: str) -> str:
-    target = facts.BY_TABLE.get(table)
+    target = BY_TABLE.get(table)
     return target.plural if target is not None else ""

@@ -10,9 +10,10 @@ from markupsafe import Markup, escape
 from gateway.console.frame import polling, templates
 from gateway.console.frame.display import inert
 from gateway.console.frame.guard import Visitor
-from gateway.console.records import facts, inputs, listing, offers, verbs
-from gateway.console.records.facts import Look, Names
+from gateway.console.records import facts, inputs, listing, offers, references, verbs
+from gateway.console.records.facts import Look
 from gateway.console.records.listing import Asked
+from gateway.console.records.references import Names
 from gateway.console.records.section import Section
 from gateway.console.records.words import Words, label_of
 from gateway.records import actions
@@ -141,12 +142,12 @@ async def _page(tx: Tx, section: Section, actor: Actor, asked: Asked) -> tuple[P
         for name in asked.columns or section.columns
         if name in resource.named
     ]  # fmt: skip
-    names = await facts.names_of(tx, actor, page.records, shown, links)
+    names = await references.names_of(tx, actor, page.records, shown, links)
     scope: dict[str, str] = {}
     for name, text in asked.filters.items():
         target = section.target(name)
         if target is not None:
-            scope |= await facts.named(tx, actor, target, [text.lower()])
+            scope |= await references.named(tx, actor, target, [text.lower()])
     return page, {**names, **scope}
 
 
@@ -156,7 +157,7 @@ async def _ordered(
     page = await unit(tx, actor, asked.page, asked.limit)
     named = section.resource.named
     shown = [named[name] for name in asked.columns or section.columns if name in named]
-    return page, await facts.names_of(tx, actor, page.records, shown, section.parts.links)
+    return page, await references.names_of(tx, actor, page.records, shown, section.parts.links)
 
 
 def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:

@@ -87,7 +87,7 @@ class Asked:
         asked.filters = values
         if self.sort != NEWEST:
             asked.order = [(self.sort.removeprefix("-"), self.sort.startswith("-"))]
-        asked.after, asked.before = _place(self.after), _place(self.before)
+        asked.after, asked.before = place_of(self.after), place_of(self.before)
         return asked
 
     def to(self, **changes: Any) -> str:
@@ -189,7 +189,8 @@ def _cursor(text: str) -> str:
     return text if CURSOR.fullmatch(text) else ""
 
 
-def _place(text: str) -> Place | None:
+def place_of(text: str) -> Place | None:
+    """Return the place of a page that an address has; None when it has none."""
     match = CURSOR.fullmatch(text)
     return Place(int(match[1]), match[2]) if match else None
 

@@ -9,6 +9,7 @@ from msgspec import json
 from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
+from gateway.console.records import verbs
 from gateway.console.records.parts import Parts
 from gateway.domain.sales import order_payments, order_verbs
 from gateway.domain.sales.invoices import INVOICES, PAY_TAKES
@@ -22,7 +23,6 @@ from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 
-PATH = "/console/orders"
 MOST = 100
 """Orders that one form pays or cancels."""
 Act = Literal["pay", "cancel"]
@@ -57,7 +57,7 @@ async def selected(request: web.Request, visitor: Visitor, form: Form) -> web.St
     """
     ids = list(dict.fromkeys(one.lower() for one in form.all("order")))
     act = next((one for one in ACTS if one == form.text("act")), None)
-    back = _back(form.text("list"))
+    back = verbs.list_at(ORDERS, form.text("list"))
     if act is None or not all(map(is_id, ids)):
         raise Refusal("not_found", "error.not_found_help")
     if len(ids) > MOST:
@@ -92,9 +92,3 @@ async def _act(request: web.Request, actor: Actor, act: Act, order_id: str) -> b
             raise
         return False
     return True
-
-
-def _back(query: str) -> str:
-    """Return the list with this query, which is text of the form."""
-    fits = query.isascii() and query.isprintable() and len(query) <= 2_000
-    return f"{PATH}?{query}" if fits and query and "#" not in query else PATH

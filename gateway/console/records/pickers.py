@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.console.records import facts
 from gateway.console.records.inputs import Input
 from gateway.console.records.picked import Picked
+from gateway.console.records.references import name_of
+from gateway.domain.catalogue import BY_TABLE
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.query import Query
@@ -73,7 +74,7 @@ async def resolve(
 async def matches(tx: Tx, actor: Actor, target: Resource, text: str) -> list[Match]:
     """Return up to MOST records whose name has this text, the newest first."""
     wanted = fold(text)
-    heading = facts.heading_of(target)
+    heading = target.heading
     # PostgreSQL takes no text with a NUL, which no name has.
     if not wanted or not heading or "\0" in text:
         return []
@@ -84,10 +85,10 @@ async def matches(tx: Tx, actor: Actor, target: Resource, text: str) -> list[Mat
     else:
         query = Query(limit=LOOKED_AT, counted=False)
     page = await actions.page(tx, actor, target, query)
-    named = [one for one in page.records if wanted in fold(facts.name_of(one))]
+    named = [one for one in page.records if wanted in fold(name_of(one))]
     # Whoever has exactly this name is offered first.
-    named.sort(key=lambda one: fold(facts.name_of(one)) != wanted)
-    return [Match(one.id, facts.name_of(one), _detail(one)) for one in named[:MOST]]
+    named.sort(key=lambda one: fold(name_of(one)) != wanted)
+    return [Match(one.id, name_of(one), _detail(one)) for one in named[:MOST]]
 
 
 def options(found: Sequence[Match]) -> list[tuple[str, str]]:
@@ -106,7 +107,7 @@ def target_of(resource: Resource, one: Input, typed: Mapping[str, Any]) -> Resou
         reference = resource.named[one.name].reference
         tables = reference.tables if reference is not None else None
         table = (tables or {}).get(str(typed.get(one.by, "")), "")
-    return facts.BY_TABLE.get(table)
+    return BY_TABLE.get(table)
 
 
 def _detail(record: Record) -> str:

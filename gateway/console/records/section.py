@@ -6,12 +6,13 @@ from dataclasses import replace
 from aiohttp import web
 
 from gateway.console.frame.reader import READER
-from gateway.console.records import facts, inputs, listing
-from gateway.console.records.facts import Look, Names
+from gateway.console.records import facts, inputs, listing, references
+from gateway.console.records.facts import Look
 from gateway.console.records.inputs import Input
 from gateway.console.records.parts import Parts
+from gateway.console.records.references import Names
 from gateway.console.records.words import Words
-from gateway.domain.catalogue import Entry
+from gateway.domain.catalogue import BY_PLURAL, BY_TABLE, Entry
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.record import Record
@@ -82,21 +83,21 @@ class Section:
         if self.resource.offered[name].kind != "id":
             return None
         if name in self.parts.links:
-            return facts.BY_PLURAL[self.parts.links[name]]
+            return BY_PLURAL[self.parts.links[name]]
         field = field_of(self.resource, name)
         if field is None or field.reference is None:
             return None
-        return facts.BY_TABLE.get(field.reference.table)
+        return BY_TABLE.get(field.reference.table)
 
     async def one(self, tx: Tx, actor: Actor, record_id: str) -> tuple[Record, Names]:
         """Return a record and the names of those it refers to. Raises not_found, forbidden."""
         record = await actions.read(tx, actor, self.resource, record_id)
         fields = self.resource.fields
-        return record, await facts.names_of(tx, actor, [record], fields, self.parts.links)
+        return record, await references.names_of(tx, actor, [record], fields, self.parts.links)
 
     def _usual(self) -> tuple[str, ...]:
         named = self.resource.named
-        heading = facts.heading_of(self.resource) or next(iter(named))
+        heading = self.resource.heading or next(iter(named))
         short = [
             field.name
             for field in self.resource.fields

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from gateway.console.frame.reader import EPOCH
+
 DATE = len("2026-12-15")
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def local(micros: int, zone: str, *, bare: bool) -> str:

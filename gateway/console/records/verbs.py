@@ -16,8 +16,9 @@ from gateway.console.frame.display import word_of
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
-from gateway.console.records import facts, inputs
+from gateway.console.records import inputs
 from gateway.console.records.inputs import Input, Typed
+from gateway.console.records.references import name_of
 from gateway.console.records.words import Words
 from gateway.domain.contacts import tasks
 from gateway.domain.contacts.tasks import TASKS
@@ -222,7 +223,7 @@ async def act(verb: Verb, request: web.Request, visitor: Visitor, form: Form) ->
         return _page(request, visitor, verb, record, form_inputs, typed, said, status, faults)
     done = verb.done or f"{verb.resource.noun}_{verb.name}"
     if form.all("list"):
-        return pages.to(_list(verb.resource, form.text("list")), done)
+        return pages.to(list_at(verb.resource, form.text("list")), done)
     return pages.to(f"/console/{made.resource.plural}/{made.id}", done)
 
 
@@ -257,7 +258,7 @@ def place_of(view: str, query: str) -> str:
     return f"due/{view}?{query}" if query else f"due/{view}"
 
 
-def _list(resource: Resource, where: str) -> str:
+def list_at(resource: Resource, where: str) -> str:
     """Return the address of a list: its query, or its place; both are text of the form."""
     fits = where.isascii() and where.isprintable() and len(where) <= 2_000 and "#" not in where
     path = f"/console/{resource.plural}"
@@ -269,7 +270,7 @@ def _list(resource: Resource, where: str) -> str:
 def _heading(record: Record) -> str:
     """Return the number of a document, or the name of another record."""
     numbered = "number" in record.resource.named
-    return str(record["number"]) if numbered else facts.name_of(record)
+    return str(record["number"]) if numbered else name_of(record)
 
 
 def _page(

@@ -12,7 +12,7 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.records import facts, offers, related, timeline, verbs
-from gateway.console.records.facts import Names
+from gateway.console.records.references import Names
 from gateway.console.records.related import Pointing
 from gateway.console.records.section import Section, field_of
 from gateway.console.records.words import Words

@@ -1,6 +1,7 @@
 """Runs the imports: a step of one import of each owner in turn. One of all nodes runs it."""
 
 import asyncio
+from collections.abc import Collection
 
 import structlog
 
@@ -29,11 +30,27 @@ class Importing:
         return bool(await self._db.read(upkeep.turns, 1))
 
     async def run_once(self) -> None:
-        """Run until no import runs."""
-        while turns := await self._db.read(upkeep.turns, OWNERS):
+        """Run until no import runs.
+
+        One whose next line waits too long, such as for the lock of a record, is left to the next
+        run, so that it holds up no other owner; its error is raised at the end.
+        """
+        late: dict[str, DatabaseUnavailable] = {}
+        while turns := await self._turns(late):
             for job in turns:
-                await self.step(job)
+                try:
+                    await self.step(job)
+                except DatabaseUnavailable as error:
+                    if error.kind != "busy":
+                        raise
+                    late[job.id] = error
                 await asyncio.sleep(PAUSE_SECONDS)
+        if late:
+            raise next(iter(late.values()))
+
+    async def _turns(self, late: Collection[str]) -> list[Import]:
+        found = await self._db.read(upkeep.turns, OWNERS + len(late))
+        return [job for job in found if job.id not in late]
 
     async def step(self, job: Import) -> None:
         """Move an import on, or delete lines of one that has ended."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
-from gateway.domain.privacy.steps import BY_TABLE
 from gateway.domain.privacy.traces import phones_of
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions
@@ -40,14 +40,16 @@ class Found:
 async def find(tx: Tx, actor: Actor, text: str) -> Found:
     """Find persons by a part of the name or the email, or by the phone. Raises forbidden."""
     query = Query(search=text, limit=FOUND)
-    contacts = list((await actions.page(tx, actor, CONTACTS, query)).records)
+    contacts = {one.id: one for one in (await actions.page(tx, actor, CONTACTS, query)).records}
     clients = (await actions.page(tx, actor, CUSTOMERS, query)).records
     digits = phones_of([text])
     if digits:
         rows = await tx.all(_BY_PHONE, actor.owner_id, f"%{digits[0]}", FOUND)
         ids = [row["id"] for row in rows]
-        contacts += (await actions.some(tx, actor, CONTACTS, ids)).records if ids else []
-    return Found(contacts, clients)
+        called = (await actions.some(tx, actor, CONTACTS, ids)).records if ids else []
+        # An address may begin with the phone.
+        contacts |= {one.id: one for one in called}
+    return Found(list(contacts.values()), clients)
 
 
 async def counts(tx: Tx, actor: Actor, person: Person) -> dict[str, int]:

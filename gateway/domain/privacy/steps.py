@@ -15,7 +15,7 @@ from msgspec import json, structs
 
 from gateway.domain import import_lines
 from gateway.domain.accounts.users import fold_email
-from gateway.domain.catalogue import RESOURCES
+from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts import contacts, person_erasures
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Erasure, Person
@@ -43,7 +43,6 @@ MOST_KNOWN = 50
 WORDS = ("aliases", "names", "phones")
 CHANGED = "person"
 """What Tx.changed says of an erased person, before the id of the owner."""
-BY_TABLE: Mapping[str, Resource] = {resource.table: resource for resource in RESOURCES}
 
 _ORDERS_OF = "select id from orders where owner_id = $1 and customer_id = $2 limit $3"
 _ORDERS_WITH = "select id from orders where owner_id = $1 and lower(email) = lower($2) limit $3"

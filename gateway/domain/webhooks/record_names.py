@@ -16,7 +16,6 @@ NEWEST = 2_000
 """Records of a kind without an index of its words that are looked at."""
 SECONDS = 0.15
 """A search begins with no further kind of records after this time."""
-HEADINGS = ("title", "name", "number")
 
 WORDS = """
 select id, {heading} as heading from {table}
@@ -39,17 +38,16 @@ class Named:
 
 
 async def matching(tx: Tx, actor: Actor, clock: Clock, text: str) -> Sequence[Named]:
-    """Return up to MOST of the actor's records whose name, title, number or email has the text."""
+    """Return up to MOST of the actor's records whose heading or email has the text."""
     actor.must("read")
     folded, began = fold(text.strip()), clock.monotonic()
     found: list[Named] = []
     if not folded or BETWEEN in text:
         return found
     for resource in RESOURCES:
-        heading = next((name for name in HEADINGS if name in resource.named), None)
-        if heading is None or not resource.events or clock.monotonic() - began > SECONDS:
+        if not resource.heading or not resource.events or clock.monotonic() - began > SECONDS:
             continue
-        column = resource.named[heading].column
+        column = resource.named[resource.heading].column
         found += await _of(tx, actor.owner_id, resource, column, folded, MOST - len(found))
         if len(found) >= MOST:
             break

@@ -90,6 +90,20 @@ class Flow(web.StreamResponse):
             raise ConnectionError("the database failed in the middle of a response") from fault
 
 
+async def begun(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Return the pieces of a Flow once the first one is read: its error is the whole response."""
+    return _from(await anext(pieces), pieces)
+
+
+async def _from(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    try:
+        yield first
+        async for piece in rest:
+            yield piece
+    finally:
+        await rest.aclose()
+
+
 def budget(limits: Limits) -> Budget:
     """Return the budget for unsent responses."""
     return Budget(limits.answer_bytes, max(limits.answer_bytes // SHARE, FLOWING))

@@ -211,8 +211,8 @@ class File:
             "cache_size = -65536",
             "temp_store = memory",
             "journal_size_limit = 67108864",
-            # Beside a running server no other process may checkpoint.
             # What a row held must not stay in the file; retention deletes personal data, too.
             "secure_delete = on",
+            # Beside a running server no other process may checkpoint.
             f"wal_autocheckpoint = {1000 if self._serving else 0}",
         ]

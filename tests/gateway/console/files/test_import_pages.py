@@ -140,3 +140,29 @@ async def test_a_mark_in_pieces_ends_the_file() -> None:
         assert b"".join([one async for one in source.until(b"\r\n--mark")]) == (
             b"a\r\n--xb\r\r\n--x"
         )
+
+
+async def test_a_list_of_faults_that_is_cut_says_so(console: Site, maria: Guest) -> None:
+    file = "Nome,E-mail\r\n" + ",bia\r\n" * 150
+    here = (await maria.upload(AT, file.encode())).path
+    columns: dict[str, Any] = {"column-0": "name", "column-1": "email"}
+    await maria.submit(here, act="check", **columns)
+    await Importing(console.db).run_once()
+    page = await maria.get(here)
+    assert page.test_id("import-faulty") == "150"
+    assert "The first 200 errors." in page.html
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"PK\x03\x04", "Linha 1: Este arquivo não é um CSV"),
+        (b'name\n"x"y\n', "Linha 2: "),
+        (b"name\n", "Linha 2: Faltam linhas"),
+    ],
+)
+async def test_a_file_that_cannot_be_read_is_told_in_the_language_of_the_reader(
+    maria: Guest, data: bytes, text: str
+) -> None:
+    page = await maria.upload(AT, data, Accept_Language="pt-BR")
+    assert text in (page.test_id("refusal") or ""), page.html
