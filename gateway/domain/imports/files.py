@@ -17,6 +17,8 @@ from gateway.records.errors import Fault, Refusal
 MOST_BYTES = 64 * 1024 * 1024
 MOST_LINES = 200_000
 MOST_COLUMNS = 200
+MOST_HEADING = 200
+"""Characters of a heading, which each fault of its column repeats."""
 MOST_RECORD = 262_144
 """Characters of a record, which may have several lines."""
 UTF_8, WINDOWS = "utf-8", "windows-1252"
@@ -183,6 +185,12 @@ class CsvFile:
 
     def _head(self, line: int, cells: Sequence[str]) -> None:
         self.headings = [cell.strip() for cell in cells]
+        if max(map(len, self.headings)) > MOST_HEADING:
+            raise bad(
+                line, "too_long",
+                f"A heading has more than {MOST_HEADING} characters; name the columns in the first "
+                "line.",
+            )  # fmt: skip
         named = [name.casefold() for name in self.headings if name]
         twice = next((name for name in self.headings if named.count(name.casefold()) > 1), None)
         if twice is not None:

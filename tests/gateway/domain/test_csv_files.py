@@ -73,6 +73,7 @@ def test_what_the_module_csv_writes_is_read() -> None:
         (b"name,Name\nx,y\n", 1, "taken"),
         (",".join(f"c{n}" for n in range(1000)).encode() + b"\n1\n", 1, "too_many"),
         (b"name\nx\n" + b"y" * 140_000 + b"\n", 3, "too_long"),
+        (b"name," + b"y" * 201 + b"\nx,z\n", 1, "too_long"),
         ("name\né\n".encode() + b"\xff\n", 3, "invalid_encoding"),
         (b"name\nx\n\x81\n", 3, "invalid_encoding"),
         ("name\nx\n".encode("utf-16"), 1, "invalid_file"),
