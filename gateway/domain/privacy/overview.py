@@ -39,7 +39,8 @@ class Found:
 
 async def find(tx: Tx, actor: Actor, text: str) -> Found:
     """Find persons by a part of the name or the email, or by the phone. Raises forbidden."""
-    query = Query(search=text, limit=FOUND)
+    # PostgreSQL takes no NUL character as a parameter.
+    query = Query(search=text.replace("\0", ""), limit=FOUND)
     contacts = list((await actions.page(tx, actor, CONTACTS, query)).records)
     clients = (await actions.page(tx, actor, CUSTOMERS, query)).records
     digits = phones_of([text])
