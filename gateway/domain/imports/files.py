@@ -16,6 +16,8 @@ from gateway.records.errors import Fault, Refusal
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_LINES = 200_000
+MOST_BLANK = 1_048_576
+"""Lines without cells, as a sheet has below its last record."""
 MOST_COLUMNS = 200
 MOST_HEADING = 200
 """Characters of a heading, which each fault of its column repeats."""
@@ -57,6 +59,7 @@ class CsvFile:
         self.headings: list[str] = []
         self.lines = 0
         """Lines with cells below the heading."""
+        self._blank = 0
         self._told = bool(charset)
         self._began = False
         self._ascii = True
@@ -169,6 +172,12 @@ class CsvFile:
                     ) from None  # fmt: skip
                 raise bad(line, "invalid_quotes", _QUOTES) from None
             if not any(cells):
+                self._blank += 1
+                if self._blank > MOST_BLANK:
+                    raise bad(
+                        line, "too_many",
+                        f"The file has more than {MOST_BLANK:,} empty lines; delete them.",
+                    )  # fmt: skip
                 continue
             if len(cells) > MOST_COLUMNS:
                 raise bad(

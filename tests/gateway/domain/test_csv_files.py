@@ -8,7 +8,7 @@ import io
 import pytest
 
 from gateway.domain.import_lines import Line
-from gateway.domain.imports.files import MOST_LINES, CsvFile
+from gateway.domain.imports.files import MOST_BLANK, MOST_LINES, CsvFile
 from gateway.records.errors import Refusal
 
 WHOLE = 'id;"na;me"\r\n1;"a ""b""\r\nc";\n\n2;5" pipe\r3;"","x;\n"\n4'.replace(
@@ -98,3 +98,10 @@ def test_a_record_without_an_end_is_refused_before_it_fills_the_memory() -> None
     file = CsvFile()
     with pytest.raises(Refusal, match="at most 200,000 lines"):
         file.feed(b"name\n" + b"x\n" * (MOST_LINES + 1))
+
+
+def test_a_file_of_empty_lines_is_refused_before_it_takes_long() -> None:
+    file = CsvFile()
+    file.feed(b"name\n" + b"\n" * MOST_BLANK)
+    with pytest.raises(Refusal, match="1,048,576 empty lines"):
+        file.feed(b"\n\n")
