@@ -108,8 +108,9 @@ async def step(tx: Tx, erasure_id: str) -> bool:
     unit = _Unit(tx, erasure, erasure.person)
     if erasure.person.wide:
         # First: an import locks its job before the contacts of its lines.
-        for email in erasure.person.emails:
-            dropped = await import_lines.drop_lines_with(tx, erasure.owner_id, email)
+        # A line may name the contact by its id alone, which would then be a new contact.
+        for text in (*erasure.person.emails, erasure.record_id):
+            dropped = await import_lines.drop_lines_with(tx, erasure.owner_id, text)
             unit.erased["importLines"] += dropped
     over = await _records(unit)
     tx.changed.add(f"{CHANGED}:{erasure.owner_id}")
