@@ -2,6 +2,8 @@
 
 A file is UTF-8, with or without a byte order mark. One that is not, as spreadsheets in Brazil write
 it, is Windows-1252 when everything before its first other character is ASCII.
+
+It is one module because a fault of the encoding, a break or a record names the same line.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ Each unit takes records that still point to the person, and unlinks or deletes t
 to do follows from the records themselves: after a crash the next unit goes on. The contact goes
 last, when nothing points to it. Whoever links a record to it meanwhile either comes before that,
 and is found, or is refused.
+
+It is one module because each kind of record is taken out with the same unit and its bound.
 """
 
 import asyncio

@@ -45,4 +45,4 @@ def test_a_person_with_many_names_takes_no_longer_to_find(part: str) -> None:
             times.append(process_time() - began)
         return min(times)
 
-    assert took(MANY) < 8 * took(ONE)
+    assert took(MANY) < 20 * took(ONE)
