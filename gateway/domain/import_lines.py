@@ -63,20 +63,20 @@ async def drop(tx: Tx, import_id: str, most: int) -> int:
     return await tx.run(_DROP_SOME, import_id, most)
 
 
-async def drop_lines_with(tx: Tx, owner_id: str, email: str) -> int:
-    """Delete the owner's waiting lines that name this email anywhere; return how many.
+async def drop_lines_with(tx: Tx, owner_id: str, text: str) -> int:
+    """Delete the owner's waiting lines that have this email or id anywhere; return how many.
 
     The headings of files go as well where they name it. For the erasure of a person. It locks the
     owner's imports, so call it before the contact is locked. What has been imported is a record,
     which is erased like any other.
     """
-    email = email.strip()
-    if not email:
+    text = text.strip()
+    if not text:
         return 0
     dropped = 0
     for row in await tx.all(_LOCK, owner_id):
-        dropped += await tx.run(_DROP_WITH, row["id"], email)
+        dropped += await tx.run(_DROP_WITH, row["id"], text)
     # A file without a heading has a person in its place.
-    await tx.run(_DROP_FAULTS, owner_id, email)
-    await tx.run(_DROP_HEADINGS, owner_id, email)
+    await tx.run(_DROP_FAULTS, owner_id, text)
+    await tx.run(_DROP_HEADINGS, owner_id, text)
     return dropped

@@ -2,6 +2,8 @@
 
 A file is UTF-8, with or without a byte order mark. One that is not, as spreadsheets in Brazil write
 it, is Windows-1252 when everything before its first other character is ASCII.
+
+It is one module because a fault of the encoding, a break or a record names the same line.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ from gateway.records.errors import Fault, Refusal
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_LINES = 200_000
+MOST_BLANK = 1_048_576
+"""Lines without cells, as a sheet has below its last record."""
 MOST_COLUMNS = 200
+MOST_HEADING = 200
+"""Characters of a heading, which each fault of its column repeats."""
 MOST_RECORD = 262_144
 """Characters of a record, which may have several lines."""
 UTF_8, WINDOWS = "utf-8", "windows-1252"
@@ -55,6 +61,7 @@ class CsvFile:
         self.headings: list[str] = []
         self.lines = 0
         """Lines with cells below the heading."""
+        self._blank = 0
         self._told = bool(charset)
         self._began = False
         self._ascii = True
@@ -167,6 +174,12 @@ class CsvFile:
                     ) from None  # fmt: skip
                 raise bad(line, "invalid_quotes", _QUOTES) from None
             if not any(cells):
+                self._blank += 1
+                if self._blank > MOST_BLANK:
+                    raise bad(
+                        line, "too_many",
+                        f"The file has more than {MOST_BLANK:,} empty lines; delete them.",
+                    )  # fmt: skip
                 continue
             if len(cells) > MOST_COLUMNS:
                 raise bad(
@@ -183,6 +196,12 @@ class CsvFile:
 
     def _head(self, line: int, cells: Sequence[str]) -> None:
         self.headings = [cell.strip() for cell in cells]
+        if max(map(len, self.headings)) > MOST_HEADING:
+            raise bad(
+                line, "too_long",
+                f"A heading has more than {MOST_HEADING} characters; name the columns in the first "
+                "line.",
+            )  # fmt: skip
         named = [name.casefold() for name in self.headings if name]
         twice = next((name for name in self.headings if named.count(name.casefold()) > 1), None)
         if twice is not None:

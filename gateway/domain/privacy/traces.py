@@ -34,27 +34,42 @@ class Traces:
             word for words in self.names for word in words
             if len(word) >= SHORTEST and word not in PARTICLES and not word.isdigit()
         }  # fmt: skip
-        emails = (*person.emails, *person.aliases)
-        patterns = [re.escape(email.strip()) for email in dict.fromkeys(emails)]
-        patterns += [_phone(digits) for digits in phones_of(person.phones)]
-        self._exact = re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
+        self._by_first: dict[str, list[list[str]]] = {}
+        for words in self.names:
+            self._by_first.setdefault(words[0], []).append(words)
+        emails = (email.strip() for email in (*person.emails, *person.aliases))
+        self._emails = {email: email.casefold() for email in emails if email}
+        self._phones = phones_of(person.phones)
 
     def redact(self, text: str, *, close: bool) -> str:
         """Return the text without the traces; `close`: the text is about this person."""
-        if self._exact is not None:
-            text = self._exact.sub(MARK, text)
+        exact = self._exact(text)
+        if exact:
+            text = re.sub("|".join(exact), MARK, text, flags=re.IGNORECASE)
         found = list(_WORD.finditer(text))
         folded = [fold(one.group()) for one in found]
         gone: set[int] = set()
-        for words in self.names:
-            for start in range(len(folded) - len(words) + 1):
+        for start, word in enumerate(folded):
+            for words in self._by_first.get(word, ()):
                 if folded[start : start + len(words)] == words:
                     gone.update(range(start, start + len(words)))
         if close:
             gone |= {place for place, word in enumerate(folded) if word in self.words}
-        for place in sorted(gone, reverse=True):
-            text = f"{text[: found[place].start()]}{MARK}{text[found[place].end() :]}"
-        return text
+        if not gone:
+            return text
+        parts, end = list[str](), 0
+        for place in sorted(gone):
+            parts += (text[end : found[place].start()], MARK)
+            end = found[place].end()
+        return "".join((*parts, text[end:]))
+
+    def _exact(self, text: str) -> list[str]:
+        """Return patterns of the emails and phones that may be in a text: few are in one."""
+        plain = text.casefold()
+        patterns = [re.escape(email) for email, folded in self._emails.items() if folded in plain]
+        digits = "".join(_DIGIT.findall(text)) if self._phones else ""
+        phones = [phone for phone in self._phones if phone in digits]
+        return [*patterns, _any_of(phones)] if phones else patterns
 
     def redact_all(self, value: Any, *, close: bool) -> Any:
         """Return a JSON value whose texts are redacted."""
@@ -85,5 +100,6 @@ def phones_of(phones: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def _phone(digits: str) -> str:
-    return rf"(?<!\d)(?:\+?\s?55{_BETWEEN})?\(?{_BETWEEN.join(digits)}(?!\d)"
+def _any_of(phones: Iterable[str]) -> str:
+    numbers = "|".join(_BETWEEN.join(digits) for digits in phones)
+    return rf"(?<!\d)(?:\+?\s?55{_BETWEEN})?\(?(?:{numbers})(?!\d)"

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from gateway.domain.import_lines import Line
-from gateway.domain.imports.files import MOST_LINES, CsvFile
+from gateway.domain.imports.files import MOST_BLANK, MOST_LINES, CsvFile
 from gateway.records.errors import Refusal
 
 WHOLE = 'id;"na;me"\r\n1;"a ""b""\r\nc";\n\n2;5" pipe\r3;"","x;\n"\n4'.replace(
@@ -73,6 +73,7 @@ def test_what_the_module_csv_writes_is_read() -> None:
         (b"name,Name\nx,y\n", 1, "taken"),
         (",".join(f"c{n}" for n in range(1000)).encode() + b"\n1\n", 1, "too_many"),
         (b"name\nx\n" + b"y" * 140_000 + b"\n", 3, "too_long"),
+        (b"name," + b"y" * 201 + b"\nx,z\n", 1, "too_long"),
         ("name\né\n".encode() + b"\xff\n", 3, "invalid_encoding"),
         (b"name\nx\n\x81\n", 3, "invalid_encoding"),
         ("name\nx\n".encode("utf-16"), 1, "invalid_file"),
@@ -97,3 +98,10 @@ def test_a_record_without_an_end_is_refused_before_it_fills_the_memory() -> None
     file = CsvFile()
     with pytest.raises(Refusal, match="at most 200,000 lines"):
         file.feed(b"name\n" + b"x\n" * (MOST_LINES + 1))
+
+
+def test_a_file_of_empty_lines_is_refused_before_it_takes_long() -> None:
+    file = CsvFile()
+    file.feed(b"name\n" + b"\n" * MOST_BLANK)
+    with pytest.raises(Refusal, match="1,048,576 empty lines"):
+        file.feed(b"\n\n")

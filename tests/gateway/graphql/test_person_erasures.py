@@ -131,13 +131,13 @@ async def test_a_repeated_batch_makes_nothing_twice_either(shop: Shop) -> None:
 
 async def test_lines_that_wait_for_their_import_go_with_the_person(shop: Shop) -> None:
     contact_id = await contact(shop)
-    file = f"name,email\nMaria,{EMAIL.upper()}\nRui,rui@example.com\n"
+    file = f"id,name,email\n,Maria,{EMAIL.upper()}\n,Rui,rui@example.com\n{contact_id},Maria,\n"
     sent = await shop.owner.call(
         "POST", "/api/import/contacts", data=file.encode(), Content_Type="text/csv"
     )
     assert sent.status == 202, sent.body
     certificate = await erased(shop, f"/api/contacts/{contact_id}")
-    assert certificate["erased"]["importLines"] == 1
+    assert certificate["erased"]["importLines"] == 2
     await Importing(shop.db).run_once()
     assert [row["name"] for row in await rows(shop, "select name from contacts")] == ["Rui"]
 

@@ -170,6 +170,15 @@ async def test_a_form_with_nothing_typed_leads_back_to_its_page(maria: Guest) ->
     assert "Your session has ended" not in asked.html
 
 
+async def test_the_passwords_of_a_change_are_typed_again(maria: Guest) -> None:
+    page = "/console/account/password"
+    fields = re.findall('<input [^>]*type="password"', (await maria.get(page)).html)
+    assert len(fields) == 3
+    names = [re.findall('name="([^"]*)"', field)[0] for field in fields]
+    asked = await expired(maria, page, page, [(name, f"pass-w0rd {name}") for name in names])
+    assert "pass-w0rd" not in asked.html
+
+
 async def test_a_wrong_password_loses_nothing(maria: Guest) -> None:
     asked = await expired(maria)
     fields = [*hidden(asked), ("email", "maria@example.com"), ("password", "wrong")]
