@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, pages, polling, templates
+from gateway.console.frame import error_pages, pages, polling, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.multipart import Upload
@@ -20,7 +20,7 @@ from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB
-from gateway.texts import CODES
+from gateway.texts import CODES, Texts
 from gateway.texts import of as texts_in
 from outbox.database.transaction import Tx
 
@@ -116,9 +116,13 @@ async def _show(
     job, faults, samples = await request.app[DB].read(_read, visitor.actor, pages.id_of(request))
     entry, texts = ENTRIES[job.plural], request[READER].texts
     names = columns.importable(entry.resource)
+    checked = job.state == "waiting" and job.done > 0
     chosen = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
     context = {
-        "job": job, "faults": faults[:SHOWN_FAULTS], "more": job.faulty > SHOWN_FAULTS,
+        "job": job, "more": job.faulty > SHOWN_FAULTS,
+        "faults": [
+            (one.line, one.heading, _told(texts, one)) for one in faults[:SHOWN_FAULTS]
+        ],
         "words": Words(texts, entry.resource), "plural": job.plural,
         "columns": [
             {
@@ -131,7 +135,7 @@ async def _show(
         "fields": [(name, label_of(texts, name)) for name in names],
         "required": [label_of(texts, name) for name in entry.resource.required],
         "key": _key(request, entry), "refusal": None if refusal is None else refusal.message,
-        "checked": job.state == "waiting" and job.done > 0,
+        "checked": checked, "lines": job.line_count - (job.faulty if checked else 0),
     }  # fmt: skip
     status = 200 if refusal is None else error_pages.status_of(refusal)
     return polling.live(
@@ -145,6 +149,13 @@ async def _read(
     job, faults = await jobs.read(tx, actor, import_id)
     waits = job.state == "waiting"
     return job, faults, await import_lines.after(tx, job.id, 0, SAMPLES) if waits else []
+
+
+def _told(texts: Texts, fault: LineFault) -> str:
+    """Return what is wrong with a line: a spreadsheet has names where a reference takes ids."""
+    if fault.code == "invalid_reference":
+        return texts("import.reference")
+    return wording.said(texts, fault.fault)
 
 
 def _guess(entry: Entry, headings: Sequence[str]) -> Sequence[str]:
