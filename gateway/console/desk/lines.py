@@ -83,6 +83,9 @@ async def edit(
         visitor.actor.owner_id, _look, visitor.actor, kind, draft, asked
     )
     faults = inputs.faults(request[READER].texts, looked.faults, form_inputs, typed)
+    if not typed["items"]:
+        # Who has not entered a line yet has made no mistake.
+        faults.pop("items", None)
     columns = looked.columns
     context = {
         "section": section, "typed": typed, "parts": section.parts, "spare": inputs.SPARE,

@@ -74,7 +74,8 @@ async def matches(tx: Tx, actor: Actor, target: Resource, text: str) -> list[Mat
     """Return up to MOST records whose name has this text, the newest first."""
     wanted = fold(text)
     heading = facts.heading_of(target)
-    if not wanted or not heading:
+    # PostgreSQL stores no text with NUL, and refuses to look for one.
+    if not wanted or not heading or "\0" in text:
         return []
     if heading in target.search:
         query = Query(limit=LOOKED_AT, search=text, counted=False)
