@@ -36,6 +36,8 @@ KINDS = (QUOTE, INVOICE)
 FOUND = 8
 """Products that a search offers."""
 LONGEST = 200
+UNFILLED = ("required", "too_few")
+"""Codes of faults of a document that has no lines yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,11 @@ async def edit(
     looked = await request.app[DB].scan(
         visitor.actor.owner_id, _look, visitor.actor, kind, draft, asked
     )
-    faults = inputs.faults(request[READER].texts, looked.faults, form_inputs, typed)
+    wrong = looked.faults
+    if not typed["items"]:
+        # Who has not entered a line yet has made no mistake.
+        wrong = [fault for fault in wrong if fault.code not in UNFILLED]
+    faults = inputs.faults(request[READER].texts, wrong, form_inputs, typed)
     columns = looked.columns
     context = {
         "section": section, "typed": typed, "parts": section.parts, "spare": inputs.SPARE,

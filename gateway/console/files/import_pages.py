@@ -21,7 +21,7 @@ from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB
-from gateway.texts import CODES
+from gateway.texts import CODES, Texts
 from gateway.texts import of as texts_in
 from outbox.database.transaction import Tx
 
@@ -118,9 +118,13 @@ async def _show(
     job, faults, samples = await request.app[DB].read(_read, visitor.actor, pages.id_of(request))
     entry, texts = ENTRIES[job.plural], request[READER].texts
     names = columns.importable(entry.resource)
+    checked = job.state == "waiting" and job.done > 0
     chosen = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
     context = {
-        "job": job, "faults": faults[:SHOWN_FAULTS], "more": len(faults) > SHOWN_FAULTS,
+        "job": job, "more": len(faults) > SHOWN_FAULTS,
+        "faults": [
+            (one.line, one.heading, _told(texts, one)) for one in faults[:SHOWN_FAULTS]
+        ],
         "words": Words(texts, entry.resource), "plural": job.plural,
         "columns": [
             {
@@ -133,7 +137,7 @@ async def _show(
         "fields": [(name, label_of(texts, name)) for name in names],
         "required": [label_of(texts, name) for name in entry.resource.required],
         "key": _key(request, entry), "refusal": _said(request, refusal),
-        "checked": job.state == "waiting" and job.done > 0,
+        "checked": checked, "lines": job.line_count - (job.faulty if checked else 0),
     }  # fmt: skip
     status = 200 if refusal is None else error_pages.status_of(refusal)
     return polling.live(
@@ -147,6 +151,13 @@ async def _read(
     job, faults = await jobs.read(tx, actor, import_id)
     waits = job.state == "waiting"
     return job, faults, await import_lines.after(tx, job.id, 0, SAMPLES) if waits else []
+
+
+def _told(texts: Texts, fault: LineFault) -> str:
+    """Return what is wrong with a line: a spreadsheet has names where a reference takes ids."""
+    if fault.code == "invalid_reference":
+        return texts("import.reference")
+    return wording.said(texts, fault.fault)
 
 
 def _guess(entry: Entry, headings: Sequence[str]) -> Sequence[str]:

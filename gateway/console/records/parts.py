@@ -36,6 +36,8 @@ class Parts:
     """A template with what stands beside the name of a record in the list."""
     acts: str = ""
     """A template with further actions of a record."""
+    edited_in: str = ""
+    """The state in which a record can be edited; empty when it can be in each."""
     above: str = ""
     """A template with what stands above the facts of a record."""
     beside: Sequence[str] = ()

@@ -11,6 +11,8 @@ from gateway.console.records.section import Section
 from gateway.console.records.timeline import KINDS
 from gateway.console.records.view_page import View
 from gateway.domain.catalogue import CATALOGUE
+from gateway.domain.sales.invoices import INVOICE
+from gateway.domain.sales.quotes import QUOTE
 
 LINES = {"items": "parts/lines_editor.html"}
 LINE_TOTALS = {"items": ("total",)}
@@ -33,12 +35,13 @@ PARTS: Mapping[str, Parts] = {
     "invoices": Parts(
         columns=("number", "status", "total", "dueDate", "contactId", "companyId"), tabs="status",
         acts="parts/document_acts.html", unwritten=("status",), editors=LINES,
-        columns_left_out=LINE_TOTALS,
+        columns_left_out=LINE_TOTALS, edited_in=INVOICE.open,
     ),
     "quotes": Parts(
         columns=("number", "status", "total", "validUntil", "contactId", "companyId"),
         tabs="status", links={"invoiceId": "invoices"}, acts="parts/document_acts.html",
         unwritten=("status", "total"), editors=LINES, columns_left_out=LINE_TOTALS,
+        edited_in=QUOTE.open,
     ),
     "orders": ORDER_PARTS,
     "stores": Parts(

@@ -66,6 +66,14 @@ class LineFault:
     line: int
     heading: str
     error: str
+    field: str = ""
+    code: str = ""
+    """Empty in a fault that is of no field, or from a version that stored the error alone."""
+
+    @property
+    def fault(self) -> Fault:
+        """The fault as an error of its field; without a code, the error is all that is known."""
+        return Fault(self.field, self.code, self.error.removeprefix(f"{self.field}: "))
 
 
 async def begin(tx: Tx, actor: Actor, plural: str) -> str:
@@ -234,10 +242,13 @@ async def read(tx: Tx, actor: Actor, import_id: str) -> tuple[Import, Sequence[L
 async def faults(tx: Tx, import_id: str) -> Sequence[LineFault]:
     """Return the faults that are kept, in the order of the lines."""
     rows = await tx.all(
-        "select line, heading, error from import_faults where import_id = $1 order by nth",
+        "select * from import_faults where import_id = $1 order by nth",
         import_id,
     )
-    return [LineFault(row["line"], row["heading"], row["error"]) for row in rows]
+    return [
+        LineFault(row["line"], row["heading"], row["error"], row["field"] or "", row["code"] or "")
+        for row in rows
+    ]
 
 
 async def listed(tx: Tx, actor: Actor) -> Sequence[Import]:
@@ -256,7 +267,8 @@ def line_faults(job: Import, line: int, found: Sequence[Fault]) -> list[LineFaul
     told = []
     for fault in found:
         name = fault.field.partition("[")[0].partition(".")[0]
-        told.append(LineFault(line, by_field.get(name, ""), fault.sentence))
+        heading = by_field.get(name, "")
+        told.append(LineFault(line, heading, fault.sentence, fault.field, fault.code))
     return told
 
 

@@ -174,10 +174,11 @@ async def _keep(tx: Tx, job: Import, faults: Sequence[LineFault]) -> None:
     )
     had = 0 if row is None else int(row["nth"])
     rows = [
-        (job.id, nth, fault.line, fault.heading, fault.error)
+        (job.id, nth, fault.line, fault.heading, fault.error, fault.field, fault.code)
         for nth, fault in enumerate(faults[: MOST_FAULTS - had], start=had + 1)
     ]
-    await insert(tx, "import_faults", ("import_id", "nth", "line", "heading", "error"), rows)
+    columns = ("import_id", "nth", "line", "heading", "error", "field", "code")
+    await insert(tx, "import_faults", columns, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,16 @@ async def scripted(guest: Guest, made: dict[str, Any], of: str = "", **fields: s
     return await guest.post(f"/console/deals/{made['id']}/move", list(sent.items()), HX_Request="1")
 
 
+async def test_a_new_deal_of_the_board_begins_in_its_first_stage(maria: Guest, api: Person) -> None:
+    for stages, first in ((None, "lead"), (["café & chá", "fim"], "café & chá")):
+        await api.put("/api/settings/pipeline", {"stages": stages})
+        [link] = re.findall('href="(/console/deals/new[^"]*)"', (await maria.get(BOARD)).html)
+        form = await maria.get(unescape(link))
+        typed = re.search('name="stage" value="([^"]*)"', form.html)
+        assert typed is not None
+        assert unescape(typed[1]) == first
+
+
 async def test_open_deals_stand_in_the_order_of_the_pipeline(maria: Guest, api: Person) -> None:
     await api.put("/api/settings/pipeline", {"stages": ["first", "second"]})
     await deal(api, "older", stage="second", value=1000.5)

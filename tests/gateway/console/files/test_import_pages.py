@@ -9,6 +9,7 @@ import pytest
 
 from gateway.console.frame import multipart
 from gateway.domain.imports.importing import Importing
+from outbox.database.transaction import Tx
 from tests.support.console import Guest
 from tests.support.drain import rows
 from tests.support.site import Site
@@ -40,6 +41,7 @@ async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Gue
     assert page.test_id("import-checked") == "1 line has an error; it will be left out."
     assert (page.test_id("import-created"), page.test_id("import-faulty")) == ("2", "1")
     assert "Send an e-mail address" in page.html
+    assert "Import 2 lines" in page.html
     assert await db.read(rows, "select * from contacts") == []
     await maria.submit(here, act="start", **columns)
     await Importing(db).run_once()
@@ -56,6 +58,31 @@ async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Gue
     assert ",Ana,ana@x.com,'+55 11," in file.html
     portuguese = await maria.get("/console/export/contacts.csv", Accept_Language="pt-BR")
     assert portuguese.html.startswith("\ufeffid;name;")
+
+
+async def test_faults_are_told_in_the_language_of_the_page(console: Site, maria: Guest) -> None:
+    file = "Nome;E-mail;Empresa\r\nBia;bia;\r\n;ana@x.com;\r\nCaio;;Padaria São João\r\n"
+    page = await maria.upload(AT, file.encode())
+    columns: dict[str, Any] = {
+        "column-0": "name", "column-1": "email", "column-2": "companyId",
+    }  # fmt: skip
+    await maria.submit(page.path, act="check", **columns)
+    await Importing(console.db).run_once()
+    portuguese = (await maria.get(page.path, Accept_Language="pt-BR")).html
+    for told in ("Informe um e-mail, como", "Informe um nome.", "espera o id, não o nome"):
+        assert told in portuguese
+    assert "Send an e-mail" not in portuguese
+    english = (await maria.get(page.path)).html
+    assert "The column takes ids, not names" in english
+    assert "companyId:" not in english
+    # Faults of a version that stored the error alone.
+    await console.db.write(_forget_codes)
+    older = (await maria.get(page.path, Accept_Language="pt-BR")).html
+    assert "companyId: There is no company of yours with this id." in older
+
+
+async def _forget_codes(tx: Tx) -> None:
+    await tx.run("update import_faults set field = null, code = null")
 
 
 async def test_an_import_is_cancelled(console: Site, maria: Guest) -> None:
