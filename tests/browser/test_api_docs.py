@@ -50,12 +50,14 @@ async def test_the_document_is_shown_without_the_network(chromium: Browser, site
 
 async def opened(page: Page) -> None:
     """Open some operations, and execute one of them."""
-    for operation in OPENED:
-        await page.locator(f"#{operation} .opblock-summary-control").click()
-        await page.locator(f"#{operation} .responses-table").first.wait_for()
-    first = page.locator(f"#{OPENED[0]}")
-    await first.get_by_role("button", name="Execute").click()
-    await first.locator(".live-responses-table").wait_for()
+    for place, operation in enumerate(OPENED):
+        opened = page.locator(f"#{operation}")
+        await opened.locator(".opblock-summary-control").click()
+        await opened.locator(".responses-table").first.wait_for()
+        if place == 0:
+            # Now: once the others are open, the window may no longer show it.
+            await opened.get_by_role("button", name="Execute").click()
+            await opened.locator(".live-responses-table").wait_for()
 
 
 @pytest.mark.slow
