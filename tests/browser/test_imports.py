@@ -65,7 +65,7 @@ async def test_a_list_is_imported_by_keyboard_alone(
         await Importing(site.db).run_once()
         await page.get_by_test_id("import-checked").wait_for()
         await looked(page)
-        await page.get_by_role("button", name="Import 2" if english else "Importar 2").focus()
+        await page.get_by_role("button", name="Import 1" if english else "Importar 1").focus()
         await page.keyboard.press("Enter")
         await page.locator("#column-0").wait_for(state="detached")
         await Importing(site.db).run_once()
