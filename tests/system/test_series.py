@@ -159,10 +159,11 @@ async def _odd(calls: _Calls, method: str, path: str, host: str, key: str) -> No
 
 
 def _example(entry: dict[str, Any]) -> Any:
-    """Return a body from the document, without references; None where an operation takes none."""
+    """Return a body from the document, without references; None where no JSON is taken."""
     if "requestBody" not in entry:
         return None
-    return _alone(resolved(entry["requestBody"])["content"]["application/json"]["example"])
+    content = resolved(entry["requestBody"])["content"]
+    return _alone(content["application/json"]["example"]) if "application/json" in content else None
 
 
 def _alone(value: Any) -> Any:
