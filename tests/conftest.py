@@ -18,8 +18,10 @@ from tests.support.targets import mark_extended
 ENGINES = os.environ.get("TEST_ENGINES", "sqlite postgres").split()
 """What `make test-fast` leaves out is not even collected, which takes as long as many tests."""
 
-RERUNS = 2
+RERUNS = 3
 """Further tries of a test that asserts a bound on real time."""
+RERUN_SECONDS = 20
+"""The wait before a further try: a test beside it may load the machine for a minute."""
 
 pytest_plugins = ["tests.support.require_all", "tests.support.proof"]
 
@@ -42,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of each target, and let timed tests be tried again."""
     for item in items:
         if item.get_closest_marker("timed"):
-            item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=1))
+            item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=RERUN_SECONDS))
     tests = set()
     for item in items:
         case = getattr(item, "callspec", None)
