@@ -10,7 +10,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CALLER, CREDENTIALS
 from gateway.server.http.answers import must_have_room
-from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT, Kind
+from gateway.server.http.rate_limits import CHARGED, LIMITS, RATE_LIMIT, Kind
 from outbox.database.transaction import belongs_to
 
 # Credentials are checked in this order; every credential of a request must be valid.
@@ -60,8 +60,14 @@ def charge(request: web.Request, caller: Actor, tokens: int = 1) -> None:
     """
     kind: Kind = "read" if request.method in READS else "write"
     limits = request.app[LIMITS]
-    limit = limits.call(kind, caller.owner_id, tokens)
+    try:
+        limit = limits.call(kind, caller.owner_id, tokens)
+    except Refusal:
+        # Else a client that asks again at once would never have the tokens of a costly request.
+        limits.return_call(kind, caller.owner_id, request.get(CHARGED, 0))
+        raise
     if limit is not None:
+        request[CHARGED] = request.get(CHARGED, 0) + tokens
         request[RATE_LIMIT] = (limit, limits.policies[kind])
 
 

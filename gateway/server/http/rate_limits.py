@@ -58,11 +58,11 @@ class Buckets:
         self._levels.put(holder, level - amount, now)
         return level - amount, 0.0
 
-    def give_back(self, holder: str) -> None:
-        """Return a token that was taken."""
+    def give_back(self, holder: str, tokens: int = 1) -> None:
+        """Return tokens that were taken."""
         if (found := self._levels.get(holder)) is not None:
             level, then = found
-            self._levels.put(holder, min(self.depth, level + 1), then)
+            self._levels.put(holder, min(self.depth, level + tokens), then)
 
 
 class RateLimits:
@@ -126,6 +126,10 @@ class RateLimits:
                 "rate_limit_policy": self.policies[kind],
             },
         )
+
+    def return_call(self, kind: Kind, holder: str, tokens: int) -> None:
+        """Take back the count of an API call that was refused after its first tokens."""
+        self._callers[kind].give_back(holder, tokens)
 
     def test(self, owner_id: str, tokens: int = 1) -> None:
         """Count a test event of an account in the console like a write. Raise rate_limited."""
@@ -226,3 +230,5 @@ class RateLimits:
 
 LIMITS = web.AppKey("LIMITS", RateLimits)
 RATE_LIMIT: web.RequestKey[tuple[str, str]] = web.RequestKey("RATE_LIMIT")
+CHARGED: web.RequestKey[int] = web.RequestKey("CHARGED")
+"""The tokens that a request has taken so far."""
