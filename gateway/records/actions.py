@@ -170,9 +170,14 @@ def announce(tx: Tx, change: str, record: Record) -> Record:
             name=f"{resource.noun}.{change}",
             record_id=record.id,
             record_version=record.version,
-            data={name: record.shown(name) for name in listed},
+            data=data_of(record, listed),
         )
     return record
+
+
+def data_of(record: Record, fields: Sequence[str]) -> dict[str, Any]:
+    """Return the `data` of an event with these fields of the record, null where unset."""
+    return {name: record.shown(name) for name in fields}
 
 
 def must_match(current: Record, expected: frozenset[str] | None) -> None:

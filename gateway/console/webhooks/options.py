@@ -30,6 +30,7 @@ EMPTY: Mapping[str, Any] = {
     "ordered": False,
     "conditions": "",
     "listens": False,
+    "snapshot": False,
 }
 OPERATIONAL = "operational"
 
@@ -49,6 +50,7 @@ def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     return {
         **{name: form.text(name) for name in texts}, "listens": listens,
         "events": tuple(dict.fromkeys(form.all("events"))), "ordered": form.text("ordered") == "1",
+        "snapshot": form.text("snapshot") == "1",
     }  # fmt: skip
 
 
@@ -71,7 +73,8 @@ def judged(request: web.Request, typed: Mapping[str, Any], stored: Sequence[Head
         timeout = ""
     read = {"timeout": int(timeout) if timeout else None, "headers": _headers(typed, unread)}
     rules = request.app[GUARD].rules
-    return webhooks.judge(rules=rules, stored=stored, unread=unread, **{**typed, **read})
+    settings = {name: value for name, value in typed.items() if name != "snapshot"}
+    return webhooks.judge(rules=rules, stored=stored, unread=unread, **{**settings, **read})
 
 
 def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], Fault | None]:

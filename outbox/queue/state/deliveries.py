@@ -15,6 +15,7 @@ from outbox.queue.state.policy import Decision
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header
 from outbox.states import Origin
+from outbox.webhooks import operational
 
 # Concurrent sends that a webhook starts with; one, when its last attempt failed.
 FIRST_WINDOW = 2
@@ -49,6 +50,8 @@ class Claimed:
     erased: bool = False
     probe: bool = False
     """Whether this attempt only finds out whether the receiver is back; it uses no try."""
+    snapshot: str | None = None
+    """The job that made its event of the record as it is."""
 
 
 def claimed(
@@ -68,10 +71,13 @@ def claimed(
     probe: bool = False,
 ) -> Claimed:
     """Return the delivery of `event`, a row with the columns of `events`."""
+    # Other events about something are those of operational webhooks.
+    snapshot = None if event["name"] in operational.NAMES else event["about_id"]
     return Claimed(
         delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
         claim, event["name"], event["record_id"], event["record_version"], event["occurred_at"],
         event["request_id"], event["traceparent"], body, event["body_digest"], erased, probe,
+        snapshot,
     )  # fmt: skip
 
 
