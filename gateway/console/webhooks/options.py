@@ -28,6 +28,7 @@ EMPTY: Mapping[str, Any] = {
     "headers": "",
     "schedule": "",
     "ordered": False,
+    "sequenced": False,
     "conditions": "",
     "listens": False,
 }
@@ -48,7 +49,8 @@ def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
     return {
         **{name: form.text(name) for name in texts}, "listens": listens,
-        "events": tuple(dict.fromkeys(form.all("events"))), "ordered": form.text("ordered") == "1",
+        "events": tuple(dict.fromkeys(form.all("events"))),
+        **{name: form.text(name) == "1" for name in ("ordered", "sequenced")},
     }  # fmt: skip
 
 
@@ -58,7 +60,8 @@ def typed_for(webhook: Webhook, headers: Sequence[Header]) -> Mapping[str, Any]:
         "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
         "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
         "headers": webhooks.shown(headers), "schedule": schedules.of_column(webhook.schedule),
-        "ordered": webhook.ordered, "conditions": conditions.written(webhook.conditions or ()),
+        "ordered": webhook.ordered, "sequenced": webhook.sequenced,
+        "conditions": conditions.written(webhook.conditions or ()),
         "listens": webhook.operational,
     }  # fmt: skip
 
