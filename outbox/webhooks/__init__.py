@@ -33,6 +33,8 @@ class Draft:
     """Seconds before each retry; None for the schedule of the installation."""
     ordered: bool = False
     conditions: tuple[Condition, ...] = ()
+    sequenced: bool = False
+    """Whether each delivery has its number among those of the webhook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +64,18 @@ class Webhook:
     last_status: int | None
     last_attempt_at: int | None
     circuit: Literal["closed", "open", "half_open"]
+    sequenced: bool
     operational: bool
     unreadable: str | None
     """Why nothing is sent although it is active: its secret or headers cannot be decrypted."""
 
 
-READ = frozenset({"events", "ordered", "conditions", "operational"})
+READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
-  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational,
-  unreadable"""
+  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, sequenced,
+  operational, unreadable"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
@@ -80,8 +83,8 @@ ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtexte
 INSERT = """
 insert into webhooks
   (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret, schedule,
-   ordered, conditions, operational, since_pos, since_snapshot, created_at, updated_at)
-values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13,
+   ordered, conditions, sequenced, operational, since_pos, since_snapshot, created_at, updated_at)
+values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13, $14,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
   /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
@@ -94,11 +97,16 @@ NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(720
 INSERT_LANE = """
 insert into lanes (webhook_id, owner_id, active, failing, due_at) values ($1, $2, true, false, null)
 """
+# Where numbers were turned off, they continue after the last one.
+START_COUNT = """
+insert into sequences (webhook_id, last) values ($1, 0) on conflict (webhook_id) do nothing
+"""
 
 CHANGE = """
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
-    schedule = $9, ordered = $10, conditions = $11, version = version + 1, updated_at = $8
+    schedule = $9, ordered = $10, conditions = $11, sequenced = $12,
+    version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
 # Failures belong to a URL, so a new one starts healthy. The lane comes first, because lanes are
@@ -178,6 +186,8 @@ async def create(
         ring.seal(secret.encode(), webhook_id), tx.now, *_options(draft), listens,
     )  # fmt: skip
     await tx.run(INSERT_LANE, webhook_id, owner_id)
+    if draft.sequenced:
+        await tx.run(START_COUNT, webhook_id)
     # A fan-out that skipped its turn because of this lock runs again after this commit.
     tx.wake = True
     return webhook_id
@@ -196,6 +206,8 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
         webhook_id, version, draft.url, json.dumps(draft.events), draft.description,
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now, *_options(draft),
     )  # fmt: skip
+    if changed and draft.sequenced:
+        await tx.run(START_COUNT, webhook_id)
     tx.changed.add(webhook_id)
     return changed == 1
 
@@ -246,10 +258,10 @@ def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[t
     return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]
 
 
-def _options(draft: Draft) -> tuple[str | None, bool, str | None]:
-    """Return the columns `schedule`, `ordered` and `conditions`."""
+def _options(draft: Draft) -> tuple[str | None, bool, str | None, bool]:
+    """Return the columns `schedule`, `ordered`, `conditions` and `sequenced`."""
     schedule = None if draft.schedule is None else json.dumps(draft.schedule)
-    return schedule, draft.ordered, conditions.stored(draft.conditions)
+    return schedule, draft.ordered, conditions.stored(draft.conditions), draft.sequenced
 
 
 def _webhook(row: Row) -> Webhook:
@@ -258,7 +270,8 @@ def _webhook(row: Row) -> Webhook:
     }
     read = {
         "events": subscription(row["events"]) or (), "ordered": bool(row["ordered"]),
-        "conditions": conditions.of(row), "operational": bool(row["operational"]),
+        "conditions": conditions.of(row), "sequenced": bool(row["sequenced"]),
+        "operational": bool(row["operational"]),
     }  # fmt: skip
     return Webhook(**read, **values)  # type: ignore[arg-type] # the columns above are the fields
 

@@ -75,7 +75,8 @@ class RequestBuilder:
         request = Request(
             delivery.event_id, delivery.event_name, delivery.occurred_at // SECOND,
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
-            secrets, webhook.headers, delivery.traceparent, webhook.timeout,
+            secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
+            delivery.repeats,
         )  # fmt: skip
         return request, webhook.schedule
 
