@@ -93,6 +93,10 @@ def page(
         "least": settings_of.FASTEST, "most": settings_of.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
+        "record_fields": {
+            noun: [conditions.one_line(one) for one in choices]
+            for noun, choices in conditions.choices().items()
+        },
         "usual": schedules.written(doctor.usual_schedule(request).waits),
     }  # fmt: skip
     if status is None:
