@@ -48,7 +48,7 @@ OURS = frozenset(
     (
         "Content-Type", "User-Agent", "X-Webhook-Attempt", "X-Webhook-Event", "X-Webhook-Id",
         "X-Webhook-Record-Version", "X-Webhook-Replay", "X-Webhook-Sequence", "X-Webhook-Signature",
-        "X-Webhook-Test", "X-Webhook-Timestamp",
+        "X-Webhook-Snapshot", "X-Webhook-Test", "X-Webhook-Timestamp",
         "traceparent", "webhook-id", "webhook-signature", "webhook-timestamp",
     )
 )  # fmt: skip
@@ -80,6 +80,8 @@ class Request:
     sequence: int | None = None
     """The number of the delivery, or of the one that it repeats; None without numbers."""
     repeats: bool = False
+    snapshot: str | None = None
+    """The job that made the event of the record as it is."""
 
 
 def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> list[Header]:
@@ -110,6 +112,8 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
         headers.append(("X-Webhook-Sequence", str(request.sequence)))
         if request.repeats:
             headers.append(("X-Webhook-Replay", "1"))
+    if request.snapshot is not None:
+        headers.append(("X-Webhook-Snapshot", request.snapshot))
     if request.traceparent is not None:
         child = child_of(request.traceparent, span_id)
         if child is not None:

@@ -21,7 +21,7 @@ from outbox.webhooks import Draft, Webhook, open_headers
 from outbox.webhooks.conditions import MOST
 from outbox.webhooks.secrets import SealBroken
 
-EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False}
+EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False, "snapshot": False}
 OPERATIONAL = "operational"
 
 
@@ -36,7 +36,10 @@ def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
 def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
-    return {**{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens}
+    return {
+        **{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens,
+        "snapshot": form.text("snapshot") == "1",
+    }  # fmt: skip
 
 
 def _typed(form: Form, setting: Setting) -> Typed:

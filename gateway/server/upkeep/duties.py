@@ -28,6 +28,7 @@ from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.sign_in import identities
 from gateway.domain.storefront.visitors import customer_sessions
+from gateway.domain.webhooks import copies
 from gateway.records import idempotency
 from gateway.records.cascades import Dependants
 from gateway.server import config
@@ -136,7 +137,7 @@ class Upkeep:
         self.duties.once_every(RETENTION_SECONDS, "audit", audit.run_once)
         erasure = Erasure(db) if ring is None else Persons(db, ring)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
-        recovering = parts.recovering(db)
+        recovering = parts.recovering(db, copies.read)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
         importing = Importing(db)
         self.duties.when(importing.any_waiting, "imports", importing.run_once)

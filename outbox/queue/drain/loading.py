@@ -21,7 +21,7 @@ LOAD = f"""
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.origin, d.tries, d.attempts, d.retry,
   d.ordered, d.sequence, d.repeats, (select due_now()) - d.next_at as lag_us, e.name,
   e.record_id, e.record_version, e.occurred_at, e.request_id, e.traceparent, e.body_digest,
-  e.erased_at, length(e.body) as size,
+  e.about_id, e.erased_at, length(e.body) as size,
   case when length(e.body) <= {SMALL_BODY} then e.body end as body
 from deliveries d join events e on e.id = d.event_id
 where d.id in {IDS} order by d.retry, d.next_at
