@@ -33,6 +33,8 @@ class Draft:
     """Seconds before each retry; None for the schedule of the installation."""
     ordered: bool = False
     conditions: tuple[Condition, ...] = ()
+    name: str | None = None
+    """What the owner calls it in files; no two webhooks of an owner have the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Webhook:
     operational: bool
     unreadable: str | None
     """Why nothing is sent although it is active: its secret or headers cannot be decrypted."""
+    name: str | None
 
 
 READ = frozenset({"events", "ordered", "conditions", "operational"})
@@ -72,7 +75,7 @@ READ = frozenset({"events", "ordered", "conditions", "operational"})
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
   failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational,
-  unreadable"""
+  unreadable, name"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
@@ -80,8 +83,8 @@ ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtexte
 INSERT = """
 insert into webhooks
   (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret, schedule,
-   ordered, conditions, operational, since_pos, since_snapshot, created_at, updated_at)
-values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13,
+   ordered, conditions, name, operational, since_pos, since_snapshot, created_at, updated_at)
+values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13, $14,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
   /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
@@ -98,7 +101,8 @@ insert into lanes (webhook_id, owner_id, active, failing, due_at) values ($1, $2
 CHANGE = """
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
-    schedule = $9, ordered = $10, conditions = $11, version = version + 1, updated_at = $8
+    schedule = $9, ordered = $10, conditions = $11, name = $12,
+    version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
 # Failures belong to a URL, so a new one starts healthy. The lane comes first, because lanes are
@@ -121,6 +125,8 @@ select count(*) as had, coalesce(sum(case when operational then 1 else 0 end), 0
 from webhooks where owner_id = $1
 """
 
+
+NAMED = "select id from webhooks where owner_id = $1 and name = $2 and id <> $3"
 
 # The condition of the index, word for word.
 TROUBLED = """
@@ -200,6 +206,15 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
     return changed == 1
 
 
+async def name_taken(tx: Tx, owner_id: str, name: str, webhook_id: str = "") -> bool:
+    """Return whether another webhook of the owner than this one has the name.
+
+    Until the transaction ends, no other can take a name of this owner.
+    """
+    await tx.one(ONE_AT_A_TIME, owner_id)
+    return await tx.one(NAMED, owner_id, name, webhook_id) is not None
+
+
 async def one(tx: Tx, webhook_id: str) -> Webhook | None:
     """Return the webhook with this id, of any owner."""
     row = await tx.one(f"select {COLUMNS} from webhooks where id = $1", webhook_id)
@@ -246,10 +261,10 @@ def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[t
     return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]
 
 
-def _options(draft: Draft) -> tuple[str | None, bool, str | None]:
-    """Return the columns `schedule`, `ordered` and `conditions`."""
+def _options(draft: Draft) -> tuple[str | None, bool, str | None, str | None]:
+    """Return the columns `schedule`, `ordered`, `conditions` and `name`."""
     schedule = None if draft.schedule is None else json.dumps(draft.schedule)
-    return schedule, draft.ordered, conditions.stored(draft.conditions)
+    return schedule, draft.ordered, conditions.stored(draft.conditions), draft.name
 
 
 def _webhook(row: Row) -> Webhook:
