@@ -68,6 +68,8 @@ class Webhook:
     unreadable: str | None
     """Why nothing is sent although it is active: its secret or headers cannot be decrypted."""
     name: str | None
+    app: str | None
+    """The id of the app that the owner allowed to make it."""
 
 
 READ = frozenset({"events", "ordered", "conditions", "operational"})
@@ -75,7 +77,7 @@ READ = frozenset({"events", "ordered", "conditions", "operational"})
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
   failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational,
-  unreadable, name"""
+  unreadable, name, app"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
@@ -187,6 +189,18 @@ async def create(
     # A fan-out that skipped its turn because of this lock runs again after this commit.
     tx.wake = True
     return webhook_id
+
+
+async def belong_to_app(tx: Tx, webhook_id: str, app: str) -> None:
+    """Note the app that a new webhook was made for."""
+    await tx.run("update webhooks set app = $2 where id = $1", webhook_id, app)
+
+
+async def count(tx: Tx, owner_id: str) -> int:
+    """Return how many webhooks an owner has."""
+    row = await tx.one(COUNT, owner_id)
+    assert row is not None
+    return int(row["had"])
 
 
 async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyRing) -> bool:

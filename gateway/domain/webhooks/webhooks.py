@@ -44,6 +44,12 @@ async def create(
     return webhook_id
 
 
+async def must_have_room(tx: Tx, actor: Actor, most: int) -> None:
+    """Raise conflict when the actor has `most` webhooks (0: no limit)."""
+    if most and await webhooks.count(tx, actor.owner_id) >= most:
+        raise Refusal("conflict", TOO_MANY.format(most=most))
+
+
 async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
     """Return a webhook of the actor. Raises not_found, forbidden."""
     webhook = await webhooks.one(tx, webhook_id)
