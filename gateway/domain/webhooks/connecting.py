@@ -35,6 +35,7 @@ AUDITED = "connection"
 MISMATCH = "The code does not belong to this client_id, redirect_uri and code_verifier."
 EXPIRED = "The code has expired; send the owner to the connect link again."
 TWICE = "The code was used before; its webhook is paused. Send the owner to the connect link again."
+ADVICE = "Send the owner to the connect link again."
 NO_ACCOUNT = "The account is disabled."
 
 INSERT = """
