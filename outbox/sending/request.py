@@ -144,12 +144,13 @@ def sign_standard(secrets: Sequence[str], message_id: str, timestamp: int, body:
     """
     content = b"%b.%d.%b" % (message_id.encode(), timestamp, body)
     return " ".join(
-        ["v1," + _base64(hmac.digest(_key(secret), content, "sha256")) for secret in secrets]
+        ["v1," + _base64(hmac.digest(key_of(secret), content, "sha256")) for secret in secrets]
     )
 
 
 @lru_cache(maxsize=10_000)
-def _key(secret: str) -> bytes:
+def key_of(secret: str) -> bytes:
+    """Return the key of a `whsec_…` secret. Raise ValueError for another text."""
     if not secret.startswith(PREFIX):
         raise ValueError(f"a signing secret starts with {PREFIX}")
     return binascii.a2b_base64(secret[len(PREFIX) :], strict_mode=True)

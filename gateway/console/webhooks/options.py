@@ -120,7 +120,9 @@ async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
+    apps = {app.id: app.name for app in request.app[CONFIG].connect.apps}
     return {
+        "app_name": apps.get(webhook.app or "", webhook.app),
         "headers": kept_headers(request, webhook)[0],
         "own_timeout": own_timeout(request),
         "own_schedule": schedules.of_column(webhook.schedule),
