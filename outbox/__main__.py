@@ -23,8 +23,9 @@ from outbox.queue.order import ordering
 from outbox.queue.replays import jobs
 from outbox.queue.upkeep.retention import Retention, expire_secrets
 from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.ed25519 import SEED_BYTES
 from outbox.sending.guard import Guard
-from outbox.webhooks import key_mark
+from outbox.webhooks import key_mark, signing_keys
 from outbox.webhooks.key_files import read_key_file
 from outbox.worker import WorkerSettings
 from outbox.worker.duties import Duties
@@ -101,6 +102,7 @@ async def _drain(args: argparse.Namespace) -> None:
         url = database.without_password(args.database)
         await key_mark.must_belong(db, ring, f"the key file {args.keys}", url)
         await key_mark.tell_missing(db, ring)
+        await db.write(signing_keys.ensure, ring, ids.token(SEED_BYTES))
         settings = WorkerSettings(slots=args.slots, service=args.service)
         running = Running(db, ring, Guard(rules, clock), settings)
         loop = asyncio.get_running_loop()
@@ -133,6 +135,7 @@ def upkeep(db: Database, keep_days: int) -> Duties:
     async def secrets() -> None:
         while await db.write(expire_secrets, SECRETS_AT_ONCE) == SECRETS_AT_ONCE:
             pass
+        await db.write(signing_keys.expire, SECRETS_AT_ONCE)
 
     async def ended_jobs() -> None:
         while await db.write(jobs.purge, JOBS_AT_ONCE) == JOBS_AT_ONCE:

@@ -235,6 +235,13 @@ def rotate(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def signing_keys_rotate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--at-once", action="store_true",
+        help="end the keys before it at once, because somebody else may have one",
+    )  # fmt: skip
+
+
 def copy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", metavar="URL", required=True, help="the empty PostgreSQL database to copy to"

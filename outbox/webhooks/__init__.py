@@ -33,6 +33,8 @@ class Draft:
     """Seconds before each retry; None for the schedule of the installation."""
     ordered: bool = False
     conditions: tuple[Condition, ...] = ()
+    ed25519: bool = False
+    """Sign `v1a` too, by the keys of the installation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +67,15 @@ class Webhook:
     operational: bool
     unreadable: str | None
     """Why nothing is sent although it is active: its secret or headers cannot be decrypted."""
+    ed25519: bool
 
 
-READ = frozenset({"events", "ordered", "conditions", "operational"})
+READ = frozenset({"events", "ordered", "conditions", "operational", "ed25519"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
   failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational,
-  unreadable"""
+  unreadable, ed25519"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
@@ -80,8 +83,8 @@ ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtexte
 INSERT = """
 insert into webhooks
   (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret, schedule,
-   ordered, conditions, operational, since_pos, since_snapshot, created_at, updated_at)
-values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13,
+   ordered, conditions, ed25519, operational, since_pos, since_snapshot, created_at, updated_at)
+values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13, $14,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
   /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
@@ -98,7 +101,7 @@ insert into lanes (webhook_id, owner_id, active, failing, due_at) values ($1, $2
 CHANGE = """
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
-    schedule = $9, ordered = $10, conditions = $11, version = version + 1, updated_at = $8
+    schedule = $9, ordered = $10, conditions = $11, ed25519 = $12, version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
 # Failures belong to a URL, so a new one starts healthy. The lane comes first, because lanes are
@@ -246,10 +249,10 @@ def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[t
     return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]
 
 
-def _options(draft: Draft) -> tuple[str | None, bool, str | None]:
-    """Return the columns `schedule`, `ordered` and `conditions`."""
+def _options(draft: Draft) -> tuple[str | None, bool, str | None, bool]:
+    """Return the columns `schedule`, `ordered`, `conditions` and `ed25519`."""
     schedule = None if draft.schedule is None else json.dumps(draft.schedule)
-    return schedule, draft.ordered, conditions.stored(draft.conditions)
+    return schedule, draft.ordered, conditions.stored(draft.conditions), draft.ed25519
 
 
 def _webhook(row: Row) -> Webhook:
@@ -259,6 +262,7 @@ def _webhook(row: Row) -> Webhook:
     read = {
         "events": subscription(row["events"]) or (), "ordered": bool(row["ordered"]),
         "conditions": conditions.of(row), "operational": bool(row["operational"]),
+        "ed25519": bool(row["ed25519"]),
     }  # fmt: skip
     return Webhook(**read, **values)  # type: ignore[arg-type] # the columns above are the fields
 

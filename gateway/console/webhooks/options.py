@@ -28,6 +28,7 @@ EMPTY: Mapping[str, Any] = {
     "headers": "",
     "schedule": "",
     "ordered": False,
+    "ed25519": False,
     "conditions": "",
     "listens": False,
 }
@@ -49,6 +50,7 @@ def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     return {
         **{name: form.text(name) for name in texts}, "listens": listens,
         "events": tuple(dict.fromkeys(form.all("events"))), "ordered": form.text("ordered") == "1",
+        "ed25519": form.text("ed25519") == "1",
     }  # fmt: skip
 
 
@@ -59,7 +61,7 @@ def typed_for(webhook: Webhook, headers: Sequence[Header]) -> Mapping[str, Any]:
         "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
         "headers": webhooks.shown(headers), "schedule": schedules.of_column(webhook.schedule),
         "ordered": webhook.ordered, "conditions": conditions.written(webhook.conditions or ()),
-        "listens": webhook.operational,
+        "listens": webhook.operational, "ed25519": webhook.ed25519,
     }  # fmt: skip
 
 

@@ -50,6 +50,7 @@ def judge(
     schedule: str = "",
     ordered: bool = False,
     conditions: str = "",
+    ed25519: bool = False,
     stored: Sequence[Header] = (),
     unread: Sequence[Fault] = (),
     listens: bool = False,
@@ -103,7 +104,7 @@ def judge(
     chosen = tuple(name for name in names if name in set(events))
     return Draft(
         url, chosen, description or None, timeout and timeout * 1000, custom, waits, ordered,
-        filter_conditions,
+        filter_conditions, ed25519,
     )  # fmt: skip
 
 
@@ -191,6 +192,7 @@ def _changed(before: Webhook, draft: Draft, ring: KeyRing) -> list[str]:
         "schedule": (schedules.of_column(before.schedule), schedules.written(draft.schedule)),
         "ordered": (before.ordered, draft.ordered),
         "conditions": (before.conditions, draft.conditions),
+        "ed25519": (before.ed25519, draft.ed25519),
     }
     return [name for name, (old, new) in stored.items() if old != new]
 

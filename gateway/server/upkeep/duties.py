@@ -48,6 +48,7 @@ from outbox.queue.state import notices
 from outbox.queue.upkeep import retention
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.retention import Retention
+from outbox.webhooks import signing_keys
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.duties import Duties
 from outbox.worker.scheduler import Scheduler
@@ -83,6 +84,7 @@ BATCHES = (
     Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),
     Batches("checkouts", 600.0, repeats.prune, 100, "checkouts"),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
+    Batches("signing-keys", 600.0, signing_keys.expire, 10),
     Batches("payment-secrets", 600.0, payment_secrets.expire, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
     Batches("ended-imports", 600.0, imports.purge, 100, "imports"),
