@@ -101,7 +101,8 @@ insert into lanes (webhook_id, owner_id, active, failing, due_at) values ($1, $2
 CHANGE = """
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
-    schedule = $9, ordered = $10, conditions = $11, ed25519 = $12, version = version + 1, updated_at = $8
+    schedule = $9, ordered = $10, conditions = $11, ed25519 = $12, version = version + 1,
+    updated_at = $8
 where id = $1 and version = $2
 """
 # Failures belong to a URL, so a new one starts healthy. The lane comes first, because lanes are

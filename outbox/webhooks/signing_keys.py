@@ -50,7 +50,8 @@ on conflict do nothing
 """
 REPLACE = "update signing_keys set ends_at = $1 where ends_at is null"
 END = """
-update signing_keys set private_key = null, ends_at = case when ends_at > $1 then $1 else ends_at end
+update signing_keys set private_key = null,
+  ends_at = case when ends_at > $1 then $1 else ends_at end
 where private_key is not null and ends_at is not null
 """
 EXPIRE = """
