@@ -152,6 +152,14 @@ def verify(parser: argparse.ArgumentParser) -> None:
         help="the end of the webhook's log that an earlier run printed; it must still be in it",
     )  # fmt: skip
     parser.add_argument(
+        "--checkpoint", metavar="FILE",
+        help="checkpoints that were saved before: the ends that they note must still be in the log",
+    )  # fmt: skip
+    parser.add_argument(
+        "--public-key", metavar="KEY",
+        help="the key that signed them: whpk_…, or a file with /.well-known/carteiro/keys",
+    )  # fmt: skip
+    parser.add_argument(
         "--retention-days", metavar="DAYS", type=int, default=0,
         help="the shortest time that deliveries were kept, if it was shorter than it is now",
     )  # fmt: skip

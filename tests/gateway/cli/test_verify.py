@@ -34,7 +34,10 @@ class Log:
         self, webhook: str | None = None, noted: str | None = None, **given: int
     ) -> list[str]:
         lines: list[str] = []
-        words = {"webhook": webhook, "noted": noted, "json": False, "retention_days": 0} | given
+        words: dict[str, object] = {
+            "webhook": webhook, "noted": noted, "json": False, "retention_days": 0,
+            "checkpoint": None, "public_key": None, **given,
+        }  # fmt: skip
         try:
             await command.run(self.config, Namespace(**words), lines.append)
         except Changed as error:
