@@ -28,6 +28,7 @@ from outbox.sending.guard import Guard
 from outbox.webhooks import key_mark, signing_keys
 from outbox.webhooks.key_files import read_key_file
 from outbox.worker import WorkerSettings
+from outbox.worker.checkpointing import Checkpointing
 from outbox.worker.duties import Duties
 from outbox.worker.recovering import Recovering
 from outbox.worker.run import Running
@@ -112,6 +113,8 @@ async def _drain(args: argparse.Namespace) -> None:
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under nohup
             loop.add_signal_handler(signal.SIGHUP, ending.set)
         duties = upkeep(db, args.keep_days)
+        checkpointing = Checkpointing(db, ring, days=args.keep_days)
+        duties.once_every(RETENTION_SECONDS, "checkpoints", checkpointing.run_once)
         scheduler = Scheduler(clock)
         scheduler.every(duties.look_seconds, "duties", duties.look)
         duties.start()

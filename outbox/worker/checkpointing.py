@@ -7,22 +7,18 @@ webhooks delays nobody.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 
 import structlog
 
 from outbox.database.transaction import DUTIES, Database
 from outbox.durations import DAY
 from outbox.queue.proof import checkpoints
-from outbox.queue.proof.checkpoints import Checkpoint
 from outbox.sending.ed25519 import SEED_BYTES
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 OWNERS = 100
 PURGED = 100
 MOST_REST = 0.25
-MOST_PARTS = 10
-"""The parts that one request on demand makes; the duty makes the others."""
 
 log = structlog.get_logger("outbox")
 
@@ -55,29 +51,8 @@ class Checkpointing:
             began = self._db.clock.monotonic()
             part = await self._db.read(checkpoints.part, owner_id, after)
             if part.grown:
-                await make(self._db, self._ring, owner_id, after)
+                seed = self._db.ids.token(SEED_BYTES)
+                await self._db.write(checkpoints.make, owner_id, after, self._ring, seed)
             after = part.last
             # Half of the time is for other work.
             await asyncio.sleep(min(self._db.clock.monotonic() - began, MOST_REST))
-
-
-async def make(db: Database, ring: KeyRing, owner_id: str, after: str) -> Checkpoint | None:
-    """Make the checkpoint of a part; None when none of its chains has grown. Raise SealBroken."""
-    return await db.write(checkpoints.make, owner_id, after, ring, db.ids.token(SEED_BYTES))
-
-
-async def make_all(db: Database, ring: KeyRing, owner_id: str) -> list[Checkpoint]:
-    """Make the checkpoints of an owner's first MOST_PARTS parts that have grown.
-
-    Raise SealBroken.
-    """
-    made: list[Checkpoint] = []
-    after: str | None = ""
-    for _ in range(MOST_PARTS):
-        if after is None:
-            break
-        part = await db.read(partial(checkpoints.part, owner_id=owner_id, after=after))
-        one = await make(db, ring, owner_id, after) if part.grown else None
-        made += [] if one is None else [one]
-        after = part.last
-    return made

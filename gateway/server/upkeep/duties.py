@@ -50,6 +50,7 @@ from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.retention import Retention
 from outbox.webhooks import signing_keys
 from outbox.webhooks.secrets import KeyRing
+from outbox.worker.checkpointing import Checkpointing
 from outbox.worker.duties import Duties
 from outbox.worker.scheduler import Scheduler
 
@@ -134,6 +135,9 @@ class Upkeep:
         dependants = Dependants(db, RESOURCES)
         self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
+        if ring is not None:
+            checkpointing = Checkpointing(db, ring, days=retention.deliveries_days)
+            self.duties.once_every(RETENTION_SECONDS, "checkpoints", checkpointing.run_once)
         audit = AuditRetention(db, days=retention.audit_days)
         self.duties.once_every(RETENTION_SECONDS, "audit", audit.run_once)
         erasure = Erasure(db) if ring is None else Persons(db, ring)

@@ -15,29 +15,24 @@ from outbox.ids import Ids
 from outbox.sending import ed25519
 from outbox.webhooks import resealing, signing_keys
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
+from tests.architecture.tree import ROOT
 from tests.support.drain import Got, add_webhook, drain, inbox, make, ring, rows
 from tests.support.node import run_node
 from tests.support.requirements import need
 
+EXAMPLE = ROOT / "docs" / "examples" / "receivers" / "verify-public.mjs"
 NODE = """
-import { createPublicKey, verify } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
+const { verifyPublic } = await import(process.env.EXAMPLE);
 let text = '';
 for await (const part of process.stdin) text += part;
 const { jwks, requests } = JSON.parse(text);
 const keys = jwks.keys.map((jwk) => createPublicKey({ key: jwk, format: 'jwk' }));
-const right = requests.map(({ headers, body }) => {
-  const content = Buffer.concat([
-    Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`),
-    Buffer.from(body, 'base64'),
-  ]);
-  return headers['webhook-signature'].split(' ').some((one) => {
-    const [version, signature] = one.split(',');
-    return version === 'v1a'
-      && keys.some((key) => verify(null, content, key, Buffer.from(signature, 'base64')));
-  });
-});
+const right = requests.map(
+  ({ headers, body }) => verifyPublic(headers, Buffer.from(body, 'base64'), keys),
+);
 console.log(JSON.stringify(right));
-"""
+""".replace("process.env.EXAMPLE", repr(EXAMPLE.as_uri()))
 PHP = """<?php
 ['keys' => $keys, 'requests' => $requests] = json_decode(stream_get_contents(STDIN), true);
 $right = [];
