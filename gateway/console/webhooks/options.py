@@ -1,6 +1,5 @@
 """The form of a webhook: what was typed into it, what it says, and what it would do."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,8 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor
 from gateway.domain.webhooks import conditions, schedules, webhooks
+from gateway.domain.webhooks import settings as settings_of
+from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
 from outbox.queue.state.policy import Schedule
@@ -20,60 +21,42 @@ from outbox.webhooks import Draft, Webhook, open_headers
 from outbox.webhooks.conditions import MOST
 from outbox.webhooks.secrets import SealBroken
 
-EMPTY: Mapping[str, Any] = {
-    "url": "",
-    "events": (),
-    "description": "",
-    "timeout": "",
-    "headers": "",
-    "schedule": "",
-    "ordered": False,
-    "ed25519": False,
-    "conditions": "",
-    "listens": False,
-}
+EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False}
 OPERATIONAL = "operational"
 
 
 def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
     """Return the events that a webhook can get, by record; `listens`: an operational one."""
     groups: dict[str, list[str]] = {}
-    for name in webhooks.names_of(listens):
+    for name in settings_of.names_of(listens):
         groups.setdefault(name.partition(".")[0], []).append(name)
     return groups
 
 
 def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
-    texts = ("url", "description", "timeout", "headers", "schedule", "conditions")
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
-    return {
-        **{name: form.text(name) for name in texts}, "listens": listens,
-        "events": tuple(dict.fromkeys(form.all("events"))), "ordered": form.text("ordered") == "1",
-        "ed25519": form.text("ed25519") == "1",
-    }  # fmt: skip
+    return {**{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens}
+
+
+def _typed(form: Form, setting: Setting) -> Typed:
+    if setting.kind == "words":
+        return tuple(dict.fromkeys(form.all(setting.name)))
+    text = form.text(setting.name)
+    return text == "1" if setting.kind == "flag" else text
 
 
 def typed_for(webhook: Webhook, headers: Sequence[Header]) -> Mapping[str, Any]:
-    """Return the settings of a webhook as they would be typed; `kept` are its headers."""
-    return {
-        "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
-        "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
-        "headers": webhooks.shown(headers), "schedule": schedules.of_column(webhook.schedule),
-        "ordered": webhook.ordered, "conditions": conditions.written(webhook.conditions or ()),
-        "listens": webhook.operational, "ed25519": webhook.ed25519,
-    }  # fmt: skip
+    """Return the settings of a webhook as they would be typed; `headers` are its own."""
+    typed = settings_of.typed_of(Stored(webhook, headers))
+    return {**typed, "listens": webhook.operational}
 
 
 def judged(request: web.Request, typed: Mapping[str, Any], stored: Sequence[Header] = ()) -> Draft:
     """Return the settings that were typed. Raise validation_error with every fault."""
-    timeout, unread = typed["timeout"].strip(), list[Fault]()
-    if timeout and not re.fullmatch("[0-9]{1,4}", timeout):
-        unread.append(Fault("timeout", "out_of_range", webhooks.TIMEOUT))
-        timeout = ""
-    read = {"timeout": int(timeout) if timeout else None, "headers": _headers(typed, unread)}
-    rules = request.app[GUARD].rules
-    return webhooks.judge(rules=rules, stored=stored, unread=unread, **{**typed, **read})
+    return settings_of.judge(
+        typed, rules=request.app[GUARD].rules, listens=typed["listens"], headers=stored
+    )
 
 
 def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], Fault | None]:
@@ -107,7 +90,7 @@ def page(
         "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
         "faults": wording.by_field(texts, refusal.faults) if refusal else {},
         "refusal": wording.refused(texts, refusal) if refusal and not refusal.faults else "",
-        "least": webhooks.FASTEST, "most": webhooks.SLOWEST, "own": own_timeout(request),
+        "least": settings_of.FASTEST, "most": settings_of.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
         "usual": schedules.written(doctor.usual_schedule(request).waits),
@@ -171,17 +154,3 @@ def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any
         faults.append(wording.said(texts, Fault("schedule", "invalid", str(wrong))))
     schedule = doctor.usual_schedule(request) if waits is None else Schedule(waits)
     return {"faults": faults, "trials": trials, "retries": doctor.retries(schedule, now)}
-
-
-def _headers(typed: Mapping[str, Any], unread: list[Fault]) -> list[Header]:
-    """Return the headers of the text, one in each line; add to `unread` when a line is none."""
-    headers: list[Header] = []
-    for line in filter(None, map(str.strip, typed["headers"].splitlines())):
-        name, colon, value = (part.strip() for part in line.partition(":"))
-        if not colon:
-            unread.append(
-                Fault("headers", "invalid", "Write each header on its own line, as Name: value.")
-            )
-            return []
-        headers.append((name, value))
-    return headers

@@ -20,7 +20,7 @@ from tests.support.drain import Got, add_webhook, drain, inbox, make, ring, rows
 from tests.support.node import run_node
 from tests.support.requirements import need
 
-EXAMPLE = ROOT / "docs" / "examples" / "receivers" / "verify-public.mjs"
+EXAMPLE = ROOT / "docs" / "examples" / "receivers" / "node" / "verify-public.mjs"
 NODE = """
 import { createPublicKey } from 'node:crypto';
 const { verifyPublic } = await import(process.env.EXAMPLE);
