@@ -152,6 +152,14 @@ def verify(parser: argparse.ArgumentParser) -> None:
         help="the end of the webhook's log that an earlier run printed; it must still be in it",
     )  # fmt: skip
     parser.add_argument(
+        "--checkpoint", metavar="FILE",
+        help="checkpoints that were saved before: the ends that they note must still be in the log",
+    )  # fmt: skip
+    parser.add_argument(
+        "--public-key", metavar="KEY",
+        help="the key that signed them: whpk_…, or a file with /.well-known/carteiro/keys",
+    )  # fmt: skip
+    parser.add_argument(
         "--retention-days", metavar="DAYS", type=int, default=0,
         help="the shortest time that deliveries were kept, if it was shorter than it is now",
     )  # fmt: skip
@@ -268,6 +276,13 @@ def rotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only-node", action="store_true",
         help="on PostgreSQL: no other node uses the database, so no file needs to be copied first",
+    )  # fmt: skip
+
+
+def signing_keys_rotate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--at-once", action="store_true",
+        help="end the keys before it at once, because somebody else may have one",
     )  # fmt: skip
 
 

@@ -215,6 +215,15 @@ COMMANDS: tuple[Command, ...] = (
         "secrets rotate", "Replace the key that encrypts secrets, while servers run.",
         "carteiro secrets rotate", _from("secret_commands", "rotate"), arguments.rotate,
     ),
+    Command(
+        "signing-keys list", "List the public keys of deliveries and checkpoints.",
+        "carteiro signing-keys list", _from("signing_commands", "listed"), arguments.json,
+    ),
+    Command(
+        "signing-keys rotate", "Replace the key that signs deliveries, while servers run.",
+        "carteiro signing-keys rotate", _from("signing_commands", "rotate"),
+        arguments.signing_keys_rotate,
+    ),
 )  # fmt: skip
 
 GROUPS = {
@@ -222,6 +231,7 @@ GROUPS = {
     "key": "Create, list and revoke API keys.",
     "store": "Create and list stores.",
     "webhooks": "Export, compare and change webhooks as files.",
+    "signing-keys": "List and replace the Ed25519 keys that receivers verify with.",
     "secrets": "Manage the keys that encrypt secrets in the database.",
 }
 

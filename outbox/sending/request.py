@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from outbox.durations import SECOND
+from outbox.sending.ed25519 import sign_public
 from outbox.states import Origin
 
 Header = tuple[str, str]
@@ -82,6 +85,8 @@ class Request:
     repeats: bool = False
     snapshot: str | None = None
     """The job that made the event of the record as it is."""
+    signing_keys: tuple[Ed25519PrivateKey, ...] = ()
+    """They sign webhook-signature too."""
 
 
 def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> list[Header]:
@@ -93,6 +98,9 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
     event_id = request.event_id
     body = request.body
     moment = now_wall // SECOND
+    standard = sign_standard(request.secrets, event_id, moment, body)
+    if request.signing_keys:
+        standard += " " + sign_public(request.signing_keys, event_id, moment, body)
     headers = [
         ("Content-Type", "application/json"),
         ("X-Webhook-Event", request.event_name),
@@ -104,7 +112,7 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
         ("X-Webhook-Record-Version", str(request.record_version)),
         ("webhook-id", event_id),
         ("webhook-timestamp", str(moment)),
-        ("webhook-signature", sign_standard(request.secrets, event_id, moment, body)),
+        ("webhook-signature", standard),
     ]
     if request.origin == "test":
         headers.append(("X-Webhook-Test", "1"))

@@ -37,6 +37,8 @@ class Draft:
     """Whether each delivery has its number among those of the webhook."""
     name: str | None = None
     """What the owner calls it in files; no two webhooks of an owner have the same."""
+    ed25519: bool = False
+    """Sign `v1a` too, by the keys of the installation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +75,21 @@ class Webhook:
     name: str | None
     app: str | None
     """The id of the app that the owner allowed to make it."""
+    ed25519: bool
 
 
-READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational"})
+READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational", "ed25519"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
   failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, sequenced,
-  operational, unreadable, name, app"""
+  operational, unreadable, name, app, ed25519"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
 
 # The columns that both statements below write behind the others.
-OPTIONS = ("schedule", "ordered", "conditions", "sequenced", "name")
+OPTIONS = ("schedule", "ordered", "conditions", "sequenced", "name", "ed25519")
 
 INSERT = f"""
 insert into webhooks
@@ -297,6 +300,7 @@ def _options(draft: Draft) -> tuple[object, ...]:
         conditions.stored(draft.conditions),
         draft.sequenced,
         draft.name,
+        draft.ed25519,
     )
 
 

@@ -12,6 +12,7 @@ import structlog
 
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
+from outbox.webhooks import signing_keys
 from outbox.webhooks.secrets import ID_BYTES, KeyRing, SealBroken
 
 MIGRATION = 13
@@ -69,9 +70,14 @@ async def objection_in(tx: Tx, ring: KeyRing) -> str | None:
     return await objection(tx.all, ring)
 
 
-async def needed(query: Query, *, marked: bool = True) -> tuple[str, ...]:
-    """Return the ids of the keys that encrypted what is stored."""
+async def needed(query: Query, *, marked: bool = True, signing: bool = True) -> tuple[str, ...]:
+    """Return the ids of the keys that encrypted what is stored.
+
+    `signing`: the schema has signing keys.
+    """
     keys = {bytes(row["key"]).hex() for row in await query(NEEDED)}
+    if signing:
+        keys |= {bytes(row["key"]).hex() for row in await query(signing_keys.SEALED)}
     mark = await _mark(query) if marked else None
     if mark is not None:
         keys.add(mark[:ID_BYTES].hex())

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from outbox.durations import SECOND
 from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import Request, check_headers, sign_standard
-from outbox.webhooks import open_headers
+from outbox.webhooks import open_headers, signing_keys
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 REMEMBERED = 10_000
@@ -52,6 +54,7 @@ class RequestBuilder:
         self._timeout = timeout
         self._schedule = schedule
         self._webhooks: dict[str, _Webhook] = {}
+        self._signing_keys: tuple[str, tuple[Ed25519PrivateKey, ...]] = "", ()
 
     def request(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
         """Return the request and its schedule; `now` is wall microseconds.
@@ -77,6 +80,7 @@ class RequestBuilder:
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
             secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
             delivery.repeats, delivery.snapshot,
+            () if endpoint.signing_keys is None else self._opened_keys(endpoint.signing_keys),
         )  # fmt: skip
         return request, webhook.schedule
 
@@ -103,6 +107,17 @@ class RequestBuilder:
             self._webhooks.clear()
         self._webhooks[endpoint.id] = webhook
         return webhook
+
+    def _opened_keys(self, text: str) -> tuple[Ed25519PrivateKey, ...]:
+        """Return the keys of the installation; they are decrypted once, because all share them."""
+        if not self._signing_keys[1] or text != self._signing_keys[0]:
+            try:
+                self._signing_keys = text, signing_keys.of_endpoint(text, self._ring)
+            except SealBroken as error:
+                raise Unreadable(
+                    f"the signing keys of the installation cannot be decrypted: {error}"
+                ) from None
+        return self._signing_keys[1]
 
     def _secret(self, sealed: bytes, webhook_id: str) -> str:
         secret = self._ring.open(sealed, webhook_id).decode()

@@ -32,9 +32,12 @@ def text(config: Config) -> str:
 
 async def needed(source: Snapshot) -> tuple[str, ...]:
     """Return the ids of the keys that encrypted what a snapshot has, of any release's schema."""
-    if not any(table.name == "webhooks" for table in source.tables):
+    names = {table.name for table in source.tables}
+    if "webhooks" not in names:
         return ()
-    return await key_mark.needed(source.query, marked=_marked(source))
+    return await key_mark.needed(
+        source.query, marked=_marked(source), signing="signing_keys" in names
+    )
 
 
 async def objection(source: Snapshot, config: Config, ring: KeyRing | None) -> str | None:

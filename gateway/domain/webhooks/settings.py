@@ -242,6 +242,7 @@ SETTINGS: tuple[Setting, ...] = (
         "conditions", "lines", lambda text, about: conditions.read(text, about.events) or (),
         conditions.written, stored=lambda one: one.webhook.conditions or (),
     ),
+    setting("ed25519", "flag", lambda ticked, about: ticked, bool),
 )  # fmt: skip
 NOTHING: Mapping[str, Typed] = {one.name: EMPTY[one.kind] for one in SETTINGS}
 """The settings of an empty form."""

@@ -104,6 +104,8 @@ class Endpoint:
     old_secret: bytes | None
     old_secret_until: int | None
     failures: int
+    signing_keys: str | None = None
+    """The encrypted keys of `v1a`, as `signing_keys.of_endpoint` reads them; None without it."""
 
 
 @dataclass(frozen=True, slots=True)
