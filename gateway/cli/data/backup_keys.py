@@ -32,9 +32,11 @@ def text(config: Config) -> str:
 
 async def needed(source: Snapshot) -> tuple[str, ...]:
     """Return the ids of the keys that encrypted what a snapshot has, of any release's schema."""
-    if not any(table.name == "webhooks" for table in source.tables):
+    columns = next((table.names for table in source.tables if table.name == "webhooks"), ())
+    sealed = [name for name in key_mark.SEALED if name in columns]
+    if not sealed:
         return ()
-    return await key_mark.needed(source.query, marked=_marked(source))
+    return await key_mark.needed(source.query, marked=_marked(source), sealed=sealed)
 
 
 async def objection(source: Snapshot, config: Config, ring: KeyRing | None) -> str | None:

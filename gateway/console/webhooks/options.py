@@ -11,12 +11,14 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor
-from gateway.domain.webhooks import conditions, schedules, webhooks
+from gateway.domain.webhooks import brakes, conditions, schedules, webhooks
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
+from outbox.durations import DAY
 from outbox.queue.state.policy import Schedule
-from outbox.sending.request import MOST_CUSTOM, Header
-from outbox.webhooks import Draft, Webhook, open_headers
+from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.request import MASK, MOST_CUSTOM, Header
+from outbox.webhooks import Draft, Webhook, open_certificate, open_headers
 from outbox.webhooks.conditions import MOST
 from outbox.webhooks.secrets import SealBroken
 
@@ -30,8 +32,15 @@ EMPTY: Mapping[str, Any] = {
     "ordered": False,
     "conditions": "",
     "listens": False,
+    "concurrency": "",
+    "rate": "",
+    "certificate": "",
+    "proxy": "",
+    "thin": False,
 }
 OPERATIONAL = "operational"
+WARN_BEFORE = 30 * DAY
+"""Microseconds before the end of a client certificate from which on its page warns."""
 
 
 def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
@@ -44,34 +53,59 @@ def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
 
 def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
-    texts = ("url", "description", "timeout", "headers", "schedule", "conditions")
+    texts = (
+        "url", "description", "timeout", "headers", "schedule", "conditions", "concurrency", "rate",
+        "certificate", "proxy",
+    )  # fmt: skip
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
     return {
         **{name: form.text(name) for name in texts}, "listens": listens,
         "events": tuple(dict.fromkeys(form.all("events"))), "ordered": form.text("ordered") == "1",
+        "thin": form.text("thin") == "1",
     }  # fmt: skip
 
 
 def typed_for(webhook: Webhook, headers: Sequence[Header]) -> Mapping[str, Any]:
-    """Return the settings of a webhook as they would be typed; `kept` are its headers."""
+    """Return the settings of a webhook as they would be typed; `headers` are its headers."""
     return {
         "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
         "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
         "headers": webhooks.shown(headers), "schedule": schedules.of_column(webhook.schedule),
         "ordered": webhook.ordered, "conditions": conditions.written(webhook.conditions or ()),
-        "listens": webhook.operational,
+        "listens": webhook.operational, "thin": webhook.thin, "proxy": webhook.proxy or "",
+        "concurrency": str(webhook.concurrency or ""), "rate": brakes.written_rate(webhook.rate),
+        "certificate": "" if webhook.certificate is None else MASK,
     }  # fmt: skip
 
 
-def judged(request: web.Request, typed: Mapping[str, Any], stored: Sequence[Header] = ()) -> Draft:
-    """Return the settings that were typed. Raise validation_error with every fault."""
+def judged(request: web.Request, typed: Mapping[str, Any], webhook: Webhook | None = None) -> Draft:
+    """Return the settings that were typed, for a new webhook or for `webhook`.
+
+    Raise validation_error with every fault.
+    """
     timeout, unread = typed["timeout"].strip(), list[Fault]()
     if timeout and not re.fullmatch("[0-9]{1,4}", timeout):
         unread.append(Fault("timeout", "out_of_range", webhooks.TIMEOUT))
         timeout = ""
     read = {"timeout": int(timeout) if timeout else None, "headers": _headers(typed, unread)}
-    rules = request.app[GUARD].rules
-    return webhooks.judge(rules=rules, stored=stored, unread=unread, **{**typed, **read})
+    kept: dict[str, Any] = {}
+    if webhook is not None:
+        kept["stored"] = kept_headers(request, webhook)[0]
+        kept["stored_certificate"] = _kept_certificate(request, webhook)
+    return webhooks.judge(
+        rules=request.app[GUARD].rules, now=request.app[DB].clock.wall(), unread=unread,
+        **kept, **{**typed, **read},
+    )  # fmt: skip
+
+
+def _kept_certificate(request: web.Request, webhook: Webhook) -> ClientCertificate | None:
+    """Return the stored certificate of a webhook; None when it cannot be decrypted either."""
+    try:
+        return open_certificate(
+            webhook.certificate, webhook.certificate_until, request.app[KEYRING], webhook.id
+        )
+    except SealBroken:
+        return None
 
 
 def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], Fault | None]:
@@ -101,12 +135,18 @@ def page(
     if outlook is None and (typed["conditions"] or typed["schedule"]):
         outlook = _outlook(request, typed)
     texts = request[READER].texts
+    faults = wording.by_field(texts, refusal.faults) if refusal else {}
+    if typed["certificate"].strip() not in ("", MASK):
+        # A page never repeats a key.
+        faults.setdefault("certificate", texts("brakes.certificate_again"))
     context = {
         "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
-        "faults": wording.by_field(texts, refusal.faults) if refusal else {},
+        "faults": faults,
         "refusal": wording.refused(texts, refusal) if refusal and not refusal.faults else "",
         "least": webhooks.FASTEST, "most": webhooks.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
+        "most_at_once": brakes.MOST_AT_ONCE, "highest_rate": brakes.HIGHEST_RATE,
+        "proxies": sorted(request.app[GUARD].rules.proxies),
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
         "usual": schedules.written(doctor.usual_schedule(request).waits),
     }  # fmt: skip
@@ -130,7 +170,10 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
     return {
         "headers": kept_headers(request, webhook)[0],
-        "own_timeout": own_timeout(request),
+        "own_timeout": own_timeout(request), "rate": brakes.written_rate(webhook.rate),
+        "certificate_ends": _ends_soon(request, webhook),
+        "proxy_gone": webhook.proxy is not None
+        and webhook.proxy not in request.app[GUARD].rules.proxies,
         "own_schedule": schedules.of_column(webhook.schedule),
         "asked": [conditions.one_line(one) for one in webhook.conditions or ()],
         "hopeless": [
@@ -139,6 +182,14 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
             if trial.hopeless
         ],
     }  # fmt: skip
+
+
+def _ends_soon(request: web.Request, webhook: Webhook) -> str:
+    """Return `expired` or `soon` for a client certificate that ends; empty for any other."""
+    if webhook.certificate_until is None:
+        return ""
+    rest = webhook.certificate_until - request.app[DB].clock.wall()
+    return "expired" if rest <= 0 else "soon" if rest < WARN_BEFORE else ""
 
 
 def _preview(

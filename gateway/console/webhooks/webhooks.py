@@ -106,9 +106,8 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     typed = options.typed_in(form, webhook)
     seen = form.text("version")
-    headers, _ = options.kept_headers(request, webhook)
     try:
-        draft = options.judged(request, typed, headers)
+        draft = options.judged(request, typed, webhook)
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
         await webhooks.change(
             request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING]

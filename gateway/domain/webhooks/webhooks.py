@@ -8,8 +8,8 @@ from functools import partial
 from typing import TypeVar
 
 from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.webhooks import brakes, schedules
 from gateway.domain.webhooks import conditions as filters
-from gateway.domain.webhooks import schedules
 from gateway.domain.webhooks.samples import sample
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
@@ -22,6 +22,7 @@ from outbox.queue.order import ordering
 from outbox.queue.replays import steering
 from outbox.queue.upkeep import parking
 from outbox.sending import addresses, urls
+from outbox.sending.client_certificates import ClientCertificate
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook, operational
 from outbox.webhooks.secrets import KeyRing, SealBroken
@@ -44,6 +45,7 @@ def judge(
     url: str,
     events: Sequence[str],
     rules: addresses.Rules,
+    now: int,
     description: str = "",
     timeout: int | None = None,
     headers: Sequence[Header] = (),
@@ -53,13 +55,20 @@ def judge(
     stored: Sequence[Header] = (),
     unread: Sequence[Fault] = (),
     listens: bool = False,
+    concurrency: str = "",
+    rate: str = "",
+    certificate: str = "",
+    proxy: str = "",
+    thin: bool = False,
+    stored_certificate: ClientCertificate | None = None,
 ) -> Draft:
     """Check a webhook's settings and return a Draft. Raises validation_error with every fault.
 
     `timeout` is in seconds; None means the default of the installation. The modules schedules and
-    conditions read the texts of the same names. A header with the value `***` keeps the value of
-    that name in `stored`. `unread` are the faults that the caller found. `listens`: it is an
-    operational webhook, which has events of its own.
+    conditions read the texts of the same names, brakes those from `concurrency` to `proxy`. A
+    header with the value `***` keeps the value of that name in `stored`, a certificate `***` keeps
+    `stored_certificate`. `now` is microseconds UTC. `unread` are the faults that the caller found.
+    `listens`: it is an operational webhook, which has events of its own.
     """
     faults: list[Fault] = []
     url = url.strip()
@@ -97,13 +106,19 @@ def judge(
         faults.append(Fault("headers", "invalid", str(wrong)))
     waits = _read(faults, "schedule", partial(schedules.read, schedule))
     filter_conditions = _read(faults, "conditions", partial(filters.read, conditions, events)) or ()
+    at_once = brakes.read_concurrency(concurrency, faults)
+    per_second = brakes.read_rate(rate, faults)
+    client = brakes.read_certificate(certificate, url, stored_certificate, now, faults)
+    via = brakes.read_proxy(proxy, rules.proxies, faults)
+    if thin and listens:
+        faults.append(Fault("thin", "operational", brakes.OPERATIONAL))
     faults += unread
     if faults:
         raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
     chosen = tuple(name for name in names if name in set(events))
     return Draft(
         url, chosen, description or None, timeout and timeout * 1000, custom, waits, ordered,
-        filter_conditions,
+        filter_conditions, at_once, per_second, client, via, thin,
     )  # fmt: skip
 
 
@@ -182,6 +197,13 @@ def _changed(before: Webhook, draft: Draft, ring: KeyRing) -> list[str]:
         headers: Sequence[Header] | None = webhooks.open_headers(before.headers, ring, before.id)
     except SealBroken:
         headers = None
+    try:
+        certificate = webhooks.open_certificate(
+            before.certificate, before.certificate_until, ring, before.id
+        )
+        kept = certificate == draft.certificate
+    except SealBroken:
+        kept = False
     stored = {
         "url": (before.url, draft.url),
         "events": (tuple(before.events), draft.events),
@@ -191,6 +213,11 @@ def _changed(before: Webhook, draft: Draft, ring: KeyRing) -> list[str]:
         "schedule": (schedules.of_column(before.schedule), schedules.written(draft.schedule)),
         "ordered": (before.ordered, draft.ordered),
         "conditions": (before.conditions, draft.conditions),
+        "concurrency": (before.concurrency, draft.concurrency),
+        "rate": (before.rate, draft.rate),
+        "certificate": (True, kept),
+        "proxy": (before.proxy, draft.proxy),
+        "thin": (before.thin, draft.thin),
     }
     return [name for name, (old, new) in stored.items() if old != new]
 

@@ -28,7 +28,7 @@ where d.id in {IDS} order by d.retry, d.next_at
 LARGE = "select body from events where id = $1"
 
 ENDPOINT = """w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.secret,
-  w.staged_secret, w.old_secret, w.old_secret_until, w.failures"""
+  w.staged_secret, w.old_secret, w.old_secret_until, w.failures, w.certificate, w.proxy, w.thin"""
 """The columns of `webhooks` for `endpoint_of`."""
 ENDPOINTS = f"select {ENDPOINT} from webhooks w where w.id in {IDS}"
 
@@ -89,4 +89,5 @@ def endpoint_of(webhook: Row) -> Endpoint:
         webhook["id"], webhook["version"], webhook["url"], webhook["timeout_ms"],
         webhook["schedule"], webhook["headers"], webhook["secret"], webhook["staged_secret"],
         webhook["old_secret"], webhook["old_secret_until"], webhook["failures"],
+        webhook["certificate"], webhook["proxy"], bool(webhook["thin"]),
     )  # fmt: skip

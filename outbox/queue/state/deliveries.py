@@ -77,7 +77,7 @@ def claimed(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A webhook as the worker needs it; secrets and headers are still encrypted."""
+    """A webhook as the worker needs it; secrets, headers and certificate are still encrypted."""
 
     id: str
     version: int
@@ -90,6 +90,9 @@ class Endpoint:
     old_secret: bytes | None
     old_secret_until: int | None
     failures: int
+    certificate: bytes | None = None
+    proxy: str | None = None
+    thin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,9 @@ def test_custom_headers_are_sent_and_masked_in_the_log() -> None:
 
 
 def test_our_own_headers_are_not_masked() -> None:
-    headers = composed(replace(PLAIN, origin="test", traceparent=TRACE))
+    headers = composed(
+        replace(PLAIN, origin="test", traceparent=TRACE, record_url="https://crm.example/api/x/1")
+    )
     assert {name for name, _ in headers} == OURS
     assert masked(headers) == headers
 
