@@ -6,6 +6,7 @@ that has no name, or, on systems without such files, through one that only this 
 
 import asyncio
 import os
+import re
 import ssl
 import tempfile
 from collections import OrderedDict
@@ -33,6 +34,7 @@ MOST_IN_CHAIN = 10
 SHORTEST_RSA = 2048
 MOST_CONTEXTS = 64
 """Each holds the authorities that the system trusts, about a megabyte."""
+BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.S)
 KEY_FORMATS = ("PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY")
 LOCKED = "The private key has a password; remove it before you paste the key."
 
@@ -142,7 +144,8 @@ class Contexts:
 
 def _chain(pem: bytes) -> list[x509.Certificate]:
     try:
-        chain = x509.load_pem_x509_certificates(pem)
+        # Of these blocks alone: a damaged key has a fault of its own.
+        chain = x509.load_pem_x509_certificates(b"\n".join(BLOCK.findall(pem)))
     except ValueError:
         raise CertificateFault(
             "not_pem",

@@ -76,7 +76,9 @@ class Noting(Sender):
             return why
 
         await asyncio.sleep(self._dice.uniform(0, CONNECTING_SECONDS))
-        return await super().send(url, headers, body, timeout_s, fresh=fresh, objection=note, via=via)
+        return await super().send(
+            url, headers, body, timeout_s, fresh=fresh, objection=note, via=via
+        )
 
 
 class Deaf:
