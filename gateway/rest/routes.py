@@ -23,6 +23,7 @@ from gateway.rest import (
     contacts,
     deals,
     deliveries,
+    digests,
     events,
     exports,
     imports,
@@ -68,9 +69,12 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
 
 
 def bulk_of(entry: Entry) -> tuple[Route, ...]:
-    """Return the routes of files: the export of a resource, and its import."""
+    """Return the routes of all records of a resource: export, digest, import."""
     of = entry.resource
-    routes: list[Route] = [("GET", f"/api/export/{of.plural}.csv", exports.export_of(of))]
+    routes: list[Route] = [
+        ("GET", f"/api/export/{of.plural}.csv", exports.export_of(of)),
+        ("GET", f"/api/digest/{of.plural}", digests.digest_of(of)),
+    ]
     if entry.create is not None:
         routes.append(("POST", f"/api/import/{of.plural}", imports.import_of(entry)))
     return tuple(routes)

@@ -50,11 +50,13 @@ Trust = Callable[[], ssl.SSLContext]
 
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
-    """A certificate for requests to one webhook; `until` is microseconds UTC."""
+    """A certificate for requests to one webhook, and when it is valid, in microseconds UTC."""
 
     pem: str = field(repr=False)
     """The key, then the certificate and its chain."""
     until: int
+    since: int = field(default=0, compare=False)
+    """Only of a certificate that was just read."""
 
 
 class CertificateFault(ValueError):
@@ -65,8 +67,8 @@ class CertificateFault(ValueError):
         self.code = code
 
 
-def read(text: str, now: int) -> ClientCertificate:
-    """Read a pasted certificate with its chain and its key; `now` is wall microseconds.
+def read(text: str) -> ClientCertificate:
+    """Read a pasted certificate with its chain and its key.
 
     Raise CertificateFault with a sentence for its owner, which never contains the text.
     """
@@ -84,24 +86,28 @@ def read(text: str, now: int) -> ClientCertificate:
             "The private key does not belong to the first certificate; put the certificate of the "
             "key first and its chain after it.",
         )
-    until = _micros(own.not_valid_after_utc)
-    if until <= now:
-        raise CertificateFault(
-            "expired", f"The certificate expired on {own.not_valid_after_utc:%Y-%m-%d}."
-        )
-    if _micros(own.not_valid_before_utc) > now:
-        raise CertificateFault(
-            "too_early",
-            f"The certificate is not valid before {own.not_valid_before_utc:%Y-%m-%d %H:%M} UTC.",
-        )
     parts = [key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
     parts += [one.public_bytes(Encoding.PEM) for one in chain]
-    made = ClientCertificate(b"".join(parts).decode("ascii"), until)
+    made = ClientCertificate(
+        b"".join(parts).decode("ascii"),
+        _micros(own.not_valid_after_utc),
+        _micros(own.not_valid_before_utc),
+    )
     try:
         load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), made.pem)
     except ssl.SSLError:
         raise CertificateFault("weak", "TLS cannot use this certificate: it is too weak.") from None
     return made
+
+
+def must_be_valid(certificate: ClientCertificate, now: int) -> None:
+    """Raise CertificateFault for one that is not valid at `now`, microseconds UTC."""
+    if certificate.until <= now:
+        raise CertificateFault("expired", f"The certificate expired on {_day(certificate.until)}.")
+    if certificate.since > now:
+        raise CertificateFault(
+            "too_early", f"The certificate is not valid before {_day(certificate.since)}."
+        )
 
 
 def load(context: ssl.SSLContext, pem: str) -> None:
@@ -200,6 +206,10 @@ def _public(key: object) -> bytes | None:
 
 def _micros(moment: datetime) -> int:
     return int(moment.astimezone(UTC).timestamp()) * SECOND
+
+
+def _day(moment: int) -> str:
+    return f"{datetime.fromtimestamp(moment // SECOND, UTC):%Y-%m-%d}"
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """The form of a webhook: what was typed into it, what it says, and what it would do."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,8 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor
 from gateway.domain.webhooks import brakes, conditions, schedules, webhooks
+from gateway.domain.webhooks import settings as settings_of
+from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
 from outbox.durations import DAY
@@ -22,22 +23,7 @@ from outbox.webhooks import Draft, Webhook, open_certificate, open_headers
 from outbox.webhooks.conditions import MOST
 from outbox.webhooks.secrets import SealBroken
 
-EMPTY: Mapping[str, Any] = {
-    "url": "",
-    "events": (),
-    "description": "",
-    "timeout": "",
-    "headers": "",
-    "schedule": "",
-    "ordered": False,
-    "conditions": "",
-    "listens": False,
-    "concurrency": "",
-    "rate": "",
-    "certificate": "",
-    "proxy": "",
-    "thin": False,
-}
+EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False}
 OPERATIONAL = "operational"
 WARN_BEFORE = 30 * DAY
 """Microseconds before the end of a client certificate from which on its page warns."""
@@ -46,75 +32,55 @@ WARN_BEFORE = 30 * DAY
 def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
     """Return the events that a webhook can get, by record; `listens`: an operational one."""
     groups: dict[str, list[str]] = {}
-    for name in webhooks.names_of(listens):
+    for name in settings_of.names_of(listens):
         groups.setdefault(name.partition(".")[0], []).append(name)
     return groups
 
 
 def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
-    texts = (
-        "url", "description", "timeout", "headers", "schedule", "conditions", "concurrency", "rate",
-        "certificate", "proxy",
-    )  # fmt: skip
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
-    return {
-        **{name: form.text(name) for name in texts}, "listens": listens,
-        "events": tuple(dict.fromkeys(form.all("events"))), "ordered": form.text("ordered") == "1",
-        "thin": form.text("thin") == "1",
-    }  # fmt: skip
+    return {**{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens}
 
 
-def typed_for(webhook: Webhook, headers: Sequence[Header]) -> Mapping[str, Any]:
-    """Return the settings of a webhook as they would be typed; `headers` are its headers."""
-    return {
-        "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
-        "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
-        "headers": webhooks.shown(headers), "schedule": schedules.of_column(webhook.schedule),
-        "ordered": webhook.ordered, "conditions": conditions.written(webhook.conditions or ()),
-        "listens": webhook.operational, "thin": webhook.thin, "proxy": webhook.proxy or "",
-        "concurrency": str(webhook.concurrency or ""), "rate": brakes.written_rate(webhook.rate),
-        "certificate": "" if webhook.certificate is None else MASK,
-    }  # fmt: skip
+def _typed(form: Form, setting: Setting) -> Typed:
+    if setting.kind == "words":
+        return tuple(dict.fromkeys(form.all(setting.name)))
+    text = form.text(setting.name)
+    return text == "1" if setting.kind == "flag" else text
 
 
-def judged(request: web.Request, typed: Mapping[str, Any], webhook: Webhook | None = None) -> Draft:
-    """Return the settings that were typed, for a new webhook or for `webhook`.
+def typed_for(stored: Stored) -> Mapping[str, Any]:
+    """Return the settings of a webhook as they would be typed."""
+    return {**settings_of.typed_of(stored), "listens": stored.webhook.operational}
 
-    Raise validation_error with every fault.
-    """
-    timeout, unread = typed["timeout"].strip(), list[Fault]()
-    if timeout and not re.fullmatch("[0-9]{1,4}", timeout):
-        unread.append(Fault("timeout", "out_of_range", webhooks.TIMEOUT))
-        timeout = ""
-    read = {"timeout": int(timeout) if timeout else None, "headers": _headers(typed, unread)}
-    kept: dict[str, Any] = {}
-    if webhook is not None:
-        kept["stored"] = kept_headers(request, webhook)[0]
-        kept["stored_certificate"] = _kept_certificate(request, webhook)
-    return webhooks.judge(
-        rules=request.app[GUARD].rules, now=request.app[DB].clock.wall(), unread=unread,
-        **kept, **{**typed, **read},
+
+def judged(request: web.Request, typed: Mapping[str, Any], stored: Stored | None = None) -> Draft:
+    """Return the settings that were typed. Raise validation_error with every fault."""
+    return settings_of.judge(
+        typed, rules=request.app[GUARD].rules, listens=typed["listens"],
+        headers=(stored.headers or ()) if stored else (),
+        certificate=stored.certificate if stored else None,
     )  # fmt: skip
 
 
-def _kept_certificate(request: web.Request, webhook: Webhook) -> ClientCertificate | None:
-    """Return the stored certificate of a webhook; None when it cannot be decrypted either."""
+def kept(request: web.Request, webhook: Webhook) -> tuple[Stored, Fault | None]:
+    """Return a webhook with its headers and certificate, and why one cannot be decrypted."""
+    ring, texts, fault = request.app[KEYRING], request[READER].texts, None
+    headers: list[Header] | None = None
+    certificate: ClientCertificate | None = None
     try:
-        return open_certificate(
-            webhook.certificate, webhook.certificate_until, request.app[KEYRING], webhook.id
+        headers = open_headers(webhook.headers, ring, webhook.id)
+    except SealBroken as error:
+        message = texts("webhook.headers_unreadable", reason=error)
+        fault = Fault("headers", "unreadable", message)
+    try:
+        certificate = open_certificate(
+            webhook.certificate, webhook.certificate_until, ring, webhook.id
         )
     except SealBroken:
-        return None
-
-
-def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], Fault | None]:
-    """Return the stored headers of a webhook, or none and why they cannot be decrypted."""
-    try:
-        return open_headers(webhook.headers, request.app[KEYRING], webhook.id), None
-    except SealBroken as error:
-        message = request[READER].texts("webhook.headers_unreadable", reason=error)
-        return [], Fault("headers", "unreadable", message)
+        fault = fault or Fault("certificate", "unreadable", brakes.UNREADABLE)
+    return Stored(webhook, headers, certificate), fault
 
 
 def own_timeout(request: web.Request) -> str:
@@ -143,7 +109,7 @@ def page(
         "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
         "faults": faults,
         "refusal": wording.refused(texts, refusal) if refusal and not refusal.faults else "",
-        "least": webhooks.FASTEST, "most": webhooks.SLOWEST, "own": own_timeout(request),
+        "least": settings_of.FASTEST, "most": settings_of.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
         "most_at_once": brakes.MOST_AT_ONCE, "highest_rate": brakes.HIGHEST_RATE,
         "proxies": sorted(request.app[GUARD].rules.proxies),
@@ -169,11 +135,12 @@ async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
     return {
-        "headers": kept_headers(request, webhook)[0],
-        "own_timeout": own_timeout(request), "rate": brakes.written_rate(webhook.rate),
+        "headers": kept(request, webhook)[0].headers or (),
+        "rate": brakes.written_rate(webhook.rate),
         "certificate_ends": _ends_soon(request, webhook),
         "proxy_gone": webhook.proxy is not None
         and webhook.proxy not in request.app[GUARD].rules.proxies,
+        "own_timeout": own_timeout(request),
         "own_schedule": schedules.of_column(webhook.schedule),
         "asked": [conditions.one_line(one) for one in webhook.conditions or ()],
         "hopeless": [
@@ -220,17 +187,3 @@ def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any
         faults.append(wording.said(texts, Fault("schedule", "invalid", str(wrong))))
     schedule = doctor.usual_schedule(request) if waits is None else Schedule(waits)
     return {"faults": faults, "trials": trials, "retries": doctor.retries(schedule, now)}
-
-
-def _headers(typed: Mapping[str, Any], unread: list[Fault]) -> list[Header]:
-    """Return the headers of the text, one in each line; add to `unread` when a line is none."""
-    headers: list[Header] = []
-    for line in filter(None, map(str.strip, typed["headers"].splitlines())):
-        name, colon, value = (part.strip() for part in line.partition(":"))
-        if not colon:
-            unread.append(
-                Fault("headers", "invalid", "Write each header on its own line, as Name: value.")
-            )
-            return []
-        headers.append((name, value))
-    return headers

@@ -11,7 +11,7 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor, guide, options
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import overviews, webhooks
+from gateway.domain.webhooks import overviews, settings, webhooks
 from gateway.domain.webhooks.deliveries import LINES_COUNTED
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, DB, IDS, KEYRING
@@ -38,7 +38,7 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show an empty form; with `kind=operational`, that of an operational webhook."""
     listens = request.query.get("kind") == options.OPERATIONAL
-    every = webhooks.names_of(True) if listens else ()
+    every = settings.names_of(True) if listens else ()
     typed = {**options.EMPTY, "listens": listens, "events": every}
     return options.page(request, visitor, None, typed)
 
@@ -87,17 +87,15 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 def _others(webhook: Webhook) -> list[str]:
     """Return the events that the webhook could subscribe to, but does not."""
-    return [one for one in webhooks.names_of(webhook.operational) if one not in webhook.events]
+    return [one for one in settings.names_of(webhook.operational) if one not in webhook.events]
 
 
 async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the form with the current settings."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
-    headers, fault = options.kept_headers(request, webhook)
+    stored, fault = options.kept(request, webhook)
     refusal = None if fault is None else Refusal("conflict", fault.message, faults=[fault])
-    return options.page(
-        request, visitor, webhook, options.typed_for(webhook, headers), refusal, status=200
-    )
+    return options.page(request, visitor, webhook, options.typed_for(stored), refusal, status=200)
 
 
 async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -107,7 +105,7 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     typed = options.typed_in(form, webhook)
     seen = form.text("version")
     try:
-        draft = options.judged(request, typed, webhook)
+        draft = options.judged(request, typed, options.kept(request, webhook)[0])
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
         await webhooks.change(
             request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING]

@@ -6,7 +6,8 @@ A fault has a code, so that each language has its own sentence for it.
 import re
 from collections.abc import Collection
 
-from gateway.records.errors import Fault
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values.format import Wrong
 from outbox.sending import client_certificates
 from outbox.sending.client_certificates import CertificateFault, ClientCertificate
 from outbox.sending.request import MASK
@@ -16,7 +17,6 @@ HIGHEST_RATE = 1_000
 """Requests per second."""
 THOUSAND = 1_000
 
-WHOLE = re.compile("[0-9]{1,4}", re.ASCII)
 DECIMAL = re.compile(r"([0-9]{1,4})(?:[.,]([0-9]{1,3}))?", re.ASCII)
 
 AT_ONCE = f"The requests at once must be a whole number from 1 to {MOST_AT_ONCE}."
@@ -29,31 +29,19 @@ NEEDS_HTTPS = "A client certificate needs a URL that starts with https://."
 OPERATIONAL = "Operational webhooks have no records, so they cannot send thin events."
 
 
-def read_concurrency(text: str, faults: list[Fault]) -> int | None:
-    """Return the requests at once; None for an empty text. Add to `faults` for a wrong one."""
-    text = text.strip()
-    if not text:
-        return None
-    if WHOLE.fullmatch(text) and 1 <= int(text) <= MOST_AT_ONCE:
-        return int(text)
-    faults.append(Fault("concurrency", "out_of_range", AT_ONCE))
-    return None
-
-
-def read_rate(text: str, faults: list[Fault]) -> int | None:
+def read_rate(text: str) -> int | None:
     """Return the requests per 1,000 seconds of a text with those of one second.
 
-    None for an empty text. Add to `faults` for a wrong one.
+    None for an empty text. Raise Wrong.
     """
     text = text.strip()
     if not text:
         return None
     match = DECIMAL.fullmatch(text)
     rate = 0 if match is None else int(match[1]) * THOUSAND + int((match[2] or "0").ljust(3, "0"))
-    if 1 <= rate <= HIGHEST_RATE * THOUSAND:
-        return rate
-    faults.append(Fault("rate", "out_of_range", RATE))
-    return None
+    if not 1 <= rate <= HIGHEST_RATE * THOUSAND:
+        raise Wrong("out_of_range", RATE)
+    return rate
 
 
 def written_rate(rate: int | None) -> str:
@@ -62,38 +50,44 @@ def written_rate(rate: int | None) -> str:
 
 
 def read_certificate(
-    text: str, url: str, stored: ClientCertificate | None, now: int, faults: list[Fault]
+    text: str, url: str, stored: ClientCertificate | None
 ) -> ClientCertificate | None:
     """Return the client certificate of a text in PEM; None for an empty one.
 
-    `***` keeps `stored`. `now` is microseconds UTC. Add to `faults` for a wrong one.
+    `***` keeps `stored`. Raise Wrong.
     """
     text = text.strip()
     if not text:
         return None
     if not url.lower().startswith("https:"):
-        faults.append(Fault("certificate", "needs_https", NEEDS_HTTPS))
-        return None
+        raise Wrong("needs_https", NEEDS_HTTPS)
     if text == MASK:
         if stored is None:
-            faults.append(Fault("certificate", "unreadable", UNREADABLE))
+            raise Wrong("unreadable", UNREADABLE)
         return stored
     try:
-        return client_certificates.read(text, now)
+        return client_certificates.read(text)
     except CertificateFault as wrong:
-        faults.append(Fault("certificate", wrong.code, str(wrong)))
-        return None
+        raise Wrong(wrong.code, str(wrong)) from None
 
 
-def read_proxy(name: str, proxies: Collection[str], faults: list[Fault]) -> str | None:
-    """Return the name of one of the operator's proxies; None for an empty one."""
+def must_be_valid(certificate: ClientCertificate | None, now: int) -> None:
+    """Raise validation_error for a new certificate that is not valid at `now`, microseconds UTC."""
+    if certificate is None:
+        return
+    try:
+        client_certificates.must_be_valid(certificate, now)
+    except CertificateFault as wrong:
+        fault = Fault("certificate", wrong.code, str(wrong))
+        raise Refusal("validation_error", "The webhook was not saved.", faults=[fault]) from None
+
+
+def read_proxy(name: str, proxies: Collection[str]) -> str | None:
+    """Return the name of one of the operator's proxies; None for an empty one. Raise Wrong."""
     name = name.strip()
     if not name:
         return None
-    if name in proxies:
-        return name
-    known = ", ".join(sorted(proxies)) or "none"
-    faults.append(
-        Fault("proxy", "unknown", f"There is no proxy {name[:40]!r}; the proxies are: {known}.")
-    )
-    return None
+    if name not in proxies:
+        known = ", ".join(sorted(proxies)) or "none"
+        raise Wrong("unknown", f"There is no proxy {name[:40]!r}; the proxies are: {known}.")
+    return name

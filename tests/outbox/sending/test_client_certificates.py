@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from outbox.durations import SECOND
-from outbox.sending.client_certificates import LONGEST, CertificateFault, read
+from outbox.sending.client_certificates import LONGEST, CertificateFault, must_be_valid, read
 from outbox.sending.request import Via
 from tests.support.receiver import receiver
 from tests.support.senders import post, sender
@@ -68,8 +68,8 @@ def serving(authority: trustme.CA, *, asks: bool) -> ssl.SSLContext:
 async def test_a_receiver_that_requires_a_certificate_gets_it(
     authority: trustme.CA, own: trustme.LeafCert
 ) -> None:
-    via = Via(read(pasted(own), NOW_US).pem)
-    stranger = Via(read(pasted(trustme.CA().issue_cert("carteiro@client.example")), NOW_US).pem)
+    via = Via(read(pasted(own)).pem)
+    stranger = Via(read(pasted(trustme.CA().issue_cert("carteiro@client.example"))).pem)
     tls = serving(authority, asks=True)
     async with receiver(tls=tls) as there, sender(trust=trust_of(authority)) as http:
         first = await post(http, there.url, via=via)
@@ -116,7 +116,7 @@ async def test_a_receiver_that_misses_the_certificate_is_told_as_such(
 async def test_a_certificate_does_not_widen_whom_the_sender_trusts(
     authority: trustme.CA, own: trustme.LeafCert
 ) -> None:
-    via = Via(read(pasted(own), NOW_US).pem)
+    via = Via(read(pasted(own)).pem)
     async with receiver(tls=serving(authority, asks=False)) as there, sender() as http:
         outcome = await post(http, there.url, via=via)
         assert there.requests == []
@@ -126,11 +126,15 @@ async def test_a_certificate_does_not_widen_whom_the_sender_trusts(
 
 def test_the_key_may_come_first_and_is_never_shown(own: trustme.LeafCert) -> None:
     text = own.private_key_pem.bytes().decode() + own.cert_chain_pems[0].bytes().decode()
-    certificate = read(text.replace("\n", "\r\n"), NOW_US)
-    assert certificate.until > NOW_US
+    certificate = read(text.replace("\n", "\r\n"))
+    must_be_valid(certificate, NOW_US)
     assert "PRIVATE" not in repr(certificate)
     assert "PRIVATE" not in repr(Via(certificate.pem))
-    assert read(certificate.pem, NOW_US) == certificate
+    assert read(certificate.pem) == certificate
+
+
+def read_now(text: str) -> None:
+    must_be_valid(read(text), NOW_US)
 
 
 def small_key() -> bytes:
@@ -168,7 +172,7 @@ def test_each_fault_of_a_pasted_certificate_has_its_code(
     found = {}
     for text in cases:
         with pytest.raises(CertificateFault) as raised:
-            read(text, NOW_US)
+            read_now(text)
         found[text] = raised.value.code
         assert (
             "-----BEGIN" not in str(raised.value)

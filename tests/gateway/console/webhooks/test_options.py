@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.webhooks.settings import SETTINGS
 from outbox.database.transaction import Row, Tx
 from outbox.events import enqueue
 from outbox.queue.drain.fanout import fan_out
@@ -55,6 +56,12 @@ async def test_the_options_are_stored_shown_and_edited(maria: Guest) -> None:
     assert done.status == 200
     row = await stored(maria)
     assert (row["conditions"], row["schedule"], bool(row["ordered"])) == (None, "[]", False)
+
+
+async def test_the_form_has_an_input_for_each_declared_setting(maria: Guest) -> None:
+    form = await maria.get(f"{LIST}/new")
+    for setting in SETTINGS:
+        assert f'name="{setting.name}"' in form.html, setting.name
 
 
 @pytest.mark.parametrize(
