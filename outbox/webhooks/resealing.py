@@ -11,8 +11,8 @@ from outbox.webhooks.secrets import ID_BYTES, KeyRing, SealBroken
 
 COLUMNS = key_mark.SEALED
 
-PAGE = """
-select id, secret, staged_secret, old_secret, headers from webhooks
+PAGE = f"""
+select id, {", ".join(COLUMNS)} from webhooks
 where id > $1 order by id limit $2
 """
 

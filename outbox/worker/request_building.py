@@ -4,20 +4,24 @@ Decrypted webhooks are cached by version, so that a secret is decrypted once and
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from outbox.durations import SECOND
+from outbox.events.body import thin
 from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
-from outbox.sending.request import Request, check_headers, sign_standard
-from outbox.webhooks import open_headers, signing_keys
+from outbox.sending.request import DIRECT, Request, Via, check_headers, sign_standard
+from outbox.webhooks import open_certificate, open_headers, signing_keys
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 REMEMBERED = 10_000
+
+Links = Callable[[str, str], str | None]
+"""Takes the name of an event and the id of its record, and returns the record's address."""
 
 
 class Unsendable(Exception):
@@ -44,12 +48,19 @@ class _Webhook:
     headers: tuple[tuple[str, str], ...]
     schedule: Schedule
     timeout: float
+    via: Via
 
 
 class RequestBuilder:
-    """Builds requests. `timeout` (seconds) and `schedule` apply where a webhook has none."""
+    """Builds requests. `timeout` (seconds) and `schedule` apply where a webhook has none.
 
-    def __init__(self, ring: KeyRing, timeout: float, schedule: Schedule) -> None:
+    `links` returns the address of a record for thin events.
+    """
+
+    def __init__(
+        self, ring: KeyRing, timeout: float, schedule: Schedule, links: Links | None = None
+    ) -> None:
+        self._links = links
         self._ring = ring
         self._timeout = timeout
         self._schedule = schedule
@@ -81,8 +92,20 @@ class RequestBuilder:
             secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
             delivery.repeats, delivery.snapshot,
             () if endpoint.signing_keys is None else self._opened_keys(endpoint.signing_keys),
+            webhook.via,
         )  # fmt: skip
+        if endpoint.thin:
+            self._make_thin(request, delivery.record_id)
         return request, webhook.schedule
+
+    def _make_thin(self, request: Request, record_id: str) -> None:
+        """Replace the data in the body by the address of the record."""
+        url = None if self._links is None else self._links(request.event_name, record_id)
+        if url is None:
+            # Never the data instead: the owner does not want it to leave.
+            raise Unreadable(f"{request.event_name} has no address for thin events here")
+        request.record_url = url
+        request.body = thin(request.event_name, request.timestamp, record_id, url)
 
     def _open(self, endpoint: Endpoint, now: int) -> _Webhook:
         with _damaged("secret"):
@@ -97,11 +120,16 @@ class RequestBuilder:
         with _damaged("headers"):
             headers = tuple(open_headers(endpoint.headers, self._ring, endpoint.id))
             check_headers(headers)
+        with _damaged("certificate"):
+            certificate = open_certificate(endpoint.certificate, None, self._ring, endpoint.id)
+            pem = None if certificate is None else certificate.pem
+            via = Via(pem, endpoint.proxy) if pem or endpoint.proxy else DIRECT
         with _damaged("schedule"):
             schedule = parse_schedule(endpoint.schedule) if endpoint.schedule else self._schedule
         webhook = _Webhook(
             endpoint.version, secrets, old, endpoint.old_secret_until or 0, headers, schedule,
             endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,
+            via,
         )  # fmt: skip
         if len(self._webhooks) >= REMEMBERED:
             self._webhooks.clear()

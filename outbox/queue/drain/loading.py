@@ -30,7 +30,8 @@ where d.id in {IDS} order by d.retry, d.next_at
 LARGE = "select body from events where id = $1"
 
 ENDPOINT = f"""w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.secret,
-  w.staged_secret, w.old_secret, w.old_secret_until, w.failures, {signing_keys.FOR_WEBHOOK}"""
+  w.staged_secret, w.old_secret, w.old_secret_until, w.failures, w.certificate, w.proxy, w.thin,
+  {signing_keys.FOR_WEBHOOK}"""
 """The columns of `webhooks` for `endpoint_of`."""
 ENDPOINTS = f"select {ENDPOINT} from webhooks w where w.id in {IDS}"
 
@@ -94,4 +95,5 @@ def endpoint_of(webhook: Row) -> Endpoint:
         webhook["schedule"], webhook["headers"], webhook["secret"], webhook["staged_secret"],
         webhook["old_secret"], webhook["old_secret_until"], webhook["failures"],
         webhook["signing_keys"],
+        webhook["certificate"], webhook["proxy"], bool(webhook["thin"]),
     )  # fmt: skip
