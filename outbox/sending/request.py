@@ -54,7 +54,8 @@ OURS = frozenset(
         "Content-Type", "User-Agent", "X-Webhook-Attempt", "X-Webhook-Event", "X-Webhook-Id",
         "X-Webhook-Record-Url", "X-Webhook-Record-Version", "X-Webhook-Replay",
         "X-Webhook-Sequence", "X-Webhook-Signature", "X-Webhook-Snapshot", "X-Webhook-Test",
-        "X-Webhook-Timestamp", "traceparent", "webhook-id", "webhook-signature", "webhook-timestamp",
+        "X-Webhook-Timestamp", "traceparent", "webhook-id", "webhook-signature",
+        "webhook-timestamp",
     )
 )  # fmt: skip
 """Every header name that `compose` writes; none of their values is secret."""
