@@ -16,7 +16,7 @@ def test_each_field_of_a_draft_is_a_setting() -> None:
 def test_what_a_setting_shows_is_read_as_the_same_value() -> None:
     draft = Draft(
         "https://hooks.example.com/crm", ("deal.created", "deal.updated"), "the ERP", 5000,
-        (("Authorization", "Bearer 1"),), (5.0, 7200.0), True, (Condition("status", "won"),),
+        (("Authorization", "Bearer 1"),), (5.0, 7200.0), True, (Condition("status", "won"),), True,
     )  # fmt: skip
     about = About(draft.events, False, Rules(), draft.headers)
     for one in SETTINGS:
