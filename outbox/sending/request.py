@@ -50,7 +50,8 @@ RESERVED_PREFIXES = ("x-webhook-", "webhook-", "x-forwarded-", "sec-", "proxy-")
 OURS = frozenset(
     (
         "Content-Type", "User-Agent", "X-Webhook-Attempt", "X-Webhook-Event", "X-Webhook-Id",
-        "X-Webhook-Record-Version", "X-Webhook-Signature", "X-Webhook-Test", "X-Webhook-Timestamp",
+        "X-Webhook-Record-Version", "X-Webhook-Replay", "X-Webhook-Sequence", "X-Webhook-Signature",
+        "X-Webhook-Snapshot", "X-Webhook-Test", "X-Webhook-Timestamp",
         "traceparent", "webhook-id", "webhook-signature", "webhook-timestamp",
     )
 )  # fmt: skip
@@ -79,6 +80,11 @@ class Request:
     traceparent: str | None = None
     """The traceparent of the write that caused the event."""
     timeout_s: float = 15.0
+    sequence: int | None = None
+    """The number of the delivery, or of the one that it repeats; None without numbers."""
+    repeats: bool = False
+    snapshot: str | None = None
+    """The job that made the event of the record as it is."""
     signing_keys: tuple[Ed25519PrivateKey, ...] = ()
     """They sign webhook-signature too."""
 
@@ -110,6 +116,12 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
     ]
     if request.origin == "test":
         headers.append(("X-Webhook-Test", "1"))
+    if request.sequence is not None:
+        headers.append(("X-Webhook-Sequence", str(request.sequence)))
+        if request.repeats:
+            headers.append(("X-Webhook-Replay", "1"))
+    if request.snapshot is not None:
+        headers.append(("X-Webhook-Snapshot", request.snapshot))
     if request.traceparent is not None:
         child = child_of(request.traceparent, span_id)
         if child is not None:
@@ -140,12 +152,13 @@ def sign_standard(secrets: Sequence[str], message_id: str, timestamp: int, body:
     """
     content = b"%b.%d.%b" % (message_id.encode(), timestamp, body)
     return " ".join(
-        ["v1," + _base64(hmac.digest(_key(secret), content, "sha256")) for secret in secrets]
+        ["v1," + _base64(hmac.digest(key_of(secret), content, "sha256")) for secret in secrets]
     )
 
 
 @lru_cache(maxsize=10_000)
-def _key(secret: str) -> bytes:
+def key_of(secret: str) -> bytes:
+    """Return the key of a `whsec_…` secret. Raise ValueError for another text."""
     if not secret.startswith(PREFIX):
         raise ValueError(f"a signing secret starts with {PREFIX}")
     return binascii.a2b_base64(secret[len(PREFIX) :], strict_mode=True)

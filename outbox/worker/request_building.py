@@ -78,7 +78,8 @@ class RequestBuilder:
         request = Request(
             delivery.event_id, delivery.event_name, delivery.occurred_at // SECOND,
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
-            secrets, webhook.headers, delivery.traceparent, webhook.timeout,
+            secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
+            delivery.repeats, delivery.snapshot,
             () if endpoint.signing_keys is None else self._opened_keys(endpoint.signing_keys),
         )  # fmt: skip
         return request, webhook.schedule
