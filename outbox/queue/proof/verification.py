@@ -1,7 +1,8 @@
 """Verify the chains of attempts in a snapshot, and find the first changed row of each.
 
 The database sorts the keys of all attempts and streams them, and rows are read by key in small
-pages: a log may be larger than the memory.
+pages: a log may be larger than the memory. It is one module because a chain, its gaps and its noted
+ends are judged by one walk.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import json
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ class Kept:
     keys: str
     text: str
 
-    def given(self, keys: str) -> dict[str, object]:
+    def given(self, keys: str) -> dict[str, Any]:
         return {"checkpoint": self.file, "public_key": keys}
 
 
@@ -133,13 +134,14 @@ async def test_what_is_no_checkpoint_of_these_keys_is_named(
     assert "is signed by the key" in refused
     empty = tmp_path / "empty"
     empty.write_text("")
-    for given, says in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"checkpoint": kept.file}, "--checkpoint needs --public-key"),
         ({"public_key": kept.keys}, "--public-key needs --checkpoint"),
         ({"checkpoint": "/nowhere", "public_key": kept.text}, "/nowhere cannot be read"),
         ({"checkpoint": kept.file, "public_key": str(empty)}, "no Ed25519 public key"),
         (kept.given(kept.keys) | {"noted": "1:" + "a" * 64}, "either --noted or --checkpoint"),
-    ):
+    ]
+    for given, says in cases:
         with pytest.raises(CannotStart, match=says):
             await log.verify(**given)
 
