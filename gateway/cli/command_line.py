@@ -180,6 +180,21 @@ COMMANDS: tuple[Command, ...] = (
         arguments.listed,
     ),
     Command(
+        "webhooks export", "Print the webhooks of an account as a file, without secrets.",
+        "carteiro webhooks export --owner maria@example.com",
+        _from("webhook_commands", "export"), arguments.webhooks_export,
+    ),
+    Command(
+        "webhooks plan", "Print what would make the webhooks of an account like a file.",
+        "carteiro webhooks plan hooks.toml --owner maria@example.com --exit-code",
+        _from("webhook_commands", "plan"), arguments.webhooks_plan,
+    ),
+    Command(
+        "webhooks apply", "Make the webhooks of an account like a file: all of it or nothing.",
+        "carteiro webhooks apply hooks.toml --owner maria@example.com --secrets new.jsonl",
+        _from("webhook_commands", "apply"), arguments.webhooks_apply,
+    ),
+    Command(
         "backup", "Write all data to a file, also while the server runs.",
         "carteiro backup monday.backup", _from("data.commands", "backup"), arguments.backup,
     ),
@@ -206,6 +221,7 @@ GROUPS = {
     "user": "Create, list, change, disable and enable accounts.",
     "key": "Create, list and revoke API keys.",
     "store": "Create and list stores.",
+    "webhooks": "Export, compare and change webhooks as files.",
     "secrets": "Manage the keys that encrypt secrets in the database.",
 }
 

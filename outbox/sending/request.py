@@ -48,7 +48,7 @@ OURS = frozenset(
     (
         "Content-Type", "User-Agent", "X-Webhook-Attempt", "X-Webhook-Event", "X-Webhook-Id",
         "X-Webhook-Record-Version", "X-Webhook-Replay", "X-Webhook-Sequence", "X-Webhook-Signature",
-        "X-Webhook-Test", "X-Webhook-Timestamp",
+        "X-Webhook-Snapshot", "X-Webhook-Test", "X-Webhook-Timestamp",
         "traceparent", "webhook-id", "webhook-signature", "webhook-timestamp",
     )
 )  # fmt: skip
@@ -80,6 +80,8 @@ class Request:
     sequence: int | None = None
     """The number of the delivery, or of the one that it repeats; None without numbers."""
     repeats: bool = False
+    snapshot: str | None = None
+    """The job that made the event of the record as it is."""
 
 
 def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> list[Header]:
@@ -110,6 +112,8 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
         headers.append(("X-Webhook-Sequence", str(request.sequence)))
         if request.repeats:
             headers.append(("X-Webhook-Replay", "1"))
+    if request.snapshot is not None:
+        headers.append(("X-Webhook-Snapshot", request.snapshot))
     if request.traceparent is not None:
         child = child_of(request.traceparent, span_id)
         if child is not None:
@@ -140,12 +144,13 @@ def sign_standard(secrets: Sequence[str], message_id: str, timestamp: int, body:
     """
     content = b"%b.%d.%b" % (message_id.encode(), timestamp, body)
     return " ".join(
-        ["v1," + _base64(hmac.digest(_key(secret), content, "sha256")) for secret in secrets]
+        ["v1," + _base64(hmac.digest(key_of(secret), content, "sha256")) for secret in secrets]
     )
 
 
 @lru_cache(maxsize=10_000)
-def _key(secret: str) -> bytes:
+def key_of(secret: str) -> bytes:
+    """Return the key of a `whsec_…` secret. Raise ValueError for another text."""
     if not secret.startswith(PREFIX):
         raise ValueError(f"a signing secret starts with {PREFIX}")
     return binascii.a2b_base64(secret[len(PREFIX) :], strict_mode=True)

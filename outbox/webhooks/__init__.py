@@ -35,6 +35,8 @@ class Draft:
     conditions: tuple[Condition, ...] = ()
     sequenced: bool = False
     """Whether each delivery has its number among those of the webhook."""
+    name: str | None = None
+    """What the owner calls it in files; no two webhooks of an owner have the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,9 @@ class Webhook:
     operational: bool
     unreadable: str | None
     """Why nothing is sent although it is active: its secret or headers cannot be decrypted."""
+    name: str | None
+    app: str | None
+    """The id of the app that the owner allowed to make it."""
 
 
 READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational"})
@@ -75,20 +80,23 @@ READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational"}
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
   failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, sequenced,
-  operational, unreadable"""
+  operational, unreadable, name, app"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
 
-INSERT = """
+# The columns that both statements below write behind the others.
+OPTIONS = ("schedule", "ordered", "conditions", "sequenced", "name")
+
+INSERT = f"""
 insert into webhooks
-  (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret, schedule,
-   ordered, conditions, sequenced, operational, since_pos, since_snapshot, created_at, updated_at)
-values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13, $14,
+  (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret,
+   operational, since_pos, since_snapshot, created_at, updated_at, {", ".join(OPTIONS)})
+values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
   /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
-  $9, $9)
+  $9, $9, {", ".join(f"${n}" for n, _ in enumerate(OPTIONS, 11))})
 """
 
 # The lock of fan-out, shared: no event is fanned out between this snapshot and its commit.
@@ -102,10 +110,10 @@ START_COUNT = """
 insert into sequences (webhook_id, last) values ($1, 0) on conflict (webhook_id) do nothing
 """
 
-CHANGE = """
+CHANGE = f"""
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
-    schedule = $9, ordered = $10, conditions = $11, sequenced = $12,
+    {", ".join(f"{name} = ${n}" for n, name in enumerate(OPTIONS, 9))},
     version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
@@ -129,6 +137,8 @@ select count(*) as had, coalesce(sum(case when operational then 1 else 0 end), 0
 from webhooks where owner_id = $1
 """
 
+
+NAMED = "select id from webhooks where owner_id = $1 and name = $2 and id <> $3"
 
 # The condition of the index, word for word.
 TROUBLED = """
@@ -183,7 +193,7 @@ async def create(
         INSERT,
         webhook_id, owner_id, draft.url, json.dumps(draft.events), draft.description,
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id),
-        ring.seal(secret.encode(), webhook_id), tx.now, *_options(draft), listens,
+        ring.seal(secret.encode(), webhook_id), tx.now, listens, *_options(draft),
     )  # fmt: skip
     await tx.run(INSERT_LANE, webhook_id, owner_id)
     if draft.sequenced:
@@ -191,6 +201,18 @@ async def create(
     # A fan-out that skipped its turn because of this lock runs again after this commit.
     tx.wake = True
     return webhook_id
+
+
+async def belong_to_app(tx: Tx, webhook_id: str, app: str) -> None:
+    """Note the app that a new webhook was made for."""
+    await tx.run("update webhooks set app = $2 where id = $1", webhook_id, app)
+
+
+async def count(tx: Tx, owner_id: str) -> int:
+    """Return how many webhooks an owner has."""
+    row = await tx.one(COUNT, owner_id)
+    assert row is not None
+    return int(row["had"])
 
 
 async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyRing) -> bool:
@@ -210,6 +232,15 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
         await tx.run(START_COUNT, webhook_id)
     tx.changed.add(webhook_id)
     return changed == 1
+
+
+async def name_taken(tx: Tx, owner_id: str, name: str, webhook_id: str = "") -> bool:
+    """Return whether another webhook of the owner than this one has the name.
+
+    Until the transaction ends, no other can take a name of this owner.
+    """
+    await tx.one(ONE_AT_A_TIME, owner_id)
+    return await tx.one(NAMED, owner_id, name, webhook_id) is not None
 
 
 async def one(tx: Tx, webhook_id: str) -> Webhook | None:
@@ -258,10 +289,15 @@ def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[t
     return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]
 
 
-def _options(draft: Draft) -> tuple[str | None, bool, str | None, bool]:
-    """Return the columns `schedule`, `ordered`, `conditions` and `sequenced`."""
-    schedule = None if draft.schedule is None else json.dumps(draft.schedule)
-    return schedule, draft.ordered, conditions.stored(draft.conditions), draft.sequenced
+def _options(draft: Draft) -> tuple[object, ...]:
+    """Return the values of OPTIONS."""
+    return (
+        None if draft.schedule is None else json.dumps(draft.schedule),
+        draft.ordered,
+        conditions.stored(draft.conditions),
+        draft.sequenced,
+        draft.name,
+    )
 
 
 def _webhook(row: Row) -> Webhook:

@@ -76,7 +76,7 @@ class RequestBuilder:
             delivery.event_id, delivery.event_name, delivery.occurred_at // SECOND,
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
             secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
-            delivery.repeats,
+            delivery.repeats, delivery.snapshot,
         )  # fmt: skip
         return request, webhook.schedule
 

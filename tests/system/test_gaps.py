@@ -176,10 +176,10 @@ async def run_gaps(deliveries: int, kills: int, engine: Engine, seed: int) -> di
         async with empty_database(engine, folder) as url, proxy_for(folder, url, seed) as proxy:
             [key] = proxy.tenants.keys.values()
             product = Product(folder, url, proxy.tenants.key_file)
+            writer = Writer(product, key)
+            writing = asyncio.create_task(writer.write(batches))
             try:
                 await product.start()
-                writer = Writer(product, key)
-                writing = asyncio.create_task(writer.write(batches))
                 for number in range(kills):
                     await writer.until((number + 1) * batches // (kills + 1))
                     await asyncio.sleep(proxy.dice.uniform(0.0, 0.3))
@@ -203,6 +203,8 @@ async def run_gaps(deliveries: int, kills: int, engine: Engine, seed: int) -> di
                     **await compared(url, proxy.copies),
                 }  # fmt: skip
             finally:
+                writing.cancel()
+                await asyncio.gather(writing, return_exceptions=True)
                 await product.close()
 
 

@@ -21,7 +21,7 @@ from outbox.webhooks import Draft, Webhook, open_headers
 from outbox.webhooks.conditions import MOST
 from outbox.webhooks.secrets import SealBroken
 
-EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False}
+EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False, "snapshot": False}
 OPERATIONAL = "operational"
 
 
@@ -36,7 +36,10 @@ def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
 def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
-    return {**{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens}
+    return {
+        **{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens,
+        "snapshot": form.text("snapshot") == "1",
+    }  # fmt: skip
 
 
 def _typed(form: Form, setting: Setting) -> Typed:
@@ -93,6 +96,10 @@ def page(
         "least": settings_of.FASTEST, "most": settings_of.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
+        "record_fields": {
+            noun: [conditions.one_line(one) for one in choices]
+            for noun, choices in conditions.choices().items()
+        },
         "usual": schedules.written(doctor.usual_schedule(request).waits),
     }  # fmt: skip
     if status is None:
@@ -113,7 +120,9 @@ async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
+    apps = {app.id: app.name for app in request.app[CONFIG].connect.apps}
     return {
+        "app_name": apps.get(webhook.app or "", webhook.app),
         "headers": kept_headers(request, webhook)[0],
         "own_timeout": own_timeout(request),
         "own_schedule": schedules.of_column(webhook.schedule),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.domain.catalogue import EVENTS, RESOURCES
-from gateway.domain.webhooks.samples import sample
+from gateway.domain.webhooks.samples import resource_of, sample
 from gateway.records.resource import Resource
 from gateway.records.values.schemas import Schema, or_null
 from gateway.rest.document import operational, shapes
@@ -86,10 +86,13 @@ def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]
     noun, _, change = event.partition(".")
     body = body_of(event)
     summary = operational.WHEN.get(event) or WHEN[change].format(noun)
+    filterable = resource_of(event).filterable if event in EVENTS else ()
+    beside = {"description": BESIDE.format(" and ".join(filterable))} if filterable else {}
     return {
         "operationId": f"on{body.name.removeprefix('Event')}",
         "tags": ["Events"],
         "summary": summary,
+        **beside,
         "parameters": [
             {"name": name, "in": "header", "required": name not in OPTIONAL,
              "schema": {"type": "string"}, "description": text}
@@ -103,6 +106,7 @@ def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]
     }  # fmt: skip
 
 
+BESIDE = "Filters of webhooks can also use {} of the record, as after the write."
 HEADERS = {
     "X-Webhook-Event": "The name of the event.",
     "X-Webhook-Timestamp": "The timestamp of the body.",

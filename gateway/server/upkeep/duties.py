@@ -28,6 +28,7 @@ from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.sign_in import identities
 from gateway.domain.storefront.visitors import customer_sessions
+from gateway.domain.webhooks import connecting, copies
 from gateway.records import idempotency
 from gateway.records.cascades import Dependants
 from gateway.server import config
@@ -88,6 +89,7 @@ BATCHES = (
     Batches("ended-imports", 600.0, imports.purge, 100, "imports"),
     Batches("idempotency", 600.0, idempotency.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
+    Batches("connect-codes", 3600.0, connecting.purge, 200, "connect_codes"),
     Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
     Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
@@ -136,7 +138,7 @@ class Upkeep:
         self.duties.once_every(RETENTION_SECONDS, "audit", audit.run_once)
         erasure = Erasure(db) if ring is None else Persons(db, ring)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
-        recovering = parts.recovering(db)
+        recovering = parts.recovering(db, copies.read)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
         importing = Importing(db)
         self.duties.when(importing.any_waiting, "imports", importing.run_once)

@@ -17,7 +17,7 @@ from outbox.queue.drain.loading import ENDPOINT
 from outbox.queue.state import sequences, snapshots
 from outbox.queue.state.snapshots import Snapshot
 from outbox.webhooks import conditions, subscription
-from outbox.webhooks.conditions import Condition, data_of, hold
+from outbox.webhooks.conditions import Condition, facts_of, hold
 
 # `idle`: fan-out claims nothing for a lane with due deliveries, because they come first.
 COLUMNS = f"""{ENDPOINT}, w.owner_id, w.events, w.conditions, w.ordered, w.since_snapshot,
@@ -124,10 +124,10 @@ class Filters:
         if body is None:
             row = await self._tx.one(BODY, event["id"])
             body = None if row is None else row["body"]
-        data = data_of(body)
+        facts = facts_of(body, event["record_fields"])
         passed: list[Subscriber] = []
         for to in chosen:
-            if not to.conditions or hold(to.conditions, data):
+            if not to.conditions or hold(to.conditions, facts):
                 passed.append(to)
             else:
                 self.left_out.append((to.id, event["name"]))

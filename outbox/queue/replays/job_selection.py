@@ -15,7 +15,7 @@ from outbox.durations import DAY
 from outbox.queue.state import deletion_marks, fanout_remainders
 from outbox.states import End
 from outbox.webhooks import conditions, subscription
-from outbox.webhooks.conditions import Condition
+from outbox.webhooks.conditions import Condition, Facts, facts_of
 
 PAGE = 1_000
 """Events of one statement."""
@@ -50,7 +50,7 @@ where event_id {AMONG_IDS} and webhook_id = $2 and origin <> 'event'
 
 
 _SIZES = f"select id, length(body) as size from events where id {AMONG_IDS}"
-_BODIES = f"select id, body from events where id {AMONG_IDS}"
+_BODIES = f"select id, body, record_fields from events where id {AMONG_IDS}"
 _SUBSCRIBED = "select events, conditions from webhooks where id = $1"
 
 
@@ -198,12 +198,10 @@ async def _fulfilling(
             if size > BODIES_BYTES:
                 break
             group.append(row)
-        bodies = await _bodies(tx, [row["id"] for row in group])
+        facts = await _facts(tx, [row["id"] for row in group])
         fitting += [
             row for row in group
-            if row["id"] in bodies and conditions.hold(
-                criteria, conditions.data_of(bodies[row["id"]])
-            )
+            if row["id"] in facts and conditions.hold(criteria, facts[row["id"]])
         ]  # fmt: skip
         read += sum(sizes.get(row["id"], 0) for row in group)
         done += len(group)
@@ -212,9 +210,9 @@ async def _fulfilling(
     return fitting, None
 
 
-async def _bodies(tx: Tx, ids: Sequence[str]) -> dict[str, bytes | None]:
+async def _facts(tx: Tx, ids: Sequence[str]) -> dict[str, Facts | None]:
     rows = await tx.all(_BODIES, items(sorted(ids)))
-    return {row["id"]: None if row["body"] is None else bytes(row["body"]) for row in rows}
+    return {row["id"]: facts_of(row["body"], row["record_fields"]) for row in rows}
 
 
 def _after(deliveries: Sequence[Row]) -> Next:
