@@ -22,6 +22,10 @@ async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
     return await tx.all(sql, *args)
 
 
+async def run(tx: Tx, sql: str, *args: object) -> int:
+    return await tx.run(sql, *args)
+
+
 def text_of(page: Seen) -> str:
     return page.html.replace("&#39;", "'").replace("&#34;", '"').replace("&amp;", "&")
 
@@ -60,6 +64,22 @@ async def test_the_options_are_stored_shown_and_edited(maria: Guest) -> None:
     row = await stored(maria)
     assert (row["conditions"], row["schedule"], bool(row["ordered"])) == (None, "[]", False)
     assert not row["ed25519"]
+
+
+async def test_the_page_of_a_numbered_webhook_tells_its_last_number(maria: Guest) -> None:
+    webhook = await maria.webhook(URL, "deal.created", sequenced="1")
+    assert (await stored(maria))["sequenced"]
+    for last in (0, 17):
+        await maria.site.db.write(run, "update sequences set last = $1", last)
+        page = await maria.get(f"{LIST}/{webhook.id}")
+        assert f"the last number is {last}" in page.html
+    edit = await maria.get(f"{LIST}/{webhook.id}/edit")
+    assert 'name="sequenced" value="1" aria-describedby="sequenced-hint" checked' in edit.html
+    await maria.submit(
+        f"{LIST}/{webhook.id}", at=f"{LIST}/{webhook.id}/edit", url=URL, events="deal.created"
+    )
+    assert not (await stored(maria))["sequenced"]
+    assert "last number" not in (await maria.get(f"{LIST}/{webhook.id}")).html
 
 
 async def test_the_form_has_an_input_for_each_declared_setting(maria: Guest) -> None:
