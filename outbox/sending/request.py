@@ -49,9 +49,9 @@ RESERVED_PREFIXES = ("x-webhook-", "webhook-", "x-forwarded-", "sec-", "proxy-")
 OURS = frozenset(
     (
         "Content-Type", "User-Agent", "X-Webhook-Attempt", "X-Webhook-Event", "X-Webhook-Id",
-        "X-Webhook-Record-Url", "X-Webhook-Record-Version", "X-Webhook-Signature",
-        "X-Webhook-Test", "X-Webhook-Timestamp", "traceparent", "webhook-id", "webhook-signature",
-        "webhook-timestamp",
+        "X-Webhook-Record-Url", "X-Webhook-Record-Version", "X-Webhook-Replay",
+        "X-Webhook-Sequence", "X-Webhook-Signature", "X-Webhook-Test", "X-Webhook-Timestamp",
+        "traceparent", "webhook-id", "webhook-signature", "webhook-timestamp",
     )
 )  # fmt: skip
 """Every header name that `compose` writes; none of their values is secret."""
@@ -93,6 +93,9 @@ class Request:
     traceparent: str | None = None
     """The traceparent of the write that caused the event."""
     timeout_s: float = 15.0
+    sequence: int | None = None
+    """The number of the delivery, or of the one that it repeats; None without numbers."""
+    repeats: bool = False
     via: Via = DIRECT
     record_url: str | None = None
     """The address of the record, when the body has it instead of the data."""
@@ -122,6 +125,10 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
     ]
     if request.origin == "test":
         headers.append(("X-Webhook-Test", "1"))
+    if request.sequence is not None:
+        headers.append(("X-Webhook-Sequence", str(request.sequence)))
+        if request.repeats:
+            headers.append(("X-Webhook-Replay", "1"))
     if request.traceparent is not None:
         child = child_of(request.traceparent, span_id)
         if child is not None:

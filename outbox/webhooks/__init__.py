@@ -34,6 +34,8 @@ class Draft:
     """Seconds before each retry; None for the schedule of the installation."""
     ordered: bool = False
     conditions: tuple[Condition, ...] = ()
+    sequenced: bool = False
+    """Whether each delivery has its number among those of the webhook."""
     concurrency: int | None = None
     """Requests in flight at once; None for what fairness gives."""
     rate: int | None = None
@@ -72,6 +74,7 @@ class Webhook:
     last_status: int | None
     last_attempt_at: int | None
     circuit: Literal["closed", "open", "half_open"]
+    sequenced: bool
     operational: bool
     unreadable: str | None
     """Why nothing is sent although it is active: its secret or headers cannot be decrypted."""
@@ -84,12 +87,12 @@ class Webhook:
     thin: bool
 
 
-READ = frozenset({"events", "ordered", "conditions", "operational", "thin"})
+READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational", "thin"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
-  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational,
-  unreadable, concurrency, rate, certificate, certificate_until, proxy, thin"""
+  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, sequenced,
+  operational, unreadable, concurrency, rate, certificate, certificate_until, proxy, thin"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
@@ -97,10 +100,10 @@ ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtexte
 INSERT = """
 insert into webhooks
   (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret, schedule,
-   ordered, conditions, concurrency, rate, certificate, certificate_until, proxy, thin,
+   ordered, conditions, sequenced, concurrency, rate, certificate, certificate_until, proxy, thin,
    operational, since_pos, since_snapshot, created_at, updated_at)
 values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-  $19,
+  $19, $20,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
   /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
@@ -114,12 +117,16 @@ INSERT_LANE = """
 insert into lanes (webhook_id, owner_id, active, failing, due_at, concurrency, rate)
 values ($1, $2, true, false, null, $3, $4)
 """
+# Where numbers were turned off, they continue after the last one.
+START_COUNT = """
+insert into sequences (webhook_id, last) values ($1, 0) on conflict (webhook_id) do nothing
+"""
 
 CHANGE = """
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
-    schedule = $9, ordered = $10, conditions = $11, concurrency = $12, rate = $13,
-    certificate = $14, certificate_until = $15, proxy = $16, thin = $17,
+    schedule = $9, ordered = $10, conditions = $11, sequenced = $12, concurrency = $13, rate = $14,
+    certificate = $15, certificate_until = $16, proxy = $17, thin = $18,
     version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
@@ -208,6 +215,8 @@ async def create(
         ring.seal(secret.encode(), webhook_id), tx.now, *_options(draft, ring, webhook_id), listens,
     )  # fmt: skip
     await tx.run(INSERT_LANE, webhook_id, owner_id, draft.concurrency, draft.rate)
+    if draft.sequenced:
+        await tx.run(START_COUNT, webhook_id)
     # A fan-out that skipped its turn because of this lock runs again after this commit.
     tx.wake = True
     return webhook_id
@@ -230,6 +239,8 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now,
         *_options(draft, ring, webhook_id),
     )  # fmt: skip
+    if changed and draft.sequenced:
+        await tx.run(START_COUNT, webhook_id)
     tx.changed.add(webhook_id)
     return changed == 1
 
@@ -296,6 +307,7 @@ def _options(draft: Draft, ring: KeyRing, webhook_id: str) -> tuple[object, ...]
         None if draft.schedule is None else json.dumps(draft.schedule),
         draft.ordered,
         conditions.stored(draft.conditions),
+        draft.sequenced,
         draft.concurrency,
         draft.rate,
         None if certificate is None else ring.seal(certificate.pem.encode("ascii"), webhook_id),
@@ -311,8 +323,8 @@ def _webhook(row: Row) -> Webhook:
     }
     read = {
         "events": subscription(row["events"]) or (), "ordered": bool(row["ordered"]),
-        "conditions": conditions.of(row), "operational": bool(row["operational"]),
-        "thin": bool(row["thin"]),
+        "conditions": conditions.of(row), "sequenced": bool(row["sequenced"]),
+        "operational": bool(row["operational"]), "thin": bool(row["thin"]),
     }  # fmt: skip
     return Webhook(**read, **values)  # type: ignore[arg-type] # the columns above are the fields
 

@@ -86,7 +86,8 @@ class RequestBuilder:
         request = Request(
             delivery.event_id, delivery.event_name, delivery.occurred_at // SECOND,
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
-            secrets, webhook.headers, delivery.traceparent, webhook.timeout, webhook.via,
+            secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
+            delivery.repeats, webhook.via,
         )  # fmt: skip
         if endpoint.thin:
             self._make_thin(request, delivery.record_id)

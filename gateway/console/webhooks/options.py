@@ -114,6 +114,10 @@ def page(
         "most_at_once": brakes.MOST_AT_ONCE, "highest_rate": brakes.HIGHEST_RATE,
         "proxies": sorted(request.app[GUARD].rules.proxies),
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
+        "record_fields": {
+            noun: [conditions.one_line(one) for one in choices]
+            for noun, choices in conditions.choices().items()
+        },
         "usual": schedules.written(doctor.usual_schedule(request).waits),
     }  # fmt: skip
     if status is None:

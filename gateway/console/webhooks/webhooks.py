@@ -80,7 +80,8 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "standing": page.standing, "retries": doctor.retries(page.schedule, now),
         "next_probe": None if page.next_probe is None else now + page.next_probe,
         "secret": secret, "programs": guide.with_secret(request, secret),
-        "lines": page.lines, "lines_cap": LINES_COUNTED, **options.settings(request, webhook),
+        "lines": page.lines, "lines_cap": LINES_COUNTED,
+        "last_sequence": page.last_sequence, **options.settings(request, webhook),
     }  # fmt: skip
     return polling.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
 

@@ -234,6 +234,7 @@ SETTINGS: tuple[Setting, ...] = (
         stored=lambda one: schedules.stored(one.webhook.schedule),
     ),
     setting("ordered", "flag", lambda ticked, about: ticked, bool),
+    setting("sequenced", "flag", lambda ticked, about: ticked, bool),
     setting(
         "conditions", "lines", lambda text, about: conditions.read(text, about.events) or (),
         conditions.written, stored=lambda one: one.webhook.conditions or (),

@@ -19,8 +19,9 @@ where id = $1 and claim = $2
 
 LOAD = f"""
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.origin, d.tries, d.attempts, d.retry,
-  (select due_now()) - d.next_at as lag_us, e.name, e.record_id, e.record_version,
-  e.occurred_at, e.request_id, e.traceparent, e.body_digest, e.erased_at, length(e.body) as size,
+  d.ordered, d.sequence, d.repeats, (select due_now()) - d.next_at as lag_us, e.name,
+  e.record_id, e.record_version, e.occurred_at, e.request_id, e.traceparent, e.body_digest,
+  e.erased_at, length(e.body) as size,
   case when length(e.body) <= {SMALL_BODY} then e.body end as body
 from deliveries d join events e on e.id = d.event_id
 where d.id in {IDS} order by d.retry, d.next_at
@@ -71,6 +72,8 @@ async def load(
                 attempt=row["attempts"], retry=bool(row["retry"]),
                 lag_us=min(row["lag_us"], lanes[row["webhook_id"]].open_for),
                 erased=row["erased_at"] is not None, probe=row["id"] in probes,
+                ordered=bool(row["ordered"]),
+                sequence=row["sequence"], repeats=row["repeats"],
             )
         )  # fmt: skip
     return claims, frozenset(crowded)

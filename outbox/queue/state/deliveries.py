@@ -49,6 +49,11 @@ class Claimed:
     erased: bool = False
     probe: bool = False
     """Whether this attempt only finds out whether the receiver is back; it uses no try."""
+    ordered: bool = False
+    """Whether deliveries of the same record may wait for its end."""
+    sequence: int | None = None
+    """Its number among the deliveries of its webhook, or that of the delivery that it repeats."""
+    repeats: bool = False
 
 
 def claimed(
@@ -66,12 +71,16 @@ def claimed(
     lag_us: int = 0,
     erased: bool = False,
     probe: bool = False,
+    ordered: bool = False,
+    sequence: int | None = None,
+    repeats: int | None = None,
 ) -> Claimed:
     """Return the delivery of `event`, a row with the columns of `events`."""
     return Claimed(
         delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
         claim, event["name"], event["record_id"], event["record_version"], event["occurred_at"],
         event["request_id"], event["traceparent"], body, event["body_digest"], erased, probe,
+        ordered, sequence if repeats is None else repeats, repeats is not None,
     )  # fmt: skip
 
 

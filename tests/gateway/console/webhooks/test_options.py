@@ -43,7 +43,7 @@ async def test_the_options_are_stored_shown_and_edited(maria: Guest) -> None:
     assert row["ordered"]
     for said in ("status = won", "value = 12500.5", "5 s, 5 min, 2 h", "one after the other"):
         assert said in webhook.html
-    never = "Never sent, because none of them can pass the filter: deal.updated."
+    never = "Never sent, because none of them can pass the filter: deal.created, deal.updated."
     assert never in webhook.html
     edit = await maria.get(f"{LIST}/{webhook.id}/edit")
     assert "status = won\nvalue = 12500.5\n</textarea>" in edit.html
@@ -67,7 +67,7 @@ async def test_the_form_has_an_input_for_each_declared_setting(maria: Guest) -> 
 @pytest.mark.parametrize(
     ("name", "typed", "says"),
     [
-        ("conditions", "status", "as field = value or as field is present"),
+        ("conditions", "status", "as field = value, as field is present or as field changed"),
         ("conditions", "colour = red", f"No selected event has the field colour. {FIELDS}"),
         ("conditions", "email is present", "No selected event has the field email"),
         ("conditions", "status = won\nstatus = lost", "has two values"),
@@ -109,8 +109,9 @@ async def test_the_preview_says_which_sample_passes_and_saves_nothing(maria: Gue
     )  # fmt: skip
     assert page.status == 200
     assert 'value="kept"' in page.html
+    assert "deal.created can never match: status = won." in page.html
     assert "Does not hold for this sample: status = won." in page.html
-    assert "No deal.updated fulfils: status = won." in page.html
+    assert "<code>status = open</code>" in page.html
     passing = await maria.submit(
         f"{LIST}/preview", at=f"{LIST}/new", events="deal.created", conditions="status = open"
     )
