@@ -1,6 +1,7 @@
 """The command `carteiro`: parses its arguments, runs a command and reports a failure in one line.
 
-Exit status: 0 success, 1 failure, 2 invalid arguments or configuration, 130 interrupted.
+Exit status: 0 success, 1 failure, 2 invalid arguments or configuration, or no verdict, 130
+interrupted.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.cli import tables
 from gateway.cli.command_line import Command, build_parser
+from gateway.cli.inconclusive import Inconclusive
 from gateway.records.errors import Refusal
 from gateway.server.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
 from outbox import private_files
@@ -55,7 +57,7 @@ def _end_of(arguments: argparse.Namespace) -> int:
         return 2
     except (OutboxError, Refusal) as error:
         _complain(str(error))
-        return 1
+        return 2 if isinstance(error, Inconclusive) else 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
