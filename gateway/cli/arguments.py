@@ -103,6 +103,34 @@ def doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def certify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target", metavar="URL", help="the URL of the receiver, or the id of a webhook"
+    )
+    secret = parser.add_mutually_exclusive_group()
+    secret.add_argument(
+        "--secret", metavar="whsec_…",
+        help="the secret of the receiver; others of this machine can see it (default: "
+        "$WEBHOOK_SECRET)",
+    )  # fmt: skip
+    secret.add_argument(
+        "--secret-file", metavar="FILE", help="a file with the secret; - reads standard input"
+    )
+    parser.add_argument(
+        "--header", action="append", metavar="'NAME: VALUE'",
+        help="a header of each request, such as Authorization; can be given more than once",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS",
+        help="wait this long for each response (default: the setting)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--loopback", action="store_true",
+        help="allow http and the loopback addresses: the receiver runs on this machine",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
 def listen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", metavar="KEY", help="an API key (default: $CARTEIRO_KEY)")
     parser.add_argument("--forward", metavar="URL", help="send each event to this URL")

@@ -94,6 +94,11 @@ COMMANDS: tuple[Command, ...] = (
         arguments.doctor,
     ),
     Command(
+        "certify", "Test a receiver by test events, right ones and wrong ones, also in its CI.",
+        "WEBHOOK_SECRET=whsec_… carteiro certify https://hooks.example.com/carteiro",
+        _from("certify", "certify"), arguments.certify,
+    ),
+    Command(
         "replay", "Send failed or selected deliveries of a webhook again.",
         "carteiro replay 019a6e1d4b7f5c2d9e3a1b0f --since 2h", _from("replay", "replay"),
         arguments.replay,
