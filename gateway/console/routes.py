@@ -11,7 +11,16 @@ from gateway.console.frame.pages import Handler, action, form_only, nowhere, pag
 from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret
 from gateway.console.records.sections import add_records
-from gateway.console.webhooks import doctor, guide, options, rotation, snapshots, webhooks
+from gateway.console.webhooks import (
+    connect,
+    connect_token,
+    doctor,
+    guide,
+    options,
+    rotation,
+    snapshots,
+    webhooks,
+)
 from gateway.domain.imports.files import MOST_BYTES
 
 
@@ -41,6 +50,10 @@ def add_console(router: web.UrlDispatcher) -> None:
         "/console/first-account",
         action(login.first_account, public=True, limit=login.slow_down),
     )
+
+    get(connect.PATH, page(connect.show))
+    post(connect.PATH, action(connect.decide))
+    router.add_post(f"{connect.PATH}/token", connect_token.exchange)
 
     get("/console/webhooks", page(webhooks.index))
     post("/console/webhooks", action(webhooks.create))
