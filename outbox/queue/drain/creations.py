@@ -3,7 +3,7 @@
 from collections import Counter
 
 from outbox.database import sql
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Insert, Row, Tx
 from outbox.queue.drain.loading import endpoint_of
 from outbox.queue.drain.subscribers import Subscriber
 from outbox.queue.state import circuits, lanes
@@ -20,6 +20,9 @@ COLUMNS = (
 )  # fmt: skip
 IN_LINE = (*COLUMNS, "ordered")
 ONCE = "on conflict (event_id, webhook_id) where origin = 'event' do nothing"
+
+# Put off, so that PostgreSQL writes it with the transaction's last statement.
+INSERT = Insert("deliveries", COLUMNS, ONCE, referred=False)
 
 
 class Creations:
@@ -98,7 +101,8 @@ class Creations:
 
     async def write(self) -> bool:
         """Insert the deliveries and wake their lanes; return whether some lanes were locked."""
-        await sql.insert(self._tx, "deliveries", COLUMNS, self.rows, ONCE)
+        for row in self.rows:
+            self._tx.later(INSERT, row)
         await circuits.let_pass(self._tx, self.tests)
         locked = await lanes.wake_or_note(self._tx, self.ready, self.due)
         if self.in_lines:
