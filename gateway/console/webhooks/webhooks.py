@@ -103,11 +103,9 @@ def _others(webhook: Webhook) -> list[str]:
 async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the form with the current settings."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
-    headers, fault = options.kept_headers(request, webhook)
+    stored, fault = options.kept(request, webhook)
     refusal = None if fault is None else Refusal("conflict", fault.message, faults=[fault])
-    return options.page(
-        request, visitor, webhook, options.typed_for(webhook, headers), refusal, status=200
-    )
+    return options.page(request, visitor, webhook, options.typed_for(stored), refusal, status=200)
 
 
 async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -116,9 +114,8 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     typed = options.typed_in(form, webhook)
     seen = form.text("version")
-    headers, _ = options.kept_headers(request, webhook)
     try:
-        draft = options.judged(request, typed, headers)
+        draft = options.judged(request, typed, options.kept(request, webhook)[0])
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
         await webhooks.change(
             request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING]

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from gateway.domain.catalogue import RESOURCES
 from gateway.records import settled_rows, store
-from gateway.records.actions import data_of
+from gateway.records.actions import data_of, record_fields
 from gateway.records.record import CREATED_AT, records_of
 from gateway.records.resource import Resource
 from outbox.database.plans import by_index
@@ -33,7 +33,7 @@ async def read(
     return [
         Copy(
             record.id, record.version, record.row[CREATED_AT],
-            data_of(record, resource.events[CREATED]),
+            data_of(record, resource.events[CREATED]), record_fields(record, None),
         )
         for record in records
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Protocol
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, claimed
+from outbox.webhooks import signing_keys
 
 SMALL_BODY = 64 * 1024
 """A body of up to this many bytes is loaded with its claim, whatever memory is in use."""
@@ -28,8 +29,9 @@ where d.id in {IDS} order by d.retry, d.next_at
 """
 LARGE = "select body from events where id = $1"
 
-ENDPOINT = """w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.secret,
-  w.staged_secret, w.old_secret, w.old_secret_until, w.failures"""
+ENDPOINT = f"""w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.secret,
+  w.staged_secret, w.old_secret, w.old_secret_until, w.failures, w.certificate, w.proxy, w.thin,
+  {signing_keys.FOR_WEBHOOK}"""
 """The columns of `webhooks` for `endpoint_of`."""
 ENDPOINTS = f"select {ENDPOINT} from webhooks w where w.id in {IDS}"
 
@@ -92,4 +94,6 @@ def endpoint_of(webhook: Row) -> Endpoint:
         webhook["id"], webhook["version"], webhook["url"], webhook["timeout_ms"],
         webhook["schedule"], webhook["headers"], webhook["secret"], webhook["staged_secret"],
         webhook["old_secret"], webhook["old_secret_until"], webhook["failures"],
+        webhook["signing_keys"],
+        webhook["certificate"], webhook["proxy"], bool(webhook["thin"]),
     )  # fmt: skip

@@ -19,10 +19,12 @@ from outbox.queue.state.snapshots import Snapshot
 from outbox.webhooks import conditions, subscription
 from outbox.webhooks.conditions import Condition, facts_of, hold
 
-# `idle`: fan-out claims nothing for a lane with due deliveries, because they come first.
+# `idle`: fan-out claims nothing for a lane with due deliveries, because they come first, nor for a
+# lane with limits, which a claim keeps under the lane's lock.
 COLUMNS = f"""{ENDPOINT}, w.owner_id, w.events, w.conditions, w.ordered, w.since_snapshot,
   {sequences.LAST}, w.created_at, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
   w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
+    and l.concurrency is null and l.rate is null
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
       and d.retry = false and d.next_at <= (select due_now()))
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'

@@ -15,6 +15,7 @@ from outbox.database.transaction import Tx
 from outbox.durations import SECOND
 from outbox.events import enqueue
 from outbox.events.body import encode
+from outbox.events.record_fields import RecordField, text_of
 from outbox.queue.replays import job_steps
 from outbox.queue.replays.job_steps import Step
 from outbox.queue.replays.jobs import Job
@@ -55,12 +56,16 @@ where id = $1
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A record as it is: its id, version, time of creation, and the `data` of its event."""
+    """A record as it is: its id, version, time of creation, and the `data` of its event.
+
+    `fields` are those that conditions may use beside `data`.
+    """
 
     record_id: str
     version: int
     created_at: int
     data: Mapping[str, Any]
+    fields: Mapping[str, RecordField]
 
 
 class Source(Protocol):
@@ -108,14 +113,15 @@ async def advance(tx: Tx, job: Job, source: Source) -> Step | None:
             break
         passed += 1
         reached_at, reached = copy.created_at, copy.record_id
-        if criteria is None or not conditions.hold(criteria, conditions.data_of(data)):
+        facts = conditions.facts_of(data, text_of(copy.fields))
+        if criteria is None or not conditions.hold(criteria, facts):
             refused += 1
             continue
         made += 1
         enqueue(
             tx, owner_id=job.owner_id, name=name, record_id=copy.record_id,
             record_version=copy.version, data=copy.data, webhook_id=job.webhook_id,
-            about_id=job.id,
+            about_id=job.id, record_fields=copy.fields,
         )  # fmt: skip
     if not copies:
         place, reached_at, reached = place + 1, 0, ""

@@ -91,7 +91,7 @@ def claimed(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A webhook as the worker needs it; secrets and headers are still encrypted."""
+    """A webhook as the worker needs it; secrets, headers and certificate are still encrypted."""
 
     id: str
     version: int
@@ -104,6 +104,11 @@ class Endpoint:
     old_secret: bytes | None
     old_secret_until: int | None
     failures: int
+    signing_keys: str | None = None
+    """The encrypted keys of `v1a`, as `signing_keys.of_endpoint` reads them; None without it."""
+    certificate: bytes | None = None
+    proxy: str | None = None
+    thin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

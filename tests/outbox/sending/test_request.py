@@ -125,8 +125,9 @@ def test_a_delivery_of_a_snapshot_names_its_job_and_others_do_not() -> None:
 
 def test_our_own_headers_are_not_masked() -> None:
     whole = replace(
-        PLAIN, origin="test", traceparent=TRACE, sequence=7, repeats=True, snapshot="0" * 24
-    )
+        PLAIN, origin="test", traceparent=TRACE, sequence=7, repeats=True, snapshot="0" * 24,
+        record_url="https://crm.example/api/x/1",
+    )  # fmt: skip
     headers = composed(whole)
     assert {name for name, _ in headers} == OURS
     assert masked(headers) == headers
