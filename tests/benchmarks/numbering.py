@@ -41,8 +41,8 @@ async def numbering(size: Size) -> Verdict:
             verdict.figures[f"{engine}_{way}_number_us"] = rounded(numbered - plain)
             verdict.figures[f"{engine}_{way}_ms"] = rounded(numbered / 1000)
         alone = took["alone"]
-        times = median(alone["numbered"]) / median(alone["plain"])
-        verdict.at_most(f"{engine}_times", times, MOST_TIMES)
+        ratio = median(alone["numbered"]) / median(alone["plain"])
+        verdict.at_most(f"{engine}_times", ratio, MOST_TIMES)
     return verdict
 
 
