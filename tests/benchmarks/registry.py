@@ -14,6 +14,7 @@ from tests.benchmarks.hanging import hanging
 from tests.benchmarks.idle_commit import idle_commit
 from tests.benchmarks.lists import lists
 from tests.benchmarks.load_generator import load_generator
+from tests.benchmarks.numbering import numbering
 from tests.benchmarks.onset import onset
 from tests.benchmarks.pages import pages
 from tests.benchmarks.parked import parked
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "send_path": send_path,
     "idle_commit": idle_commit,
     "quiet_day": quiet_day,
+    "numbering": numbering,
     "end_to_end": end_to_end,
     "end_to_end_postgres": end_to_end_postgres,
     "hanging": hanging,
