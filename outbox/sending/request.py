@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from outbox.durations import SECOND
+from outbox.sending.ed25519 import sign_public
 from outbox.states import Origin
 
 Header = tuple[str, str]
@@ -50,8 +53,9 @@ OURS = frozenset(
     (
         "Content-Type", "User-Agent", "X-Webhook-Attempt", "X-Webhook-Event", "X-Webhook-Id",
         "X-Webhook-Record-Url", "X-Webhook-Record-Version", "X-Webhook-Replay",
-        "X-Webhook-Sequence", "X-Webhook-Signature", "X-Webhook-Test", "X-Webhook-Timestamp",
-        "traceparent", "webhook-id", "webhook-signature", "webhook-timestamp",
+        "X-Webhook-Sequence", "X-Webhook-Signature", "X-Webhook-Snapshot", "X-Webhook-Test",
+        "X-Webhook-Timestamp", "traceparent", "webhook-id", "webhook-signature",
+        "webhook-timestamp",
     )
 )  # fmt: skip
 """Every header name that `compose` writes; none of their values is secret."""
@@ -96,6 +100,10 @@ class Request:
     sequence: int | None = None
     """The number of the delivery, or of the one that it repeats; None without numbers."""
     repeats: bool = False
+    snapshot: str | None = None
+    """The job that made the event of the record as it is."""
+    signing_keys: tuple[Ed25519PrivateKey, ...] = ()
+    """They sign webhook-signature too."""
     via: Via = DIRECT
     record_url: str | None = None
     """The address of the record, when the body has it instead of the data."""
@@ -110,6 +118,9 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
     event_id = request.event_id
     body = request.body
     moment = now_wall // SECOND
+    standard = sign_standard(request.secrets, event_id, moment, body)
+    if request.signing_keys:
+        standard += " " + sign_public(request.signing_keys, event_id, moment, body)
     headers = [
         ("Content-Type", "application/json"),
         ("X-Webhook-Event", request.event_name),
@@ -121,7 +132,7 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
         ("X-Webhook-Record-Version", str(request.record_version)),
         ("webhook-id", event_id),
         ("webhook-timestamp", str(moment)),
-        ("webhook-signature", sign_standard(request.secrets, event_id, moment, body)),
+        ("webhook-signature", standard),
     ]
     if request.origin == "test":
         headers.append(("X-Webhook-Test", "1"))
@@ -129,6 +140,8 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
         headers.append(("X-Webhook-Sequence", str(request.sequence)))
         if request.repeats:
             headers.append(("X-Webhook-Replay", "1"))
+    if request.snapshot is not None:
+        headers.append(("X-Webhook-Snapshot", request.snapshot))
     if request.traceparent is not None:
         child = child_of(request.traceparent, span_id)
         if child is not None:
@@ -161,12 +174,13 @@ def sign_standard(secrets: Sequence[str], message_id: str, timestamp: int, body:
     """
     content = b"%b.%d.%b" % (message_id.encode(), timestamp, body)
     return " ".join(
-        ["v1," + _base64(hmac.digest(_key(secret), content, "sha256")) for secret in secrets]
+        ["v1," + _base64(hmac.digest(key_of(secret), content, "sha256")) for secret in secrets]
     )
 
 
 @lru_cache(maxsize=10_000)
-def _key(secret: str) -> bytes:
+def key_of(secret: str) -> bytes:
+    """Return the key of a `whsec_…` secret. Raise ValueError for another text."""
     if not secret.startswith(PREFIX):
         raise ValueError(f"a signing secret starts with {PREFIX}")
     return binascii.a2b_base64(secret[len(PREFIX) :], strict_mode=True)

@@ -36,6 +36,10 @@ class Draft:
     conditions: tuple[Condition, ...] = ()
     sequenced: bool = False
     """Whether each delivery has its number among those of the webhook."""
+    name: str | None = None
+    """What the owner calls it in files; no two webhooks of an owner have the same."""
+    ed25519: bool = False
+    """Sign `v1a` too, by the keys of the installation."""
     concurrency: int | None = None
     """Requests in flight at once; None for what fairness gives."""
     rate: int | None = None
@@ -78,6 +82,10 @@ class Webhook:
     operational: bool
     unreadable: str | None
     """Why nothing is sent although it is active: its secret or headers cannot be decrypted."""
+    name: str | None
+    app: str | None
+    """The id of the app that the owner allowed to make it."""
+    ed25519: bool
     concurrency: int | None
     rate: int | None
     certificate: bytes | None
@@ -87,27 +95,32 @@ class Webhook:
     thin: bool
 
 
-READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational", "thin"})
+READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational", "ed25519", "thin"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
   failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, sequenced,
-  operational, unreadable, concurrency, rate, certificate, certificate_until, proxy, thin"""
+  operational, unreadable, name, app, ed25519, concurrency, rate, certificate,
+  certificate_until, proxy, thin"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
 
-INSERT = """
+# The columns that both statements below write behind the others.
+OPTIONS = (
+    "schedule", "ordered", "conditions", "sequenced", "name", "ed25519", "concurrency", "rate",
+    "certificate", "certificate_until", "proxy", "thin",
+)  # fmt: skip
+
+INSERT = f"""
 insert into webhooks
-  (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret, schedule,
-   ordered, conditions, sequenced, concurrency, rate, certificate, certificate_until, proxy, thin,
-   operational, since_pos, since_snapshot, created_at, updated_at)
-values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-  $19, $20,
+  (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret,
+   operational, since_pos, since_snapshot, created_at, updated_at, {", ".join(OPTIONS)})
+values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
   /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
-  $9, $9)
+  $9, $9, {", ".join(f"${n}" for n, _ in enumerate(OPTIONS, 11))})
 """
 
 # The lock of fan-out, shared: no event is fanned out between this snapshot and its commit.
@@ -122,11 +135,10 @@ START_COUNT = """
 insert into sequences (webhook_id, last) values ($1, 0) on conflict (webhook_id) do nothing
 """
 
-CHANGE = """
+CHANGE = f"""
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
-    schedule = $9, ordered = $10, conditions = $11, sequenced = $12, concurrency = $13, rate = $14,
-    certificate = $15, certificate_until = $16, proxy = $17, thin = $18,
+    {", ".join(f"{name} = ${n}" for n, name in enumerate(OPTIONS, 9))},
     version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
@@ -158,6 +170,8 @@ select count(*) as had, coalesce(sum(case when operational then 1 else 0 end), 0
 from webhooks where owner_id = $1
 """
 
+
+NAMED = "select id from webhooks where owner_id = $1 and name = $2 and id <> $3"
 
 # The condition of the index, word for word.
 TROUBLED = """
@@ -212,7 +226,7 @@ async def create(
         INSERT,
         webhook_id, owner_id, draft.url, json.dumps(draft.events), draft.description,
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id),
-        ring.seal(secret.encode(), webhook_id), tx.now, *_options(draft, ring, webhook_id), listens,
+        ring.seal(secret.encode(), webhook_id), tx.now, listens, *_options(draft, ring, webhook_id),
     )  # fmt: skip
     await tx.run(INSERT_LANE, webhook_id, owner_id, draft.concurrency, draft.rate)
     if draft.sequenced:
@@ -220,6 +234,18 @@ async def create(
     # A fan-out that skipped its turn because of this lock runs again after this commit.
     tx.wake = True
     return webhook_id
+
+
+async def belong_to_app(tx: Tx, webhook_id: str, app: str) -> None:
+    """Note the app that a new webhook was made for."""
+    await tx.run("update webhooks set app = $2 where id = $1", webhook_id, app)
+
+
+async def count(tx: Tx, owner_id: str) -> int:
+    """Return how many webhooks an owner has."""
+    row = await tx.one(COUNT, owner_id)
+    assert row is not None
+    return int(row["had"])
 
 
 async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyRing) -> bool:
@@ -243,6 +269,15 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
         await tx.run(START_COUNT, webhook_id)
     tx.changed.add(webhook_id)
     return changed == 1
+
+
+async def name_taken(tx: Tx, owner_id: str, name: str, webhook_id: str = "") -> bool:
+    """Return whether another webhook of the owner than this one has the name.
+
+    Until the transaction ends, no other can take a name of this owner.
+    """
+    await tx.one(ONE_AT_A_TIME, owner_id)
+    return await tx.one(NAMED, owner_id, name, webhook_id) is not None
 
 
 async def one(tx: Tx, webhook_id: str) -> Webhook | None:
@@ -301,13 +336,15 @@ def open_certificate(
 
 
 def _options(draft: Draft, ring: KeyRing, webhook_id: str) -> tuple[object, ...]:
-    """Return the columns from `schedule` to `thin`."""
+    """Return the values of OPTIONS."""
     certificate = draft.certificate
     return (
         None if draft.schedule is None else json.dumps(draft.schedule),
         draft.ordered,
         conditions.stored(draft.conditions),
         draft.sequenced,
+        draft.name,
+        draft.ed25519,
         draft.concurrency,
         draft.rate,
         None if certificate is None else ring.seal(certificate.pem.encode("ascii"), webhook_id),
@@ -324,7 +361,8 @@ def _webhook(row: Row) -> Webhook:
     read = {
         "events": subscription(row["events"]) or (), "ordered": bool(row["ordered"]),
         "conditions": conditions.of(row), "sequenced": bool(row["sequenced"]),
-        "operational": bool(row["operational"]), "thin": bool(row["thin"]),
+        "operational": bool(row["operational"]), "ed25519": bool(row["ed25519"]),
+        "thin": bool(row["thin"]),
     }  # fmt: skip
     return Webhook(**read, **values)  # type: ignore[arg-type] # the columns above are the fields
 

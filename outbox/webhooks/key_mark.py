@@ -12,6 +12,7 @@ import structlog
 
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
+from outbox.webhooks import signing_keys
 from outbox.webhooks.secrets import ID_BYTES, KeyRing, SealBroken
 
 MIGRATION = 13
@@ -67,14 +68,16 @@ async def objection_in(tx: Tx, ring: KeyRing) -> str | None:
 
 
 async def needed(
-    query: Query, *, marked: bool = True, sealed: Collection[str] = SEALED
+    query: Query, *, marked: bool = True, sealed: Collection[str] = SEALED, signing: bool = True
 ) -> tuple[str, ...]:
     """Return the ids of the keys that encrypted what is stored.
 
-    `sealed` are the sealed columns that the schema has.
+    `sealed` are the sealed columns that the schema has; `signing`: it has signing keys.
     """
     statement = " union ".join(NEEDED.format(name, ID_BYTES) for name in sealed)
     keys = {bytes(row["key"]).hex() for row in await query(statement)}
+    if signing:
+        keys |= {bytes(row["key"]).hex() for row in await query(signing_keys.SEALED)}
     mark = await _mark(query) if marked else None
     if mark is not None:
         keys.add(mark[:ID_BYTES].hex())

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from outbox.durations import SECOND
 from outbox.events.body import thin
 from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import DIRECT, Request, Via, check_headers, sign_standard
-from outbox.webhooks import open_certificate, open_headers
+from outbox.webhooks import open_certificate, open_headers, signing_keys
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 REMEMBERED = 10_000
@@ -63,6 +65,7 @@ class RequestBuilder:
         self._timeout = timeout
         self._schedule = schedule
         self._webhooks: dict[str, _Webhook] = {}
+        self._signing_keys: tuple[str, tuple[Ed25519PrivateKey, ...]] = "", ()
 
     def request(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
         """Return the request and its schedule; `now` is wall microseconds.
@@ -87,7 +90,9 @@ class RequestBuilder:
             delivery.event_id, delivery.event_name, delivery.occurred_at // SECOND,
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
             secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
-            delivery.repeats, webhook.via,
+            delivery.repeats, delivery.snapshot,
+            () if endpoint.signing_keys is None else self._opened_keys(endpoint.signing_keys),
+            webhook.via,
         )  # fmt: skip
         if endpoint.thin:
             self._make_thin(request, delivery.record_id)
@@ -130,6 +135,17 @@ class RequestBuilder:
             self._webhooks.clear()
         self._webhooks[endpoint.id] = webhook
         return webhook
+
+    def _opened_keys(self, text: str) -> tuple[Ed25519PrivateKey, ...]:
+        """Return the keys of the installation; they are decrypted once, because all share them."""
+        if not self._signing_keys[1] or text != self._signing_keys[0]:
+            try:
+                self._signing_keys = text, signing_keys.of_endpoint(text, self._ring)
+            except SealBroken as error:
+                raise Unreadable(
+                    f"the signing keys of the installation cannot be decrypted: {error}"
+                ) from None
+        return self._signing_keys[1]
 
     def _secret(self, sealed: bytes, webhook_id: str) -> str:
         secret = self._ring.open(sealed, webhook_id).decode()

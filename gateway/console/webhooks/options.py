@@ -23,7 +23,7 @@ from outbox.webhooks import Draft, Webhook, open_certificate, open_headers
 from outbox.webhooks.conditions import MOST
 from outbox.webhooks.secrets import SealBroken
 
-EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False}
+EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False, "snapshot": False}
 OPERATIONAL = "operational"
 WARN_BEFORE = 30 * DAY
 """Microseconds before the end of a client certificate from which on its page warns."""
@@ -40,7 +40,10 @@ def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
 def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
-    return {**{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens}
+    return {
+        **{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens,
+        "snapshot": form.text("snapshot") == "1",
+    }  # fmt: skip
 
 
 def _typed(form: Form, setting: Setting) -> Typed:
@@ -138,7 +141,9 @@ async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
+    apps = {app.id: app.name for app in request.app[CONFIG].connect.apps}
     return {
+        "app_name": apps.get(webhook.app or "", webhook.app),
         "headers": kept(request, webhook)[0].headers or (),
         "rate": brakes.written_rate(webhook.rate),
         "certificate_ends": _ends_soon(request, webhook),

@@ -10,8 +10,9 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor, guide, options
+from gateway.console.webhooks.snapshots import USUAL_RATE, tell
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import overviews, settings, webhooks
+from gateway.domain.webhooks import overviews, recoveries, settings, webhooks
 from gateway.domain.webhooks.deliveries import LINES_COUNTED
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, DB, IDS, KEYRING
@@ -50,10 +51,18 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     try:
         draft = options.judged(request, typed)
         secret = new_secret(app[IDS].token(SECRET_BYTES))
-        webhook_id = await app[DB].write(
-            webhooks.create, visitor.actor, draft, secret=secret, ring=app[KEYRING],
-            most=app[CONFIG].limits.webhooks_per_owner,
-        )  # fmt: skip
+        most = app[CONFIG].limits.webhooks_per_owner
+        if typed["snapshot"]:
+            job = await app[DB].write(
+                recoveries.create_with_snapshot, visitor.actor, draft, USUAL_RATE, secret=secret,
+                ring=app[KEYRING], most=most,
+            )  # fmt: skip
+            tell(request, job)
+            webhook_id = job.webhook_id
+        else:
+            webhook_id = await app[DB].write(
+                webhooks.create, visitor.actor, draft, secret=secret, ring=app[KEYRING], most=most
+            )
     except Refusal as refusal:
         return options.page(request, visitor, None, typed, refusal)
     await reveal.later(request, visitor, webhook_id, secret)

@@ -5,6 +5,7 @@ outbox.webhooks.Draft holds it. A new setting is a field of Draft and Webhook of
 one line in SETTINGS; its input in the form comes beside that.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +24,11 @@ LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
 FASTEST, SLOWEST = 1, 30
 """Limits of a webhook's timeout, in seconds."""
+NAME = re.compile("[a-z0-9][a-z0-9._-]{0,62}")
+NAME_SIGNS = (
+    "A name has up to 63 lowercase letters, digits, dots, hyphens and underscores, a letter or "
+    "digit first."
+)
 TIMEOUT = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
 HEADER_LINES = "Write each header on its own line, as Name: value."
 
@@ -140,6 +146,13 @@ def _text(value: str | None) -> str:
     return value or ""
 
 
+def _name(text: str, about: About) -> str | None:
+    name = text.strip()
+    if name and not NAME.fullmatch(name):
+        raise Wrong("webhook_name", NAME_SIGNS)
+    return name or None
+
+
 def _url(text: str, about: About) -> str:
     url = text.strip()
     if not url:
@@ -206,7 +219,11 @@ def _headers(text: str, about: About) -> tuple[Header, ...]:
         name, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
             raise ValueError(HEADER_LINES)
-        headers.append((name, known.get(name.lower(), value) if value == MASK else value))
+        if value == MASK:
+            value = known.get(name.lower(), "")
+            if not value:
+                raise Wrong("header_missing", f"No value of {name} is stored; enter its value.")
+        headers.append((name, value))
     check_headers(headers)
     return tuple(headers)
 
@@ -218,6 +235,7 @@ def shown_headers(headers: Sequence[Header] | None) -> str:
 
 # The order is that of the faults, and of a file.
 SETTINGS: tuple[Setting, ...] = (
+    setting("name", "text", _name, _text),
     setting("url", "text", _url, _text),
     setting("events", "words", _events, tuple),
     setting("description", "text", _description, _text),
@@ -239,6 +257,7 @@ SETTINGS: tuple[Setting, ...] = (
         "conditions", "lines", lambda text, about: conditions.read(text, about.events) or (),
         conditions.written, stored=lambda one: one.webhook.conditions or (),
     ),
+    setting("ed25519", "flag", lambda ticked, about: ticked, bool),
     setting("concurrency", "number", _concurrency, lambda most: _text(most and str(most))),
     setting("rate", "text", lambda text, about: brakes.read_rate(text), brakes.written_rate),
     setting(

@@ -95,6 +95,37 @@ def _headers(values: Sequence[str]) -> None:
             raise ValueError('each must be "Name: value", such as "X-Team: carteiro"')
 
 
+def _apps(apps: Sequence[Any]) -> None:
+    """Check where apps may be: codes and events go only there."""
+    seen: set[str] = set()
+    for app in apps:
+        if app.id in seen:
+            raise ValueError(f"two apps have the id {app.id!r}")
+        seen.add(app.id)
+        for uri in app.redirect_uris:
+            if not _redirect(uri):
+                raise ValueError(
+                    f"{uri!r} of {app.id!r} must be an https URL without a fragment, such as "
+                    "https://app.example.com/connected; http only on 127.0.0.1, [::1] or localhost"
+                )
+        for origin in app.receivers:
+            if normal(origin) != origin:
+                raise ValueError(f"write {origin!r} of {app.id!r} as {normal(origin)!r}")
+
+
+def _redirect(uri: str) -> bool:
+    try:
+        parts = urlsplit(uri)
+        host = parts.hostname or ""
+        origin = normal(f"{parts.scheme}://{parts.netloc}")
+    except ValueError:
+        return False
+    plain = uri.isascii() and uri.isprintable() and not set(uri) & set(' #\\"<>^`{|}')
+    local = host in ("127.0.0.1", "::1", "localhost")
+    scheme = parts.scheme == "https" or (parts.scheme == "http" and local)
+    return plain and scheme and uri.startswith(f"{origin}/") and "@" not in parts.netloc
+
+
 def together(sections: Mapping[str, Any]) -> list[str]:
     """Return the faults of keys that need each other."""
     faults = []
@@ -119,6 +150,7 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "server.trusted_proxies": _networks,
     "database.url": _database_url,
     "database.direct_url": _direct_url,
+    "connect.apps": _apps,
     "egress.allow": _places,
     "egress.proxies": _proxies,
     "metrics.allow": _networks,

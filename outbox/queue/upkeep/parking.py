@@ -148,7 +148,7 @@ async def remove(db: Database, webhook_id: str, also: Also = nothing) -> bool:
     Finished deliveries and their attempts stay in the log until retention removes them.
     """
     patience.set(None)
-    await db.write(_stop, webhook_id)
+    await db.write(stop, webhook_id)
     while True:
         result, ended = await db.write(_remove, webhook_id, also)
         tell_cancelled(db, webhook_id, ended)
@@ -178,7 +178,8 @@ async def _activate(tx: Tx, webhook_id: str, parked: Parked, also: Also) -> tupl
     return "done", ended
 
 
-async def _stop(tx: Tx, webhook_id: str) -> None:
+async def stop(tx: Tx, webhook_id: str) -> None:
+    """Stop sending, also from a disabled webhook, before it is removed."""
     await lanes.lock(tx, [webhook_id])
     tx.changed.add(webhook_id)
     await tx.run(

@@ -118,12 +118,17 @@ def test_custom_headers_are_sent_and_masked_in_the_log() -> None:
     assert logged[:-2] == headers[:-2]
 
 
+def test_a_delivery_of_a_snapshot_names_its_job_and_others_do_not() -> None:
+    assert ("X-Webhook-Snapshot", "a" * 24) in composed(replace(PLAIN, snapshot="a" * 24))
+    assert "X-Webhook-Snapshot" not in dict(composed(PLAIN))
+
+
 def test_our_own_headers_are_not_masked() -> None:
-    every = replace(
-        PLAIN, origin="test", traceparent=TRACE, sequence=7, repeats=True,
+    whole = replace(
+        PLAIN, origin="test", traceparent=TRACE, sequence=7, repeats=True, snapshot="0" * 24,
         record_url="https://crm.example/api/x/1",
     )  # fmt: skip
-    headers = composed(every)
+    headers = composed(whole)
     assert {name for name, _ in headers} == OURS
     assert masked(headers) == headers
 

@@ -19,7 +19,8 @@ def test_what_a_setting_shows_is_read_as_the_same_value() -> None:
     draft = Draft(
         "https://hooks.example.com/crm", ("deal.created", "deal.updated"), "the ERP", 5000,
         (("Authorization", "Bearer 1"),), (5.0, 7200.0), True, (Condition("status", "won"),),
-        True, 3, 500, ClientCertificate("PRIVATE KEY", 1), "office", True,
+        sequenced=True, name="erp", ed25519=True, concurrency=3, rate=500,
+        certificate=ClientCertificate("PRIVATE KEY", 1), proxy="office", thin=True,
     )  # fmt: skip
     rules = Rules(proxies={"office": Proxy("office", "proxy.internal", 3128)})
     about = About(draft.events, False, rules, draft.headers, draft.certificate, draft.url)
