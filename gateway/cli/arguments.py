@@ -103,6 +103,34 @@ def doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def certify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target", metavar="URL", help="the URL of the receiver, or the id of a webhook"
+    )
+    secret = parser.add_mutually_exclusive_group()
+    secret.add_argument(
+        "--secret", metavar="whsec_…",
+        help="the secret of the receiver; others of this machine can see it (default: "
+        "$WEBHOOK_SECRET)",
+    )  # fmt: skip
+    secret.add_argument(
+        "--secret-file", metavar="FILE", help="a file with the secret; - reads standard input"
+    )
+    parser.add_argument(
+        "--header", action="append", metavar="'NAME: VALUE'",
+        help="a header of each request, such as Authorization; can be given more than once",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS",
+        help="wait this long for each response (default: the setting)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--loopback", action="store_true",
+        help="allow http and the loopback addresses: the receiver runs on this machine",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
 def listen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", metavar="KEY", help="an API key (default: $CARTEIRO_KEY)")
     parser.add_argument("--forward", metavar="URL", help="send each event to this URL")
@@ -150,6 +178,14 @@ def verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--noted", metavar="PLACE:DIGEST",
         help="the end of the webhook's log that an earlier run printed; it must still be in it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--checkpoint", metavar="FILE",
+        help="checkpoints that were saved before: the ends that they note must still be in the log",
+    )  # fmt: skip
+    parser.add_argument(
+        "--public-key", metavar="KEY",
+        help="the key that signed them: whpk_…, or a file with /.well-known/carteiro/keys",
     )  # fmt: skip
     parser.add_argument(
         "--retention-days", metavar="DAYS", type=int, default=0,
@@ -268,6 +304,13 @@ def rotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only-node", action="store_true",
         help="on PostgreSQL: no other node uses the database, so no file needs to be copied first",
+    )  # fmt: skip
+
+
+def signing_keys_rotate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--at-once", action="store_true",
+        help="end the keys before it at once, because somebody else may have one",
     )  # fmt: skip
 
 

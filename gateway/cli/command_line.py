@@ -94,6 +94,11 @@ COMMANDS: tuple[Command, ...] = (
         arguments.doctor,
     ),
     Command(
+        "certify", "Test a receiver by test events, right ones and wrong ones, also in its CI.",
+        "WEBHOOK_SECRET=whsec_… carteiro certify https://hooks.example.com/carteiro",
+        _from("certify", "certify"), arguments.certify,
+    ),
+    Command(
         "replay", "Send failed or selected deliveries of a webhook again.",
         "carteiro replay 019a6e1d4b7f5c2d9e3a1b0f --since 2h", _from("replay", "replay"),
         arguments.replay,
@@ -215,6 +220,15 @@ COMMANDS: tuple[Command, ...] = (
         "secrets rotate", "Replace the key that encrypts secrets, while servers run.",
         "carteiro secrets rotate", _from("secret_commands", "rotate"), arguments.rotate,
     ),
+    Command(
+        "signing-keys list", "List the public keys of deliveries and checkpoints.",
+        "carteiro signing-keys list", _from("signing_commands", "listed"), arguments.json,
+    ),
+    Command(
+        "signing-keys rotate", "Replace the key that signs deliveries, while servers run.",
+        "carteiro signing-keys rotate", _from("signing_commands", "rotate"),
+        arguments.signing_keys_rotate,
+    ),
 )  # fmt: skip
 
 GROUPS = {
@@ -222,6 +236,7 @@ GROUPS = {
     "key": "Create, list and revoke API keys.",
     "store": "Create and list stores.",
     "webhooks": "Export, compare and change webhooks as files.",
+    "signing-keys": "List and replace the Ed25519 keys that receivers verify with.",
     "secrets": "Manage the keys that encrypt secrets in the database.",
 }
 

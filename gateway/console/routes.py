@@ -19,6 +19,7 @@ from gateway.console.webhooks import (
     guide,
     options,
     rotation,
+    snapshots,
     webhooks,
 )
 from gateway.domain.imports.files import MOST_BYTES
@@ -85,6 +86,8 @@ def add_console(router: web.UrlDispatcher) -> None:
 
     get("/console/webhooks/{id}/recover", page(recoveries.show))
     post("/console/webhooks/{id}/recover", action(recoveries.start))
+    get("/console/webhooks/{id}/snapshot", page(snapshots.show))
+    post("/console/webhooks/{id}/snapshot", action(snapshots.start))
     get("/console/jobs/{id}", page(recoveries.show_job))
     post("/console/jobs/{id}/cancel", action(recoveries.cancel))
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import conditions, schedules
+from gateway.domain.webhooks import brakes, conditions, schedules
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.format import Wrong
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.sending import addresses, urls
+from outbox.sending.client_certificates import ClientCertificate
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook, operational
 
@@ -43,24 +44,27 @@ EMPTY: Mapping[Kind, Typed] = {
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a setting is judged with: the events of its webhook, the rules of addresses.
+    """What a setting is judged with: the events and the URL of its webhook, the rules of addresses.
 
     `listens`: it is an operational webhook, which has events of its own. `headers` are the stored
-    ones, whose values a header with the value `***` keeps.
+    ones, whose values a header with the value `***` keeps; `***` also keeps `certificate`.
     """
 
     events: Sequence[str]
     listens: bool
     rules: addresses.Rules
     headers: Sequence[Header] = ()
+    certificate: ClientCertificate | None = None
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored webhook; `headers` are None when they cannot be decrypted."""
+    """A stored webhook; `headers` are None when they cannot be decrypted, as is `certificate`."""
 
     webhook: Webhook
     headers: Sequence[Header] | None
+    certificate: ClientCertificate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,7 @@ def judge(
     rules: addresses.Rules,
     listens: bool = False,
     headers: Sequence[Header] = (),
+    certificate: ClientCertificate | None = None,
 ) -> Draft:
     """Return the Draft of what was typed. Raises validation_error with every fault.
 
@@ -113,7 +118,7 @@ def judge(
     """
     events = typed["events"]
     assert isinstance(events, tuple)
-    about = About(events, listens, rules, headers)
+    about = About(events, listens, rules, headers, certificate, str(typed["url"]).strip())
     faults, values = list[Fault](), dict[str, Any]()
     for one in SETTINGS:
         try:
@@ -197,6 +202,16 @@ def _timeout(text: str, about: About) -> int | None:
     return None if seconds is None else seconds * 1000
 
 
+def _concurrency(text: str, about: About) -> int | None:
+    return whole(text, 1, brakes.MOST_AT_ONCE, brakes.AT_ONCE)
+
+
+def _thin(ticked: bool, about: About) -> bool:
+    if ticked and about.listens:
+        raise Wrong("operational", brakes.OPERATIONAL)
+    return ticked
+
+
 def _headers(text: str, about: About) -> tuple[Header, ...]:
     known = {name.lower(): value for name, value in about.headers}
     headers: list[Header] = []
@@ -237,10 +252,23 @@ SETTINGS: tuple[Setting, ...] = (
         stored=lambda one: schedules.stored(one.webhook.schedule),
     ),
     setting("ordered", "flag", lambda ticked, about: ticked, bool),
+    setting("sequenced", "flag", lambda ticked, about: ticked, bool),
     setting(
         "conditions", "lines", lambda text, about: conditions.read(text, about.events) or (),
         conditions.written, stored=lambda one: one.webhook.conditions or (),
     ),
+    setting("ed25519", "flag", lambda ticked, about: ticked, bool),
+    setting("concurrency", "number", _concurrency, lambda most: _text(most and str(most))),
+    setting("rate", "text", lambda text, about: brakes.read_rate(text), brakes.written_rate),
+    setting(
+        "certificate", "text",
+        lambda text, about: brakes.read_certificate(text, about.url, about.certificate),
+        lambda one: "" if one is None else MASK, stored=lambda one: one.certificate,
+    ),
+    setting(
+        "proxy", "text", lambda name, about: brakes.read_proxy(name, about.rules.proxies), _text
+    ),
+    setting("thin", "flag", _thin, bool),
 )  # fmt: skip
 NOTHING: Mapping[str, Typed] = {one.name: EMPTY[one.kind] for one in SETTINGS}
 """The settings of an empty form."""

@@ -5,7 +5,7 @@ gateway.domain.webhooks.settings judges what was typed; outbox.webhooks stores t
 
 from functools import partial
 
-from gateway.domain.webhooks import settings
+from gateway.domain.webhooks import brakes, settings
 from gateway.domain.webhooks.samples import sample
 from gateway.domain.webhooks.settings import Stored
 from gateway.records import audit
@@ -33,6 +33,7 @@ async def create(
     """Create a webhook for the actor; return its id. Raises conflict above `most` (0: no limit)."""
     actor.must("write")
     await _must_have_own_name(tx, actor, draft)
+    brakes.must_be_valid(draft.certificate, tx.now)
     try:
         webhook_id = await webhooks.create(
             tx, owner_id=actor.owner_id, draft=draft, secret=secret, ring=ring, most=most
@@ -80,11 +81,12 @@ async def change_in(
     turning = await ordering.begin(tx, webhook_id, draft.ordered)
     # Again, because only now, with its lane locked, no result can open its circuit.
     before = await one(tx, actor, webhook_id)
+    known = stored(before, ring)
+    if draft.certificate != known.certificate:
+        brakes.must_be_valid(draft.certificate, tx.now)
     if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "The webhook has changed meanwhile; reload the page.")
-    audit.record(
-        tx, actor, "updated", "webhook", webhook_id, settings.changed(stored(before, ring), draft)
-    )
+    audit.record(tx, actor, "updated", "webhook", webhook_id, settings.changed(known, draft))
     if before.url != draft.url:
         await steering.try_new_url(tx, before)
     return turning
@@ -101,9 +103,14 @@ async def _must_have_own_name(tx: Tx, actor: Actor, draft: Draft, webhook_id: st
 
 
 def stored(webhook: Webhook, ring: KeyRing) -> Stored:
-    """Return a webhook with its headers, which may be impossible to decrypt."""
+    """Return a webhook with its headers and certificate, which may be impossible to decrypt."""
     try:
-        return Stored(webhook, tuple(webhooks.open_headers(webhook.headers, ring, webhook.id)))
+        return Stored(
+            webhook, tuple(webhooks.open_headers(webhook.headers, ring, webhook.id)),
+            webhooks.open_certificate(
+                webhook.certificate, webhook.certificate_until, ring, webhook.id
+            ),
+        )  # fmt: skip
     except SealBroken:
         return Stored(webhook, None)
 

@@ -80,6 +80,7 @@ class Retry(Struct, frozen=True):
 class Egress(Struct, frozen=True):
     allow_http: bool = False
     allow: Words = ()
+    proxies: Words = ()
 
 
 class Limits(Struct, frozen=True):
@@ -204,8 +205,11 @@ class Config(Struct, frozen=True):
 
 SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)
 SECRET_KEYS = frozenset(
-    {"database.url", "database.direct_url", "metrics.token", "mail.password", "tracing.headers"}
-)
+    {
+        "database.url", "database.direct_url", "egress.proxies", "metrics.token", "mail.password",
+        "tracing.headers",
+    }
+)  # fmt: skip
 """Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from gateway.server.origins import normal
 from outbox.sending.addresses import parse_place
+from outbox.sending.proxies import Proxy, parse_proxy
 from outbox.sending.request import check_header
 
 MAILBOX = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII)
@@ -25,6 +26,23 @@ def _networks(values: Sequence[str]) -> None:
 def _places(values: Sequence[str]) -> None:
     for value in values:
         parse_place(value)
+
+
+def _proxies(values: Sequence[str]) -> None:
+    named_proxies(values)
+
+
+def named_proxies(values: Sequence[str]) -> Mapping[str, Proxy]:
+    """Return the proxies of texts `name=URL` by name. Raise ValueError, without a password."""
+    named: dict[str, Proxy] = {}
+    for number, value in enumerate(values, start=1):
+        name, equals, url = (part.strip() for part in value.partition("="))
+        if not equals:
+            raise ValueError(f"entry {number} must be name=http://user:password@host:port")
+        if name in named:
+            raise ValueError(f"the name {name[:40]!r} appears twice")
+        named[name] = parse_proxy(name, url)
+    return named
 
 
 def _database_url(value: str) -> None:
@@ -134,6 +152,7 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "database.direct_url": _direct_url,
     "connect.apps": _apps,
     "egress.allow": _places,
+    "egress.proxies": _proxies,
     "metrics.allow": _networks,
     "mail.from_address": _mailbox,
     "tracing.headers": _headers,

@@ -71,9 +71,6 @@ update lanes set active = not turning, failing = false, wait_until = 0, probe_at
 where webhook_id = $1
 """
 
-# The lock of fan-out: with it, no fan-out can add a delivery to a webhook that is being removed.
-NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(7201965)*/ as held"
-
 
 async def count(tx: Tx, webhook_id: str, most: int) -> int:
     """Return how many deliveries of a webhook wait; counting stops at `most`."""
@@ -206,7 +203,7 @@ async def _remove(tx: Tx, webhook_id: str, also: Also) -> tuple[Step, int]:
     if more or await figures.remove(tx, webhook_id, BATCH):
         return "more", ended
     # Last, because the fan-out of all nodes waits for this lock.
-    await tx.one(NO_FAN_OUT)
+    await tx.one(lanes.NO_FAN_OUT)
     # Deliveries in flight lose their claims, so that no result is recorded for them; the last
     # fan-out that saw the webhook may have started one only now.
     ended += await tx.run(END_IN_FLIGHT, webhook_id, DELETED, tx.now)
