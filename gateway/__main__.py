@@ -1,6 +1,8 @@
 """The command `carteiro`: parses its arguments, runs a command and reports a failure in one line.
 
-Exit status: 0 success, 1 failure, 2 invalid arguments or configuration, 130 interrupted.
+    return 2 if isinstance(error, Inconclusive) else 1
+except Ended as end:
+    return end.status
 """
 
 import argparse
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.cli import tables
 from gateway.cli.command_line import Command, build_parser
+from gateway.cli.endings import Ended, Inconclusive
 from gateway.records.errors import Refusal
 from gateway.server.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
 from outbox import private_files
@@ -55,7 +58,9 @@ def _end_of(arguments: argparse.Namespace) -> int:
         return 2
     except (OutboxError, Refusal) as error:
         _complain(str(error))
-        return 1
+        return 2 if isinstance(error, Inconclusive) else 1
+    except Ended as end:
+        return end.status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -174,7 +174,7 @@ def announce(tx: Tx, change: str, record: Record, *, before: Record | None) -> R
             name=f"{resource.noun}.{change}",
             record_id=record.id,
             record_version=record.version,
-            data={name: record.shown(name) for name in listed},
+            data=data_of(record, listed),
             record_fields=record_fields(record, before),
         )
     return record
@@ -193,6 +193,11 @@ def record_fields(record: Record, before: Record | None) -> dict[str, RecordFiel
         )
         for name, column in columns
     }
+
+
+def data_of(record: Record, fields: Sequence[str]) -> dict[str, Any]:
+    """Return the `data` of an event with these fields of the record, null where unset."""
+    return {name: record.shown(name) for name in fields}
 
 
 def must_match(current: Record, expected: frozenset[str] | None) -> None:

@@ -1,11 +1,13 @@
 """Examine a receiver: one signed request as a delivery sends it, explained step by step.
 
-It composes, signs, sends and decides with the functions of the drain, through the same guard, so
-that its verdict is that of a delivery. It stores nothing.
+Or certify it by many (outbox.worker.certification). It composes, signs, sends and decides with the
+functions of the drain, through the same guard, so that its verdict is that of a delivery. It stores
+nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from outbox.clock import Clock
@@ -19,6 +21,9 @@ from outbox.sending.request import Header, Request, compose, masked
 from outbox.sending.send import Sender
 from outbox.sending.steps import Step, steps_of
 from outbox.webhooks.secrets import KeyRing
+from outbox.worker.certification.judging import Finding
+from outbox.worker.certification.posts import Kit, Material
+from outbox.worker.certification.run import Certification, Certifier, Heard, Limits
 from outbox.worker.request_building import RequestBuilder, Unreadable, Unsendable
 from outbox.worker.sends import WorkerSettings
 
@@ -57,6 +62,7 @@ class Doctor:
         self._ids = ids
         self._settings = settings
         self._sender = sender
+        self._turn = asyncio.Lock()
 
     async def examine_webhook(
         self, ring: KeyRing, delivery: Claimed, endpoint: Endpoint
@@ -64,7 +70,8 @@ class Doctor:
         """Send `delivery` to its webhook, with the webhook's secret, headers and timeout."""
         now = self._clock.wall()
         # Opened anew each time: the drain forgets a webhook as soon as it changes.
-        builder = RequestBuilder(ring, self._settings.timeout, self._settings.schedule)
+        settings = self._settings
+        builder = RequestBuilder(ring, settings.timeout, settings.schedule, settings.links)
         try:
             request, schedule = builder.request(delivery, endpoint, now)
         except (Unreadable, Unsendable) as reason:
@@ -82,7 +89,7 @@ class Doctor:
             span_id=self._ids.token(8).hex(),
         )  # fmt: skip
         outcome = await self._sender.send(
-            request.url, headers, request.body, request.timeout_s, fresh=True
+            request.url, headers, request.body, request.timeout_s, fresh=True, via=request.via
         )
         decision = decide(
             outcome, tries=0, schedule=schedule, dice=MIDDLE,
@@ -94,6 +101,30 @@ class Doctor:
             tuple(masked(headers)),
         )  # fmt: skip
 
+    def request_of(self, ring: KeyRing, delivery: Claimed, endpoint: Endpoint) -> Request:
+        """Return the request of a delivery, with the webhook's secret, headers and timeout.
+
+        Raise Unreadable, Unsendable.
+        """
+        builder = RequestBuilder(ring, self._settings.timeout, self._settings.schedule)
+        return builder.request(delivery, endpoint, self._clock.wall())[0]
+
+    async def certify(
+        self, request: Request, material: Material, seconds: float, heard: Heard | None = None
+    ) -> Certification:
+        """Certify the receiver at the URL of `request`, which has its secret, within `seconds`.
+
+        `heard` gets each finding as soon as it is there.
+        """
+        kit = Kit(request, material, self._settings.service, self._clock, self._ids)
+        limits = Limits(request.timeout_s, seconds, self._turn)
+        certifier = Certifier(request.url, kit, self._sender, self._clock, limits)
+        return await certifier.run(heard or _nobody)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._sender.close()
+
+
+def _nobody(finding: Finding) -> None:
+    """Hear nothing."""

@@ -58,7 +58,7 @@ def program(kind: str, language: str) -> str:
 def command(language: str) -> str:
     """The command of a language in the page's table."""
     [found] = re.findall(rf"\(examples/receivers/{language}\) \| `(.*)` \|", text_of(PAGE))
-    return found
+    return str(found)
 
 
 def prepare(language: str, folder: Path) -> Language:

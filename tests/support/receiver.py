@@ -116,6 +116,10 @@ class Visit:
         self.server.requests.append(body)
         return body
 
+    async def head(self) -> bytes:
+        """Read the head of a request alone, and leave its body unread."""
+        return await self._reader.readuntil(b"\r\n\r\n")
+
     async def write(self, data: bytes) -> None:
         self._writer.write(data)
         self.server.written += len(data)

@@ -10,19 +10,23 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor
-from gateway.domain.webhooks import conditions, schedules, webhooks
+from gateway.domain.webhooks import brakes, conditions, schedules, webhooks
 from gateway.domain.webhooks import settings as settings_of
 from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
+from outbox.durations import DAY
 from outbox.queue.state.policy import Schedule
-from outbox.sending.request import MOST_CUSTOM, Header
-from outbox.webhooks import Draft, Webhook, open_headers
+from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.request import MASK, MOST_CUSTOM, Header
+from outbox.webhooks import Draft, Webhook, open_certificate, open_headers
 from outbox.webhooks.conditions import MOST
 from outbox.webhooks.secrets import SealBroken
 
-EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False}
+EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False, "snapshot": False}
 OPERATIONAL = "operational"
+WARN_BEFORE = 30 * DAY
+"""Microseconds before the end of a client certificate from which on its page warns."""
 
 
 def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
@@ -36,7 +40,10 @@ def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
 def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
-    return {**{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens}
+    return {
+        **{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens,
+        "snapshot": form.text("snapshot") == "1",
+    }  # fmt: skip
 
 
 def _typed(form: Form, setting: Setting) -> Typed:
@@ -46,26 +53,37 @@ def _typed(form: Form, setting: Setting) -> Typed:
     return text == "1" if setting.kind == "flag" else text
 
 
-def typed_for(webhook: Webhook, headers: Sequence[Header]) -> Mapping[str, Any]:
-    """Return the settings of a webhook as they would be typed; `headers` are its own."""
-    typed = settings_of.typed_of(Stored(webhook, headers))
-    return {**typed, "listens": webhook.operational}
+def typed_for(stored: Stored) -> Mapping[str, Any]:
+    """Return the settings of a webhook as they would be typed."""
+    return {**settings_of.typed_of(stored), "listens": stored.webhook.operational}
 
 
-def judged(request: web.Request, typed: Mapping[str, Any], stored: Sequence[Header] = ()) -> Draft:
+def judged(request: web.Request, typed: Mapping[str, Any], stored: Stored | None = None) -> Draft:
     """Return the settings that were typed. Raise validation_error with every fault."""
     return settings_of.judge(
-        typed, rules=request.app[GUARD].rules, listens=typed["listens"], headers=stored
-    )
+        typed, rules=request.app[GUARD].rules, listens=typed["listens"],
+        headers=(stored.headers or ()) if stored else (),
+        certificate=stored.certificate if stored else None,
+    )  # fmt: skip
 
 
-def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], Fault | None]:
-    """Return the stored headers of a webhook, or none and why they cannot be decrypted."""
+def kept(request: web.Request, webhook: Webhook) -> tuple[Stored, Fault | None]:
+    """Return a webhook with its headers and certificate, and why one cannot be decrypted."""
+    ring, texts, fault = request.app[KEYRING], request[READER].texts, None
+    headers: list[Header] | None = None
+    certificate: ClientCertificate | None = None
     try:
-        return open_headers(webhook.headers, request.app[KEYRING], webhook.id), None
+        headers = open_headers(webhook.headers, ring, webhook.id)
     except SealBroken as error:
-        message = request[READER].texts("webhook.headers_unreadable", reason=error)
-        return [], Fault("headers", "unreadable", message)
+        message = texts("webhook.headers_unreadable", reason=error)
+        fault = Fault("headers", "unreadable", message)
+    try:
+        certificate = open_certificate(
+            webhook.certificate, webhook.certificate_until, ring, webhook.id
+        )
+    except SealBroken:
+        fault = fault or Fault("certificate", "unreadable", brakes.UNREADABLE)
+    return Stored(webhook, headers, certificate), fault
 
 
 def own_timeout(request: web.Request) -> str:
@@ -86,12 +104,18 @@ def page(
     if outlook is None and (typed["conditions"] or typed["schedule"]):
         outlook = _outlook(request, typed)
     texts = request[READER].texts
+    faults = wording.by_field(texts, refusal.faults) if refusal else {}
+    if typed["certificate"].strip() not in ("", MASK):
+        # A page never repeats a key.
+        faults.setdefault("certificate", texts("brakes.certificate_again"))
     context = {
         "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
-        "faults": wording.by_field(texts, refusal.faults) if refusal else {},
+        "faults": faults,
         "refusal": wording.refused(texts, refusal) if refusal and not refusal.faults else "",
         "least": settings_of.FASTEST, "most": settings_of.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
+        "most_at_once": brakes.MOST_AT_ONCE, "highest_rate": brakes.HIGHEST_RATE,
+        "proxies": sorted(request.app[GUARD].rules.proxies),
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
         "record_fields": {
             noun: [conditions.one_line(one) for one in choices]
@@ -117,8 +141,14 @@ async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
+    apps = {app.id: app.name for app in request.app[CONFIG].connect.apps}
     return {
-        "headers": kept_headers(request, webhook)[0],
+        "app_name": apps.get(webhook.app or "", webhook.app),
+        "headers": kept(request, webhook)[0].headers or (),
+        "rate": brakes.written_rate(webhook.rate),
+        "certificate_ends": _ends_soon(request, webhook),
+        "proxy_gone": webhook.proxy is not None
+        and webhook.proxy not in request.app[GUARD].rules.proxies,
         "own_timeout": own_timeout(request),
         "own_schedule": schedules.of_column(webhook.schedule),
         "asked": [conditions.one_line(one) for one in webhook.conditions or ()],
@@ -128,6 +158,14 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
             if trial.hopeless
         ],
     }  # fmt: skip
+
+
+def _ends_soon(request: web.Request, webhook: Webhook) -> str:
+    """Return `expired` or `soon` for a client certificate that ends; empty for any other."""
+    if webhook.certificate_until is None:
+        return ""
+    rest = webhook.certificate_until - request.app[DB].clock.wall()
+    return "expired" if rest <= 0 else "soon" if rest < WARN_BEFORE else ""
 
 
 def _preview(

@@ -5,16 +5,18 @@ outbox.webhooks.Draft holds it. A new setting is a field of Draft and Webhook of
 one line in SETTINGS; its input in the form comes beside that.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import conditions, schedules
+from gateway.domain.webhooks import brakes, conditions, schedules
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.format import Wrong
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.sending import addresses, urls
+from outbox.sending.client_certificates import ClientCertificate
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook, operational
 
@@ -22,6 +24,11 @@ LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
 FASTEST, SLOWEST = 1, 30
 """Limits of a webhook's timeout, in seconds."""
+NAME = re.compile("[a-z0-9][a-z0-9._-]{0,62}")
+NAME_SIGNS = (
+    "A name has up to 63 lowercase letters, digits, dots, hyphens and underscores, a letter or "
+    "digit first."
+)
 TIMEOUT = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
 HEADER_LINES = "Write each header on its own line, as Name: value."
 
@@ -37,24 +44,27 @@ EMPTY: Mapping[Kind, Typed] = {
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a setting is judged with: the events of its webhook, the rules of addresses.
+    """What a setting is judged with: the events and the URL of its webhook, the rules of addresses.
 
     `listens`: it is an operational webhook, which has events of its own. `headers` are the stored
-    ones, whose values a header with the value `***` keeps.
+    ones, whose values a header with the value `***` keeps; `***` also keeps `certificate`.
     """
 
     events: Sequence[str]
     listens: bool
     rules: addresses.Rules
     headers: Sequence[Header] = ()
+    certificate: ClientCertificate | None = None
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored webhook; `headers` are None when they cannot be decrypted."""
+    """A stored webhook; `headers` are None when they cannot be decrypted, as is `certificate`."""
 
     webhook: Webhook
     headers: Sequence[Header] | None
+    certificate: ClientCertificate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +110,7 @@ def judge(
     rules: addresses.Rules,
     listens: bool = False,
     headers: Sequence[Header] = (),
+    certificate: ClientCertificate | None = None,
 ) -> Draft:
     """Return the Draft of what was typed. Raises validation_error with every fault.
 
@@ -107,7 +118,7 @@ def judge(
     """
     events = typed["events"]
     assert isinstance(events, tuple)
-    about = About(events, listens, rules, headers)
+    about = About(events, listens, rules, headers, certificate, str(typed["url"]).strip())
     faults, values = list[Fault](), dict[str, Any]()
     for one in SETTINGS:
         try:
@@ -133,6 +144,13 @@ def changed(before: Stored, draft: Draft) -> list[str]:
 
 def _text(value: str | None) -> str:
     return value or ""
+
+
+def _name(text: str, about: About) -> str | None:
+    name = text.strip()
+    if name and not NAME.fullmatch(name):
+        raise Wrong("webhook_name", NAME_SIGNS)
+    return name or None
 
 
 def _url(text: str, about: About) -> str:
@@ -184,6 +202,16 @@ def _timeout(text: str, about: About) -> int | None:
     return None if seconds is None else seconds * 1000
 
 
+def _concurrency(text: str, about: About) -> int | None:
+    return whole(text, 1, brakes.MOST_AT_ONCE, brakes.AT_ONCE)
+
+
+def _thin(ticked: bool, about: About) -> bool:
+    if ticked and about.listens:
+        raise Wrong("operational", brakes.OPERATIONAL)
+    return ticked
+
+
 def _headers(text: str, about: About) -> tuple[Header, ...]:
     known = {name.lower(): value for name, value in about.headers}
     headers: list[Header] = []
@@ -191,7 +219,11 @@ def _headers(text: str, about: About) -> tuple[Header, ...]:
         name, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
             raise ValueError(HEADER_LINES)
-        headers.append((name, known.get(name.lower(), value) if value == MASK else value))
+        if value == MASK:
+            value = known.get(name.lower(), "")
+            if not value:
+                raise Wrong("header_missing", f"No value of {name} is stored; enter its value.")
+        headers.append((name, value))
     check_headers(headers)
     return tuple(headers)
 
@@ -203,6 +235,7 @@ def shown_headers(headers: Sequence[Header] | None) -> str:
 
 # The order is that of the faults, and of a file.
 SETTINGS: tuple[Setting, ...] = (
+    setting("name", "text", _name, _text),
     setting("url", "text", _url, _text),
     setting("events", "words", _events, tuple),
     setting("description", "text", _description, _text),
@@ -219,10 +252,23 @@ SETTINGS: tuple[Setting, ...] = (
         stored=lambda one: schedules.stored(one.webhook.schedule),
     ),
     setting("ordered", "flag", lambda ticked, about: ticked, bool),
+    setting("sequenced", "flag", lambda ticked, about: ticked, bool),
     setting(
         "conditions", "lines", lambda text, about: conditions.read(text, about.events) or (),
         conditions.written, stored=lambda one: one.webhook.conditions or (),
     ),
+    setting("ed25519", "flag", lambda ticked, about: ticked, bool),
+    setting("concurrency", "number", _concurrency, lambda most: _text(most and str(most))),
+    setting("rate", "text", lambda text, about: brakes.read_rate(text), brakes.written_rate),
+    setting(
+        "certificate", "text",
+        lambda text, about: brakes.read_certificate(text, about.url, about.certificate),
+        lambda one: "" if one is None else MASK, stored=lambda one: one.certificate,
+    ),
+    setting(
+        "proxy", "text", lambda name, about: brakes.read_proxy(name, about.rules.proxies), _text
+    ),
+    setting("thin", "flag", _thin, bool),
 )  # fmt: skip
 NOTHING: Mapping[str, Typed] = {one.name: EMPTY[one.kind] for one in SETTINGS}
 """The settings of an empty form."""

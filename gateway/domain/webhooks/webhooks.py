@@ -5,12 +5,12 @@ gateway.domain.webhooks.settings judges what was typed; outbox.webhooks stores t
 
 from functools import partial
 
-from gateway.domain.webhooks import settings
+from gateway.domain.webhooks import brakes, settings
 from gateway.domain.webhooks.samples import sample
 from gateway.domain.webhooks.settings import Stored
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
-from gateway.records.errors import Refusal
+from gateway.records.errors import Fault, Refusal
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
@@ -23,6 +23,7 @@ from outbox.webhooks.secrets import KeyRing, SealBroken
 WAITING_COUNTED = 10_000
 """Waiting deliveries are counted up to this number before a webhook is activated or deleted."""
 TOO_MANY = "You have {most} webhooks, the limit of this installation; delete one first."
+NAME_TAKEN = "Another webhook of this account has this name; choose a different one."
 TOO_MANY_LISTEN = "You have {most} operational webhooks, the most of an account; delete one first."
 
 
@@ -31,6 +32,8 @@ async def create(
 ) -> str:
     """Create a webhook for the actor; return its id. Raises conflict above `most` (0: no limit)."""
     actor.must("write")
+    await _must_have_own_name(tx, actor, draft)
+    brakes.must_be_valid(draft.certificate, tx.now)
     try:
         webhook_id = await webhooks.create(
             tx, owner_id=actor.owner_id, draft=draft, secret=secret, ring=ring, most=most
@@ -40,6 +43,12 @@ async def create(
         raise Refusal("conflict", text.format(most=refused.most)) from None
     audit.record(tx, actor, "created", "webhook", webhook_id)
     return webhook_id
+
+
+async def must_have_room(tx: Tx, actor: Actor, most: int) -> None:
+    """Raise conflict when the actor has `most` webhooks (0: no limit)."""
+    if most and await webhooks.count(tx, actor.owner_id) >= most:
+        raise Refusal("conflict", TOO_MANY.format(most=most))
 
 
 async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
@@ -55,33 +64,53 @@ async def change(
     db: Database, actor: Actor, webhook_id: str, version: int, draft: Draft, ring: KeyRing
 ) -> None:
     """Change a webhook. Raises not_found, forbidden, conflict when it is not at `version`."""
-    if await db.write(_change, actor, webhook_id, version, draft, ring):
+    if await db.write(change_in, actor, webhook_id, version, draft, ring):
         await ordering.finish(db, webhook_id, actor.owner_id)
 
 
-async def _change(
+async def change_in(
     tx: Tx, actor: Actor, webhook_id: str, version: int, draft: Draft, ring: KeyRing
 ) -> bool:
-    """Return whether a change of the option `ordered` has to be finished."""
+    """Change a webhook in a transaction, as `change` does.
+
+    Return whether a change of the option `ordered` is left to finish when it has committed.
+    """
     actor.must("write")
     await one(tx, actor, webhook_id)
+    await _must_have_own_name(tx, actor, draft, webhook_id)
     turning = await ordering.begin(tx, webhook_id, draft.ordered)
     # Again, because only now, with its lane locked, no result can open its circuit.
     before = await one(tx, actor, webhook_id)
+    known = stored(before, ring)
+    if draft.certificate != known.certificate:
+        brakes.must_be_valid(draft.certificate, tx.now)
     if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "The webhook has changed meanwhile; reload the page.")
-    audit.record(
-        tx, actor, "updated", "webhook", webhook_id, settings.changed(_stored(before, ring), draft)
-    )
+    audit.record(tx, actor, "updated", "webhook", webhook_id, settings.changed(known, draft))
     if before.url != draft.url:
         await steering.try_new_url(tx, before)
     return turning
 
 
-def _stored(webhook: Webhook, ring: KeyRing) -> Stored:
-    """Return a webhook with its headers, which may be impossible to decrypt."""
+async def _must_have_own_name(tx: Tx, actor: Actor, draft: Draft, webhook_id: str = "") -> None:
+    """Raise validation_error when another webhook of the actor has the name."""
+    if draft.name is None or not await webhooks.name_taken(
+        tx, actor.owner_id, draft.name, webhook_id
+    ):
+        return
+    taken = Fault("name", "webhook_name_taken", NAME_TAKEN)
+    raise Refusal("validation_error", "The webhook was not saved.", faults=[taken])
+
+
+def stored(webhook: Webhook, ring: KeyRing) -> Stored:
+    """Return a webhook with its headers and certificate, which may be impossible to decrypt."""
     try:
-        return Stored(webhook, tuple(webhooks.open_headers(webhook.headers, ring, webhook.id)))
+        return Stored(
+            webhook, tuple(webhooks.open_headers(webhook.headers, ring, webhook.id)),
+            webhooks.open_certificate(
+                webhook.certificate, webhook.certificate_until, ring, webhook.id
+            ),
+        )  # fmt: skip
     except SealBroken:
         return Stored(webhook, None)
 

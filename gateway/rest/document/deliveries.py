@@ -94,8 +94,8 @@ def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]
         "summary": summary,
         **beside,
         "parameters": [
-            {"name": name, "in": "header", "required": True, "schema": {"type": "string"},
-             "description": text}
+            {"name": name, "in": "header", "required": name not in OPTIONAL,
+             "schema": {"type": "string"}, "description": text}
             for name, text in HEADERS.items()
         ],
         "requestBody": {
@@ -114,7 +114,11 @@ HEADERS = {
     "X-Webhook-Id": "The id of the event, the same on every retry and replay.",
     "X-Webhook-Attempt": "1 for the first request, then 2, 3, …",
     "X-Webhook-Record-Version": "The version of the record after this write.",
+    "X-Webhook-Sequence": "The number of the delivery in its webhook: 1, 2, 3, … without holes; "
+    "only from webhooks that number their deliveries.",
+    "X-Webhook-Replay": "1 on a replay of a numbered delivery, which has the number of that one.",
     "webhook-id": "The id of the event, as in Standard Webhooks.",
     "webhook-timestamp": "Unix time of this attempt.",
     "webhook-signature": "v1, and the base64 HMAC-SHA256 of id, timestamp and body.",
 }
+OPTIONAL = frozenset({"X-Webhook-Sequence", "X-Webhook-Replay"})

@@ -26,7 +26,7 @@ PRECLAIMED_BYTES = 4 * 1024
 """Maximum size of a body that fan-out loads for deliveries it claims at once."""
 
 # A node that fans out now handles these events too, so this node does not wait for the lock.
-TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ as mine"
+TURN = "select pg_try_advisory_xact_lock(7201965) as mine"
 
 EVENT = f"""pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
   traceparent, body_digest, about_id, record_fields,
@@ -115,9 +115,10 @@ async def fan_out(tx: Tx, capacity: Capacity, spent: int = 0) -> FannedOut:
     While `capacity` has slots for healthy webhooks, new deliveries are in flight at once: in an
     idle system one commit separates a write from its request.
     """
-    turn = await tx.one(TURN)
-    if not turn or not turn["mine"]:
-        return FannedOut(turned_away=True)
+    if tx.engine == "postgres":
+        turn = await tx.one(TURN)
+        if not turn or not turn["mine"]:
+            return FannedOut(turned_away=True)
     rows = await tx.all(UNSEEN)
     if not rows:
         return FannedOut()

@@ -39,10 +39,12 @@ where {_OWN} and seq > $2 and seq <= $3 order by seq limit $4
 """
 # Two probes for each event, because each of the two indexes has a part of the deliveries.
 _DELIVERIES = f"""
-select event_id, id, state, nth from deliveries /*sqlite indexed by deliveries_once*/
+select event_id, id, state, nth, coalesce(sequence, repeats) as sequence
+from deliveries /*sqlite indexed by deliveries_once*/
 where event_id {AMONG_IDS} and webhook_id = $2 and origin = 'event'
 union all
-select event_id, id, state, nth from deliveries /*sqlite indexed by deliveries_again*/
+select event_id, id, state, nth, coalesce(sequence, repeats) as sequence
+from deliveries /*sqlite indexed by deliveries_again*/
 where event_id {AMONG_IDS} and webhook_id = $2 and origin <> 'event'
 """
 
@@ -154,18 +156,23 @@ async def look(tx: Tx, selection: Selection, place: int, most: int) -> EventPage
     return EventPage(events, max(place, last_seq), erased, last_seq < selection.last_seq)
 
 
-async def undelivered(tx: Tx, selection: Selection, events: Collection[str]) -> dict[str, int]:
-    """Return those of these events whose deliveries at the webhook fit the selection.
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The next delivery of an event: its `nth`, and the number that it repeats."""
 
-    The values are the numbers of their next deliveries.
-    """
+    nth: int = 0
+    repeats: int | None = None
+
+
+async def undelivered(tx: Tx, selection: Selection, events: Collection[str]) -> dict[str, Next]:
+    """Return those of these events whose deliveries at the webhook fit the selection."""
     if not events:
         return {}
     deliveries: dict[str, list[Row]] = {event_id: [] for event_id in events}
     for row in await tx.all(_DELIVERIES, items(sorted(events)), selection.webhook_id):
         deliveries[row["event_id"]].append(row)
     return {
-        event_id: max((int(row["nth"]) for row in rows), default=-1) + 1
+        event_id: _after(rows)
         for event_id, rows in deliveries.items()
         if _fits(rows, selection.ends)
     }
@@ -206,6 +213,11 @@ async def _fulfilling(
 async def _facts(tx: Tx, ids: Sequence[str]) -> dict[str, Facts | None]:
     rows = await tx.all(_BODIES, items(sorted(ids)))
     return {row["id"]: facts_of(row["body"], row["record_fields"]) for row in rows}
+
+
+def _after(deliveries: Sequence[Row]) -> Next:
+    nth = max((int(row["nth"]) for row in deliveries), default=-1) + 1
+    return Next(nth, max((row["sequence"] or 0 for row in deliveries), default=0) or None)
 
 
 def _fits(deliveries: Sequence[Row], ends: Sequence[End]) -> bool:

@@ -1,0 +1,5 @@
+"""Certify a receiver: send it test events, right ones and wrong ones, and judge its responses.
+
+`posts` builds the requests, `checks` lists them, `judging` judges responses, `run` does all of it.
+It stores nothing, and sends no data of anybody.
+"""
