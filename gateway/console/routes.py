@@ -11,7 +11,7 @@ from gateway.console.frame.pages import Handler, action, form_only, nowhere, pag
 from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret
 from gateway.console.records.sections import add_records
-from gateway.console.webhooks import doctor, guide, options, rotation, webhooks
+from gateway.console.webhooks import certification, doctor, guide, options, rotation, webhooks
 from gateway.domain.imports.files import MOST_BYTES
 
 
@@ -62,6 +62,8 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/webhooks/{id}/test", action(webhooks.test))
     get("/console/webhooks/{id}/doctor", page(doctor.show))
     post("/console/webhooks/{id}/doctor", action(doctor.examine))
+    get("/console/webhooks/{id}/certify", page(certification.show))
+    post("/console/webhooks/{id}/certify", action(certification.certify))
     get("/console/webhooks/{id}/guide", page(guide.show))
     post("/console/webhooks/{id}/guide", action(guide.check))
 
