@@ -1,7 +1,8 @@
 """The command `carteiro`: parses its arguments, runs a command and reports a failure in one line.
 
-Exit status: 0 success, 1 failure, 2 invalid arguments or configuration, or no verdict, 130
-interrupted.
+    return 2 if isinstance(error, Inconclusive) else 1
+except Ended as end:
+    return end.status
 """
 
 import argparse
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.cli import tables
 from gateway.cli.command_line import Command, build_parser
-from gateway.cli.inconclusive import Inconclusive
+from gateway.cli.endings import Ended, Inconclusive
 from gateway.records.errors import Refusal
 from gateway.server.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
 from outbox import private_files
@@ -58,6 +59,8 @@ def _end_of(arguments: argparse.Namespace) -> int:
     except (OutboxError, Refusal) as error:
         _complain(str(error))
         return 2 if isinstance(error, Inconclusive) else 1
+    except Ended as end:
+        return end.status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -51,6 +51,7 @@ from gateway.server.http.connections import FRAME
 from gateway.server.http.middleware import frame, surface_of
 from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.proxies import Proxies
+from gateway.server.http.public_keys import PUBLIC_KEYS, PublicKeys, add_public_keys
 from gateway.server.http.rate_limits import LIMITS, RateLimits
 from gateway.server.parts import PARTS, Parts
 from gateway.server.processes.channel import Gone
@@ -193,6 +194,7 @@ def build_app(
     if role != "worker":
         app[ROUTE_TABLE] = ROUTES
         app[DOCUMENTS] = Documents(schema())
+        app[PUBLIC_KEYS] = PublicKeys(db, clock)
         set_up(app)
     for resource in resources(with_doors=role != "worker"):
         app.router.register_resource(resource)
@@ -205,6 +207,7 @@ def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
     router = web.UrlDispatcher()
     add_probes(router)
     if with_doors:
+        add_public_keys(router)
         add_routes(router)
         add_graphql(router)
         add_console(router)

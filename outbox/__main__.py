@@ -23,10 +23,12 @@ from outbox.queue.order import ordering
 from outbox.queue.replays import jobs
 from outbox.queue.upkeep.retention import Retention, expire_secrets
 from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.ed25519 import SEED_BYTES
 from outbox.sending.guard import Guard
-from outbox.webhooks import key_mark
+from outbox.webhooks import key_mark, signing_keys
 from outbox.webhooks.key_files import read_key_file
 from outbox.worker import WorkerSettings
+from outbox.worker.checkpointing import Checkpointing
 from outbox.worker.duties import Duties
 from outbox.worker.recovering import Recovering
 from outbox.worker.run import Running
@@ -101,6 +103,7 @@ async def _drain(args: argparse.Namespace) -> None:
         url = database.without_password(args.database)
         await key_mark.must_belong(db, ring, f"the key file {args.keys}", url)
         await key_mark.tell_missing(db, ring)
+        await db.write(signing_keys.ensure, ring, ids.token(SEED_BYTES))
         settings = WorkerSettings(slots=args.slots, service=args.service)
         running = Running(db, ring, Guard(rules, clock), settings)
         loop = asyncio.get_running_loop()
@@ -110,6 +113,8 @@ async def _drain(args: argparse.Namespace) -> None:
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under nohup
             loop.add_signal_handler(signal.SIGHUP, ending.set)
         duties = upkeep(db, args.keep_days)
+        checkpointing = Checkpointing(db, ring, days=args.keep_days)
+        duties.once_every(RETENTION_SECONDS, "checkpoints", checkpointing.run_once)
         scheduler = Scheduler(clock)
         scheduler.every(duties.look_seconds, "duties", duties.look)
         duties.start()
@@ -133,6 +138,7 @@ def upkeep(db: Database, keep_days: int) -> Duties:
     async def secrets() -> None:
         while await db.write(expire_secrets, SECRETS_AT_ONCE) == SECRETS_AT_ONCE:
             pass
+        await db.write(signing_keys.expire, SECRETS_AT_ONCE)
 
     async def ended_jobs() -> None:
         while await db.write(jobs.purge, JOBS_AT_ONCE) == JOBS_AT_ONCE:

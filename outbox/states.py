@@ -12,8 +12,9 @@ End = Literal["delivered", "exhausted", "gone", "cancelled", "dead"]
 """The final states of a delivery."""
 AttemptKind = Literal["first", "retry", "replay", "test", "probe"]
 """The kinds of attempts in metrics."""
-JobKind = Literal["recover", "backfill"]
-"""What a job replays: failed deliveries again, or events from before its webhook."""
+JobKind = Literal["recover", "backfill", "snapshot"]
+"""What a job makes: failed deliveries again, events from before its webhook, or an event for each
+record as it is."""
 JobState = Literal["running", "done", "cancelled", "expired"]
 """The states of a job."""
 Change = Literal["open", "closed", "disabled"]

@@ -180,6 +180,14 @@ def verify(parser: argparse.ArgumentParser) -> None:
         help="the end of the webhook's log that an earlier run printed; it must still be in it",
     )  # fmt: skip
     parser.add_argument(
+        "--checkpoint", metavar="FILE",
+        help="checkpoints that were saved before: the ends that they note must still be in the log",
+    )  # fmt: skip
+    parser.add_argument(
+        "--public-key", metavar="KEY",
+        help="the key that signed them: whpk_…, or a file with /.well-known/carteiro/keys",
+    )  # fmt: skip
+    parser.add_argument(
         "--retention-days", metavar="DAYS", type=int, default=0,
         help="the shortest time that deliveries were kept, if it was shorter than it is now",
     )  # fmt: skip
@@ -208,6 +216,42 @@ def export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bom", action="store_true", help="begin with a byte order mark, for Excel"
     )
+
+
+def _owner(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--owner", required=True, metavar="EMAIL", help="the account's address")
+
+
+def webhooks_export(parser: argparse.ArgumentParser) -> None:
+    _owner(parser)
+
+
+def _webhooks_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the TOML file with the webhooks")
+    _owner(parser)
+    parser.add_argument(
+        "--prune", action="store_true", help="delete the webhooks that are not in the file"
+    )
+
+
+def webhooks_plan(parser: argparse.ArgumentParser) -> None:
+    _webhooks_file(parser)
+    parser.add_argument(
+        "--exit-code", action="store_true", help="end with 3 when there is something to do"
+    )
+    json(parser)
+
+
+def webhooks_apply(parser: argparse.ArgumentParser) -> None:
+    _webhooks_file(parser)
+    parser.add_argument(
+        "--plan", metavar="MARK",
+        help="apply only the plan with this mark: refuse when anything has changed since",
+    )  # fmt: skip
+    parser.add_argument(
+        "--secrets", metavar="FILE",
+        help="write new secrets to this file, which must not exist (default: print them)",
+    )  # fmt: skip
 
 
 def erase(parser: argparse.ArgumentParser) -> None:
@@ -260,6 +304,13 @@ def rotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only-node", action="store_true",
         help="on PostgreSQL: no other node uses the database, so no file needs to be copied first",
+    )  # fmt: skip
+
+
+def signing_keys_rotate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--at-once", action="store_true",
+        help="end the keys before it at once, because somebody else may have one",
     )  # fmt: skip
 
 

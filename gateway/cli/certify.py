@@ -13,7 +13,7 @@ from msgspec import json
 from gateway import texts
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing
-from gateway.cli.inconclusive import Inconclusive
+from gateway.cli.endings import Inconclusive
 from gateway.cli.language import spoken
 from gateway.domain.webhooks import certification, findings, pings
 from gateway.records.access import Actor

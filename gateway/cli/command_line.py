@@ -185,6 +185,21 @@ COMMANDS: tuple[Command, ...] = (
         arguments.listed,
     ),
     Command(
+        "webhooks export", "Print the webhooks of an account as a file, without secrets.",
+        "carteiro webhooks export --owner maria@example.com",
+        _from("webhook_commands", "export"), arguments.webhooks_export,
+    ),
+    Command(
+        "webhooks plan", "Print what would make the webhooks of an account like a file.",
+        "carteiro webhooks plan hooks.toml --owner maria@example.com --exit-code",
+        _from("webhook_commands", "plan"), arguments.webhooks_plan,
+    ),
+    Command(
+        "webhooks apply", "Make the webhooks of an account like a file: all of it or nothing.",
+        "carteiro webhooks apply hooks.toml --owner maria@example.com --secrets new.jsonl",
+        _from("webhook_commands", "apply"), arguments.webhooks_apply,
+    ),
+    Command(
         "backup", "Write all data to a file, also while the server runs.",
         "carteiro backup monday.backup", _from("data.commands", "backup"), arguments.backup,
     ),
@@ -205,12 +220,23 @@ COMMANDS: tuple[Command, ...] = (
         "secrets rotate", "Replace the key that encrypts secrets, while servers run.",
         "carteiro secrets rotate", _from("secret_commands", "rotate"), arguments.rotate,
     ),
+    Command(
+        "signing-keys list", "List the public keys of deliveries and checkpoints.",
+        "carteiro signing-keys list", _from("signing_commands", "listed"), arguments.json,
+    ),
+    Command(
+        "signing-keys rotate", "Replace the key that signs deliveries, while servers run.",
+        "carteiro signing-keys rotate", _from("signing_commands", "rotate"),
+        arguments.signing_keys_rotate,
+    ),
 )  # fmt: skip
 
 GROUPS = {
     "user": "Create, list, change, disable and enable accounts.",
     "key": "Create, list and revoke API keys.",
     "store": "Create and list stores.",
+    "webhooks": "Export, compare and change webhooks as files.",
+    "signing-keys": "List and replace the Ed25519 keys that receivers verify with.",
     "secrets": "Manage the keys that encrypt secrets in the database.",
 }
 

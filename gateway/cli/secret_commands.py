@@ -15,7 +15,8 @@ from outbox.database.transaction import Database
 from outbox.database.transfer import Place
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids
-from outbox.webhooks import key_mark, resealing
+from outbox.sending.ed25519 import SEED_BYTES
+from outbox.webhooks import key_mark, resealing, signing_keys
 from outbox.webhooks.key_files import (
     activate_keys,
     add_key,
@@ -115,11 +116,16 @@ async def _give_up(config: Config, path: Path, say: Say) -> None:
         if await db.read(key_mark.objection_in, ring) is None:
             raise CannotStart(f"{where} belongs to the database; there is nothing to give up")
         await db.write(key_mark.replace, ring)
+        lost = await db.write(signing_keys.give_up, ring, db.ids.token(SEED_BYTES))
     say(f"From now on {where} belongs to {without_password(config.database.url)}.")
     say(
         "Webhooks whose secrets were encrypted with the lost keys send nothing until their owners "
         "replace the secrets in the console; their deliveries wait."
     )
+    if lost:
+        say(
+            "The signing keys were lost too; a new one signs, and receivers fetch it by themselves."
+        )
 
 
 def _file(config: Config) -> Path:

@@ -35,7 +35,8 @@ from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.webhooks import key_mark
+from outbox.sending.ed25519 import SEED_BYTES
+from outbox.webhooks import key_mark, signing_keys
 
 T = TypeVar("T")
 Say = Callable[[str], None]
@@ -80,6 +81,7 @@ async def serve(
             logs.logger().info("migrated", applied=applied)
         keyring = await startup.open_keys(config, db, ids)
         await key_mark.tell_missing(db, keyring)
+        await db.write(signing_keys.ensure, keyring, ids.token(SEED_BYTES))
         if (open_files := startup.open_files(config)) is not None:
             logs.logger().warning("files_open_to_others", text=open_files)
         app = build_app(config, db, keyring, role=role, member=member, parts=parts)

@@ -9,6 +9,7 @@ Cells = Mapping[str, Any]
 """Texts, or lists of texts, by their field name in the REST API."""
 USER = ("email", "name", "timezone", "state", "createdAt")
 KEY = ("visible", "name", "scopes", "state", "createdAt", "lastUsedAt", "expiresAt")
+SIGNING_KEY = ("id", "publicKey", "state", "createdAt", "endsAt")
 STORE = ("hostname", "name", "aliases", "state", "createdAt")
 
 

@@ -11,7 +11,17 @@ from gateway.console.frame.pages import Handler, action, form_only, nowhere, pag
 from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret
 from gateway.console.records.sections import add_records
-from gateway.console.webhooks import certification, doctor, guide, options, rotation, webhooks
+from gateway.console.webhooks import (
+    certification,
+    connect,
+    connect_token,
+    doctor,
+    guide,
+    options,
+    rotation,
+    snapshots,
+    webhooks,
+)
 from gateway.domain.imports.files import MOST_BYTES
 
 
@@ -42,6 +52,10 @@ def add_console(router: web.UrlDispatcher) -> None:
         action(login.first_account, public=True, limit=login.slow_down),
     )
 
+    get(connect.PATH, page(connect.show))
+    post(connect.PATH, action(connect.decide))
+    router.add_post(f"{connect.PATH}/token", connect_token.exchange)
+
     get("/console/webhooks", page(webhooks.index))
     post("/console/webhooks", action(webhooks.create))
     get("/console/webhooks/new", page(webhooks.new))
@@ -69,6 +83,8 @@ def add_console(router: web.UrlDispatcher) -> None:
 
     get("/console/webhooks/{id}/recover", page(recoveries.show))
     post("/console/webhooks/{id}/recover", action(recoveries.start))
+    get("/console/webhooks/{id}/snapshot", page(snapshots.show))
+    post("/console/webhooks/{id}/snapshot", action(snapshots.start))
     get("/console/jobs/{id}", page(recoveries.show_job))
     post("/console/jobs/{id}/cancel", action(recoveries.cancel))
 

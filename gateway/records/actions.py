@@ -21,6 +21,7 @@ from gateway.records.resource import Resource
 from gateway.records.values.formats import missing
 from outbox.database.transaction import Tx
 from outbox.events import enqueue
+from outbox.events.record_fields import RecordField
 from outbox.ids import is_id
 
 ANY = "*"
@@ -31,7 +32,7 @@ async def create(tx: Tx, actor: Actor, resource: Resource, draft: Draft) -> Reco
     """Create a record for the actor. Raises forbidden, or the faults of the draft."""
     actor.must("write")
     values = await check(tx, actor, resource, draft)
-    return announce(tx, "created", await insert(tx, actor, resource, values))
+    return announce(tx, "created", await insert(tx, actor, resource, values), before=None)
 
 
 async def read(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> Record:
@@ -56,7 +57,9 @@ async def change(
     values = await check(tx, actor, resource, draft, before)
     must_match(before, expected)
     changes = changes_of(before, values)
-    return announce(tx, "updated", await update(tx, actor, before, changes)) if changes else before
+    if not changes:
+        return before
+    return announce(tx, "updated", await update(tx, actor, before, changes), before=before)
 
 
 async def remove(
@@ -80,7 +83,7 @@ async def remove(
     # The deleted event has the highest version, so receivers that drop older versions keep it.
     gone = [*before.row]
     gone[VERSION] += 1
-    announce(tx, "deleted", Record(resource, gone, before.derived))
+    announce(tx, "deleted", Record(resource, gone, before.derived), before=before)
 
 
 async def page(tx: Tx, actor: Actor, resource: Resource, list_query: Query) -> Page:
@@ -156,10 +159,11 @@ async def update(tx: Tx, actor: Actor, before: Record, changes: Mapping[str, Any
     return record_of(resource, row, tx.now, actor.zone)
 
 
-def announce(tx: Tx, change: str, record: Record) -> Record:
+def announce(tx: Tx, change: str, record: Record, *, before: Record | None) -> Record:
     """Enqueue the event of `change`, if the resource declares one, and return the record.
 
-    `data` holds exactly the listed fields, null where unset.
+    `data` holds exactly the listed fields, null where unset. `before` is the record before this
+    write, None if the write created it.
     """
     resource = record.resource
     listed = resource.events.get(change)
@@ -170,9 +174,30 @@ def announce(tx: Tx, change: str, record: Record) -> Record:
             name=f"{resource.noun}.{change}",
             record_id=record.id,
             record_version=record.version,
-            data={name: record.shown(name) for name in listed},
+            data=data_of(record, listed),
+            record_fields=record_fields(record, before),
         )
     return record
+
+
+def record_fields(record: Record, before: Record | None) -> dict[str, RecordField]:
+    """Return the fields that filters of webhooks can use beside `data`.
+
+    A write changes a field whose stored value differs; a create changes those that it sets.
+    """
+    columns = ((name, record.resource.named[name].column) for name in record.resource.filterable)
+    return {
+        name: RecordField(
+            record.shown(name),
+            record.column(column) != (None if before is None else before.column(column)),
+        )
+        for name, column in columns
+    }
+
+
+def data_of(record: Record, fields: Sequence[str]) -> dict[str, Any]:
+    """Return the `data` of an event with these fields of the record, null where unset."""
+    return {name: record.shown(name) for name in fields}
 
 
 def must_match(current: Record, expected: frozenset[str] | None) -> None:

@@ -46,6 +46,10 @@ class Record(Struct, frozen=True):
             return self.derived[place]
         return self.row[self.resource.position[name]]
 
+    def column(self, name: str) -> Any:
+        """Return the stored value of a column, also where a derived field replaces it."""
+        return self.row[self.resource.position[name]]
+
     @property
     def stored(self) -> dict[str, Any]:
         """The values as they are stored, by column."""

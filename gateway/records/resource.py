@@ -7,7 +7,7 @@ It is one module because each declaration uses nearly all of these types.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -222,6 +222,13 @@ class Resource(Form):
     """Name of the text field whose folded form is the column `sort_name`."""
     filters: Sequence[Filter] = ()
     sorts: Sequence[Sort] = BY_TIME
+    filterable: Sequence[str] = ()
+    """Names of fields that the filters of webhooks can use beside `data`: each event stores them.
+
+    They are short and hold no personal data.
+    """
+    known_after: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The change → the filterable fields that always have this JSON value after it."""
     derived: Sequence[Derived] = ()
     cascades: Sequence[Cascade] = ()
     deletable: bool = True

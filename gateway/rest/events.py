@@ -1,5 +1,7 @@
 """Handles the events feed, for receivers that missed deliveries or prefer to poll."""
 
+import re
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 import msgspec
@@ -8,20 +10,29 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import feed
+from gateway.records.access import Actor
 from gateway.records.values import dates
 from gateway.records.values.schemas import ID, Id, Instant
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import page_size
 from gateway.rest.document.operations import Parameter, operation
-from gateway.rest.params import window
+from gateway.rest.params import LARGEST, refused, window
 from gateway.rest.scans import scan
 from gateway.server.app_keys import CONFIG, DB
 from outbox.events.feed import Entry
+from outbox.ids import is_id
+
+BY_NUMBER = ("webhook", "sequence", "from", "to")
+NUMBER = {"type": "integer", "minimum": 1}
 
 
 class Event(Struct, frozen=True, rename="camel"):
-    """An event. `body` is the exact delivery body; null after the erasure of a person."""
+    """An event. `body` is the exact delivery body; null after the erasure of a person.
+
+    With `webhook`, it has the number and the state of its delivery. A delivery that ended without
+    success has no body.
+    """
 
     id: Id
     event: str
@@ -31,14 +42,30 @@ class Event(Struct, frozen=True, rename="camel"):
     body: str | None
     request_id: str | UnsetType = UNSET
     erased_at: Instant | UnsetType = UNSET
+    sequence: int | UnsetType = UNSET
+    state: str | UnsetType = UNSET
+
+
+class Numbers(Struct, frozen=True, rename="camel"):
+    """The numbers from `first` to `last`, both included."""
+
+    first: int
+    last: int
 
 
 class Events(Struct, frozen=True, rename="camel"):
-    """Events, oldest first. Send `nextCursor` as `after` for the next page while `hasMore`."""
+    """Events, oldest first. Send `nextCursor` as `after` for the next page while `hasMore`.
+
+    With `webhook`, send `nextFrom` as `from` instead. `lastSequence` is the last number of the
+    webhook; the numbers in `expired` are those of deliveries past their retention.
+    """
 
     data: list[Event]
     has_more: bool
     next_cursor: Id | UnsetType = UNSET
+    next_from: int | UnsetType = UNSET
+    last_sequence: int | UnsetType = UNSET
+    expired: list[Numbers] | UnsetType = UNSET
 
 
 EXAMPLE = Events(
@@ -61,7 +88,8 @@ EXAMPLE = Events(
     description="The caller's events in the order of their deliveries, oldest first, as "
     "long as they are stored (30 days by default). `body` contains exactly the bytes "
     "of the deliveries, so you can verify a signature over it. Test events are left out. "
-    "With `types` a page can be short or empty although `hasMore` is true.",
+    "With `types` a page can be short or empty although `hasMore` is true. With `webhook` it reads "
+    "the deliveries of a webhook that numbers them (`X-Webhook-Sequence`) by their numbers.",
     parameters=(
         Parameter(
             "after", ID,
@@ -73,6 +101,12 @@ EXAMPLE = Events(
             "types", {"type": "string"}, "Only these events, separated by commas.",
             f"{EVENT_NAMES[0]},{EVENT_NAMES[2]}",
         ),
+        Parameter(
+            "webhook", ID, "The numbered deliveries of this webhook.", shapes.example_id("webhook")
+        ),
+        Parameter("sequence", NUMBER, "Only the delivery with this number.", 7),
+        Parameter("from", NUMBER, "Only deliveries with this number or a higher one.", 5),
+        Parameter("to", NUMBER, "Only deliveries with this number or a lower one.", 20),
         page_size(),
     ),
 )  # fmt: skip
@@ -80,6 +114,8 @@ async def list_events(request: web.Request) -> web.Response:
     """GET /api/events: list the events after a given one."""
     caller = await authenticate(request)
     query, days = request.query, request.app[CONFIG].retention.events_days
+    if any(name in query for name in BY_NUMBER):
+        return await _numbered(request, caller)
     after, (_, limit) = query.get("after", "").strip().lower(), window(query)
     names = {name for part in query.get("types", "").split(",") if (name := part.strip())}
     if query.get("types"):
@@ -101,6 +137,51 @@ async def list_events(request: web.Request) -> web.Response:
     place: str | UnsetType = UNSET if page.place is None else page.place
     body = Events([_shown(entry) for entry in page.entries], page.more, place)
     return web.Response(body=msgspec.json.encode(body), headers=headers)
+
+
+async def _numbered(request: web.Request, caller: Actor) -> web.Response:
+    """List the deliveries of a webhook by their numbers."""
+    query = request.query
+    webhook_id = query.get("webhook", "").strip().lower()
+    if not is_id(webhook_id):
+        raise refused("webhook", "Send the id of one of your webhooks.")
+    for name in ("after", "types"):
+        if name in query:
+            raise refused(name, f"Send either {name} or webhook.")
+    first, upto = _number(query, "from", 1), _number(query, "to", LARGEST)
+    if "sequence" in query:
+        if "from" in query or "to" in query:
+            raise refused("sequence", "Send either sequence or from and to.")
+        first = upto = _number(query, "sequence", 1)
+    _, limit = window(query)
+    page = await request.app[DB].read(
+        feed.numbered, caller, webhook_id, first=first, upto=upto, limit=limit
+    )
+    headers = {"Content-Type": "application/json"}
+    if page.onward is not None:
+        onward = [*((k, v) for k, v in query.items() if k != "from"), ("from", str(page.onward))]
+        target = f"{request.rel_url.raw_path}?{urlencode(onward, errors='replace')}"
+        headers["Link"] = f'<{target}>; rel="next"'
+    body = Events(
+        [
+            msgspec.structs.replace(_shown(one.event), sequence=one.sequence, state=one.state)
+            for one in page.entries
+        ],
+        page.onward is not None,
+        next_from=UNSET if page.onward is None else page.onward,
+        last_sequence=page.last,
+        expired=[Numbers(span.first, span.last) for span in page.expired],
+    )
+    return web.Response(body=msgspec.json.encode(body), headers=headers)
+
+
+def _number(query: Mapping[str, str], name: str, default: int) -> int:
+    text = query.get(name)
+    if text is None:
+        return default
+    if not re.fullmatch("[1-9][0-9]{0,17}", text.strip()):
+        raise refused(name, "Send a whole number from 1.")
+    return int(text)
 
 
 def _shown(entry: Entry) -> Event:

@@ -20,9 +20,11 @@ from gateway.rest import (
     api_keys,
     audit,
     batches,
+    checkpoints,
     contacts,
     deals,
     deliveries,
+    digests,
     events,
     exports,
     imports,
@@ -68,9 +70,12 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
 
 
 def bulk_of(entry: Entry) -> tuple[Route, ...]:
-    """Return the routes of files: the export of a resource, and its import."""
+    """Return the routes of all records of a resource: export, digest, import."""
     of = entry.resource
-    routes: list[Route] = [("GET", f"/api/export/{of.plural}.csv", exports.export_of(of))]
+    routes: list[Route] = [
+        ("GET", f"/api/export/{of.plural}.csv", exports.export_of(of)),
+        ("GET", f"/api/digest/{of.plural}", digests.digest_of(of)),
+    ]
     if entry.create is not None:
         routes.append(("POST", f"/api/import/{of.plural}", imports.import_of(entry)))
     return tuple(routes)
@@ -122,6 +127,8 @@ OTHERS: tuple[Route, ...] = (
     ("GET", "/api/deliveries", deliveries.list_deliveries),
     ("GET", "/api/deliveries/{id}", deliveries.read_delivery),
     ("POST", "/api/deliveries/{id}/replay", deliveries.replay_delivery),
+    ("GET", "/api/log/checkpoints", checkpoints.list_checkpoints),
+    ("POST", "/api/log/checkpoints", checkpoints.create_checkpoint),
     ("GET", "/api/audit", audit.list_audit),
     ("GET", "/api/webhooks", webhooks.list_webhooks),
     ("POST", "/api/auth/signup", profile.sign_up),

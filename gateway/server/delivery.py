@@ -3,9 +3,14 @@
 outbox.worker.run runs the drain; outbox.worker defines its work and restarts it after a fault.
 """
 
+from functools import partial
+
 from aiohttp import web
 
+from gateway.domain.webhooks import record_links
 from gateway.server.config import Config, Egress
+from gateway.server.config.checks import named_proxies
+from gateway.server.http.address import public_address
 from gateway.server.parts import PARTS, Parts
 from gateway.server.telemetry.journal import DeliveryJournal
 from gateway.server.telemetry.spans import Spans
@@ -51,6 +56,7 @@ def rules_of(egress: Egress) -> Rules:
         egress.allow_http, tuple(parse_place(place) for place in egress.allow),
         http_setting="[egress] allow_http in config.local.toml and restart",
         allow_setting="[egress] allow in config.local.toml and restart",
+        proxies=named_proxies(egress.proxies),
     )  # fmt: skip
 
 
@@ -61,6 +67,7 @@ def settings_of(config: Config) -> WorkerSettings:
         timeout=config.delivery.total_seconds,
         schedule=Schedule(tuple(map(float, config.retry.schedule))),
         service=config.service.name,
+        links=partial(record_links.address, public_address(config, config.server.port)),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from gateway.domain.accounts.passwords import Passwords
 from outbox.clock import Clock, SystemClock
 from outbox.database.transaction import Database
+from outbox.queue.replays.snapshot_steps import Source
 from outbox.sending.guard import Guard
 from outbox.sending.send import Sender
 from outbox.worker.recovering import Recovering
@@ -25,8 +26,8 @@ class Parts:
     sender: Callable[[Guard, Clock], Sender] = Sender
     settling: Callable[[Database, Clock], Settling] = Settling
     """Records the results of sends."""
-    recovering: Callable[[Database], Recovering] = Recovering
-    """Runs the jobs of replays."""
+    recovering: Callable[[Database, Source], Recovering] = Recovering
+    """Runs the jobs of replays and snapshots."""
 
 
 PARTS = Parts()

@@ -65,10 +65,12 @@ async def insert(
     columns: tuple[str, ...],
     rows: Sequence[Sequence[Any]],
     conflict: str = "",
-) -> None:
-    """Insert `rows`; `conflict` is an `on conflict` clause or empty."""
+) -> int:
+    """Insert `rows`; return how many. `conflict` is an `on conflict` clause or empty."""
+    count = 0
     for text, values in inserts(table, columns, rows, conflict):
-        await tx.run(text, *values)
+        count += await tx.run(text, *values)
+    return count
 
 
 def inserts(

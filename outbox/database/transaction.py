@@ -266,7 +266,8 @@ class Database(Protocol):
         """Call `callback` on the event loop when there is work for this node's drain.
 
         A commit that makes work wakes one live node, in turn; `node` returns the id of this node,
-        which may change. Without `node`, `callback` runs for all commits.
+        which may change. With one writer the call may come before COMMIT, as the drain's units see
+        what the transaction wrote. Without `node`, `callback` runs after all commits.
         """
 
     def announce(self) -> None:

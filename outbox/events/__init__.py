@@ -4,10 +4,12 @@ import hashlib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from outbox.database.transaction import Insert, Tx
 from outbox.events.body import message
+from outbox.events.record_fields import RecordField, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,9 @@ cause: ContextVar[Cause] = ContextVar("cause", default=Cause())  # noqa: B039 - 
 
 COLUMNS = (
     "id", "owner_id", "name", "record_id", "record_version", "webhook_id", "occurred_at",
-    "request_id", "traceparent", "body", "body_digest",
+    "request_id", "traceparent", "body", "body_digest", "record_fields",
 )  # fmt: skip
+NO_FIELDS: Mapping[str, RecordField] = MappingProxyType({})
 FOUND = "select exists (select 1 from events where id = $1) as found"
 INSERT = Insert("events", COLUMNS, found=FOUND, referred=False)
 # A separate statement, so that ordinary events need not write about_id.
@@ -40,12 +43,14 @@ def enqueue(
     data: Mapping[str, Any],
     webhook_id: str | None = None,
     about_id: str | None = None,
+    record_fields: Mapping[str, RecordField] = NO_FIELDS,
 ) -> str:
     """Write an event in the transaction of its change; return the event's id.
 
     The body `{"event","timestamp","data"}` is frozen here, byte for byte as receivers get it.
     `webhook_id` makes it a test event for that webhook alone; together with `about_id`, an event
-    for it about that other webhook. Raise ValueError for data that JSON cannot represent.
+    for it about that other webhook. `record_fields` are what conditions of webhooks may use beside
+    `data`. Raise ValueError for data that JSON cannot represent.
     """
     event_id = tx.new_id()
     body = message(name, tx.now, data)
@@ -53,6 +58,7 @@ def enqueue(
     row = (
         event_id, owner_id, name, record_id, record_version, webhook_id, tx.now,
         behind.request_id, behind.traceparent, body, hashlib.sha256(body).hexdigest(),
+        text_of(record_fields),
     )  # fmt: skip
     if about_id is None:
         tx.later(INSERT, row)

@@ -23,6 +23,12 @@ def message(event: str, now: int, data: Mapping[str, Any]) -> bytes:
     return encode({"event": event, "timestamp": now // SECOND, "data": data})
 
 
+def thin(event: str, timestamp: int, record_id: str, url: str) -> bytes:
+    """Return a body with the address of the record instead of its data; `timestamp` is seconds."""
+    record = {"id": record_id, "type": event.partition(".")[0], "url": url}
+    return encode({"event": event, "timestamp": timestamp, "data": record})
+
+
 def encode(value: Any) -> bytes:
     """Return compact JSON in UTF-8. Raise ValueError for what JSON or JavaScript cannot carry."""
     return _encoder.encode(value) if _is_plain(value) else _text(value).encode("utf-8")

@@ -5,7 +5,8 @@ The tables are IANA's special-purpose registries plus the metadata services of c
 addresses.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -14,6 +15,8 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
+
+from outbox.sending.proxies import Proxy
 
 Address = IPv4Address | IPv6Address
 
@@ -79,12 +82,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The operator's additions to the tables, and their settings' names for error messages."""
+    """The operator's additions to the tables, and their settings' names for error messages.
+
+    `proxies` are the egress proxies that webhooks may use, by name.
+    """
 
     allow_http: bool = False
     allow: tuple[Place, ...] = ()
     http_setting: str = "the option --allow-http"
     allow_setting: str = "the option --allow"
+    proxies: Mapping[str, Proxy] = field(default_factory=dict, hash=False)
 
 
 def parse_place(text: str) -> Place:

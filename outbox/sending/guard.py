@@ -9,9 +9,11 @@ allowed forms of a URL.
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.helpers import is_ip_address
 
 from outbox.clock import Clock
 from outbox.sending.addresses import Rules, may_dial
@@ -55,6 +57,15 @@ class Guard(AbstractResolver):
             for address in addresses[:MOST_ADDRESSES]
         ]
 
+    def must_allow(self, address: str, port: int) -> None:
+        """Raise Refused for an address that no connection may reach, directly or by a proxy."""
+        if not may_dial(address, port, self.rules):
+            raise refused(self.rules)
+
+    async def addresses(self, host: str) -> Sequence[str]:
+        """Return the addresses of one of the operator's proxies. Raise LookupFailed."""
+        return [host] if is_ip_address(host) else await self._lookups.addresses(host)
+
     async def judge(self, host: str, port: int) -> list[tuple[str, bool]]:
         """Return the addresses of `host` and whether each is allowed; only for the operator.
 
@@ -66,8 +77,7 @@ class Guard(AbstractResolver):
     def open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
         """Create a socket for the address of the next connection. Raise Refused, OSError."""
         family, kind, protocol, _, sockaddr = address_info
-        if not may_dial(str(sockaddr[0]), int(sockaddr[1]), self.rules):
-            raise refused(self.rules)
+        self.must_allow(str(sockaddr[0]), int(sockaddr[1]))
         sock = socket.socket(family, kind, protocol)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)

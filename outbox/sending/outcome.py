@@ -1,6 +1,7 @@
 """Name the outcome of an attempt, by its status or by the way it failed."""
 
 import os
+import ssl
 from dataclasses import dataclass
 
 from aiohttp import (
@@ -9,11 +10,13 @@ from aiohttp import (
     ClientConnectorError,
     ClientConnectorSSLError,
     ClientError,
+    ClientOSError,
 )
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import EofStream
 
 from outbox.durations import SECOND
+from outbox.sending.proxies import ProxyFailed
 from outbox.sending.wire import HeadTooLong, Progress
 from outbox.states import OutcomeName
 
@@ -85,6 +88,8 @@ def name_failure(error: Exception, progress: Progress) -> tuple[OutcomeName, str
         return "blocked", str(progress.refused)
     if isinstance(error, TimeoutError):
         return _late(progress)
+    if isinstance(error, ProxyFailed):
+        return "connect_error", str(error)
     if progress.stage == "answer":
         return _broken(error, progress)
     if isinstance(error, ClientConnectorDNSError):
@@ -107,6 +112,8 @@ def name_failure(error: Exception, progress: Progress) -> tuple[OutcomeName, str
 def _late(progress: Progress) -> tuple[OutcomeName, str]:
     if progress.stage == "dns":
         return "dns_error", "the name servers did not respond in time"
+    if progress.stage == "proxy":
+        return "connect_error", f"the proxy {progress.proxy} did not answer in time"
     if progress.stage == "connect":
         return "connect_error", "the connection timed out"
     if progress.stage == "tls":
@@ -120,12 +127,24 @@ def _broken(error: Exception, progress: Progress) -> tuple[OutcomeName, str]:
         if isinstance(cause, HeadTooLong | LineTooLong):
             return "protocol_error", "the response headers are too long"
         return "protocol_error", "not an HTTP/1.1 response"
+    if isinstance(error, ssl.SSLError | ClientOSError) and (alert := _alert(error)):
+        # With TLS 1.3 a receiver refuses a client certificate after the handshake.
+        return "tls_error", alert
     if isinstance(error, ClientError | OSError | EofStream):
         wire = progress.wire
         if wire is not None and wire.received:
             return "protocol_error", CUT_OFF
         return "connect_error", CLOSED_EARLY
     return "protocol_error", f"internal error during the request: {type(error).__name__}"
+
+
+def _alert(error: BaseException) -> str | None:
+    """Return what the receiver's TLS objects to; None when it said nothing."""
+    cause = error if isinstance(error, ssl.SSLError) else error.__cause__
+    reason = str(getattr(cause, "reason", None) or "") if isinstance(cause, ssl.SSLError) else ""
+    if "ALERT" not in reason:
+        return None
+    return f"TLS: {reason.lower().replace('_', ' ')}"
 
 
 def _system(error: OSError) -> str:

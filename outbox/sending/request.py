@@ -6,10 +6,13 @@ import hmac
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from outbox.durations import SECOND
+from outbox.sending.ed25519 import sign_public
 from outbox.states import Origin
 
 Header = tuple[str, str]
@@ -18,6 +21,8 @@ Kept = list[str | Header]
 
 PREFIX = "whsec_"
 SECRET_BYTES = 32
+RECORD_URL = "X-Webhook-Record-Url"
+"""The address of the record in a thin delivery."""
 EVERY = 11
 """The headers at the start of every request."""
 
@@ -47,11 +52,27 @@ RESERVED_PREFIXES = ("x-webhook-", "webhook-", "x-forwarded-", "sec-", "proxy-")
 OURS = frozenset(
     (
         "Content-Type", "User-Agent", "X-Webhook-Attempt", "X-Webhook-Event", "X-Webhook-Id",
-        "X-Webhook-Record-Version", "X-Webhook-Signature", "X-Webhook-Test", "X-Webhook-Timestamp",
-        "traceparent", "webhook-id", "webhook-signature", "webhook-timestamp",
+        "X-Webhook-Record-Url", "X-Webhook-Record-Version", "X-Webhook-Replay",
+        "X-Webhook-Sequence", "X-Webhook-Signature", "X-Webhook-Snapshot", "X-Webhook-Test",
+        "X-Webhook-Timestamp", "traceparent", "webhook-id", "webhook-signature",
+        "webhook-timestamp",
     )
 )  # fmt: skip
 """Every header name that `compose` writes; none of their values is secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Via:
+    """How requests of one webhook reach its receiver.
+
+    `certificate` is a client certificate with its key, in PEM; `proxy` names an egress proxy.
+    """
+
+    certificate: str | None = field(default=None, repr=False)
+    proxy: str | None = None
+
+
+DIRECT = Via()
 
 
 @dataclass(slots=True)
@@ -76,6 +97,16 @@ class Request:
     traceparent: str | None = None
     """The traceparent of the write that caused the event."""
     timeout_s: float = 15.0
+    sequence: int | None = None
+    """The number of the delivery, or of the one that it repeats; None without numbers."""
+    repeats: bool = False
+    snapshot: str | None = None
+    """The job that made the event of the record as it is."""
+    signing_keys: tuple[Ed25519PrivateKey, ...] = ()
+    """They sign webhook-signature too."""
+    via: Via = DIRECT
+    record_url: str | None = None
+    """The address of the record, when the body has it instead of the data."""
 
 
 def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> list[Header]:
@@ -87,6 +118,9 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
     event_id = request.event_id
     body = request.body
     moment = now_wall // SECOND
+    standard = sign_standard(request.secrets, event_id, moment, body)
+    if request.signing_keys:
+        standard += " " + sign_public(request.signing_keys, event_id, moment, body)
     headers = [
         ("Content-Type", "application/json"),
         ("X-Webhook-Event", request.event_name),
@@ -98,14 +132,22 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
         ("X-Webhook-Record-Version", str(request.record_version)),
         ("webhook-id", event_id),
         ("webhook-timestamp", str(moment)),
-        ("webhook-signature", sign_standard(request.secrets, event_id, moment, body)),
+        ("webhook-signature", standard),
     ]
     if request.origin == "test":
         headers.append(("X-Webhook-Test", "1"))
+    if request.sequence is not None:
+        headers.append(("X-Webhook-Sequence", str(request.sequence)))
+        if request.repeats:
+            headers.append(("X-Webhook-Replay", "1"))
+    if request.snapshot is not None:
+        headers.append(("X-Webhook-Snapshot", request.snapshot))
     if request.traceparent is not None:
         child = child_of(request.traceparent, span_id)
         if child is not None:
             headers.append(("traceparent", child))
+    if request.record_url is not None:
+        headers.append((RECORD_URL, request.record_url))
     if request.headers:
         headers.extend(request.headers)
     return headers
@@ -132,12 +174,13 @@ def sign_standard(secrets: Sequence[str], message_id: str, timestamp: int, body:
     """
     content = b"%b.%d.%b" % (message_id.encode(), timestamp, body)
     return " ".join(
-        ["v1," + _base64(hmac.digest(_key(secret), content, "sha256")) for secret in secrets]
+        ["v1," + _base64(hmac.digest(key_of(secret), content, "sha256")) for secret in secrets]
     )
 
 
 @lru_cache(maxsize=10_000)
-def _key(secret: str) -> bytes:
+def key_of(secret: str) -> bytes:
+    """Return the key of a `whsec_…` secret. Raise ValueError for another text."""
     if not secret.startswith(PREFIX):
         raise ValueError(f"a signing secret starts with {PREFIX}")
     return binascii.a2b_base64(secret[len(PREFIX) :], strict_mode=True)

@@ -1,7 +1,6 @@
 """Send one POST to a receiver under one deadline; every failure becomes an Outcome."""
 
 import asyncio
-import ssl
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -11,9 +10,11 @@ from aiohttp.streams import StreamReader
 
 from outbox.clock import Clock
 from outbox.durations import SECOND
+from outbox.sending.client_certificates import Trust
 from outbox.sending.connect import Dialler, Route
 from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome, gone_stale, judge, name_failure
+from outbox.sending.request import DIRECT, Via
 from outbox.sending.urls import Refused, check_url
 from outbox.sending.wire import LARGEST_BODY, SWITCHING_PROTOCOLS, Progress, Wire
 from outbox.states import OutcomeName
@@ -39,7 +40,8 @@ def no_objection() -> None:
 class Sender:
     """Sends for one process and keeps its connections alive between sends.
 
-    When a new connection has a descriptor from `scarce_from` on, idle ones close; by default that
+    `trust` makes the TLS contexts; the default ones trust the system's authorities. When a new
+    connection has a descriptor from `scarce_from` on, idle ones close; by default that
     is three fourths of the process's limit.
     """
 
@@ -47,14 +49,14 @@ class Sender:
         self,
         guard: Guard,
         clock: Clock,
-        tls: ssl.SSLContext | None = None,
+        trust: Trust | None = None,
         scarce_from: float | None = None,
     ) -> None:
         self._guard = guard
         self._clock = clock
-        self._dialler = Dialler(guard, clock, tls, scarce_from)
+        self._dialler = Dialler(guard, clock, trust, scarce_from)
         self._deadlines = Deadlines(clock)
-        self._routes: OrderedDict[str, Route] = OrderedDict()
+        self._routes: OrderedDict[str | tuple[str, Via], Route] = OrderedDict()
 
     async def send(
         self,
@@ -65,17 +67,18 @@ class Sender:
         *,
         fresh: bool = False,
         objection: Objection = no_objection,
+        via: Via = DIRECT,
     ) -> Outcome:
         """POST `body`; return the outcome. Raise only ValueError, for headers that cannot be sent.
 
         `headers` are all but Host and Content-Length. `fresh` uses no kept-alive connection and
-        leaves none. An `objection` ends the attempt as `aborted` with nothing sent. Cancellation
-        aborts the connection.
+        leaves none. `via` is the way to the receiver. An `objection` ends the attempt as
+        `aborted` with nothing sent. Cancellation aborts the connection.
         """
         began = self._clock.monotonic()
         progress = Progress(began, began + timeout_s)
         try:
-            route = self._route(url)
+            route = self._route(url, via)
         except Refused as refused:
             return self._failed(progress, "blocked", str(refused))
         head = route.head(headers, len(body))
@@ -107,10 +110,15 @@ class Sender:
         self._deadlines.close()
         await self._dialler.close()
 
-    def _route(self, url: str) -> Route:
-        route = self._routes.get(url)
+    def _route(self, url: str, via: Via) -> Route:
+        key = url if via is DIRECT else (url, via)
+        route = self._routes.get(key)
         if route is None:
-            route = self._routes[url] = Route(check_url(url, self._guard.rules))
+            target = check_url(url, self._guard.rules)
+            if via.proxy is not None and via.proxy not in self._guard.rules.proxies:
+                # Never without the proxy: its owner does not want the receiver to see this network.
+                raise Refused(f"the operator has no proxy {via.proxy} any more", "spelling")
+            route = self._routes[key] = Route(target, via)
             if len(self._routes) > MOST_ROUTES:
                 self._routes.popitem(last=False)
         return route

@@ -19,7 +19,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from outbox.clock import Clock
 from outbox.sending.urls import Refused
 
-Stage = Literal["dns", "connect", "tls", "answer"]
+Stage = Literal["dns", "connect", "proxy", "tls", "answer"]
 Header = tuple[str, str]
 
 LARGEST_PLAIN = 16 * 1024
@@ -71,6 +71,8 @@ class Progress:
     secured: float | None = None
     sent: float = 0.0
     refused: Refused | None = None
+    proxy: str | None = None
+    """The name of the egress proxy in use."""
     wire: "Wire | None" = None
     head: Head | None = None
     body: bytes = b""

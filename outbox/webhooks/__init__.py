@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from outbox.database.transaction import Row, Tx
+from outbox.sending.client_certificates import ClientCertificate
 from outbox.webhooks import conditions, operational
 from outbox.webhooks.conditions import Condition
 from outbox.webhooks.operational import is_operational
@@ -33,6 +34,21 @@ class Draft:
     """Seconds before each retry; None for the schedule of the installation."""
     ordered: bool = False
     conditions: tuple[Condition, ...] = ()
+    sequenced: bool = False
+    """Whether each delivery has its number among those of the webhook."""
+    name: str | None = None
+    """What the owner calls it in files; no two webhooks of an owner have the same."""
+    ed25519: bool = False
+    """Sign `v1a` too, by the keys of the installation."""
+    concurrency: int | None = None
+    """Requests in flight at once; None for what fairness gives."""
+    rate: int | None = None
+    """Requests per 1,000 seconds; None for what fairness gives."""
+    certificate: ClientCertificate | None = None
+    proxy: str | None = None
+    """The name of one of the operator's egress proxies."""
+    thin: bool = False
+    """Whether requests have the address of the record instead of its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,44 +78,77 @@ class Webhook:
     last_status: int | None
     last_attempt_at: int | None
     circuit: Literal["closed", "open", "half_open"]
+    sequenced: bool
     operational: bool
     unreadable: str | None
     """Why nothing is sent although it is active: its secret or headers cannot be decrypted."""
+    name: str | None
+    app: str | None
+    """The id of the app that the owner allowed to make it."""
+    ed25519: bool
+    concurrency: int | None
+    rate: int | None
+    certificate: bytes | None
+    certificate_until: int | None
+    """When the client certificate expires."""
+    proxy: str | None
+    thin: bool
 
 
-READ = frozenset({"events", "ordered", "conditions", "operational"})
+READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational", "ed25519", "thin"})
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
-  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, operational,
-  unreadable"""
+  failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, sequenced,
+  operational, unreadable, name, app, ed25519, concurrency, rate, certificate,
+  certificate_until, proxy, thin"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
 
-INSERT = """
+# The columns that both statements below write behind the others.
+OPTIONS = (
+    "schedule", "ordered", "conditions", "sequenced", "name", "ed25519", "concurrency", "rate",
+    "certificate", "certificate_until", "proxy", "thin",
+)  # fmt: skip
+
+INSERT = f"""
 insert into webhooks
-  (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret, schedule,
-   ordered, conditions, operational, since_pos, since_snapshot, created_at, updated_at)
-values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10, $11, $12, $13,
+  (id, owner_id, version, url, events, description, state, timeout_ms, headers, secret,
+   operational, since_pos, since_snapshot, created_at, updated_at, {", ".join(OPTIONS)})
+values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10,
   /*sqlite (select coalesce((select seq from sqlite_sequence where name = 'events'), 0))*/
   /*postgres (select coalesce(max(pos), 0) from events)*/,
   /*sqlite null*/ /*postgres cast(pg_current_snapshot() as text)*/,
-  $9, $9)
+  $9, $9, {", ".join(f"${n}" for n, _ in enumerate(OPTIONS, 11))})
 """
 
 # The lock of fan-out, shared: no event is fanned out between this snapshot and its commit.
 NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(7201965)*/ as held"
 
 INSERT_LANE = """
-insert into lanes (webhook_id, owner_id, active, failing, due_at) values ($1, $2, true, false, null)
+insert into lanes (webhook_id, owner_id, active, failing, due_at, concurrency, rate)
+values ($1, $2, true, false, null, $3, $4)
+"""
+# Where numbers were turned off, they continue after the last one.
+START_COUNT = """
+insert into sequences (webhook_id, last) values ($1, 0) on conflict (webhook_id) do nothing
 """
 
-CHANGE = """
+CHANGE = f"""
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
-    schedule = $9, ordered = $10, conditions = $11, version = version + 1, updated_at = $8
+    {", ".join(f"{name} = ${n}" for n, name in enumerate(OPTIONS, 9))},
+    version = version + 1, updated_at = $8
 where id = $1 and version = $2
+"""
+# A changed limit applies at once: the lane may wait for the old one. A wait that the receiver asked
+# for ends with it.
+NEW_LIMITS = """
+update lanes set concurrency = $3, rate = $4, wait_until = (select due_now()),
+  due_at = case when due_at is null then null else (select due_now()) end
+where webhook_id = $1 and (coalesce(concurrency, 0) <> $5 or coalesce(rate, 0) <> $6) and exists (
+  select 1 from webhooks w where w.id = $1 and w.version = $2)
 """
 # Failures belong to a URL, so a new one starts healthy. The lane comes first, because lanes are
 # locked before webhooks.
@@ -121,6 +170,8 @@ select count(*) as had, coalesce(sum(case when operational then 1 else 0 end), 0
 from webhooks where owner_id = $1
 """
 
+
+NAMED = "select id from webhooks where owner_id = $1 and name = $2 and id <> $3"
 
 # The condition of the index, word for word.
 TROUBLED = """
@@ -175,12 +226,26 @@ async def create(
         INSERT,
         webhook_id, owner_id, draft.url, json.dumps(draft.events), draft.description,
         draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id),
-        ring.seal(secret.encode(), webhook_id), tx.now, *_options(draft), listens,
+        ring.seal(secret.encode(), webhook_id), tx.now, listens, *_options(draft, ring, webhook_id),
     )  # fmt: skip
-    await tx.run(INSERT_LANE, webhook_id, owner_id)
+    await tx.run(INSERT_LANE, webhook_id, owner_id, draft.concurrency, draft.rate)
+    if draft.sequenced:
+        await tx.run(START_COUNT, webhook_id)
     # A fan-out that skipped its turn because of this lock runs again after this commit.
     tx.wake = True
     return webhook_id
+
+
+async def belong_to_app(tx: Tx, webhook_id: str, app: str) -> None:
+    """Note the app that a new webhook was made for."""
+    await tx.run("update webhooks set app = $2 where id = $1", webhook_id, app)
+
+
+async def count(tx: Tx, owner_id: str) -> int:
+    """Return how many webhooks an owner has."""
+    row = await tx.one(COUNT, owner_id)
+    assert row is not None
+    return int(row["had"])
 
 
 async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyRing) -> bool:
@@ -191,13 +256,28 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
     """
     if await tx.run(NEW_URL, webhook_id, version, draft.url):
         await tx.run(START_HEALTHY, webhook_id)
+    limits = draft.concurrency, draft.rate
+    if await tx.run(NEW_LIMITS, webhook_id, version, *limits, *(each or 0 for each in limits)):
+        tx.wake = True
     changed = await tx.run(
         CHANGE,
         webhook_id, version, draft.url, json.dumps(draft.events), draft.description,
-        draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now, *_options(draft),
+        draft.timeout_ms, seal_headers(draft.headers, ring, webhook_id), tx.now,
+        *_options(draft, ring, webhook_id),
     )  # fmt: skip
+    if changed and draft.sequenced:
+        await tx.run(START_COUNT, webhook_id)
     tx.changed.add(webhook_id)
     return changed == 1
+
+
+async def name_taken(tx: Tx, owner_id: str, name: str, webhook_id: str = "") -> bool:
+    """Return whether another webhook of the owner than this one has the name.
+
+    Until the transaction ends, no other can take a name of this owner.
+    """
+    await tx.one(ONE_AT_A_TIME, owner_id)
+    return await tx.one(NAMED, owner_id, name, webhook_id) is not None
 
 
 async def one(tx: Tx, webhook_id: str) -> Webhook | None:
@@ -246,10 +326,32 @@ def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[t
     return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]
 
 
-def _options(draft: Draft) -> tuple[str | None, bool, str | None]:
-    """Return the columns `schedule`, `ordered` and `conditions`."""
-    schedule = None if draft.schedule is None else json.dumps(draft.schedule)
-    return schedule, draft.ordered, conditions.stored(draft.conditions)
+def open_certificate(
+    sealed: bytes | None, until: int | None, ring: KeyRing, webhook_id: str
+) -> ClientCertificate | None:
+    """Decrypt the client certificate of `Webhook.certificate`. Raise SealBroken."""
+    if sealed is None:
+        return None
+    return ClientCertificate(ring.open(sealed, webhook_id).decode("ascii"), until or 0)
+
+
+def _options(draft: Draft, ring: KeyRing, webhook_id: str) -> tuple[object, ...]:
+    """Return the values of OPTIONS."""
+    certificate = draft.certificate
+    return (
+        None if draft.schedule is None else json.dumps(draft.schedule),
+        draft.ordered,
+        conditions.stored(draft.conditions),
+        draft.sequenced,
+        draft.name,
+        draft.ed25519,
+        draft.concurrency,
+        draft.rate,
+        None if certificate is None else ring.seal(certificate.pem.encode("ascii"), webhook_id),
+        None if certificate is None else certificate.until,
+        draft.proxy,
+        draft.thin,
+    )
 
 
 def _webhook(row: Row) -> Webhook:
@@ -258,7 +360,9 @@ def _webhook(row: Row) -> Webhook:
     }
     read = {
         "events": subscription(row["events"]) or (), "ordered": bool(row["ordered"]),
-        "conditions": conditions.of(row), "operational": bool(row["operational"]),
+        "conditions": conditions.of(row), "sequenced": bool(row["sequenced"]),
+        "operational": bool(row["operational"]), "ed25519": bool(row["ed25519"]),
+        "thin": bool(row["thin"]),
     }  # fmt: skip
     return Webhook(**read, **values)  # type: ignore[arg-type] # the columns above are the fields
 

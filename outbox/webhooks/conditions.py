@@ -1,13 +1,14 @@
-"""Conditions of a webhook on the `data` of events: `field = value` and `field is present`.
+"""Conditions of a webhook on an event: `field = value`, `field is present` and `field changed`.
 
-A webhook with conditions gets the events for which all of them hold. Values are compared as text:
-`won`, `true`, `12.50`; a number equals every spelling of it.
+A webhook with conditions gets the events for which all of them hold. Fields are those of `data` and
+the stored fields of the record, as they were after the write. Values are compared as text: `won`,
+`true`, `12.50`; a number equals every spelling of it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -18,6 +19,8 @@ from outbox.database.transaction import Row
 MOST = 10
 LONGEST = 200
 """The longest value of a condition, in characters."""
+CHANGED = "changed"
+"""The third item of a stored condition that asks for a change."""
 
 
 class Unreadable(ValueError):
@@ -25,15 +28,29 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """What conditions are judged by: fields by name, and the record's fields that changed."""
+
+    fields: Mapping[str, Raw]
+    changed: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition; with `value` None it asks that the field is present."""
+    """One condition; with `value` None it asks that the field is present.
+
+    With `changed` it asks instead that the write changed this field of the record.
+    """
 
     field: str
     value: str | None = None
+    changed: bool = False
 
-    def holds(self, data: Mapping[str, Raw]) -> bool:
-        """Return whether it holds for these fields. A field that is null is not present."""
-        raw = data.get(self.field)
+    def holds(self, facts: Facts) -> bool:
+        """Return whether it holds for these facts. A field that is null is not present."""
+        if self.changed:
+            return self.field in facts.changed
+        raw = facts.fields.get(self.field)
         if raw is None:
             return False
         # Fan-out asks this for every webhook, so a long list or object is never read.
@@ -48,24 +65,33 @@ class _Event(Struct):
 
 
 _decoder = msgspec.json.Decoder(_Event)
+_fields_decoder = msgspec.json.Decoder(list[tuple[str, Raw, bool]])
 
 
-def data_of(body: bytes | None) -> Mapping[str, Raw] | None:
-    """Return the fields of an event's `data`; None for an erased or damaged body."""
+def facts_of(body: bytes | None, fields: str | None = None) -> Facts | None:
+    """Return the facts of an event: its `data`, and `fields`, its column `record_fields`.
+
+    None for an erased or damaged event.
+    """
     if body is None:
         return None
     try:
-        return _decoder.decode(body).data
+        data = _decoder.decode(body).data
+        if fields is None:
+            return Facts(data)
+        stored = _fields_decoder.decode(fields)
     except msgspec.DecodeError:
         return None
+    beside = {name: value for name, value, _ in stored}
+    return Facts(beside | data, {name for name, _, changed in stored if changed})
 
 
-def hold(conditions: Sequence[Condition], data: Mapping[str, Raw] | None) -> bool:
-    """Return whether all conditions hold for the event with this data.
+def hold(conditions: Sequence[Condition], facts: Facts | None) -> bool:
+    """Return whether all conditions hold for the event with these facts.
 
-    They hold for an erased or damaged body: its delivery tells the owner what has happened.
+    They hold for an erased or damaged event: its delivery tells the owner what has happened.
     """
-    return data is None or all(condition.holds(data) for condition in conditions)
+    return facts is None or all(condition.holds(facts) for condition in conditions)
 
 
 def equal(field: object, value: str) -> bool:
@@ -86,7 +112,8 @@ def stored(conditions: Sequence[Condition]) -> str | None:
     """Return the text for the column `conditions`."""
     if not conditions:
         return None
-    return json.dumps([[one.field, one.value] for one in conditions], ensure_ascii=False)
+    rows = [[one.field, one.value, CHANGED][: 3 if one.changed else 2] for one in conditions]
+    return json.dumps(rows, ensure_ascii=False)
 
 
 def parse(text: str | None) -> tuple[Condition, ...]:
@@ -94,10 +121,19 @@ def parse(text: str | None) -> tuple[Condition, ...]:
     if text is None:
         return ()
     try:
-        pairs = msgspec.json.decode(text, type=list[tuple[str, str | None]])
+        rows = msgspec.json.decode(text, type=list[tuple[str | None, ...]])
     except msgspec.DecodeError as error:
         raise Unreadable(str(error)) from None
-    return tuple(Condition(field, value) for field, value in pairs)
+    return tuple(map(_condition, rows))
+
+
+def _condition(row: Sequence[str | None]) -> Condition:
+    match row:
+        case [str(field), value]:
+            return Condition(field, value)
+        case [str(field), None, str(kind)] if kind == CHANGED:
+            return Condition(field, changed=True)
+    raise Unreadable(f"{row!r} is not a condition")
 
 
 def of(webhook: Row) -> tuple[Condition, ...] | None:

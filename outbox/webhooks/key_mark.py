@@ -6,19 +6,20 @@ then the stored secrets of webhooks decide. The rotation of keys seals the mark 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
+from outbox.webhooks import signing_keys
 from outbox.webhooks.secrets import ID_BYTES, KeyRing, SealBroken
 
 MIGRATION = 13
 """The migration of the engine that made the place of the mark."""
 PLACE = "outbox_state"
 TEXT = b"the keys of this database"
-SEALED = ("secret", "staged_secret", "old_secret", "headers")
+SEALED = ("secret", "staged_secret", "old_secret", "headers", "certificate")
 """The sealed columns of `webhooks`."""
 
 MARK = "select key_mark from outbox_state"
@@ -32,10 +33,7 @@ SAMPLES = " union ".join(
 )
 STORED = "select secret from webhooks where id = $1"
 # A value starts with the id of its key.
-NEEDED = " union ".join(
-    f"select substr({name}, 1, {ID_BYTES}) as key from webhooks where {name} is not null"
-    for name in SEALED
-)
+NEEDED = "select substr({0}, 1, {1}) as key from webhooks where {0} is not null"
 
 Query = Callable[..., Awaitable[Sequence[Row]]]
 """Runs a statement on a transaction or on a snapshot."""
@@ -69,9 +67,17 @@ async def objection_in(tx: Tx, ring: KeyRing) -> str | None:
     return await objection(tx.all, ring)
 
 
-async def needed(query: Query, *, marked: bool = True) -> tuple[str, ...]:
-    """Return the ids of the keys that encrypted what is stored."""
-    keys = {bytes(row["key"]).hex() for row in await query(NEEDED)}
+async def needed(
+    query: Query, *, marked: bool = True, sealed: Collection[str] = SEALED, signing: bool = True
+) -> tuple[str, ...]:
+    """Return the ids of the keys that encrypted what is stored.
+
+    `sealed` are the sealed columns that the schema has; `signing`: it has signing keys.
+    """
+    statement = " union ".join(NEEDED.format(name, ID_BYTES) for name in sealed)
+    keys = {bytes(row["key"]).hex() for row in await query(statement)}
+    if signing:
+        keys |= {bytes(row["key"]).hex() for row in await query(signing_keys.SEALED)}
     mark = await _mark(query) if marked else None
     if mark is not None:
         keys.add(mark[:ID_BYTES].hex())

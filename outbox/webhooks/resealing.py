@@ -1,4 +1,4 @@
-"""Encrypt the stored secrets of webhooks again, with the newest key of the ring.
+"""Encrypt the stored secrets of webhooks and the signing keys again, with the newest key.
 
 The mark of the key ring comes last: see outbox.webhooks.key_mark.
 """
@@ -6,13 +6,13 @@ The mark of the key ring comes last: see outbox.webhooks.key_mark.
 from dataclasses import dataclass
 
 from outbox.database.transaction import Tx
-from outbox.webhooks import key_mark
+from outbox.webhooks import key_mark, signing_keys
 from outbox.webhooks.secrets import ID_BYTES, KeyRing, SealBroken
 
 COLUMNS = key_mark.SEALED
 
-PAGE = """
-select id, secret, staged_secret, old_secret, headers from webhooks
+PAGE = f"""
+select id, {", ".join(COLUMNS)} from webhooks
 where id > $1 order by id limit $2
 """
 
@@ -60,12 +60,16 @@ async def reseal(tx: Tx, ring: KeyRing, after: str, limit: int) -> Resealed:
             done += await tx.run(RESEAL[name], row["id"], ring.seal(plain, row["id"]), sealed)
     if len(rows) == limit:
         return Resealed(rows[-1]["id"], done, broken)
+    again, unreadable = await signing_keys.reseal(tx, ring)
     await key_mark.reseal(tx, ring)
-    return Resealed(None, done, broken)
+    return Resealed(None, done + again, broken + unreadable)
 
 
 async def unfinished(tx: Tx, ring: KeyRing) -> bool:
     """Return whether an older key than the newest of the ring encrypted a stored value."""
     if await key_mark.stale(tx, ring):
+        return True
+    keys = await signing_keys.listed(tx)
+    if any(key.sealed is not None and ring.stale(key.sealed) for key in keys):
         return True
     return await tx.one(UNFINISHED, bytes.fromhex(ring.newest)) is not None

@@ -8,7 +8,7 @@ continues with all its work: it neither claims nor rescues anything again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import structlog
 
@@ -19,7 +19,8 @@ from outbox.queue.drain.rescue import Waits
 from outbox.queue.state.deliveries import Result
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.claimer import JointClaimer, SeparateClaimer
+from outbox.worker.claimer import SeparateClaimer
+from outbox.worker.joint_claimer import JointClaimer
 from outbox.worker.journal import Journal, Log
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends, WorkerSettings
@@ -31,6 +32,8 @@ __all__ = ["Worker", "WorkerSettings"]
 BACKOFF_SECONDS = 0.25
 LONGEST_BACKOFF_SECONDS = 5.0
 CUT_SECONDS = 2.0
+COLLECT_SECONDS = 0.01
+"""While events follow one another as closely, results wait up to this time for the next one."""
 
 log = structlog.get_logger("outbox")
 
@@ -51,6 +54,7 @@ class Worker:
         settling: Callable[[Database, Clock], Settling] = Settling,
     ) -> None:
         self._db = db
+        self._clock = clock
         self._observer = db.observer
         self._journal = journal = journal or Log()
         self._wake = asyncio.Event()
@@ -71,6 +75,10 @@ class Worker:
         )
         self._ended = asyncio.Event()
         self._stopping = False
+        self._heard_at = float("-inf")
+        self._steady = False
+        """Whether the last two events came shortly after one another."""
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def node_id(self) -> str:
@@ -98,6 +106,7 @@ class Worker:
             await _ended(keeper)
             await self._lease.leave()
         finally:
+            self._stop_timer()
             await _ended(keeper)
             for end in let_go:
                 end()
@@ -124,12 +133,10 @@ class Worker:
     async def _turn(self) -> None:
         """Run one turn: settle and take, then wait for a reason to run again."""
         self._wake.clear()
+        self._stop_timer()
         slow = self._sends.take_slots_back()
         unwritten = self._settling.unwritten
-        wait = await self._both(
-            self._settling.write(self._claimer.along(unwritten)),
-            self._claimer.take(unwritten, self._settling.held, self._settling.unstored),
-        )
+        wait = await self._settle_and_take(unwritten)
         windows = self._sends.windows
         self._observer.slots(windows.slots, windows.busy)
         pause = BACKOFF_SECONDS if wait is None else wait
@@ -140,38 +147,64 @@ class Worker:
         elif not self._over():
             await sleep_until_set(self._wake, pause)
 
-    async def _both(
-        self, settle: Awaitable[float | None], take: Awaitable[float | None]
-    ) -> float | None:
-        """Await both to their ends, even when one fails: two turns must not overlap.
+    async def _settle_and_take(self, unwritten: int) -> float | None:
+        """Record results, then take work unless the first has done that too.
 
-        With one writer both share a COMMIT; otherwise both may claim, so one follows the other.
-        Return the shorter wait, None when the database is unavailable.
+        Take even when the first fails. Return the shorter wait, None when the database is
+        unavailable.
         """
-        waits: list[float | BaseException | None] = []
-        for steps in [[settle, take]] if self._db.one_writer else [[settle], [take]]:
-            waits += await asyncio.gather(*steps, return_exceptions=True)
-        seconds: list[float] = []
-        for wait in waits:
-            if isinstance(wait, BaseException):
-                raise wait
-            if wait is not None:
-                seconds.append(wait)
-        return min(seconds) if len(seconds) == len(waits) else None
+        fault: Exception | None = None
+        settled: float | None = None
+        try:
+            settled = await self._settling.write(self._claimer.along(unwritten))
+        except Exception as caught:  # noqa: BLE001 - raised below
+            fault = caught
+        took = await self._claimer.take(unwritten, self._settling.held, self._settling.unstored)
+        if fault is not None:
+            raise fault
+        return None if settled is None or took is None else min(settled, took)
 
     def _over(self) -> bool:
         return self._stopping and not (self._sends or self._settling or self._claimer.owes)
 
     def _hear(self) -> None:
+        now = self._clock.monotonic()
+        self._steady = now - self._heard_at < COLLECT_SECONDS
+        self._heard_at = now
         self._claimer.hear()
         self._wake.set()
 
     def _put(self, result: Result) -> None:
         self._settling.put(result)
-        self._wake.set()
+        if not self._may_collect(result):
+            self._wake.set()
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(COLLECT_SECONDS, self._wake.set)
         if not result.unreadable:
             # The log line of the webhook reports it once, not one line for each delivery and try.
             self._journal.attempted(result)
+
+    def _may_collect(self, result: Result) -> bool:
+        """Return whether this result may wait for the next event, whose transaction records it.
+
+        Not when anything waits for its record: another delivery of its lane or record, or a
+        webhook whose health it changes.
+        """
+        delivery = result.delivery
+        return (
+            self._steady
+            and self._clock.monotonic() - self._heard_at < COLLECT_SECONDS
+            and result.decision.state == "delivered"
+            and delivery.tries == 0
+            and not (delivery.probe or delivery.ordered)
+            and not (self._claimer.behind or self._stopping)
+        )
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _lose(self) -> None:
         self._sends.end_all()

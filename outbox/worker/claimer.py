@@ -16,7 +16,11 @@ from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.drain import rescue
 from outbox.queue.drain.claim import Taken
-from outbox.queue.drain.cycle import claim_due, fan_out_and_look, settle_and_claim, take
+from outbox.queue.drain.cycle import (
+    claim_due,
+    fan_out_and_look,
+    settle_and_claim,
+)
 from outbox.queue.drain.fanout import FannedOut
 from outbox.queue.drain.settle import Settlement
 from outbox.queue.state import lanes
@@ -59,6 +63,10 @@ class Claimer:
         self._empty = 0
         self._give_back_at = 0.0
         self._claims = 0
+        self._claim_at = 0.0
+        self._crowded = False
+        self.behind = False
+        """Whether the last look found deliveries that waited, or left some."""
 
     @property
     def owes(self) -> bool:
@@ -103,6 +111,7 @@ class Claimer:
 
     def _look_soon(self) -> None:
         """Claim at the next turn, because deliveries may have become due."""
+        self._claim_at = 0.0
 
     def _capacity(self, unwritten: int) -> Capacity:
         self._claims += 1
@@ -192,23 +201,6 @@ class Claimer:
             report_rescued(self._observer, self._journal, "unheld", rescued)
 
 
-class JointClaimer(Claimer):
-    """Fans out and claims in one transaction, where units share one COMMIT."""
-
-    async def _take(self, unwritten: int) -> float | None:
-        capacity = self._capacity(unwritten)
-        began = self._clock.monotonic()
-        try:
-            fanned, claims = await self._db.write(take, capacity)
-        except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
-            self._failed(error, capacity, began)
-            return None
-        self._note(fanned, capacity)
-        for claim in claims:
-            self._start(claim, capacity, began)
-        return 0.0 if fanned.more else self._wait(claims[-1])
-
-
 class SeparateClaimer(Claimer):
     """Fans out in a separate transaction, so that its locks are free at once.
 
@@ -225,9 +217,7 @@ class SeparateClaimer(Claimer):
         self._turned_away = 0
         self._held = 0
         self._notes_at = 0.0
-        self._claim_at = 0.0
         self._claimed_along = False
-        self._crowded = False
 
     def hear(self) -> None:
         self._news = True
@@ -238,12 +228,10 @@ class SeparateClaimer(Claimer):
             return None
         return partial(self._settle_and_claim, unwritten)
 
-    def _look_soon(self) -> None:
-        self._claim_at = 0.0
-
     def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
         if fanned.noted:
             self._held, self._notes_at = 0, 0.0
+        self.behind = bool(fanned.ready)
         super()._note(fanned, capacity)
 
     async def _settle_and_claim(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
@@ -301,6 +289,7 @@ class SeparateClaimer(Claimer):
     def _claimed(self, claim: Taken, capacity: Capacity, began: float) -> None:
         """Start what was claimed, and determine when to claim again."""
         self._start(claim, capacity, began)
+        self.behind = self.behind or bool(claim.claimed)
         self._claim_at = self._clock.monotonic() + self._wait(claim)
         # A slow send frees its slot without a result, so that nothing else starts the next claim.
         self._crowded = claim.crowded

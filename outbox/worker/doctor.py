@@ -70,7 +70,8 @@ class Doctor:
         """Send `delivery` to its webhook, with the webhook's secret, headers and timeout."""
         now = self._clock.wall()
         # Opened anew each time: the drain forgets a webhook as soon as it changes.
-        builder = RequestBuilder(ring, self._settings.timeout, self._settings.schedule)
+        settings = self._settings
+        builder = RequestBuilder(ring, settings.timeout, settings.schedule, settings.links)
         try:
             request, schedule = builder.request(delivery, endpoint, now)
         except (Unreadable, Unsendable) as reason:
@@ -88,7 +89,7 @@ class Doctor:
             span_id=self._ids.token(8).hex(),
         )  # fmt: skip
         outcome = await self._sender.send(
-            request.url, headers, request.body, request.timeout_s, fresh=True
+            request.url, headers, request.body, request.timeout_s, fresh=True, via=request.via
         )
         decision = decide(
             outcome, tries=0, schedule=schedule, dice=MIDDLE,

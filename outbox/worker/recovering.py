@@ -1,4 +1,4 @@
-"""Run the jobs that recover and backfill: a step of each in turn, at its rate."""
+"""Run the jobs that recover, backfill and send snapshots: a step of each in turn, at its rate."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import structlog
 from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
-from outbox.queue.replays import job_steps, jobs
+from outbox.queue.replays import job_steps, jobs, snapshot_steps
+from outbox.queue.replays.job_steps import Step
 from outbox.queue.replays.jobs import Job
+from outbox.queue.replays.snapshot_steps import Source
 
 TICK_SECONDS = 0.1
 """Between two rounds; a rate of 1,000 is then 100 replays in a transaction."""
@@ -19,21 +21,28 @@ log = structlog.get_logger("outbox")
 
 
 class Recovering:
-    """The runner of the jobs; one of all nodes runs it, and two do no harm."""
+    """The runner of the jobs; one of all nodes runs it, and two do no harm.
 
-    def __init__(self, db: Database) -> None:
+    Without a `source` of records, it leaves snapshots to another process.
+    """
+
+    def __init__(self, db: Database, source: Source | None = None) -> None:
         self._db = db
+        self._source = source
 
     async def any_running(self) -> bool:
         """Return whether a job runs at an active webhook."""
-        return bool(await self._db.read(jobs.running, 1))
+        return bool(await self._running(1))
 
     async def run_once(self) -> None:
         """Run until no job runs at an active webhook."""
-        while running := await self._db.read(jobs.running):
+        while running := await self._running():
             for job in running:
                 await self.step(job)
             await asyncio.sleep(TICK_SECONDS)
+
+    async def _running(self, most: int = 100) -> list[Job]:
+        return await self._db.read(jobs.running, most, snapshots=self._source is not None)
 
     async def step(self, job: Job) -> None:
         """Move a job on as far as its rate allows, in one transaction; end one that cannot run."""
@@ -58,11 +67,7 @@ class Recovering:
             log.error("job_failed", job=job.id, webhook_id=job.webhook_id, reason=reason)
 
     async def _move(self, job: Job) -> None:
-        # The search reads many rows, so it holds up nobody's transaction.
-        events = await self._db.scan(DUTIES, job_steps.find, job)
-        if events is None:
-            return
-        step = await self._db.write(job_steps.advance, job, events)
+        step = await (self._replay(job) if job.kind != "snapshot" else self._send_copies(job))
         if step is None:
             return
         if step.made:
@@ -73,3 +78,13 @@ class Recovering:
                 "job_done", job=job.id, kind=job.kind, webhook_id=job.webhook_id,
                 made=job.made + step.made, refused=job.refused + step.refused,
             )  # fmt: skip
+
+    async def _replay(self, job: Job) -> Step | None:
+        # The search reads many rows, so it holds up nobody's transaction.
+        events = await self._db.scan(DUTIES, job_steps.find, job)
+        return None if events is None else await self._db.write(job_steps.advance, job, events)
+
+    async def _send_copies(self, job: Job) -> Step | None:
+        if self._source is None or await self._db.read(snapshot_steps.behind, job):
+            return None
+        return await self._db.write(snapshot_steps.advance, job, self._source)

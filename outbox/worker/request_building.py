@@ -4,18 +4,24 @@ Decrypted webhooks are cached by version, so that a secret is decrypted once and
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from outbox.durations import SECOND
+from outbox.events.body import thin
 from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
-from outbox.sending.request import Request, check_headers, sign_standard
-from outbox.webhooks import open_headers
+from outbox.sending.request import DIRECT, Request, Via, check_headers, sign_standard
+from outbox.webhooks import open_certificate, open_headers, signing_keys
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 REMEMBERED = 10_000
+
+Links = Callable[[str, str], str | None]
+"""Takes the name of an event and the id of its record, and returns the record's address."""
 
 
 class Unsendable(Exception):
@@ -42,16 +48,24 @@ class _Webhook:
     headers: tuple[tuple[str, str], ...]
     schedule: Schedule
     timeout: float
+    via: Via
 
 
 class RequestBuilder:
-    """Builds requests. `timeout` (seconds) and `schedule` apply where a webhook has none."""
+    """Builds requests. `timeout` (seconds) and `schedule` apply where a webhook has none.
 
-    def __init__(self, ring: KeyRing, timeout: float, schedule: Schedule) -> None:
+    `links` returns the address of a record for thin events.
+    """
+
+    def __init__(
+        self, ring: KeyRing, timeout: float, schedule: Schedule, links: Links | None = None
+    ) -> None:
+        self._links = links
         self._ring = ring
         self._timeout = timeout
         self._schedule = schedule
         self._webhooks: dict[str, _Webhook] = {}
+        self._signing_keys: tuple[str, tuple[Ed25519PrivateKey, ...]] = "", ()
 
     def request(self, delivery: Claimed, endpoint: Endpoint, now: int) -> tuple[Request, Schedule]:
         """Return the request and its schedule; `now` is wall microseconds.
@@ -75,9 +89,23 @@ class RequestBuilder:
         request = Request(
             delivery.event_id, delivery.event_name, delivery.occurred_at // SECOND,
             delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
-            secrets, webhook.headers, delivery.traceparent, webhook.timeout,
+            secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
+            delivery.repeats, delivery.snapshot,
+            () if endpoint.signing_keys is None else self._opened_keys(endpoint.signing_keys),
+            webhook.via,
         )  # fmt: skip
+        if endpoint.thin:
+            self._make_thin(request, delivery.record_id)
         return request, webhook.schedule
+
+    def _make_thin(self, request: Request, record_id: str) -> None:
+        """Replace the data in the body by the address of the record."""
+        url = None if self._links is None else self._links(request.event_name, record_id)
+        if url is None:
+            # Never the data instead: the owner does not want it to leave.
+            raise Unreadable(f"{request.event_name} has no address for thin events here")
+        request.record_url = url
+        request.body = thin(request.event_name, request.timestamp, record_id, url)
 
     def _open(self, endpoint: Endpoint, now: int) -> _Webhook:
         with _damaged("secret"):
@@ -92,16 +120,32 @@ class RequestBuilder:
         with _damaged("headers"):
             headers = tuple(open_headers(endpoint.headers, self._ring, endpoint.id))
             check_headers(headers)
+        with _damaged("certificate"):
+            certificate = open_certificate(endpoint.certificate, None, self._ring, endpoint.id)
+            pem = None if certificate is None else certificate.pem
+            via = Via(pem, endpoint.proxy) if pem or endpoint.proxy else DIRECT
         with _damaged("schedule"):
             schedule = parse_schedule(endpoint.schedule) if endpoint.schedule else self._schedule
         webhook = _Webhook(
             endpoint.version, secrets, old, endpoint.old_secret_until or 0, headers, schedule,
             endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,
+            via,
         )  # fmt: skip
         if len(self._webhooks) >= REMEMBERED:
             self._webhooks.clear()
         self._webhooks[endpoint.id] = webhook
         return webhook
+
+    def _opened_keys(self, text: str) -> tuple[Ed25519PrivateKey, ...]:
+        """Return the keys of the installation; they are decrypted once, because all share them."""
+        if not self._signing_keys[1] or text != self._signing_keys[0]:
+            try:
+                self._signing_keys = text, signing_keys.of_endpoint(text, self._ring)
+            except SealBroken as error:
+                raise Unreadable(
+                    f"the signing keys of the installation cannot be decrypted: {error}"
+                ) from None
+        return self._signing_keys[1]
 
     def _secret(self, sealed: bytes, webhook_id: str) -> str:
         secret = self._ring.open(sealed, webhook_id).decode()

@@ -30,7 +30,13 @@ from outbox.sending.request import Header, Request, compose, kept, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.journal import kind_of
-from outbox.worker.request_building import Erased, RequestBuilder, Unreadable, Unsendable
+from outbox.worker.request_building import (
+    Erased,
+    Links,
+    RequestBuilder,
+    Unreadable,
+    Unsendable,
+)
 from outbox.worker.send_counts import Sending
 from outbox.worker.windows import Windows
 
@@ -43,12 +49,16 @@ log = structlog.get_logger("outbox")
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """How this worker sends. `service` is the product in User-Agent; `timeout` is in seconds."""
+    """How this worker sends. `service` is the product in User-Agent; `timeout` is in seconds.
+
+    `links` returns the address of a record for thin events.
+    """
 
     slots: int = 256
     timeout: float = 15.0
     schedule: Schedule = field(default_factory=Schedule)
     service: str = "Carteiro"
+    links: Links | None = None
 
 
 class Sends:
@@ -78,7 +88,7 @@ class Sends:
         self._observer = observer
         self._objection = objection
         self._put = put
-        self._builder = RequestBuilder(ring, settings.timeout, settings.schedule)
+        self._builder = RequestBuilder(ring, settings.timeout, settings.schedule, settings.links)
         self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
         self._stale: set[str] = set()
@@ -192,6 +202,7 @@ class Sends:
                 # After an attempt that did not count, such as one on a closed connection.
                 fresh=delivery.probe or delivery.attempt > delivery.tries + 1,
                 objection=lambda: sending.objection or self._objection(),
+                via=request.via,
             )  # fmt: skip
         except asyncio.CancelledError:
             outcome = _aborted(sending, self._clock.monotonic() - began)

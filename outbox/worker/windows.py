@@ -78,6 +78,11 @@ class Windows:
         """Slow sends that are open and not cut."""
         return self._slow.count
 
+    @property
+    def failing(self) -> int:
+        """Sends in flight to webhooks whose last attempt failed."""
+        return self._failing
+
     def capacity(self, node_id: str, claim: str, unsettled: int) -> Capacity:
         """Return the capacity for a claim; `unsettled` finished sends keep their slots."""
         rest = self.slots - self.busy - unsettled

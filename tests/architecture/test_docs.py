@@ -10,7 +10,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from gateway import texts
 from gateway.cli.command_line import COMMANDS
-from gateway.domain.catalogue import EVENTS
+from gateway.domain.catalogue import EVENTS, RESOURCES
 from gateway.rest.document.deliveries import body_of
 from gateway.rest.errors import STATUS
 from gateway.rest.routes import ROUTES
@@ -82,6 +82,13 @@ def test_the_events_page_equals_the_catalogue() -> None:
     )
     assert {name: tuple(fields.split(", ")) for name, fields in rows} == EVENTS
     assert [name for name, _ in rows] == list(EVENTS)
+
+
+def test_the_events_page_names_the_fields_that_filters_can_use() -> None:
+    part = page("events").partition("## Filters on the record")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (\w+) \| ([\w, ]+) \|$", part, re.MULTILINE)[1:]
+    told = {noun: tuple(fields.split(", ")) for noun, fields in rows}
+    assert told == {one.noun: tuple(one.filterable) for one in RESOURCES if one.filterable}
 
 
 def test_the_events_page_has_an_example_of_each_as_the_code_makes_it() -> None:

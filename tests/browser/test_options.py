@@ -49,9 +49,14 @@ async def test_the_options_are_tried_in_place_and_saved(
         assert page.url.endswith("/console/webhooks/new")
         text = await outlook.inner_text()
         assert "Passes" in text
-        assert "No deal.updated fulfils: status = open, value is present." in text
+        assert "deal.updated can never match: value is present." in text
         # What was typed is still there, and a second try replaces the first.
-        await page.get_by_label("Filter").fill("status = won")
+        await page.get_by_label("Filter").fill("")
+        await page.get_by_text("Fields of the record", exact=True).click()
+        for choice in ("status = won", "status changed", "status = won"):
+            await page.get_by_role("button", name=choice, exact=True).first.click()
+        typed = await page.get_by_label("Filter").input_value()
+        assert typed == "status = won\nstatus changed\n"
         await page.get_by_role("button", name="Try filter and schedule").click()
         await page.get_by_text("Does not hold for this sample: status = won.").wait_for()
         assert await page.get_by_test_id("outlook").count() == 1

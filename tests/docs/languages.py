@@ -1,14 +1,17 @@
-"""The languages of docs/receivers.md: their files, their tools, and how to run each."""
+"""The languages of docs/examples/receivers: their files, their tools, and how to run each."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.docs.pages import Block, blocks
+from tests.architecture.tree import ROOT
+from tests.docs.pages import text_of
 from tests.support.requirements import need
 
 PAGE = "docs/receivers.md"
+PROGRAMS = ROOT / "docs/examples/receivers"
 HARNESSES = Path(__file__).parent / "harness"
 
 
@@ -47,12 +50,15 @@ SERVERS = tuple(name for name in LANGUAGES if name != "shell")
 """Those with a receiver; the shell only checks by hand."""
 
 
-def program(kind: str, language: str) -> tuple[Block, Block | None]:
-    """The `verify` or the `receiver` of a language, and the command right after it."""
-    found = blocks(PAGE)
-    [place] = [n for n, block in enumerate(found) if block.note == f"{kind}: {language}"]
-    following = found[place + 1]
-    return found[place], following if following.language == "sh" else None
+def program(kind: str, language: str) -> str:
+    """The `verify` or the `receiver` of a language."""
+    return (PROGRAMS / language / LANGUAGES[language].file(kind)).read_text()
+
+
+def command(language: str) -> str:
+    """The command of a language in the page's table."""
+    [found] = re.findall(rf"\(examples/receivers/{language}\) \| `(.*)` \|", text_of(PAGE))
+    return str(found)
 
 
 def prepare(language: str, folder: Path) -> Language:
@@ -60,5 +66,5 @@ def prepare(language: str, folder: Path) -> Language:
     chosen = LANGUAGES[language]
     for tool in chosen.tools:
         need(tool)
-    (folder / chosen.file("verify")).write_text(program("verify", language)[0].text)
+    (folder / chosen.file("verify")).write_text(program("verify", language))
     return chosen

@@ -5,8 +5,6 @@ A comment on the line before a fence says how the tests treat the block:
     <!-- file: NAME -->       the tests write the block to this file
     <!-- terminal: NAME -->   the command stays; it runs beside those that follow
     <!-- prints -->           what the command before prints; … stands for anything
-    <!-- receiver: NAME -->   a receiver, which the block after it starts
-    <!-- verify: NAME -->     a function that receivers of a language use
     <!-- run: NAME -->        a program, which the block after it runs
     <!-- not run: REASON -->  left alone
 

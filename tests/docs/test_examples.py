@@ -20,6 +20,7 @@ import pytest
 
 from tests.architecture.tree import ROOT
 from tests.docs import test_receivers
+from tests.docs.languages import LANGUAGES
 from tests.docs.test_generated_clients import STRICT
 from tests.docs.test_receivers import EXPECTED, REASONS, Delivery, judged
 from tests.support.generated_client import TSC
@@ -155,6 +156,41 @@ def test_a_copy_follows_the_contacts(programs: Programs) -> None:
     assert programs.run(sync).strip() == "stored 1, removed 0"
 
 
+def test_a_copy_is_compared_and_repaired(server: tuple[Serving, str], tmp_path: Path) -> None:
+    serving, key = server
+    path = EXAMPLES / "python" / "compare.py"
+    assert len(path.read_text().splitlines()) <= 60
+
+    def compare() -> str:
+        return run([codegen("python"), str(path)], tmp_path, CARTEIRO_URL=serving.url,
+                   CARTEIRO_KEY=key)  # fmt: skip
+
+    def call(method: str, path: str, body: object = None) -> str:
+        status, answer, _ = serving.ask(path, method=method, body=body, headers={"X-API-Key": key})
+        assert status < 300, answer
+        return answer.decode()
+
+    made = [
+        json.loads(call("POST", "/api/contacts", {"name": f"P{number}"}))["id"]
+        for number in range(40)
+    ]
+    assert compare().strip() == "repaired 40 after 1 digests"
+    call("PUT", f"/api/contacts/{made[3]}", {"name": "Changed"})
+    call("DELETE", f"/api/contacts/{made[5]}")
+    added = json.loads(call("POST", "/api/contacts", {"name": "New"}))["id"]
+    with sqlite3.connect(tmp_path / "copy.db") as copy:
+        copy.execute("delete from copies where id = ?", (made[7],))
+        copy.execute("insert into copies values (?, 1, '')", ("0" * 24,))
+    assert compare().strip() == "repaired 5 after 1 digests"
+    with sqlite3.connect(tmp_path / "copy.db") as copy:
+        held = dict(copy.execute("select id, contact from copies").fetchall())
+    names = {one: json.loads(text)["name"] for one, text in held.items()}
+    expected = {one: f"P{number}" for number, one in enumerate(made)}
+    del expected[made[5]]
+    assert names == expected | {made[3]: "Changed", added: "New"}
+    assert compare().strip() == "repaired 0 after 1 digests"
+
+
 def fanned_out(programs: Programs) -> None:
     """Return when the feed has the delete."""
     end = time.monotonic() + 20
@@ -225,4 +261,5 @@ def test_the_page_names_each_example() -> None:
         path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.*") if path.is_file()
     }
     named = set(re.findall(r"\]\(((?:python|typescript|shop)/[^)]+)\)", page))
-    assert named == there - {"README.md"}
+    languages = {path for path in there if path.split("/")[1:2] and path.split("/")[1] in LANGUAGES}
+    assert named == there - languages - {"README.md"}

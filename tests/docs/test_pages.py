@@ -22,10 +22,9 @@ from tests.support.requirements import need
 APART = ("README.md", "docs/first-webhook.md", "docs/payments.md", "docs/receivers.md")
 """Pages whose commands other files of this folder run."""
 NOTES = {
-    "", "demo", "file", "not run", "prints", "receiver", "run", "step", "terminal",
-    "verify",
+    "", "demo", "file", "not run", "prints", "run", "step", "terminal",
 }  # fmt: skip
-PROGRAMS = {"csharp", "go", "java", "js", "php", "python", "ruby"}
+PROGRAMS = {"python"}
 LANGUAGES = PROGRAMS | {"graphql", "ini", "json", "sh", "step", "text", "toml"}
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 QUOTED = re.compile(r"“([^”]+)”")
@@ -56,7 +55,7 @@ def test_every_block_is_of_a_kind_that_the_tests_know() -> None:
             assert block.language in LANGUAGES, block
             assert block.kind in NOTES, f"{block}: {block.note}"
             if block.language in PROGRAMS:
-                assert block.kind in ("file", "receiver", "run", "verify"), f"{block} is not run"
+                assert block.kind in ("file", "run"), f"{block} is not run"
                 assert page in APART, f"{block} is not run"
 
 

@@ -85,11 +85,6 @@ def test_every_reason_and_the_page_tell_the_same() -> None:
     assert f"has {len(VECTORS)} requests" in text_of(PAGE)
 
 
-def test_the_page_has_every_language() -> None:
-    found = [block.name for block in blocks(PAGE) if block.kind == "verify"]
-    assert found == list(LANGUAGES)
-
-
 def test_every_function_compares_in_constant_time() -> None:
     ways = {
         "python": "hmac.compare_digest(", "node": "timingSafeEqual(", "go": "hmac.Equal(",
@@ -98,7 +93,7 @@ def test_every_function_compares_in_constant_time() -> None:
     }  # fmt: skip
     assert ways.keys() == LANGUAGES.keys()
     for language, way in ways.items():
-        assert way in program("verify", language)[0].text, language
+        assert way in program("verify", language), language
 
 
 @pytest.mark.slow
@@ -130,7 +125,7 @@ GUARDS = {
 @pytest.mark.parametrize("guard", GUARDS)
 def test_a_function_without_a_guard_is_noticed(guard: str) -> None:
     before, after = GUARDS[guard]
-    source = program("verify", "python")[0].text
+    source = program("verify", "python")
     assert source.count(before) == 1
     names: dict[str, Any] = {}
     exec(source.replace(before, after), names)

@@ -12,6 +12,7 @@ from outbox.database.transaction import Database
 from outbox.database.transfer import Place
 from outbox.ids import Ids
 from outbox.queue.proof.verification import Verdict, verify
+from outbox.queue.proof.witness import Noted
 from outbox.queue.state.chain import Head
 from outbox.webhooks.secrets import KeyRing
 from tests.support.drain import drain, inbox, make, ring
@@ -27,8 +28,9 @@ async def walked(
 ) -> Verdict:
     """Verify the chains of a database on a snapshot of its own."""
     place = Place(url, SystemClock(), Ids())
+    ends = {} if noted is None else {webhook_id: [Noted(*noted)]}
     async with transfer_ends.snapshot(place, TABLES) as source:
-        return await verify(source, keys, webhook_id, noted)
+        return await verify(source, keys, webhook_id, ends)
 
 
 async def delivered(

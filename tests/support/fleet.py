@@ -198,7 +198,8 @@ async def fleet(
         await cluster.create()
         await cluster.start()
         there = await stack.enter_async_context(recipients(RECEIVERS, seed=seed, latency=LATENCY))
-        tenants = await settle_in(cluster.url, folder, there.ports, owners=OWNERS, **(draft or {}))
+        settings = {"sequenced": True} | dict(draft or {})
+        tenants = await settle_in(cluster.url, folder, there.ports, owners=OWNERS, **settings)
         names = [f"node{'abcdefgh'[n]}" for n in range(nodes)]
         await prepare(cluster.url, names)
         standby = await _followed(stack, cluster, folder, follower) if follower else None

@@ -33,6 +33,15 @@ UNFINISHED = """
 select (select count(*) from events where seq is null)
   + (select count(*) from deliveries where finished_at is null)
 """
+# Webhooks whose deliveries have not the numbers from 1 to the last one, each of them once.
+HOLES = """
+select count(*) from sequences q where q.last <> (
+    select count(distinct d.sequence) from deliveries d
+    where d.webhook_id = q.webhook_id and d.sequence >= 1 and d.sequence <= q.last)
+  or exists (
+    select 1 from deliveries d where d.webhook_id = q.webhook_id and d.origin = 'event'
+      and (d.sequence is null or d.sequence > q.last))
+"""
 POLL_SECONDS = 0.1
 
 
@@ -72,6 +81,12 @@ async def read_rows(url: str) -> Rows:
 async def held(url: str) -> Held:
     """Return deliveries in flight: after a death, those of the dead process."""
     return {(event, webhook): claim for event, webhook, claim in await query(url, IN_FLIGHT)}
+
+
+async def holes(url: str) -> int:
+    """Return at how many numbered webhooks the deliveries are not numbered from 1 on."""
+    [(count,)] = await query(url, HOLES)
+    return int(count)
 
 
 def newly(met: Held, earlier: Iterable[Held]) -> Held:

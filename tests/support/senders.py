@@ -6,9 +6,11 @@ from contextlib import asynccontextmanager
 
 from outbox.clock import SystemClock
 from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.client_certificates import Trust
 from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookUp, ask_system
 from outbox.sending.outcome import Outcome
+from outbox.sending.request import DIRECT, Via
 from outbox.sending.send import Sender
 
 LOOPBACK = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"), parse_place("::1")))
@@ -22,12 +24,13 @@ async def sender(
     *,
     look_up: LookUp = ask_system,
     tls: ssl.SSLContext | None = None,
+    trust: Trust | None = None,
     guarded: type[Guard] = Guard,
     scarce_from: float | None = None,
 ) -> AsyncIterator[Sender]:
     clock = SystemClock()
     guard = guarded(rules, clock, look_up)
-    made = Sender(guard, clock, tls, scarce_from)
+    made = Sender(guard, clock, trust or (None if tls is None else lambda: tls), scarce_from)
     try:
         yield made
     finally:
@@ -36,6 +39,12 @@ async def sender(
 
 
 async def post(
-    made: Sender, url: str, *, body: bytes = BODY, timeout_s: float = 5.0, fresh: bool = False
+    made: Sender,
+    url: str,
+    *,
+    body: bytes = BODY,
+    timeout_s: float = 5.0,
+    fresh: bool = False,
+    via: Via = DIRECT,
 ) -> Outcome:
-    return await made.send(url, HEADERS, body, timeout_s, fresh=fresh)
+    return await made.send(url, HEADERS, body, timeout_s, fresh=fresh, via=via)

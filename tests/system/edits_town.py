@@ -15,7 +15,7 @@ from outbox.ids import Ids
 from outbox.queue.upkeep import parking
 from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome
-from outbox.sending.request import Header, new_secret
+from outbox.sending.request import DIRECT, Header, Via, new_secret
 from outbox.sending.send import Objection, Sender
 from outbox.webhooks import Draft, rotation
 from outbox.webhooks.secrets import KeyRing
@@ -65,7 +65,7 @@ class Noting(Sender):
 
     async def send(
         self, url: str, headers: Sequence[Header], body: bytes, timeout_s: float, *,
-        fresh: bool = False, objection: Objection = lambda: None,
+        fresh: bool = False, objection: Objection = lambda: None, via: Via = DIRECT,
     ) -> Outcome:  # fmt: skip
         named = {name.lower(): value for name, value in headers}
 
@@ -76,7 +76,9 @@ class Noting(Sender):
             return why
 
         await asyncio.sleep(self._dice.uniform(0, CONNECTING_SECONDS))
-        return await super().send(url, headers, body, timeout_s, fresh=fresh, objection=note)
+        return await super().send(
+            url, headers, body, timeout_s, fresh=fresh, objection=note, via=via
+        )
 
 
 class Deaf:

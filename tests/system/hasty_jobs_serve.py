@@ -15,6 +15,7 @@ from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.queue.replays import job_steps
 from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Job
+from outbox.queue.replays.snapshot_steps import Source
 from outbox.queue.state import lanes
 from outbox.worker.recovering import Recovering
 
@@ -24,8 +25,8 @@ BETWEEN_SECONDS = 2.0
 class HastyRecovering(Recovering):
     """Stores the place, and then the replays."""
 
-    def __init__(self, db: Database) -> None:
-        super().__init__(db)
+    def __init__(self, db: Database, source: Source | None = None) -> None:
+        super().__init__(db, source)
         self.db = db
 
     async def step(self, job: Job) -> None:

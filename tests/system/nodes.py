@@ -44,9 +44,9 @@ async def run_shares(seconds: float, seed: int) -> dict[str, Any]:
         return await judged("2 nodes share", site, more=more)
 
 
-async def run_node_kills(rounds: int, seed: int) -> dict[str, Any]:
-    """SIGKILL a random node and restart it, `rounds` times."""
-    async with fleet(seed) as site:
+async def run_node_kills(rounds: int, seed: int, **draft: Any) -> dict[str, Any]:
+    """SIGKILL a random node and restart it, `rounds` times; `draft` are settings of webhooks."""
+    async with fleet(seed, draft=draft) as site:
         async with site.writing():
             await site.writes(WARM_WRITES, 2 * WARM_WRITES)
             for _ in range(rounds):

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from tests.support.fleet import Fleet, Spell
-from tests.support.ledger import Pair, Rows, Verdict, judge, query, read_rows, until_drained
+from tests.support.ledger import Pair, Rows, Verdict, holes, judge, query, read_rows, until_drained
 from tests.support.recipients import Receipt
 from tests.support.tenants import Tenants
 
@@ -64,6 +64,7 @@ async def judged(
     )
     verdict.find(left, "events and deliveries unfinished")
     verdict.find(sum(not node.product.running for node in fleet.nodes), "nodes that ended")
+    verdict.find(await holes(fleet.url), "webhooks whose deliveries are not numbered 1 to n")
     double = same_attempt_twice(got, rewound, load.tenants) + twice
     verdict.find(double, "double claims")
     overlapping = overlaps(got, {pair for met in fleet.in_flight for pair in met}, load.tenants)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.engines import Engine, empty_database, state_after_kill
 from tests.support.faults import ENGINES, shows, sizes
-from tests.support.ledger import Held, Pair, Verdict, judge, newly, read_rows, until_drained
+from tests.support.ledger import Held, Pair, Verdict, holes, judge, newly, read_rows, until_drained
 from tests.support.load import Load
 from tests.support.product import Product
 from tests.support.recipients import Recipients, recipients
@@ -73,7 +73,9 @@ async def run_kills(
         folder = Path(home)
         async with empty_database(engine, folder) as url:
             async with recipients(RECEIVERS, seed=seed, latency=LATENCY) as there:
-                tenants = await settle_in(url, folder, there.ports, owners=RECEIVERS)
+                tenants = await settle_in(
+                    url, folder, there.ports, owners=RECEIVERS, sequenced=True
+                )
                 run = _Run(
                     url,
                     Load(tenants, seed),
@@ -113,6 +115,7 @@ async def _rounds(run: _Run, rounds: int, engine: Engine) -> dict[str, Any]:
     counted = sum(kill.counts for kill in run.kills)
     verdict.find(rounds - counted, "rounds that met no write or no send")
     verdict.find(left, "events and deliveries unfinished")
+    verdict.find(await holes(run.url), "webhooks whose deliveries are not numbered 1 to n")
     verdict.find(sum(kill.integrity != "ok" for kill in run.kills), "files damaged")
     verdict.find(
         max(verdict.recovered - sum(kill.writes for kill in run.kills), 0),

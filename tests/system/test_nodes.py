@@ -27,6 +27,11 @@ async def test_nodes_are_killed() -> None:
     assert told["pass"], told
 
 
+async def test_nodes_are_killed_while_webhooks_keep_the_order() -> None:
+    told = await nodes.run_node_kills(5, SEED, ordered=True)
+    assert told["pass"], told
+
+
 async def test_a_node_stands_still_past_its_lease() -> None:
     told = await nodes.run_long_freeze(SEED)
     assert told["pass"], told

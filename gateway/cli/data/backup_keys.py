@@ -32,9 +32,13 @@ def text(config: Config) -> str:
 
 async def needed(source: Snapshot) -> tuple[str, ...]:
     """Return the ids of the keys that encrypted what a snapshot has, of any release's schema."""
-    if not any(table.name == "webhooks" for table in source.tables):
+    tables = {table.name: table.names for table in source.tables}
+    sealed = [name for name in key_mark.SEALED if name in tables.get("webhooks", ())]
+    if not sealed:
         return ()
-    return await key_mark.needed(source.query, marked=_marked(source))
+    return await key_mark.needed(
+        source.query, marked=_marked(source), sealed=sealed, signing="signing_keys" in tables
+    )
 
 
 async def objection(source: Snapshot, config: Config, ring: KeyRing | None) -> str | None:

@@ -29,6 +29,13 @@ document.addEventListener("click", async (event) => {
       window.getSelection().selectAllChildren(source);
     }
   }
+  if (button.dataset.line) {
+    const text = document.getElementById(button.dataset.into);
+    const lines = text.value.split("\n").filter((line) => line.trim());
+    if (!lines.includes(button.dataset.line)) lines.push(button.dataset.line);
+    text.value = `${lines.join("\n")}\n`;
+    text.dispatchEvent(new Event("input", { bubbles: true }));
+  }
   if (button.dataset.check) {
     event.preventDefault();
     for (const box of button.closest("fieldset").querySelectorAll("input[type=checkbox]")) {

@@ -1,6 +1,5 @@
 """The form of a webhook: what was typed into it, what it says, and what it would do."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,76 +10,80 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor
-from gateway.domain.webhooks import conditions, schedules, webhooks
+from gateway.domain.webhooks import brakes, conditions, schedules, webhooks
+from gateway.domain.webhooks import settings as settings_of
+from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
+from outbox.durations import DAY
 from outbox.queue.state.policy import Schedule
-from outbox.sending.request import MOST_CUSTOM, Header
-from outbox.webhooks import Draft, Webhook, open_headers
+from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.request import MASK, MOST_CUSTOM, Header
+from outbox.webhooks import Draft, Webhook, open_certificate, open_headers
 from outbox.webhooks.conditions import MOST
 from outbox.webhooks.secrets import SealBroken
 
-EMPTY: Mapping[str, Any] = {
-    "url": "",
-    "events": (),
-    "description": "",
-    "timeout": "",
-    "headers": "",
-    "schedule": "",
-    "ordered": False,
-    "conditions": "",
-    "listens": False,
-}
+EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False, "snapshot": False}
 OPERATIONAL = "operational"
+WARN_BEFORE = 30 * DAY
+"""Microseconds before the end of a client certificate from which on its page warns."""
 
 
 def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
     """Return the events that a webhook can get, by record; `listens`: an operational one."""
     groups: dict[str, list[str]] = {}
-    for name in webhooks.names_of(listens):
+    for name in settings_of.names_of(listens):
         groups.setdefault(name.partition(".")[0], []).append(name)
     return groups
 
 
 def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
-    texts = ("url", "description", "timeout", "headers", "schedule", "conditions")
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
     return {
-        **{name: form.text(name) for name in texts}, "listens": listens,
-        "events": tuple(dict.fromkeys(form.all("events"))), "ordered": form.text("ordered") == "1",
+        **{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens,
+        "snapshot": form.text("snapshot") == "1",
     }  # fmt: skip
 
 
-def typed_for(webhook: Webhook, headers: Sequence[Header]) -> Mapping[str, Any]:
-    """Return the settings of a webhook as they would be typed; `kept` are its headers."""
-    return {
-        "url": webhook.url, "events": webhook.events, "description": webhook.description or "",
-        "timeout": str(webhook.timeout_ms // 1000) if webhook.timeout_ms else "",
-        "headers": webhooks.shown(headers), "schedule": schedules.of_column(webhook.schedule),
-        "ordered": webhook.ordered, "conditions": conditions.written(webhook.conditions or ()),
-        "listens": webhook.operational,
-    }  # fmt: skip
+def _typed(form: Form, setting: Setting) -> Typed:
+    if setting.kind == "words":
+        return tuple(dict.fromkeys(form.all(setting.name)))
+    text = form.text(setting.name)
+    return text == "1" if setting.kind == "flag" else text
 
 
-def judged(request: web.Request, typed: Mapping[str, Any], stored: Sequence[Header] = ()) -> Draft:
+def typed_for(stored: Stored) -> Mapping[str, Any]:
+    """Return the settings of a webhook as they would be typed."""
+    return {**settings_of.typed_of(stored), "listens": stored.webhook.operational}
+
+
+def judged(request: web.Request, typed: Mapping[str, Any], stored: Stored | None = None) -> Draft:
     """Return the settings that were typed. Raise validation_error with every fault."""
-    timeout, unread = typed["timeout"].strip(), list[Fault]()
-    if timeout and not re.fullmatch("[0-9]{1,4}", timeout):
-        unread.append(Fault("timeout", "out_of_range", webhooks.TIMEOUT))
-        timeout = ""
-    read = {"timeout": int(timeout) if timeout else None, "headers": _headers(typed, unread)}
-    rules = request.app[GUARD].rules
-    return webhooks.judge(rules=rules, stored=stored, unread=unread, **{**typed, **read})
+    return settings_of.judge(
+        typed, rules=request.app[GUARD].rules, listens=typed["listens"],
+        headers=(stored.headers or ()) if stored else (),
+        certificate=stored.certificate if stored else None,
+    )  # fmt: skip
 
 
-def kept_headers(request: web.Request, webhook: Webhook) -> tuple[list[Header], Fault | None]:
-    """Return the stored headers of a webhook, or none and why they cannot be decrypted."""
+def kept(request: web.Request, webhook: Webhook) -> tuple[Stored, Fault | None]:
+    """Return a webhook with its headers and certificate, and why one cannot be decrypted."""
+    ring, texts, fault = request.app[KEYRING], request[READER].texts, None
+    headers: list[Header] | None = None
+    certificate: ClientCertificate | None = None
     try:
-        return open_headers(webhook.headers, request.app[KEYRING], webhook.id), None
+        headers = open_headers(webhook.headers, ring, webhook.id)
     except SealBroken as error:
-        message = request[READER].texts("webhook.headers_unreadable", reason=error)
-        return [], Fault("headers", "unreadable", message)
+        message = texts("webhook.headers_unreadable", reason=error)
+        fault = Fault("headers", "unreadable", message)
+    try:
+        certificate = open_certificate(
+            webhook.certificate, webhook.certificate_until, ring, webhook.id
+        )
+    except SealBroken:
+        fault = fault or Fault("certificate", "unreadable", brakes.UNREADABLE)
+    return Stored(webhook, headers, certificate), fault
 
 
 def own_timeout(request: web.Request) -> str:
@@ -101,13 +104,23 @@ def page(
     if outlook is None and (typed["conditions"] or typed["schedule"]):
         outlook = _outlook(request, typed)
     texts = request[READER].texts
+    faults = wording.by_field(texts, refusal.faults) if refusal else {}
+    if typed["certificate"].strip() not in ("", MASK):
+        # A page never repeats a key.
+        faults.setdefault("certificate", texts("brakes.certificate_again"))
     context = {
         "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
-        "faults": wording.by_field(texts, refusal.faults) if refusal else {},
+        "faults": faults,
         "refusal": wording.refused(texts, refusal) if refusal and not refusal.faults else "",
-        "least": webhooks.FASTEST, "most": webhooks.SLOWEST, "own": own_timeout(request),
+        "least": settings_of.FASTEST, "most": settings_of.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
+        "most_at_once": brakes.MOST_AT_ONCE, "highest_rate": brakes.HIGHEST_RATE,
+        "proxies": sorted(request.app[GUARD].rules.proxies),
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
+        "record_fields": {
+            noun: [conditions.one_line(one) for one in choices]
+            for noun, choices in conditions.choices().items()
+        },
         "usual": schedules.written(doctor.usual_schedule(request).waits),
     }  # fmt: skip
     if status is None:
@@ -128,8 +141,14 @@ async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
+    apps = {app.id: app.name for app in request.app[CONFIG].connect.apps}
     return {
-        "headers": kept_headers(request, webhook)[0],
+        "app_name": apps.get(webhook.app or "", webhook.app),
+        "headers": kept(request, webhook)[0].headers or (),
+        "rate": brakes.written_rate(webhook.rate),
+        "certificate_ends": _ends_soon(request, webhook),
+        "proxy_gone": webhook.proxy is not None
+        and webhook.proxy not in request.app[GUARD].rules.proxies,
         "own_timeout": own_timeout(request),
         "own_schedule": schedules.of_column(webhook.schedule),
         "asked": [conditions.one_line(one) for one in webhook.conditions or ()],
@@ -139,6 +158,14 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
             if trial.hopeless
         ],
     }  # fmt: skip
+
+
+def _ends_soon(request: web.Request, webhook: Webhook) -> str:
+    """Return `expired` or `soon` for a client certificate that ends; empty for any other."""
+    if webhook.certificate_until is None:
+        return ""
+    rest = webhook.certificate_until - request.app[DB].clock.wall()
+    return "expired" if rest <= 0 else "soon" if rest < WARN_BEFORE else ""
 
 
 def _preview(
@@ -169,17 +196,3 @@ def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any
         faults.append(wording.said(texts, Fault("schedule", "invalid", str(wrong))))
     schedule = doctor.usual_schedule(request) if waits is None else Schedule(waits)
     return {"faults": faults, "trials": trials, "retries": doctor.retries(schedule, now)}
-
-
-def _headers(typed: Mapping[str, Any], unread: list[Fault]) -> list[Header]:
-    """Return the headers of the text, one in each line; add to `unread` when a line is none."""
-    headers: list[Header] = []
-    for line in filter(None, map(str.strip, typed["headers"].splitlines())):
-        name, colon, value = (part.strip() for part in line.partition(":"))
-        if not colon:
-            unread.append(
-                Fault("headers", "invalid", "Write each header on its own line, as Name: value.")
-            )
-            return []
-        headers.append((name, value))
-    return headers

@@ -10,8 +10,9 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor, guide, options
+from gateway.console.webhooks.snapshots import USUAL_RATE, tell
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import overviews, webhooks
+from gateway.domain.webhooks import overviews, recoveries, settings, webhooks
 from gateway.domain.webhooks.deliveries import LINES_COUNTED
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, DB, IDS, KEYRING
@@ -38,7 +39,7 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show an empty form; with `kind=operational`, that of an operational webhook."""
     listens = request.query.get("kind") == options.OPERATIONAL
-    every = webhooks.names_of(True) if listens else ()
+    every = settings.names_of(True) if listens else ()
     typed = {**options.EMPTY, "listens": listens, "events": every}
     return options.page(request, visitor, None, typed)
 
@@ -50,10 +51,18 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     try:
         draft = options.judged(request, typed)
         secret = new_secret(app[IDS].token(SECRET_BYTES))
-        webhook_id = await app[DB].write(
-            webhooks.create, visitor.actor, draft, secret=secret, ring=app[KEYRING],
-            most=app[CONFIG].limits.webhooks_per_owner,
-        )  # fmt: skip
+        most = app[CONFIG].limits.webhooks_per_owner
+        if typed["snapshot"]:
+            job = await app[DB].write(
+                recoveries.create_with_snapshot, visitor.actor, draft, USUAL_RATE, secret=secret,
+                ring=app[KEYRING], most=most,
+            )  # fmt: skip
+            tell(request, job)
+            webhook_id = job.webhook_id
+        else:
+            webhook_id = await app[DB].write(
+                webhooks.create, visitor.actor, draft, secret=secret, ring=app[KEYRING], most=most
+            )
     except Refusal as refusal:
         return options.page(request, visitor, None, typed, refusal)
     await reveal.later(request, visitor, webhook_id, secret)
@@ -81,24 +90,23 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "standing": page.standing, "retries": doctor.retries(page.schedule, now),
         "next_probe": None if page.next_probe is None else now + page.next_probe,
         "secret": secret, "programs": guide.with_secret(request, secret),
-        "lines": page.lines, "lines_cap": LINES_COUNTED, **options.settings(request, webhook),
+        "lines": page.lines, "lines_cap": LINES_COUNTED,
+        "last_sequence": page.last_sequence, **options.settings(request, webhook),
     }  # fmt: skip
     return polling.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
 
 
 def _others(webhook: Webhook) -> list[str]:
     """Return the events that the webhook could subscribe to, but does not."""
-    return [one for one in webhooks.names_of(webhook.operational) if one not in webhook.events]
+    return [one for one in settings.names_of(webhook.operational) if one not in webhook.events]
 
 
 async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the form with the current settings."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
-    headers, fault = options.kept_headers(request, webhook)
+    stored, fault = options.kept(request, webhook)
     refusal = None if fault is None else Refusal("conflict", fault.message, faults=[fault])
-    return options.page(
-        request, visitor, webhook, options.typed_for(webhook, headers), refusal, status=200
-    )
+    return options.page(request, visitor, webhook, options.typed_for(stored), refusal, status=200)
 
 
 async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -107,9 +115,8 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
     typed = options.typed_in(form, webhook)
     seen = form.text("version")
-    headers, _ = options.kept_headers(request, webhook)
     try:
-        draft = options.judged(request, typed, headers)
+        draft = options.judged(request, typed, options.kept(request, webhook)[0])
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
         await webhooks.change(
             request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING]

@@ -70,7 +70,9 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     actor.must("write")
     values = await actions.check(tx, actor, ACTIVITIES, draft)
     values["created_by"] = actor.owner_id
-    return actions.announce(tx, "created", await actions.insert(tx, actor, ACTIVITIES, values))
+    return actions.announce(
+        tx, "created", await actions.insert(tx, actor, ACTIVITIES, values), before=None
+    )
 
 
 async def recent(tx: Tx, actor: Actor, limit: int) -> Page:

@@ -71,6 +71,8 @@ TASKS = Resource(
         "completed": ("id", "title", "completedAt"),
         "deleted": ("id",),
     },
+    filterable=("priority", "completed"),
+    known_after={"created": {"completed": False}, "completed": {"completed": True}},
     filters=(
         Filter(
             "completed", "completed = {}", "boolean",
@@ -99,7 +101,9 @@ async def complete(tx: Tx, actor: Actor, record_id: str) -> Record:
     if task["completed"]:
         return task
     done = {"completed": True, "completed_at": tx.now}
-    return actions.announce(tx, "completed", await actions.update(tx, actor, task, done))
+    return actions.announce(
+        tx, "completed", await actions.update(tx, actor, task, done), before=task
+    )
 
 
 async def reopen(tx: Tx, actor: Actor, record_id: str) -> Record:

@@ -95,7 +95,9 @@ async def upsert(
             "tags": _merged("[]", tags),
             "source": SOURCE,
         }
-        return actions.announce(tx, "created", await actions.insert(tx, actor, CONTACTS, values))
+        return actions.announce(
+            tx, "created", await actions.insert(tx, actor, CONTACTS, values), before=None
+        )
     changes = {
         column: value
         for column, value in filled.items()
@@ -106,7 +108,9 @@ async def upsert(
         changes["tags"] = merged
     if not changes:
         return before
-    return actions.announce(tx, "updated", await actions.update(tx, actor, before, changes))
+    return actions.announce(
+        tx, "updated", await actions.update(tx, actor, before, changes), before=before
+    )
 
 
 async def note(
@@ -121,7 +125,9 @@ async def note(
         "metadata": dumps(dict(metadata)) if metadata else None,
         "created_by": actor.owner_id,
     }
-    return actions.announce(tx, "created", await actions.insert(tx, actor, ACTIVITIES, values))
+    return actions.announce(
+        tx, "created", await actions.insert(tx, actor, ACTIVITIES, values), before=None
+    )
 
 
 async def _locked(tx: Tx, actor: Actor, folded: str) -> Record | None:

@@ -88,6 +88,8 @@ DEALS = Resource(
         "updated": ("id", "title", "stage", "probability", "updatedAt"),
         "deleted": ("id",),
     },
+    filterable=("stage", "status"),
+    known_after={"created": {"status": "open"}},
     filters=(
         Filter(
             "status", "status = {}", "text", "Only deals of this status.", STATUSES,
@@ -128,7 +130,9 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     faults = rules(None, new, await pipelines.of(tx, actor) if "stage" in new else None)
     faults += await too_many_stages(tx, actor, new.get("stage"))
     values = await actions.check(tx, actor, DEALS, draft, faults=faults)
-    return actions.announce(tx, "created", await actions.insert(tx, actor, DEALS, values))
+    return actions.announce(
+        tx, "created", await actions.insert(tx, actor, DEALS, values), before=None
+    )
 
 
 async def change(
@@ -149,7 +153,9 @@ async def change(
     if not changes and "status" not in draft.sent:
         return before
     changes |= closing(before, changes, tx.now)
-    return actions.announce(tx, "updated", await actions.update(tx, actor, before, changes))
+    return actions.announce(
+        tx, "updated", await actions.update(tx, actor, before, changes), before=before
+    )
 
 
 def rules(before: Record | None, new: Mapping[str, Any], pipeline: Pipeline | None) -> list[Fault]:

@@ -104,7 +104,9 @@ async def issue(tx: Tx, actor: Actor, kind: Kind, values: Mapping[str, Any]) -> 
     defaults = {f.column: f.default for f in resource.fields if f.default is not None}
     number = await take_number(tx, actor.owner_id, resource.table, kind.prefix)
     columns = {**defaults, **values, "number": number}
-    return actions.announce(tx, "created", await actions.insert(tx, actor, resource, columns))
+    return actions.announce(
+        tx, "created", await actions.insert(tx, actor, resource, columns), before=None
+    )
 
 
 async def change(
@@ -159,7 +161,7 @@ async def _write(
     if stamp is not None and changes.get(stamp) is None:
         changes[stamp] = tx.now
     after = await actions.update(tx, actor, before, changes)
-    actions.announce(tx, kind.announced.get(target or "", "updated"), after)
+    actions.announce(tx, kind.announced.get(target or "", "updated"), after, before=before)
     if target is not None and after["status"] != target:
         noun = kind.resource.noun
         message = f"This {noun} would be {after['status']} immediately; set a later date first."

@@ -137,6 +137,8 @@ INVOICES = Resource(
         "updated": ("id", "number", "status", "updatedAt"),
         "paid": ("id", "number", "total", "paidAt"),
     },
+    filterable=("status",),
+    known_after={"created": {"status": "pending"}, "paid": {"status": "paid"}},
     filters=(
         Filter(
             "status", "status = {}", "text", "Only invoices of this status.", tuple(TRANSITIONS),

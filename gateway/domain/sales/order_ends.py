@@ -82,4 +82,4 @@ async def _change_deal(tx: Tx, actor: Actor, deal: Record, values: Mapping[str, 
     changes = actions.changes_of(deal, values)
     if changes:
         changes = closing(deal, changes, tx.now) | changes
-        actions.announce(tx, "updated", await actions.update(tx, actor, deal, changes))
+        actions.announce(tx, "updated", await actions.update(tx, actor, deal, changes), before=deal)

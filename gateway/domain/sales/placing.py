@@ -120,4 +120,6 @@ async def _open_deal(tx: Tx, actor: Actor, *, title: str, value: int, contact_id
         "title": title, "value": value, "currency": "BRL", "status": "open",
         "stage": None if full else STAGE, "contact_ids": dumps([contact_id]),
     }  # fmt: skip
-    return actions.announce(tx, "created", await actions.insert(tx, actor, DEALS, values))
+    return actions.announce(
+        tx, "created", await actions.insert(tx, actor, DEALS, values), before=None
+    )

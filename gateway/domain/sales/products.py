@@ -144,7 +144,7 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     values = await actions.check(tx, actor, PRODUCTS, draft)
     product = await slugs.complete(tx, await actions.insert(tx, actor, PRODUCTS, values))
     await _list_in_store(tx, product)
-    return actions.announce(tx, "created", product)
+    return actions.announce(tx, "created", product, before=None)
 
 
 async def change(
@@ -159,7 +159,7 @@ async def change(
         return before
     after = await slugs.complete(tx, await actions.update(tx, actor, before, changes))
     await _list_in_store(tx, after, before)
-    return actions.announce(tx, "updated", after)
+    return actions.announce(tx, "updated", after, before=before)
 
 
 ALL_PRODUCTS = ""

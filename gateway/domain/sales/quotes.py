@@ -114,6 +114,8 @@ QUOTES = Resource(
         "created": ("id", "number", "total", "status", "createdAt"),
         "updated": ("id", "number", "status", "updatedAt"),
     },
+    filterable=("status",),
+    known_after={"created": {"status": "draft"}},
     filters=(
         Filter(
             "status",
@@ -218,7 +220,7 @@ async def expire_quotes(tx: Tx, limit: int) -> int:
         quote = record_of(QUOTES, stored, tx.now, system.zone)
         if quote["status"] == "expired":
             after = await actions.update(tx, system, quote, {"status": "expired"})
-            actions.announce(tx, "updated", after)
+            actions.announce(tx, "updated", after, before=quote)
         else:
             # The day is not over in the owner's time zone, and that zone can change.
             await tx.run(_LOOK_LATER, quote.id, tx.now + LOOK_AGAIN)

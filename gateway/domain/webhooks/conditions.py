@@ -10,22 +10,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.domain.catalogue import EVENTS, RESOURCES
-from gateway.domain.webhooks.samples import sample
+from gateway.domain.webhooks.samples import resource_of, sample, sample_fields
 from gateway.records.resource import Field
 from gateway.records.values.format import Wrong, of_json
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.events.body import message
-from outbox.webhooks.conditions import LONGEST, MOST, Condition, data_of, hold
+from outbox.events.record_fields import text_of
+from outbox.webhooks.conditions import LONGEST, MOST, Condition, equal, facts_of, hold
 
 PRESENT = re.compile(r"(\S+)\s+is\s+present", re.IGNORECASE)
+CHANGED = re.compile(r"(\S+)\s+changed", re.IGNORECASE)
 EQUAL = re.compile(r"([^\s=]+)\s*=\s*(.*)")
 NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?", re.ASCII)
 
-SYNTAX = "Write each condition on a line of its own, as field = value or as field is present."
+SYNTAX = (
+    "Write each condition on a line of its own, as field = value, as field is present or as field "
+    "changed."
+)
 COUNT = f"A webhook has at most {MOST} conditions."
 SIZE = f"A value must have at most {LONGEST} characters, without control characters."
 TWICE = "The field {field} has two values; an event has only one."
 UNKNOWN = "No selected event has the field {field}. Their fields are: {fields}."
+UNCHANGED = "Only a change of these fields can be a condition: {fields}."
+NEVER_CHANGED = "For no selected event a change can be a condition."
 VALUE = "After = comes the value of {field}. To ask only that it is there: {field} is present."
 NUMERIC = "The value of {field} must be a number, such as 12.50."
 
@@ -35,13 +42,14 @@ def read(text: str, events: Sequence[str]) -> tuple[Condition, ...]:
 
     Raise ValueError for the first fault.
     """
-    conditions: dict[str, Condition] = {}
+    conditions: dict[tuple[str, bool], Condition] = {}
     fields = fields_of(events)
     for line in dict.fromkeys(filter(None, map(str.strip, text.splitlines()))):
         condition = _condition(line, fields, events)
-        known = conditions.get(condition.field)
+        key = (condition.field, condition.changed)
+        known = conditions.get(key)
         if known is None or known.value is None:
-            conditions[condition.field] = condition
+            conditions[key] = condition
         elif condition.value not in (None, known.value):
             raise ValueError(TWICE.format(field=condition.field))
         if len(conditions) > MOST:
@@ -56,6 +64,8 @@ def written(conditions: Sequence[Condition]) -> str:
 
 def one_line(condition: Condition) -> str:
     """Return the line of one condition."""
+    if condition.changed:
+        return f"{condition.field} changed"
     if condition.value is None:
         return f"{condition.field} is present"
     plain = condition.value == condition.value.strip() and not condition.value.startswith('"')
@@ -72,6 +82,8 @@ class Trial:
     failing: Sequence[str]
     hopeless: Sequence[str]
     """Those that no event of this name fulfils, so that the webhook never gets it."""
+    beside: Sequence[str]
+    """The fields of the record that the event has beside its data, as conditions."""
 
 
 def tried(conditions: Sequence[Condition], events: Sequence[str], now: int) -> Sequence[Trial]:
@@ -79,38 +91,101 @@ def tried(conditions: Sequence[Condition], events: Sequence[str], now: int) -> S
     trials = []
     for event in filter(EVENTS.__contains__, events):
         data = sample(event, "0" * 24, now)
-        values = data_of(message(event, now, data))
-        failing = [one for one in conditions if not hold([one], values)]
+        record = sample_fields(event)
+        facts = facts_of(message(event, now, data), text_of(record))
+        failing = [one for one in conditions if not hold([one], facts)]
         hopeless = [one_line(one) for one in failing if not _possible(one, event)]
         text = json.dumps(data, ensure_ascii=False, indent=2)
-        trials.append(Trial(event, text, [one_line(one) for one in failing], hopeless))
+        beside = [
+            one_line(Condition(name, _text(field.value)))
+            for name, field in record.items()
+            if name not in data
+        ]
+        trials.append(Trial(event, text, [one_line(one) for one in failing], hopeless, beside))
     return trials
 
 
 def fields_of(events: Sequence[str]) -> Sequence[str]:
-    """Return the names of the fields that these events have, without repetition."""
-    return tuple(dict.fromkeys(name for event in events for name in EVENTS.get(event, ())))
+    """Return the names of the fields that conditions on these events can use, each once."""
+    return tuple(dict.fromkeys(name for event in events for name in _names(event)))
+
+
+def choices() -> Mapping[str, Sequence[Condition]]:
+    """Return conditions on the fields of each kind of record, by its noun, for people to choose.
+
+    They have each value of a closed list, else an example.
+    """
+    return {
+        one.noun: [
+            condition
+            for name in one.filterable
+            for condition in (
+                *(Condition(name, value) for value in _values(one.named[name])),
+                Condition(name, changed=True),
+            )
+        ]
+        for one in RESOURCES
+        if one.filterable
+    }
+
+
+def _values(field: Field) -> Sequence[str]:
+    schema = field.format.schema
+    if schema.get("type") == "boolean":
+        return ("true", "false")
+    return tuple(schema.get("enum", (field.example,)))
+
+
+def _names(event: str) -> Sequence[str]:
+    """Return the fields of an event's data and of its record; none for an unknown event."""
+    names = EVENTS.get(event)
+    return () if names is None else (*names, *resource_of(event).filterable)
+
+
+def _changeable(event: str) -> Sequence[str]:
+    """Return the fields of which this event can tell a change: a delete changes none."""
+    if event not in EVENTS or event.endswith(".deleted"):
+        return ()
+    return resource_of(event).filterable
 
 
 def _possible(condition: Condition, event: str) -> bool:
-    if condition.field not in EVENTS[event]:
+    if condition.changed:
+        return condition.field in _changeable(event)
+    if condition.field not in _names(event):
         return False
+    if condition.value is None:
+        return True
+    known = resource_of(event).known_after.get(event.partition(".")[2], {})
+    if condition.field in known:
+        return equal(known[condition.field], condition.value)
     try:
-        return condition.value is None or bool(_as_sent(event, condition.field, condition.value))
+        return bool(_as_sent(event, condition.field, condition.value))
     except ValueError:
         return False
 
 
 def _condition(line: str, fields: Sequence[str], events: Sequence[str]) -> Condition:
-    present, equal = PRESENT.fullmatch(line), EQUAL.fullmatch(line)
-    match = present or equal
+    present, changed, equality = (form.fullmatch(line) for form in (PRESENT, CHANGED, EQUAL))
+    match = present or changed or equality
     if match is None:
         raise ValueError(SYNTAX)
     name = match[1]
     if name not in fields:
         text = UNKNOWN.format(field=repr(name[:80])[1:-1], fields=", ".join(fields))
         raise ValueError(text)
-    return Condition(name, None if present else _value(name, match[2].strip(), events))
+    if present:
+        return Condition(name)
+    if changed:
+        return _change(name, events)
+    return Condition(name, _value(name, match[2].strip(), events))
+
+
+def _change(name: str, events: Sequence[str]) -> Condition:
+    names = dict.fromkeys(name for event in events for name in _changeable(event))
+    if name in names:
+        return Condition(name, changed=True)
+    raise ValueError(UNCHANGED.format(fields=", ".join(names)) if names else NEVER_CHANGED)
 
 
 def _value(name: str, text: str, events: Sequence[str]) -> str:
@@ -125,7 +200,7 @@ def _value(name: str, text: str, events: Sequence[str]) -> str:
         raise ValueError(SIZE)
     faults = []
     for event in events:
-        if name in EVENTS.get(event, ()):
+        if name in _names(event):
             try:
                 return _as_sent(event, name, text)
             except ValueError as fault:
@@ -144,15 +219,22 @@ def _as_sent(event: str, name: str, text: str) -> str:
         if not NUMBER.fullmatch(text):
             raise ValueError(NUMERIC.format(field=name))
         value = float(text) if "." in text else int(text)
+    if schema.get("type") == "boolean":
+        value = {"true": True, "false": False}.get(text, text)
     try:
         kept = field.format.accept(value, of_json)
     except Wrong as wrong:
         raise ValueError(f"{name}: {wrong.message}") from None
     shown = field.format.show(kept) if field.format.show else kept
-    return shown if isinstance(shown, str) else f"{shown:.15g}"
+    return _text(shown) or ""
 
 
 def _field(event: str, name: str) -> Field | None:
-    noun = event.partition(".")[0]
-    [resource] = [one for one in RESOURCES if one.noun == noun]
-    return resource.named.get(name)
+    return resource_of(event).named.get(name)
+
+
+def _text(value: Any) -> str | None:
+    """Return the text of a condition's value that equals this one."""
+    if value is None or isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else f"{value:.15g}"

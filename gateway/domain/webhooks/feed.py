@@ -1,8 +1,9 @@
-"""Reads the events feed of an owner."""
+"""Reads the events feed of an owner, and the numbered deliveries of a webhook."""
 
 from collections.abc import Collection
 
 from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
@@ -10,6 +11,7 @@ from outbox.durations import DAY
 from outbox.events import feed
 from outbox.events.feed import Page, UnknownPlace
 from outbox.ids import is_id
+from outbox.queue.log import sequence_feed
 
 
 async def page(
@@ -31,6 +33,25 @@ async def page(
         )  # fmt: skip
     except UnknownPlace:
         raise _unknown() from None
+
+
+async def numbered(
+    tx: Tx, actor: Actor, webhook_id: str, *, first: int, upto: int, limit: int
+) -> sequence_feed.Page:
+    """Return a page of the deliveries of a webhook with the numbers from `first` to `upto`.
+
+    Raises not_found, forbidden, and validation_error for a webhook that never numbered any.
+    """
+    actor.must("read")
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    page = await sequence_feed.page(tx, webhook.id, first, upto, limit)
+    if page is None:
+        message = "This webhook does not number its deliveries; turn that on in the console."
+        raise Refusal(
+            "validation_error", f"webhook: {message}",
+            faults=[Fault("webhook", "invalid_parameter", message)],
+        )  # fmt: skip
+    return page
 
 
 def _unknown() -> Refusal:

@@ -11,7 +11,7 @@ from outbox.queue.log.chart_figures import Figures, Pending
 from outbox.queue.log.delivery_types import Health
 from outbox.queue.order import record_lines
 from outbox.queue.order.record_lines import Lines
-from outbox.queue.state import circuits
+from outbox.queue.state import circuits, sequences
 from outbox.queue.state.policy import Schedule
 from outbox.webhooks import Webhook, rotation
 from outbox.webhooks.rotation import Standing
@@ -61,6 +61,8 @@ class WebhookPage:
     next_probe: int | None
     lines: Lines | None
     """None when no delivery is held."""
+    last_sequence: int
+    """The last number of its deliveries; 0 without numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ async def of_webhook(
         schedule=await pings.schedule_of(tx, webhook_id, usual),
         next_probe=await circuits.next_probe(tx, webhook_id),
         lines=lines if lines and lines.held else None,
+        last_sequence=await sequences.last(tx, webhook_id) or 0,
     )
 
 

@@ -1,17 +1,21 @@
-"""Recovers or backfills many deliveries of an owner's webhook by a job: count, start, cancel."""
+"""Recovers, backfills or sends a snapshot to an owner's webhook by a job: count, start, cancel."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks import copies, webhooks
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
-from gateway.records.errors import Refusal
+from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
 from outbox.queue.replays import jobs
 from outbox.queue.replays.jobs import Draft, Job
 from outbox.queue.state import deletion_marks
+from outbox.webhooks import Draft as WebhookDraft
 from outbox.webhooks import Webhook
+from outbox.webhooks.secrets import KeyRing
+
+NO_SNAPSHOT = "A snapshot sends *.created events; subscribe to those of the records that you want."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,69 @@ async def start(tx: Tx, actor: Actor, webhook_id: str, draft: Draft, total: int)
             draft=draft, total=total,
         )  # fmt: skip
     except jobs.TooMany:
-        raise Refusal(
-            "conflict", f"{jobs.MOST_RUNNING} jobs run already; wait until one ends, or cancel one."
-        ) from None
+        raise _too_many() from None
     audit.record(tx, actor, "created", "job", job_id)
     return job_id
+
+
+def offered(events: Collection[str]) -> Sequence[str]:
+    """Return the events that a snapshot can send to a webhook with this subscription."""
+    return [name for name in copies.SENT if name in events]
+
+
+async def snapshot_counts(
+    tx: Tx, actor: Actor, webhook_id: str
+) -> tuple[Webhook, Mapping[str, int]]:
+    """Return a webhook, and how many deliveries a snapshot would make of each event.
+
+    Raises not_found, forbidden.
+    """
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    return webhook, await copies.counts(tx, webhook.owner_id, offered(webhook.events))
+
+
+async def create_with_snapshot(
+    tx: Tx, actor: Actor, draft: WebhookDraft, rate: int, *, secret: str, ring: KeyRing,
+    most: int,
+) -> Job:  # fmt: skip
+    """Create a webhook, and start a snapshot for it in the same transaction; return the job.
+
+    Raises conflict, validation_error when it subscribes to nothing that a snapshot sends.
+    """
+    webhook_id = await webhooks.create(tx, actor, draft, secret=secret, ring=ring, most=most)
+    return await start_snapshot(tx, actor, webhook_id, offered(draft.events), rate)
+
+
+async def start_snapshot(
+    tx: Tx, actor: Actor, webhook_id: str, names: Sequence[str], rate: int
+) -> Job:
+    """Start a job that sends the events `names` of all records; return it.
+
+    Raises not_found, forbidden, validation_error, conflict when too many run.
+    """
+    actor.must("write")
+    webhook = await webhooks.one(tx, actor, webhook_id)
+    chosen = tuple(name for name in offered(webhook.events) if name in names)
+    if not chosen or len(chosen) < len(set(names)):
+        fault = Fault("snapshot", "no_snapshot", NO_SNAPSHOT)
+        raise Refusal("validation_error", fault.sentence, faults=[fault])
+    try:
+        job_id = await jobs.create_snapshot(
+            tx, owner_id=webhook.owner_id, webhook_id=webhook_id, user_id=actor.owner_id,
+            names=chosen, rate=rate,
+            total=sum((await copies.counts(tx, webhook.owner_id, chosen)).values()),
+        )  # fmt: skip
+    except jobs.TooMany:
+        raise _too_many() from None
+    audit.record(tx, actor, "created", "job", job_id)
+    job, _ = await one(tx, actor, job_id)
+    return job
+
+
+def _too_many() -> Refusal:
+    return Refusal(
+        "conflict", f"{jobs.MOST_RUNNING} jobs run already; wait until one ends, or cancel one."
+    )
 
 
 async def one(tx: Tx, actor: Actor, job_id: str) -> tuple[Job, Webhook]:

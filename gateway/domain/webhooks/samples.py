@@ -8,6 +8,7 @@ from gateway.records.resource import Field, Resource
 from gateway.records.values import dates
 from gateway.records.values.schemas import INSTANT
 from outbox.durations import DAY, MINUTE
+from outbox.events.record_fields import RecordField
 from outbox.queue.state import operational
 from outbox.webhooks.operational import NAMES, Name
 
@@ -31,11 +32,31 @@ def sample(event: str, record_id: str, now: int) -> Mapping[str, Any]:
     for name in NAMES:
         if event == name:
             return _operational(name, record_id, now)
-    names, noun = EVENTS[event], event.partition(".")[0]
-    [resource] = [one for one in RESOURCES if one.noun == noun]
+    names, resource = EVENTS[event], resource_of(event)
     at = dates.show(now)
     known = {"id": record_id, "createdAt": at, "updatedAt": at}
     return {name: known[name] if name in known else _value(resource, name, now) for name in names}
+
+
+def resource_of(event: str) -> Resource:
+    """Return the resource of an event of the catalogue."""
+    noun = event.partition(".")[0]
+    [resource] = [one for one in RESOURCES if one.noun == noun]
+    return resource
+
+
+def sample_fields(event: str) -> Mapping[str, RecordField]:
+    """Return the fields of the record that filters can use beside the sample's `data`.
+
+    The write has changed each of them, except that a delete changes none.
+    """
+    resource = resource_of(event)
+    changed = not event.endswith(".deleted")
+    known = resource.known_after.get(event.partition(".")[2], {})
+    return {
+        name: RecordField(known.get(name, _value(resource, name, 0)), changed)
+        for name in resource.filterable
+    }
 
 
 def _operational(event: Name, record_id: str, now: int) -> Mapping[str, Any]:

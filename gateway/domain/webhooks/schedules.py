@@ -50,12 +50,17 @@ def written(waits: tuple[float, ...] | None) -> str:
     return ", ".join(map(_wait, waits)) or NEVER
 
 
-def of_column(text: str | None) -> str:
-    """Return the same for the column `schedule` of a webhook; empty for a damaged one."""
+def stored(text: str | None) -> tuple[float, ...] | None:
+    """Return the waits of the column `schedule` of a webhook; None for a damaged one."""
     try:
-        return written(None if text is None else parse_schedule(text).waits)
+        return None if text is None else parse_schedule(text).waits
     except ValueError:
-        return ""
+        return None
+
+
+def of_column(text: str | None) -> str:
+    """Return the text of that column; empty for a damaged one."""
+    return written(stored(text))
 
 
 def _wait(seconds: float) -> str:

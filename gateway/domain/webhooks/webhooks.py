@@ -1,129 +1,30 @@
-"""Creates, changes and lists the webhooks of an owner, and checks input and ownership.
+"""Creates, changes and lists the webhooks of an owner, and checks ownership.
 
-outbox.webhooks stores the rows.
+gateway.domain.webhooks.settings judges what was typed; outbox.webhooks stores the rows.
 """
 
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
 
-from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import conditions as filters
-from gateway.domain.webhooks import schedules
+from gateway.domain.webhooks import brakes, settings
 from gateway.domain.webhooks.samples import sample
+from gateway.domain.webhooks.settings import Stored
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
-from gateway.records.values.patterns import NOT_TEXT
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.queue.order import ordering
 from outbox.queue.replays import steering
 from outbox.queue.upkeep import parking
-from outbox.sending import addresses, urls
-from outbox.sending.request import MASK, Header, check_headers
-from outbox.webhooks import Draft, Webhook, operational
+from outbox.webhooks import Draft, Webhook
 from outbox.webhooks.secrets import KeyRing, SealBroken
-
-T = TypeVar("T")
 
 WAITING_COUNTED = 10_000
 """Waiting deliveries are counted up to this number before a webhook is activated or deleted."""
-LONGEST_URL = 2048
-LONGEST_DESCRIPTION = 200
-FASTEST, SLOWEST = 1, 30
-"""Limits of a webhook's timeout, in seconds."""
 TOO_MANY = "You have {most} webhooks, the limit of this installation; delete one first."
+NAME_TAKEN = "Another webhook of this account has this name; choose a different one."
 TOO_MANY_LISTEN = "You have {most} operational webhooks, the most of an account; delete one first."
-TIMEOUT = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
-
-
-def judge(
-    *,
-    url: str,
-    events: Sequence[str],
-    rules: addresses.Rules,
-    description: str = "",
-    timeout: int | None = None,
-    headers: Sequence[Header] = (),
-    schedule: str = "",
-    ordered: bool = False,
-    conditions: str = "",
-    stored: Sequence[Header] = (),
-    unread: Sequence[Fault] = (),
-    listens: bool = False,
-) -> Draft:
-    """Check a webhook's settings and return a Draft. Raises validation_error with every fault.
-
-    `timeout` is in seconds; None means the default of the installation. The modules schedules and
-    conditions read the texts of the same names. A header with the value `***` keeps the value of
-    that name in `stored`. `unread` are the faults that the caller found. `listens`: it is an
-    operational webhook, which has events of its own.
-    """
-    faults: list[Fault] = []
-    url = url.strip()
-    if not url:
-        faults.append(Fault("url", "required", "Enter the URL of the receiver."))
-    elif len(url) > LONGEST_URL:
-        text = f"The URL must have at most {LONGEST_URL} characters."
-        faults.append(Fault("url", "too_long", text))
-    else:
-        try:
-            urls.check_url(url, rules)
-        except urls.Refused as refused:
-            text = str(refused)
-            faults.append(Fault("url", f"refused_{refused.kind}", f"{text[0].upper()}{text[1:]}."))
-    names = names_of(listens)
-    unknown = sorted(set(events).difference(names))
-    if not events:
-        faults.append(Fault("events", "required", "Choose at least one event."))
-    elif unknown:
-        faults.append(Fault("events", "unknown", f"There is no event {unknown[0][:80]!r}."))
-    description = description.strip()
-    if len(description) > LONGEST_DESCRIPTION:
-        text = f"The description must have at most {LONGEST_DESCRIPTION} characters."
-        faults.append(Fault("description", "too_long", text))
-    elif NOT_TEXT.search(description):
-        text = "The description must not contain control characters."
-        faults.append(Fault("description", "invalid", text))
-    if timeout is not None and not FASTEST <= timeout <= SLOWEST:
-        faults.append(Fault("timeout", "out_of_range", TIMEOUT))
-    known = {name.lower(): value for name, value in stored}
-    custom = tuple((n, known.get(n.lower(), v) if v == MASK else v) for n, v in headers)
-    try:
-        check_headers(custom)
-    except ValueError as wrong:
-        faults.append(Fault("headers", "invalid", str(wrong)))
-    waits = _read(faults, "schedule", partial(schedules.read, schedule))
-    filter_conditions = _read(faults, "conditions", partial(filters.read, conditions, events)) or ()
-    faults += unread
-    if faults:
-        raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
-    chosen = tuple(name for name in names if name in set(events))
-    return Draft(
-        url, chosen, description or None, timeout and timeout * 1000, custom, waits, ordered,
-        filter_conditions,
-    )  # fmt: skip
-
-
-def _read(faults: list[Fault], name: str, read: Callable[[], T]) -> T | None:
-    """Return what `read` reads of the field `name`; add to `faults` when it cannot."""
-    try:
-        return read()
-    except ValueError as wrong:
-        faults.append(Fault(name, "invalid", str(wrong)))
-        return None
-
-
-def names_of(listens: bool) -> tuple[str, ...]:
-    """Return the events that a webhook can subscribe to; `listens`: an operational one."""
-    return operational.NAMES if listens else EVENT_NAMES
-
-
-def shown(headers: Sequence[Header]) -> str:
-    """Return custom headers as text without values, because values are secrets."""
-    return "".join(f"{name}: {MASK}\n" for name, _ in headers)
 
 
 async def create(
@@ -131,6 +32,8 @@ async def create(
 ) -> str:
     """Create a webhook for the actor; return its id. Raises conflict above `most` (0: no limit)."""
     actor.must("write")
+    await _must_have_own_name(tx, actor, draft)
+    brakes.must_be_valid(draft.certificate, tx.now)
     try:
         webhook_id = await webhooks.create(
             tx, owner_id=actor.owner_id, draft=draft, secret=secret, ring=ring, most=most
@@ -140,6 +43,12 @@ async def create(
         raise Refusal("conflict", text.format(most=refused.most)) from None
     audit.record(tx, actor, "created", "webhook", webhook_id)
     return webhook_id
+
+
+async def must_have_room(tx: Tx, actor: Actor, most: int) -> None:
+    """Raise conflict when the actor has `most` webhooks (0: no limit)."""
+    if most and await webhooks.count(tx, actor.owner_id) >= most:
+        raise Refusal("conflict", TOO_MANY.format(most=most))
 
 
 async def one(tx: Tx, actor: Actor, webhook_id: str) -> Webhook:
@@ -155,44 +64,55 @@ async def change(
     db: Database, actor: Actor, webhook_id: str, version: int, draft: Draft, ring: KeyRing
 ) -> None:
     """Change a webhook. Raises not_found, forbidden, conflict when it is not at `version`."""
-    if await db.write(_change, actor, webhook_id, version, draft, ring):
+    if await db.write(change_in, actor, webhook_id, version, draft, ring):
         await ordering.finish(db, webhook_id, actor.owner_id)
 
 
-async def _change(
+async def change_in(
     tx: Tx, actor: Actor, webhook_id: str, version: int, draft: Draft, ring: KeyRing
 ) -> bool:
-    """Return whether a change of the option `ordered` has to be finished."""
+    """Change a webhook in a transaction, as `change` does.
+
+    Return whether a change of the option `ordered` is left to finish when it has committed.
+    """
     actor.must("write")
     await one(tx, actor, webhook_id)
+    await _must_have_own_name(tx, actor, draft, webhook_id)
     turning = await ordering.begin(tx, webhook_id, draft.ordered)
     # Again, because only now, with its lane locked, no result can open its circuit.
     before = await one(tx, actor, webhook_id)
+    known = stored(before, ring)
+    if draft.certificate != known.certificate:
+        brakes.must_be_valid(draft.certificate, tx.now)
     if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "The webhook has changed meanwhile; reload the page.")
-    audit.record(tx, actor, "updated", "webhook", webhook_id, _changed(before, draft, ring))
+    audit.record(tx, actor, "updated", "webhook", webhook_id, settings.changed(known, draft))
     if before.url != draft.url:
         await steering.try_new_url(tx, before)
     return turning
 
 
-def _changed(before: Webhook, draft: Draft, ring: KeyRing) -> list[str]:
-    """Return the names of the settings that differ."""
+async def _must_have_own_name(tx: Tx, actor: Actor, draft: Draft, webhook_id: str = "") -> None:
+    """Raise validation_error when another webhook of the actor has the name."""
+    if draft.name is None or not await webhooks.name_taken(
+        tx, actor.owner_id, draft.name, webhook_id
+    ):
+        return
+    taken = Fault("name", "webhook_name_taken", NAME_TAKEN)
+    raise Refusal("validation_error", "The webhook was not saved.", faults=[taken])
+
+
+def stored(webhook: Webhook, ring: KeyRing) -> Stored:
+    """Return a webhook with its headers and certificate, which may be impossible to decrypt."""
     try:
-        headers: Sequence[Header] | None = webhooks.open_headers(before.headers, ring, before.id)
+        return Stored(
+            webhook, tuple(webhooks.open_headers(webhook.headers, ring, webhook.id)),
+            webhooks.open_certificate(
+                webhook.certificate, webhook.certificate_until, ring, webhook.id
+            ),
+        )  # fmt: skip
     except SealBroken:
-        headers = None
-    stored = {
-        "url": (before.url, draft.url),
-        "events": (tuple(before.events), draft.events),
-        "description": (before.description, draft.description),
-        "timeout": (before.timeout_ms, draft.timeout_ms),
-        "headers": (headers, list(draft.headers)),
-        "schedule": (schedules.of_column(before.schedule), schedules.written(draft.schedule)),
-        "ordered": (before.ordered, draft.ordered),
-        "conditions": (before.conditions, draft.conditions),
-    }
-    return [name for name, (old, new) in stored.items() if old != new]
+        return Stored(webhook, None)
 
 
 async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:
@@ -251,7 +171,7 @@ async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
     """
     actor.must("write")
     webhook = await one(tx, actor, webhook_id)
-    if event not in names_of(webhook.operational):
+    if event not in settings.names_of(webhook.operational):
         raise Refusal("validation_error", "Choose one of the events in the list.")
     if webhook.state != "active":
         raise Refusal("conflict", "Activate the webhook before you send a test event.")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.domain.catalogue import EVENTS, RESOURCES
-from gateway.domain.webhooks.samples import sample
+from gateway.domain.webhooks.samples import resource_of, sample
 from gateway.records.resource import Resource
 from gateway.records.values.schemas import Schema, or_null
 from gateway.rest.document import operational, shapes
@@ -86,13 +86,16 @@ def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]
     noun, _, change = event.partition(".")
     body = body_of(event)
     summary = operational.WHEN.get(event) or WHEN[change].format(noun)
+    filterable = resource_of(event).filterable if event in EVENTS else ()
+    beside = {"description": BESIDE.format(" and ".join(filterable))} if filterable else {}
     return {
         "operationId": f"on{body.name.removeprefix('Event')}",
         "tags": ["Events"],
         "summary": summary,
+        **beside,
         "parameters": [
-            {"name": name, "in": "header", "required": True, "schema": {"type": "string"},
-             "description": text}
+            {"name": name, "in": "header", "required": name not in OPTIONAL,
+             "schema": {"type": "string"}, "description": text}
             for name, text in HEADERS.items()
         ],
         "requestBody": {
@@ -103,6 +106,7 @@ def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]
     }  # fmt: skip
 
 
+BESIDE = "Filters of webhooks can also use {} of the record, as after the write."
 HEADERS = {
     "X-Webhook-Event": "The name of the event.",
     "X-Webhook-Timestamp": "The timestamp of the body.",
@@ -110,7 +114,11 @@ HEADERS = {
     "X-Webhook-Id": "The id of the event, the same on every retry and replay.",
     "X-Webhook-Attempt": "1 for the first request, then 2, 3, …",
     "X-Webhook-Record-Version": "The version of the record after this write.",
+    "X-Webhook-Sequence": "The number of the delivery in its webhook: 1, 2, 3, … without holes; "
+    "only from webhooks that number their deliveries.",
+    "X-Webhook-Replay": "1 on a replay of a numbered delivery, which has the number of that one.",
     "webhook-id": "The id of the event, as in Standard Webhooks.",
     "webhook-timestamp": "Unix time of this attempt.",
     "webhook-signature": "v1, and the base64 HMAC-SHA256 of id, timestamp and body.",
 }
+OPTIONAL = frozenset({"X-Webhook-Sequence", "X-Webhook-Replay"})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gateway.records import exports
+from gateway.records import digests, exports
 from gateway.records.included import MOST as INCLUDED
 from gateway.records.query import LIMIT, MOST
 from gateway.records.resource import Filter, Remove, Resource
@@ -18,6 +18,7 @@ from gateway.rest.document import shapes
 from gateway.rest.document.operations import Handler, Operation, Parameter, Response, Shape
 from gateway.rest.document.parts import reference, reference_to, title_of
 from gateway.rest.selections import includes
+from outbox.ids import ID_LENGTH
 
 Described = Callable[[Handler], Operation]
 
@@ -230,6 +231,33 @@ def export(resource: Resource) -> Described:
             Parameter(
                 "bom", {"type": "boolean", "default": False},
                 "Begin with a byte order mark, by which Excel recognises UTF-8.", True,
+            ),
+        ),
+    )  # fmt: skip
+
+
+def digest(resource: Resource, response: Shape) -> Described:
+    """Describe GET of the digest of a range of records."""
+    return partial(
+        Operation, name=f"digest{_plural(resource)}", tag=_tag(resource),
+        summary=f"Compare a copy of the {resource.plural}",
+        responses={200: Response("The parts of the range, without holes.", response)},
+        description="Count and SHA-256 of a range of the caller's records, in parts of equally "
+        "many records. The digest is over the lines `id:version` of the part, each with a line "
+        "feed, in the order of ids; the version is the number in the record's ETag. Compare each "
+        "part with your own records from `from` to before `to`, and ask for the parts of one that "
+        f"differs. At most {digests.MOST:,} records are read; with more, `next` is where to go "
+        "on. It takes ten tokens of the read limit.",
+        parameters=(
+            Parameter("from", ID, "The first id of the range; all from the start without it.",
+                      shapes.example_id(resource.noun)),
+            Parameter("to", ID, "The id behind the range; up to the last record without it.",
+                      "f" * ID_LENGTH),
+            Parameter(
+                "parts",
+                {"type": "integer", "minimum": 1, "maximum": digests.PARTS,
+                 "default": digests.USUAL_PARTS},
+                "How many parts; a range of fewer records has a part for each.", 256,
             ),
         ),
     )  # fmt: skip

@@ -80,6 +80,7 @@ class Retry(Struct, frozen=True):
 class Egress(Struct, frozen=True):
     allow_http: bool = False
     allow: Words = ()
+    proxies: Words = ()
 
 
 class Limits(Struct, frozen=True):
@@ -123,6 +124,26 @@ class Storefront(Struct, frozen=True):
 
 class Console(Struct, frozen=True):
     session_hours: Annotated[int, Meta(ge=1, le=8_760)] = 336
+
+
+class App(Struct, frozen=True, forbid_unknown_fields=True):
+    """An app that may ask owners for a webhook by a connect link."""
+
+    id: Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]{0,62}\Z")]
+    name: Annotated[str, Meta(min_length=1, max_length=60)]
+    redirect_uris: Annotated[Words, Meta(min_length=1, max_length=20)]
+    receivers: Annotated[Words, Meta(min_length=1, max_length=50)]
+    """The origins of its receivers."""
+
+
+class Connect(Struct, frozen=True):
+    apps: Annotated[
+        tuple[App, ...],
+        Meta(
+            description="a list of apps, each { id, name, redirect_uris, receivers }; an id has "
+            "lowercase letters, digits, dots, hyphens and underscores"
+        ),
+    ] = ()
 
 
 class Metrics(Struct, frozen=True):
@@ -174,6 +195,7 @@ class Config(Struct, frozen=True):
     auth: Auth = Auth()
     storefront: Storefront = Storefront()
     console: Console = Console()
+    connect: Connect = Connect()
     metrics: Metrics = Metrics()
     retention: Retention = Retention()
     logging: Logging = Logging()
@@ -183,8 +205,11 @@ class Config(Struct, frozen=True):
 
 SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)
 SECRET_KEYS = frozenset(
-    {"database.url", "database.direct_url", "metrics.token", "mail.password", "tracing.headers"}
-)
+    {
+        "database.url", "database.direct_url", "egress.proxies", "metrics.token", "mail.password",
+        "tracing.headers",
+    }
+)  # fmt: skip
 """Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""
 
 
@@ -296,8 +321,16 @@ def _unknown(section: str, key: str, source: str) -> str:
 
 
 def _typed(text: str, hint: Any) -> Any:
-    """Parse a variable: commas separate list items, spaces around values are ignored."""
+    """Parse a variable: commas separate list items, spaces around values are ignored.
+
+    Apps are a list in JSON.
+    """
     inner = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+    if inner == tuple[App, ...]:
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            raise msgspec.ValidationError from None
     if get_origin(inner) is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]
     if inner is bool:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from gateway.server.origins import normal
 from outbox.sending.addresses import parse_place
+from outbox.sending.proxies import Proxy, parse_proxy
 from outbox.sending.request import check_header
 
 MAILBOX = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII)
@@ -25,6 +26,23 @@ def _networks(values: Sequence[str]) -> None:
 def _places(values: Sequence[str]) -> None:
     for value in values:
         parse_place(value)
+
+
+def _proxies(values: Sequence[str]) -> None:
+    named_proxies(values)
+
+
+def named_proxies(values: Sequence[str]) -> Mapping[str, Proxy]:
+    """Return the proxies of texts `name=URL` by name. Raise ValueError, without a password."""
+    named: dict[str, Proxy] = {}
+    for number, value in enumerate(values, start=1):
+        name, equals, url = (part.strip() for part in value.partition("="))
+        if not equals:
+            raise ValueError(f"entry {number} must be name=http://user:password@host:port")
+        if name in named:
+            raise ValueError(f"the name {name[:40]!r} appears twice")
+        named[name] = parse_proxy(name, url)
+    return named
 
 
 def _database_url(value: str) -> None:
@@ -77,6 +95,37 @@ def _headers(values: Sequence[str]) -> None:
             raise ValueError('each must be "Name: value", such as "X-Team: carteiro"')
 
 
+def _apps(apps: Sequence[Any]) -> None:
+    """Check where apps may be: codes and events go only there."""
+    seen: set[str] = set()
+    for app in apps:
+        if app.id in seen:
+            raise ValueError(f"two apps have the id {app.id!r}")
+        seen.add(app.id)
+        for uri in app.redirect_uris:
+            if not _redirect(uri):
+                raise ValueError(
+                    f"{uri!r} of {app.id!r} must be an https URL without a fragment, such as "
+                    "https://app.example.com/connected; http only on 127.0.0.1, [::1] or localhost"
+                )
+        for origin in app.receivers:
+            if normal(origin) != origin:
+                raise ValueError(f"write {origin!r} of {app.id!r} as {normal(origin)!r}")
+
+
+def _redirect(uri: str) -> bool:
+    try:
+        parts = urlsplit(uri)
+        host = parts.hostname or ""
+        origin = normal(f"{parts.scheme}://{parts.netloc}")
+    except ValueError:
+        return False
+    plain = uri.isascii() and uri.isprintable() and not set(uri) & set(' #\\"<>^`{|}')
+    local = host in ("127.0.0.1", "::1", "localhost")
+    scheme = parts.scheme == "https" or (parts.scheme == "http" and local)
+    return plain and scheme and uri.startswith(f"{origin}/") and "@" not in parts.netloc
+
+
 def together(sections: Mapping[str, Any]) -> list[str]:
     """Return the faults of keys that need each other."""
     faults = []
@@ -101,7 +150,9 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "server.trusted_proxies": _networks,
     "database.url": _database_url,
     "database.direct_url": _direct_url,
+    "connect.apps": _apps,
     "egress.allow": _places,
+    "egress.proxies": _proxies,
     "metrics.allow": _networks,
     "mail.from_address": _mailbox,
     "tracing.headers": _headers,

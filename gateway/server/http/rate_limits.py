@@ -102,6 +102,7 @@ class RateLimits:
         forms = limits.forms_per_minute
         self._forms = buckets("form", forms / 60, forms)
         self._codes = buckets("code", forms / 60, forms)
+        self._exchanges = buckets("exchange", forms / 60, forms)
         self._sign_in = by_worth("sign in", limits.sign_in_per_minute)
 
     def call(self, kind: Kind, holder: str, tokens: int = 1) -> str | None:
@@ -212,6 +213,20 @@ class RateLimits:
     def form_faulty(self, share: str) -> None:
         """Take back the count of a form that was not saved because of its values."""
         self._forms.give_back(share)
+
+    def exchange(self, share: str) -> None:
+        """Count an exchange of a connect code from an address. Raise rate_limited."""
+        rest, wait = self._exchanges.take(share)
+        if rest < 0:
+            raise Refusal(
+                "rate_limited",
+                "Too many failed exchanges from this address; try again later.",
+                facts={"retry_after": math.ceil(wait)},
+            )
+
+    def exchanged(self, share: str) -> None:
+        """Take back the count of an exchange that was no guess."""
+        self._exchanges.give_back(share)
 
     def coupon(self, share: str) -> None:
         """Count a coupon code from an address, against guessing. Raise rate_limited."""

@@ -194,11 +194,9 @@ class Instruments:
         ).inc
 
         self._jobs_made = counter(
-            "webhook_job_deliveries_total", "Deliveries made by recover and backfill jobs.", "kind"
+            "webhook_job_deliveries_total", "Deliveries made by jobs.", "kind"
         )
-        self._jobs_ended = counter(
-            "webhook_jobs_ended_total", "Ended recover and backfill jobs.", "kind", "result"
-        )
+        self._jobs_ended = counter("webhook_jobs_ended_total", "Ended jobs.", "kind", "result")
 
         # Retention.
         self._purged = counter(

@@ -28,6 +28,7 @@ from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.sign_in import identities
 from gateway.domain.storefront.visitors import customer_sessions
+from gateway.domain.webhooks import connecting, copies
 from gateway.records import idempotency
 from gateway.records.cascades import Dependants
 from gateway.server import config
@@ -48,7 +49,9 @@ from outbox.queue.state import notices
 from outbox.queue.upkeep import retention
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.retention import Retention
+from outbox.webhooks import signing_keys
 from outbox.webhooks.secrets import KeyRing
+from outbox.worker.checkpointing import Checkpointing
 from outbox.worker.duties import Duties
 from outbox.worker.scheduler import Scheduler
 
@@ -83,11 +86,13 @@ BATCHES = (
     Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),
     Batches("checkouts", 600.0, repeats.prune, 100, "checkouts"),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
+    Batches("signing-keys", 600.0, signing_keys.expire, 10),
     Batches("payment-secrets", 600.0, payment_secrets.expire, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
     Batches("ended-imports", 600.0, imports.purge, 100, "imports"),
     Batches("idempotency", 600.0, idempotency.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
+    Batches("connect-codes", 3600.0, connecting.purge, 200, "connect_codes"),
     Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
     Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
@@ -132,11 +137,14 @@ class Upkeep:
         dependants = Dependants(db, RESOURCES)
         self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
+        if ring is not None:
+            checkpointing = Checkpointing(db, ring, days=retention.deliveries_days)
+            self.duties.once_every(RETENTION_SECONDS, "checkpoints", checkpointing.run_once)
         audit = AuditRetention(db, days=retention.audit_days)
         self.duties.once_every(RETENTION_SECONDS, "audit", audit.run_once)
         erasure = Erasure(db) if ring is None else Persons(db, ring)
         self.duties.when(erasure.any_open, "erasures", erasure.run_once)
-        recovering = parts.recovering(db)
+        recovering = parts.recovering(db, copies.read)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
         importing = Importing(db)
         self.duties.when(importing.any_waiting, "imports", importing.run_once)

@@ -67,11 +67,12 @@ class SqliteDatabase:
         self._file = file
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
+        self._drains: list[Callable[[], None]] = []
         self._watchers: list[Callable[[Collection[str]], None]] = []
         self._closed = False
         self._reads = Readers(Reader, READERS, file, clock, ids, self._finish)
         self._scans = Readers(Scanner, SCANNERS, file, clock, ids, self._finish)
-        self._writes = WriteQueue(file, clock, ids, partial(self._answer, "write"))
+        self._writes = WriteQueue(file, clock, ids, partial(self._answer, "write"), self._tell)
         self._streams = Streams(file.path, clock)
         # One place per thread, so that no scan waits behind another scan of the same owner.
         self._places = scan_places(SCANNERS)
@@ -80,8 +81,9 @@ class SqliteDatabase:
         return self
 
     def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
-        self._listeners.append(callback)
-        return partial(self._listeners.remove, callback)
+        listeners = self._listeners if node is None else self._drains
+        listeners.append(callback)
+        return partial(listeners.remove, callback)
 
     def announce(self) -> None:
         """Do nothing: there is no other node."""
@@ -147,13 +149,14 @@ class SqliteDatabase:
         self._loop.call_soon_threadsafe(self._answer, op, jobs)
 
     def _answer(self, op: Literal["read", "write"], jobs: list[Job]) -> None:
-        wake = False
+        wake = untold = False
         changed: set[str] = set()
         now = self.clock.monotonic()
         for job in jobs:
             self.observer.transaction(op, now - job.began)
             if job.error is None or isinstance(job.error, OutcomeUnknown):
                 wake = wake or job.wake
+                untold = untold or (job.wake and not job.told)
                 changed |= job.changed
             if isinstance(job.error, DatabaseUnavailable) and not job.abandoned:
                 for kind in job.error.kinds:
@@ -172,6 +175,16 @@ class SqliteDatabase:
         if wake:
             for callback in self._listeners:
                 callback()
+        if untold:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Wake the drains, perhaps before COMMIT: their units follow in this batch or a later one.
+
+        A drain that finds nothing, as after a rollback, has lost one look.
+        """
+        for callback in self._drains:
+            callback()
 
     async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
         if not self._file.serving:

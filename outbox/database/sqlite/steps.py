@@ -197,7 +197,7 @@ class Job:
 
     __slots__ = (
         "abandoned", "args", "began", "brief", "changed", "context", "error", "future", "kwargs",
-        "result", "unit", "wake",
+        "result", "told", "unit", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -219,6 +219,8 @@ class Job:
         self.result: Any = None
         self.error: BaseException | None = None
         self.wake = False
+        self.told = False
+        """The drain knows of its work already."""
         self.changed: set[str] = set()
         self.abandoned = False
         """The caller no longer waits; a scan then ends."""

@@ -37,14 +37,22 @@ class WriteQueue:
     """The queue of write units. One writer goes back and forth between the loop and the thread."""
 
     def __init__(
-        self, file: File, clock: Clock, ids: Ids, answer: Callable[[list[Job]], None]
+        self,
+        file: File,
+        clock: Clock,
+        ids: Ids,
+        answer: Callable[[list[Job]], None],
+        tell: Callable[[], None],
     ) -> None:
-        """`answer` completes jobs, on the event loop."""
+        """`answer` completes jobs, and `tell` announces work that is not committed yet.
+
+        Both run on the event loop.
+        """
         self._clock = clock
         self._answer = answer
         self._loop = asyncio.get_running_loop()
         self._jobs: deque[Job] = deque()
-        self._shared = Writer(file, clock, ids, self._jobs, self._finish)
+        self._shared = Writer(file, clock, ids, self._jobs, self._finish, tell)
         self._writer: Writer | None = self._shared
         """None while the thread has it."""
         self._handed: queue.SimpleQueue[Writer] = queue.SimpleQueue()

@@ -46,13 +46,19 @@ class Writer:
         ids: Ids,
         jobs: deque[Job],
         finish: Callable[[list[Job]], None],
+        tell: Callable[[], None],
     ) -> None:
-        """`finish` answers jobs from the thread before the end of their batch."""
+        """`finish` answers jobs from the thread before the end of their batch.
+
+        `tell` is called on the event loop when a unit has made work for the drain: what the drain
+        then writes may join the batch.
+        """
         self._file = file
         self._clock = clock
         self._ids = ids
         self._jobs = jobs
         self._finish = finish
+        self._tell = tell
         self._flush_seconds = 0.0
         self._latest = inf
         self._batch: Batch | None = None
@@ -195,6 +201,9 @@ class Writer:
         batch.sound = (
             connection.in_transaction and not batch.failed and (job.error is None or harmless)
         )
+        if job.wake and batch.sound and self._latest < inf:
+            job.told = True
+            self._tell()
 
     def _end(self, connection: sqlite3.Connection, batch: Batch) -> None:
         """Write the rows that were put off and COMMIT; run the batch again if it failed."""

@@ -23,7 +23,8 @@ CONDITION = 400
 KIBIBYTE = 2_000
 DELIVERY = 20_000
 CLAIM = 40_000
-"""The price of a claim in the same unit."""
+SETTLE = 50_000
+"""The prices of a claim and of a recorded result in the same unit."""
 
 WEBHOOKS_OF_ALL = {"sqlite": 150, "postgres": 1_000}
 """Webhooks that one round reads for new events; with more of them, owners take turns."""

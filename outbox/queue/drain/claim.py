@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.durations import SECOND
-from outbox.queue.drain import owners, probes
+from outbox.queue.drain import brakes, owners, probes
 from outbox.queue.drain.loading import endpoints_of, load
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import (
@@ -118,6 +118,8 @@ class _Lane:
     window: int
     open_for: int
     probe_in: int | None
+    concurrency: int | None
+    rate: int | None
     requested: int = 0
     got: int = 0
 
@@ -145,6 +147,7 @@ async def claim(
     further = max(min(further, limit - most), 0)
     places = Places(most, further, capacity.shares)
     failing, healthy, all_seen = await _due(tx, places, capacity, preclaimed)
+    await brakes.narrow(tx, (*failing, *healthy))
     first = divide(failing, places, min(capacity.failing_first, most))
     count = first + divide(healthy, places, most + further)
     count += divide(failing, places, min(capacity.failing_slots - first, places.left))
@@ -222,11 +225,12 @@ def _lane(row: Row, capacity: Capacity, preclaimed: Mapping[str, int]) -> _Lane:
     if probe_in is not None:
         window = min(window, 1)
     return _Lane(
-        webhook_id, row["owner_id"], row["served"], max(window, 0), row["open_for"], probe_in
-    )
+        webhook_id, row["owner_id"], row["served"], max(window, 0), row["open_for"], probe_in,
+        row["concurrency"], row["rate"],
+    )  # fmt: skip
 
 
-async def _put_back(tx: Tx, due: Iterable[_Lane], crowded: frozenset[str]) -> None:
+async def _put_back(tx: Tx, due: Collection[_Lane], crowded: frozenset[str]) -> None:
     """Give each examined lane its next time; those without a place keep their turn."""
     turned: list[tuple[str, int, int]] = []
     rested: list[str] = []
@@ -241,4 +245,5 @@ async def _put_back(tx: Tx, due: Iterable[_Lane], crowded: frozenset[str]) -> No
                 rested.append(lane.webhook_id)
     if turned:
         await tx.run(TURN, items(turned))
+    await brakes.hold(tx, due)
     await lanes.rest(tx, rested)

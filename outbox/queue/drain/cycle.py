@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from outbox.database.transaction import Tx, brief
-from outbox.queue.drain.budget import CLAIM
+from outbox.queue.drain.budget import CLAIM, SETTLE
 from outbox.queue.drain.claim import Taken, claim
 from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.drain.settle import Settlement, settle
@@ -18,21 +18,45 @@ from outbox.queue.state.fair_shares import Places, Shares
 
 BESIDE_FAN_OUT = 64
 """Claims in a unit that also fans out, and how much it may have done before it claims again."""
+LEAST_CLAIMS = 16
+"""Claims in a unit that also fans out and has recorded many results."""
 
 
 @brief
 async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, list[Taken]]:
-    """Claim due deliveries and fan out new events, in one transaction.
+    """Claim due deliveries and fan out new events, in one transaction."""
+    return await _take(tx, capacity, 0)
+
+
+@brief
+async def settle_and_take(
+    tx: Tx, batch: Sequence[Result], capacity: Capacity, look: bool
+) -> tuple[Settlement, FannedOut | None, list[Taken]]:
+    """Record results, then `take` in the same transaction if that may find something.
+
+    It may with `look`, or when one of the lanes of the results is due.
+    """
+    settlement = await settle(tx, batch)
+    if not look and (settlement.wait_us is None or settlement.wait_us > 0):
+        return settlement, None, []
+    return settlement, *await _take(tx, capacity, len(batch))
+
+
+async def _take(tx: Tx, capacity: Capacity, settled: int) -> tuple[FannedOut, list[Taken]]:
+    """Claim and fan out, less of it in a unit that has `settled` so many results.
 
     The first claim empties lanes, so that fan-out may claim at once what it creates for them: a
     delivery that is ready in between costs a third more. The second claim takes what fan-out must
     not claim, such as large bodies.
     """
-    first = await claim(tx, capacity, {}, BESIDE_FAN_OUT)
+    wait_us = await lanes.soonest(tx, True)
+    first = Taken(wait_us=wait_us)
+    if wait_us is not None and wait_us <= 0:
+        first = await claim(tx, capacity, {}, max(BESIDE_FAN_OUT - settled, LEAST_CLAIMS))
     rest = _without(capacity, first)
-    fanned = await fan_out(tx, rest, CLAIM * len(first.claimed))
+    fanned = await fan_out(tx, rest, CLAIM * len(first.claimed) + SETTLE * settled)
     if not _has_room(rest, fanned):
-        return fanned, [first]
+        return fanned, [replace(first, crowded=True) if fanned.ready else first]
     if len(first.claimed) + sum(fanned.created.values()) >= BESIDE_FAN_OUT:
         # This unit has done enough; the next one claims.
         return fanned, [replace(first, more=True)]

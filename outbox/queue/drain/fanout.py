@@ -26,16 +26,17 @@ PRECLAIMED_BYTES = 4 * 1024
 """Maximum size of a body that fan-out loads for deliveries it claims at once."""
 
 # A node that fans out now handles these events too, so this node does not wait for the lock.
-TURN = "select /*sqlite true*/ /*postgres pg_try_advisory_xact_lock(7201965)*/ as mine"
+TURN = "select pg_try_advisory_xact_lock(7201965) as mine"
 
 EVENT = f"""pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
-  traceparent, body_digest, about_id, /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
-  length(body) as size, case when length(body) <= {PRECLAIMED_BYTES} then body end as body"""
+  traceparent, body_digest, about_id, record_fields,
+  /*sqlite null*/ /*postgres cast(xid as text)*/ as xid, length(body) as size,
+  case when length(body) <= {PRECLAIMED_BYTES} then body end as body"""
 # New events, and the owners whose turn it is, in one statement: most rounds find neither.
 UNSEEN = f"""
 select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
-  traceparent, body_digest, about_id, xid, size, body, seq, null as reached_at, null as reached,
-  null as made
+  traceparent, body_digest, about_id, record_fields, xid, size, body, seq, null as reached_at,
+  null as reached, null as made
 from (
   select {EVENT},
     (select r.seq from remainders r where r.owner_id = events.owner_id) as seq
@@ -44,7 +45,7 @@ from (
 ) as unseen
 union all
 select null, null, owner_id, null, null, null, null, null, null, null, null, null, null, null, null,
-  seq, reached_at, reached, made
+  null, seq, reached_at, reached, made
 from (select * from remainders order by turned_at limit {fanout_remainders.AT_ONCE}) as turns
 """
 LEFT = f"""
@@ -114,9 +115,10 @@ async def fan_out(tx: Tx, capacity: Capacity, spent: int = 0) -> FannedOut:
     While `capacity` has slots for healthy webhooks, new deliveries are in flight at once: in an
     idle system one commit separates a write from its request.
     """
-    turn = await tx.one(TURN)
-    if not turn or not turn["mine"]:
-        return FannedOut(turned_away=True)
+    if tx.engine == "postgres":
+        turn = await tx.one(TURN)
+        if not turn or not turn["mine"]:
+            return FannedOut(turned_away=True)
     rows = await tx.all(UNSEEN)
     if not rows:
         return FannedOut()

@@ -8,6 +8,7 @@ from typing import Protocol
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, claimed
+from outbox.webhooks import signing_keys
 
 SMALL_BODY = 64 * 1024
 """A body of up to this many bytes is loaded with its claim, whatever memory is in use."""
@@ -19,16 +20,18 @@ where id = $1 and claim = $2
 
 LOAD = f"""
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.origin, d.tries, d.attempts, d.retry,
-  (select due_now()) - d.next_at as lag_us, e.name, e.record_id, e.record_version,
-  e.occurred_at, e.request_id, e.traceparent, e.body_digest, e.erased_at, length(e.body) as size,
+  d.ordered, d.sequence, d.repeats, (select due_now()) - d.next_at as lag_us, e.name,
+  e.record_id, e.record_version, e.occurred_at, e.request_id, e.traceparent, e.body_digest,
+  e.about_id, e.erased_at, length(e.body) as size,
   case when length(e.body) <= {SMALL_BODY} then e.body end as body
 from deliveries d join events e on e.id = d.event_id
 where d.id in {IDS} order by d.retry, d.next_at
 """
 LARGE = "select body from events where id = $1"
 
-ENDPOINT = """w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.secret,
-  w.staged_secret, w.old_secret, w.old_secret_until, w.failures"""
+ENDPOINT = f"""w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.secret,
+  w.staged_secret, w.old_secret, w.old_secret_until, w.failures, w.certificate, w.proxy, w.thin,
+  {signing_keys.FOR_WEBHOOK}"""
 """The columns of `webhooks` for `endpoint_of`."""
 ENDPOINTS = f"select {ENDPOINT} from webhooks w where w.id in {IDS}"
 
@@ -71,6 +74,8 @@ async def load(
                 attempt=row["attempts"], retry=bool(row["retry"]),
                 lag_us=min(row["lag_us"], lanes[row["webhook_id"]].open_for),
                 erased=row["erased_at"] is not None, probe=row["id"] in probes,
+                ordered=bool(row["ordered"]),
+                sequence=row["sequence"], repeats=row["repeats"],
             )
         )  # fmt: skip
     return claims, frozenset(crowded)
@@ -89,4 +94,6 @@ def endpoint_of(webhook: Row) -> Endpoint:
         webhook["id"], webhook["version"], webhook["url"], webhook["timeout_ms"],
         webhook["schedule"], webhook["headers"], webhook["secret"], webhook["staged_secret"],
         webhook["old_secret"], webhook["old_secret_until"], webhook["failures"],
+        webhook["signing_keys"],
+        webhook["certificate"], webhook["proxy"], bool(webhook["thin"]),
     )  # fmt: skip

@@ -11,13 +11,15 @@ from heapq import nsmallest
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
+from outbox.queue.drain import brakes
 from outbox.queue.state.fair_shares import Places
 
 OWNERS_AT_ONCE = 64
 """Steps of one search."""
 
-LANE = """webhook_id, owner_id, served, failing, due_at, probe_at - (select due_now()) as probe_in,
-  (select due_now()) - wait_until as open_for"""
+LANE = f"""webhook_id, owner_id, served, failing, due_at,
+  probe_at - (select due_now()) as probe_in, (select due_now()) - wait_until as open_for,
+  {brakes.COLUMNS}"""
 """The columns of a due lane."""
 
 # The first lane of the next owner. The order matches one index only: with another one PostgreSQL

@@ -14,15 +14,17 @@ import structlog
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue.drain.loading import ENDPOINT
-from outbox.queue.state import snapshots
+from outbox.queue.state import sequences, snapshots
 from outbox.queue.state.snapshots import Snapshot
 from outbox.webhooks import conditions, subscription
-from outbox.webhooks.conditions import Condition, data_of, hold
+from outbox.webhooks.conditions import Condition, facts_of, hold
 
-# `idle`: fan-out claims nothing for a lane with due deliveries, because they come first.
+# `idle`: fan-out claims nothing for a lane with due deliveries, because they come first, nor for a
+# lane with limits, which a claim keeps under the lane's lock.
 COLUMNS = f"""{ENDPOINT}, w.owner_id, w.events, w.conditions, w.ordered, w.since_snapshot,
-  w.created_at, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
+  {sequences.LAST}, w.created_at, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
   w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
+    and l.concurrency is null and l.rate is null
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
       and d.retry = false and d.next_at <= (select due_now()))
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
@@ -124,10 +126,10 @@ class Filters:
         if body is None:
             row = await self._tx.one(BODY, event["id"])
             body = None if row is None else row["body"]
-        data = data_of(body)
+        facts = facts_of(body, event["record_fields"])
         passed: list[Subscriber] = []
         for to in chosen:
-            if not to.conditions or hold(to.conditions, data):
+            if not to.conditions or hold(to.conditions, facts):
                 passed.append(to)
             else:
                 self.left_out.append((to.id, event["name"]))

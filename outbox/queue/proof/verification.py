@@ -1,12 +1,13 @@
 """Verify the chains of attempts in a snapshot, and find the first changed row of each.
 
 The database sorts the keys of all attempts and streams them, and rows are read by key in small
-pages: a log may be larger than the memory.
+pages: a log may be larger than the memory. It is one module because a chain, its gaps and its noted
+ends are judged by one walk.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from outbox.database.transaction import Row
 from outbox.database.transfer import Snapshot
 from outbox.durations import DAY
 from outbox.queue.proof.attempt_proof import Judge, Secrets, open_secrets
+from outbox.queue.proof.witness import Noted
 from outbox.queue.state.chain import COVERED, Head
 from outbox.queue.state.chain_gaps import Gap, gap_of
 from outbox.webhooks.secrets import KeyRing
@@ -24,7 +26,6 @@ MOST = 1_000
 """Rows without a place, and deliveries without their attempt, that a verification reads."""
 SLACK = DAY
 """Tolerance for a clock that was ahead while attempts were made, in microseconds."""
-NOTHING: Head = (0, "")
 
 KEYS = """
 select webhook_id, delivery_id, number from attempts
@@ -103,10 +104,15 @@ class Fault:
 
 @dataclass
 class Verdict:
-    """The result of a verification; `older` counts attempts from before there were chains."""
+    """The result of a verification; `older` counts attempts from before there were chains.
+
+    `confirmed` counts noted ends that are as noted, `expired` those that retention has deleted.
+    """
 
     attempts: int = 0
     older: int = 0
+    confirmed: int = 0
+    expired: int = 0
     heads: dict[str, Head] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     judge: Judge = field(default_factory=Judge)
@@ -120,13 +126,15 @@ class _Chain:
     head: Head | None
     gaps: list[Gap]
     secrets: Secrets | None
-    noted: Head | None = None
+    noted: list[Noted] = field(default_factory=list)
     past: int | None = None
     began: int | None = None
     place: int = 0
     before: bytes = b""
     last: Row | None = None
     fault: Fault | None = None
+    confirmed: int = 0
+    expired: int = 0
 
     def take(self, key: Row, row: Row | None, judge: Judge) -> None:
         """Check the next attempt."""
@@ -147,8 +155,11 @@ class _Chain:
             self._changed(row, what)
             return
         self.place, self.before, self.last = row["place"], bytes(row["digest"]), row
-        if not self._as_noted():
-            self._changed(row, "it is not the row that was noted", self.place)
+        while self.noted and self.noted[0].place == self.place:
+            if self.noted.pop(0).digest != self.before.hex():
+                self._changed(row, "it is not the row that was noted", self.place)
+                return
+            self.confirmed += 1
 
     def end(self) -> None:
         """Compare the last row with the stored end of the chain."""
@@ -156,9 +167,12 @@ class _Chain:
             return
         if not self._pass_gaps():
             return
-        if self.head is None:
+        if self.head is None and not self.place and not any(map(self._recent, self.noted)):
+            # Retention has deleted all of a deleted webhook.
+            self.expired += len(self.noted)
+        elif self.head is None:
             self._missing("the record of the chain's end is missing")
-        elif max(self.head, self.noted or NOTHING)[0] > self.place:
+        elif self.head[0] > self.place or self.noted:
             self._missing("the row is missing")
         elif self.head != (self.place, self.before.hex()):
             self._missing("the rows do not end as the record of the chain's end")
@@ -174,15 +188,27 @@ class _Chain:
                     "the row is missing, and newer than what retention deletes", gap.first
                 )
                 return False
-            if not self._as_noted():
-                self._missing("the row that was noted is not the one that was deleted", gap.last)
-                return False
+            while self.noted and self.noted[0].place <= gap.last:
+                noted = self.noted.pop(0)
+                if self._recent(noted):
+                    self._missing(
+                        "the row is missing, and newer than what retention deletes", noted.place
+                    )
+                    return False
+                if noted.place < gap.last:
+                    self.expired += 1
+                elif noted.digest != gap.digest.hex():
+                    self._missing(
+                        "the row that was noted is not the one that was deleted", gap.last
+                    )
+                    return False
+                else:
+                    self.confirmed += 1
         return True
 
-    def _as_noted(self) -> bool:
-        return self.noted is None or self.noted[0] != self.place or (
-            self.noted[1] == self.before.hex()
-        )  # fmt: skip
+    def _recent(self, noted: Noted) -> bool:
+        """Return whether the noted attempt is newer than what retention deletes."""
+        return self.past is not None and noted.at is not None and noted.at > self.past + SLACK
 
     def _missing(self, what: str, place: int | None = None) -> None:
         delivery_id = None if self.last is None else self.last["delivery_id"]
@@ -202,28 +228,33 @@ async def verify(
     source: Snapshot,
     ring: KeyRing | None,
     webhook_id: str = "",
-    noted: Head | None = None,
+    noted: Mapping[str, Sequence[Noted]] | None = None,
     past: int | None = None,
 ) -> Verdict:
     """Verify the chains of all webhooks, or of one; `ring` opens the secrets of signatures.
 
-    `noted` is a place and a digest that the chain of the one must have. Retention deletes what
-    ended before `past`, in microseconds UTC: it did not leave a gap behind a newer row.
+    `noted` are places and digests that chains must have, by webhook and in the order of places.
+    Retention deletes what ended before `past`, in microseconds UTC: it did not leave a gap behind a
+    newer row.
     """
+    noted = {
+        one: ends for one, ends in (noted or {}).items() if not webhook_id or one == webhook_id
+    }
     verdict = Verdict()
     for end in await source.query(HEADS, webhook_id):
         verdict.heads[end["webhook_id"]] = int(end["place"]), str(end["digest"])
     [older] = await source.query(OLDER, webhook_id)
     verdict.older = int(older["had"])
     unchained = await _unchained(source, webhook_id)
-    unread = set(verdict.heads)
+    unread = set(verdict.heads).union(noted)
 
     async def begin(one: str) -> _Chain:
         gaps = [gap_of(row) for row in await source.query(GAPS, one)]
         webhooks = await source.query(SECRETS, one)
         secrets = open_secrets(webhooks[0], ring) if webhooks else None
         began = int(webhooks[0]["created_at"]) if webhooks else None
-        return _Chain(one, verdict.heads.get(one), gaps, secrets, noted, past, began)
+        ends = list(noted.get(one, ()))
+        return _Chain(one, verdict.heads.get(one), gaps, secrets, ends, past, began)
 
     chain: _Chain | None = None
     async with aclosing(_rows(source, webhook_id)) as pages:
@@ -262,6 +293,8 @@ async def _unchained(source: Snapshot, webhook_id: str) -> list[Fault]:
 def _note(verdict: Verdict, chain: _Chain | None) -> None:
     if chain is not None:
         chain.end()
+        verdict.confirmed += chain.confirmed
+        verdict.expired += chain.expired
         if chain.fault is not None:
             verdict.faults.append(chain.fault)
 

@@ -15,7 +15,7 @@ from outbox.durations import DAY
 from outbox.queue.state import deletion_marks, fanout_remainders
 from outbox.states import End
 from outbox.webhooks import conditions, subscription
-from outbox.webhooks.conditions import Condition
+from outbox.webhooks.conditions import Condition, Facts, facts_of
 
 PAGE = 1_000
 """Events of one statement."""
@@ -39,16 +39,18 @@ where {_OWN} and seq > $2 and seq <= $3 order by seq limit $4
 """
 # Two probes for each event, because each of the two indexes has a part of the deliveries.
 _DELIVERIES = f"""
-select event_id, id, state, nth from deliveries /*sqlite indexed by deliveries_once*/
+select event_id, id, state, nth, coalesce(sequence, repeats) as sequence
+from deliveries /*sqlite indexed by deliveries_once*/
 where event_id {AMONG_IDS} and webhook_id = $2 and origin = 'event'
 union all
-select event_id, id, state, nth from deliveries /*sqlite indexed by deliveries_again*/
+select event_id, id, state, nth, coalesce(sequence, repeats) as sequence
+from deliveries /*sqlite indexed by deliveries_again*/
 where event_id {AMONG_IDS} and webhook_id = $2 and origin <> 'event'
 """
 
 
 _SIZES = f"select id, length(body) as size from events where id {AMONG_IDS}"
-_BODIES = f"select id, body from events where id {AMONG_IDS}"
+_BODIES = f"select id, body, record_fields from events where id {AMONG_IDS}"
 _SUBSCRIBED = "select events, conditions from webhooks where id = $1"
 
 
@@ -154,18 +156,23 @@ async def look(tx: Tx, selection: Selection, place: int, most: int) -> EventPage
     return EventPage(events, max(place, last_seq), erased, last_seq < selection.last_seq)
 
 
-async def undelivered(tx: Tx, selection: Selection, events: Collection[str]) -> dict[str, int]:
-    """Return those of these events whose deliveries at the webhook fit the selection.
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The next delivery of an event: its `nth`, and the number that it repeats."""
 
-    The values are the numbers of their next deliveries.
-    """
+    nth: int = 0
+    repeats: int | None = None
+
+
+async def undelivered(tx: Tx, selection: Selection, events: Collection[str]) -> dict[str, Next]:
+    """Return those of these events whose deliveries at the webhook fit the selection."""
     if not events:
         return {}
     deliveries: dict[str, list[Row]] = {event_id: [] for event_id in events}
     for row in await tx.all(_DELIVERIES, items(sorted(events)), selection.webhook_id):
         deliveries[row["event_id"]].append(row)
     return {
-        event_id: max((int(row["nth"]) for row in rows), default=-1) + 1
+        event_id: _after(rows)
         for event_id, rows in deliveries.items()
         if _fits(rows, selection.ends)
     }
@@ -191,12 +198,10 @@ async def _fulfilling(
             if size > BODIES_BYTES:
                 break
             group.append(row)
-        bodies = await _bodies(tx, [row["id"] for row in group])
+        facts = await _facts(tx, [row["id"] for row in group])
         fitting += [
             row for row in group
-            if row["id"] in bodies and conditions.hold(
-                criteria, conditions.data_of(bodies[row["id"]])
-            )
+            if row["id"] in facts and conditions.hold(criteria, facts[row["id"]])
         ]  # fmt: skip
         read += sum(sizes.get(row["id"], 0) for row in group)
         done += len(group)
@@ -205,9 +210,14 @@ async def _fulfilling(
     return fitting, None
 
 
-async def _bodies(tx: Tx, ids: Sequence[str]) -> dict[str, bytes | None]:
+async def _facts(tx: Tx, ids: Sequence[str]) -> dict[str, Facts | None]:
     rows = await tx.all(_BODIES, items(sorted(ids)))
-    return {row["id"]: None if row["body"] is None else bytes(row["body"]) for row in rows}
+    return {row["id"]: facts_of(row["body"], row["record_fields"]) for row in rows}
+
+
+def _after(deliveries: Sequence[Row]) -> Next:
+    nth = max((int(row["nth"]) for row in deliveries), default=-1) + 1
+    return Next(nth, max((row["sequence"] or 0 for row in deliveries), default=0) or None)
 
 
 def _fits(deliveries: Sequence[Row], ends: Sequence[End]) -> bool:

@@ -17,7 +17,7 @@ from outbox.durations import SECOND
 from outbox.queue.replays import job_selection
 from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Job
-from outbox.queue.state import deletion_marks, lanes
+from outbox.queue.state import deletion_marks, lanes, sequences
 
 MOST = {"sqlite": 200, "postgres": 500}
 """Replays of one transaction; on SQLite other writes wait for it."""
@@ -32,6 +32,7 @@ select id, owner_id, record_id, seq, erased_at from events where id {AMONG_IDS}
 _COLUMNS = (
     "id", "owner_id", "event_id", "webhook_id", "origin", "state", "retry", "next_at", "tries",
     "attempts", "record_id", "seq", "created_at", "replayed_by", "nth",
+    "sequence", "repeats",
 )  # fmt: skip
 _LOCK = """
 select j.id from jobs j join lanes l on l.webhook_id = j.webhook_id
@@ -115,6 +116,8 @@ async def replay(tx: Tx, job: Job, events: Sequence[str]) -> tuple[int, int]:
     )
     if sendable:
         due = await lanes.due_now(tx)
+        # What a backfill sends repeats nothing, so it has numbers of its own.
+        first = None if job.ends else await sequences.take(tx, job.webhook_id, len(sendable))
         # One microsecond apart, so that the lane sends in the order of the events.
         await sql.insert(
             tx, "deliveries", _COLUMNS,
@@ -122,7 +125,8 @@ async def replay(tx: Tx, job: Job, events: Sequence[str]) -> tuple[int, int]:
                 (
                     tx.new_id(), row["owner_id"], row["id"], job.webhook_id, "replay", "ready",
                     False, due + number, 0, 0, row["record_id"], row["seq"], tx.now, job.user_id,
-                    max(fitting[row["id"]], 1),
+                    max(fitting[row["id"]].nth, 1),
+                    None if first is None else first + number, fitting[row["id"]].repeats,
                 )
                 for number, row in enumerate(sendable)
             ],

@@ -1,4 +1,4 @@
-"""Jobs that replay many events at a webhook: recover failed deliveries, or backfill a new webhook.
+"""Jobs that send much to a webhook: recover failed deliveries, backfill it, or send a snapshot.
 
 A job is a row. Whoever leads the installation moves it on: see outbox.worker.recovering.
 """
@@ -67,6 +67,9 @@ class Job:
     finished_at: int | None
     reason: str | None = None
     """Why it cannot run, or ended although nobody cancelled it."""
+    reached_at: int = 0
+    reached: str = ""
+    """Of a snapshot: the last record that it has passed of the kind at `place`, and its time."""
 
     @property
     def selection(self) -> Selection:
@@ -138,7 +141,27 @@ async def count(tx: Tx, selection: Selection) -> tuple[int, bool]:
 async def create(
     tx: Tx, *, owner_id: str, webhook_id: str, user_id: str, draft: Draft, total: int
 ) -> str:
-    """Start a job; return its id. Raise TooMany."""
+    """Start a job that replays events; return its id. Raise TooMany."""
+    await _lock(tx, owner_id, webhook_id)
+    selection = await choose(tx, owner_id, webhook_id, draft)
+    return await _insert(
+        tx, owner_id, webhook_id, user_id, "recover" if draft.ends else "backfill", draft,
+        await job_selection.start(tx, selection), selection.last_seq, total,
+    )  # fmt: skip
+
+
+async def create_snapshot(
+    tx: Tx, *, owner_id: str, webhook_id: str, user_id: str, names: tuple[str, ...], rate: int,
+    total: int,
+) -> str:  # fmt: skip
+    """Start a job that sends the events `names` of all records; return its id. Raise TooMany."""
+    await _lock(tx, owner_id, webhook_id)
+    draft = Draft((), names, 0, tx.now, rate)
+    return await _insert(tx, owner_id, webhook_id, user_id, "snapshot", draft, 0, 0, total)
+
+
+async def _lock(tx: Tx, owner_id: str, webhook_id: str) -> None:
+    """Take the place of a new job. Raise TooMany."""
     await tx.one(_ONE_AT_A_TIME, owner_id)
     row = await tx.one(
         "select count(*) as had from jobs where owner_id = $1 and state = 'running'", owner_id
@@ -147,15 +170,18 @@ async def create(
         raise TooMany
     # The lane first, because the removal of a webhook takes its lock before it deletes jobs.
     await lanes.lock(tx, [webhook_id])
-    selection = await choose(tx, owner_id, webhook_id, draft)
+
+
+async def _insert(
+    tx: Tx, owner_id: str, webhook_id: str, user_id: str, kind: JobKind, draft: Draft, place: int,
+    last_seq: int, total: int,
+) -> str:  # fmt: skip
     job_id = tx.new_id()
     await tx.run(
         _INSERT,
-        job_id, owner_id, webhook_id, user_id, "recover" if draft.ends else "backfill",
-        json.dumps(draft.ends), None if draft.names is None else json.dumps(draft.names),
-        draft.since, draft.until, await job_selection.start(tx, selection), selection.last_seq,
-        draft.rate,
-        total, tx.now,
+        job_id, owner_id, webhook_id, user_id, kind, json.dumps(draft.ends),
+        None if draft.names is None else json.dumps(draft.names), draft.since, draft.until, place,
+        last_seq, draft.rate, total, tx.now,
     )  # fmt: skip
     await tx.run(_FORGET, webhook_id, KEPT_EACH)
     return job_id
@@ -176,16 +202,20 @@ async def listed(tx: Tx, webhook_id: str, most: int = 20) -> list[Job]:
     return [_job(row) for row in rows]
 
 
-async def running(tx: Tx, most: int = 100) -> list[Job]:
-    """Return jobs that run at active webhooks, the longest waiting first."""
+async def running(tx: Tx, most: int = 100, *, snapshots: bool = True) -> list[Job]:
+    """Return jobs that run at active webhooks, the longest waiting first.
+
+    Without `snapshots`, only those that replay events.
+    """
     rows = await tx.all(
         f"""
         select {_COLUMNS} from jobs where state = 'running' and webhook_id in (
           select webhook_id from lanes where active = true)
+        and ($2 or kind <> 'snapshot')
         order by paced_at, id limit $1
         """,
-        most,
-    )
+        most, snapshots,
+    )  # fmt: skip
     return [_job(row) for row in rows]
 
 
@@ -216,6 +246,7 @@ def _job(row: Row) -> Job:
         ends, names = _texts(row["ends"]), row["names"]
         values["ends"], values["names"] = ends, None if names is None else _texts(names)
         damaged = (row["kind"] == "recover") != bool(ends)
+        damaged |= row["kind"] == "snapshot" and not values["names"]
     except (ValueError, TypeError):
         damaged = True
     if damaged:

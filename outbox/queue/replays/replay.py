@@ -7,6 +7,7 @@ from outbox.states import ERASED
 
 ORIGINAL = """
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.record_id, d.seq, d.origin, d.state,
+  coalesce(d.sequence, d.repeats) as sequence,
   e.id as kept, e.erased_at, w.id as webhook
 from deliveries d
 left join events e on e.id = d.event_id
@@ -21,8 +22,8 @@ REFUSED = f"The body of this event was {ERASED}."
 INSERT = """
 insert into deliveries
   (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries, attempts, record_id,
-   seq, created_at, replayed_by, nth)
-values ($1, $2, $3, $4, 'replay', 'ready', false, $5, 0, 0, $6, $7, $8, $9, $10)
+   seq, created_at, replayed_by, nth, repeats)
+values ($1, $2, $3, $4, 'replay', 'ready', false, $5, 0, 0, $6, $7, $8, $9, $10, $11)
 """
 
 # Two probes, because each of the two indexes has a part of the deliveries.
@@ -72,7 +73,7 @@ async def one(tx: Tx, delivery_id: str, user_id: str) -> str:
     await tx.run(
         INSERT,
         replayed, row["owner_id"], row["event_id"], row["webhook_id"], due,
-        row["record_id"], row["seq"], tx.now, user_id, nth,
+        row["record_id"], row["seq"], tx.now, user_id, nth, row["sequence"],
     )  # fmt: skip
     await circuits.let_pass(tx, [(replayed, row["webhook_id"])])
     await lanes.wake(tx, [row["webhook_id"]], due)

@@ -40,8 +40,11 @@ delete from chain_gaps where (webhook_id, first_place) in (
 """
 
 END = """
-insert into chain_ends (webhook_id, place, digest)
-select webhook_id, chain_place, chain_digest from lanes where webhook_id = $1 and chain_place > 0
+insert into chain_ends (webhook_id, place, digest, owner_id, attempted_at)
+select l.webhook_id, l.chain_place, l.chain_digest, l.owner_id,
+  coalesce(w.last_attempt_at, w.created_at)
+from lanes l join webhooks w on w.id = l.webhook_id
+where l.webhook_id = $1 and l.chain_place > 0
 """
 # A chain without attempts needs no anchor.
 FORGET_ENDS = """

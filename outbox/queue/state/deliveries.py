@@ -15,6 +15,7 @@ from outbox.queue.state.policy import Decision
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header
 from outbox.states import Origin
+from outbox.webhooks import operational
 
 # Concurrent sends that a webhook starts with; one, when its last attempt failed.
 FIRST_WINDOW = 2
@@ -49,6 +50,13 @@ class Claimed:
     erased: bool = False
     probe: bool = False
     """Whether this attempt only finds out whether the receiver is back; it uses no try."""
+    ordered: bool = False
+    """Whether deliveries of the same record may wait for its end."""
+    sequence: int | None = None
+    """Its number among the deliveries of its webhook, or that of the delivery that it repeats."""
+    repeats: bool = False
+    snapshot: str | None = None
+    """The job that made its event of the record as it is."""
 
 
 def claimed(
@@ -66,18 +74,24 @@ def claimed(
     lag_us: int = 0,
     erased: bool = False,
     probe: bool = False,
+    ordered: bool = False,
+    sequence: int | None = None,
+    repeats: int | None = None,
 ) -> Claimed:
     """Return the delivery of `event`, a row with the columns of `events`."""
+    # Other events about something are those of operational webhooks.
+    snapshot = None if event["name"] in operational.NAMES else event["about_id"]
     return Claimed(
         delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
         claim, event["name"], event["record_id"], event["record_version"], event["occurred_at"],
         event["request_id"], event["traceparent"], body, event["body_digest"], erased, probe,
+        ordered, sequence if repeats is None else repeats, repeats is not None, snapshot,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A webhook as the worker needs it; secrets and headers are still encrypted."""
+    """A webhook as the worker needs it; secrets, headers and certificate are still encrypted."""
 
     id: str
     version: int
@@ -90,6 +104,11 @@ class Endpoint:
     old_secret: bytes | None
     old_secret_until: int | None
     failures: int
+    signing_keys: str | None = None
+    """The encrypted keys of `v1a`, as `signing_keys.of_endpoint` reads them; None without it."""
+    certificate: bytes | None = None
+    proxy: str | None = None
+    thin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

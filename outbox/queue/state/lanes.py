@@ -102,6 +102,9 @@ CHAIN = """
    where l.webhook_id = deliveries.webhook_id) as chain
 """
 
+# The lock of fan-out: with it, no fan-out can add a delivery to any webhook.
+NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(7201965)*/ as held"
+
 NOTE = "insert into wakes (webhook_id, delivery_id) values ($1, $2)"
 NOTED = "select distinct webhook_id from wakes limit 500"
 FORGET = f"delete from wakes where webhook_id in {IDS} returning delivery_id"

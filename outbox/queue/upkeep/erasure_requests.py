@@ -32,11 +32,16 @@ FAIL = "update erasures set error = $2 where id = $1"
 # Until fan-out sees them, events from before a request may come later in the order of the feed.
 UNSEEN = "select pos from events where seq is null order by pos limit 1"
 LAST = "select seq from outbox_state"
-LOOK = """
-select id, seq, name, length(body) as size from events /*sqlite indexed by events_record*/
+# One range of each of the two partial indexes on the record: the events of the feed, and those that
+# snapshots made for a webhook.
+_LOOK = """
+select id, seq, name, length(body) as size from events /*sqlite indexed by {}*/
 where owner_id = $1 and record_id = $2 and seq > $3 and seq <= $4
-  and webhook_id is null and seq is not null
-order by seq limit $5
+  and {} is {} null and seq is not null
+"""
+LOOK = f"""
+{_LOOK.format("events_record", "webhook_id", "")} union all
+{_LOOK.format("events_about", "about_id", "not")} order by seq limit $5
 """
 DONE = f"delete from erasures where id in {IDS} and subject is null"
 FINISHED = f"update erasures set done_at = $2 where id in {IDS} and subject is not null"

@@ -71,9 +71,6 @@ update lanes set active = not turning, failing = false, wait_until = 0, probe_at
 where webhook_id = $1
 """
 
-# The lock of fan-out: with it, no fan-out can add a delivery to a webhook that is being removed.
-NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(7201965)*/ as held"
-
 
 async def count(tx: Tx, webhook_id: str, most: int) -> int:
     """Return how many deliveries of a webhook wait; counting stops at `most`."""
@@ -151,7 +148,7 @@ async def remove(db: Database, webhook_id: str, also: Also = nothing) -> bool:
     Finished deliveries and their attempts stay in the log until retention removes them.
     """
     patience.set(None)
-    await db.write(_stop, webhook_id)
+    await db.write(stop, webhook_id)
     while True:
         result, ended = await db.write(_remove, webhook_id, also)
         tell_cancelled(db, webhook_id, ended)
@@ -181,7 +178,8 @@ async def _activate(tx: Tx, webhook_id: str, parked: Parked, also: Also) -> tupl
     return "done", ended
 
 
-async def _stop(tx: Tx, webhook_id: str) -> None:
+async def stop(tx: Tx, webhook_id: str) -> None:
+    """Stop sending, also from a disabled webhook, before it is removed."""
     await lanes.lock(tx, [webhook_id])
     tx.changed.add(webhook_id)
     await tx.run(
@@ -205,7 +203,7 @@ async def _remove(tx: Tx, webhook_id: str, also: Also) -> tuple[Step, int]:
     if more or await figures.remove(tx, webhook_id, BATCH):
         return "more", ended
     # Last, because the fan-out of all nodes waits for this lock.
-    await tx.one(NO_FAN_OUT)
+    await tx.one(lanes.NO_FAN_OUT)
     # Deliveries in flight lose their claims, so that no result is recorded for them; the last
     # fan-out that saw the webhook may have started one only now.
     ended += await tx.run(END_IN_FLIGHT, webhook_id, DELETED, tx.now)

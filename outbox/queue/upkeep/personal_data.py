@@ -28,7 +28,7 @@ WAITING = frozenset({"ready", "held"})
 UNFINISHED = WAITING | {"in_flight"}
 
 ERASE = f"""
-update events set body = null, erased_at = $2
+update events set body = null, record_fields = null, erased_at = $2
 where id in {IDS} and (body is not null or erased_at is null) returning id
 """
 # One range of each of the two partial indexes on the event.

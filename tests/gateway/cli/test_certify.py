@@ -13,7 +13,7 @@ import pytest
 
 from gateway.__main__ import main
 from gateway.cli import certify as command
-from gateway.cli.inconclusive import Inconclusive
+from gateway.cli.endings import Inconclusive
 from gateway.server.config import Config, Egress
 from outbox.errors import OutboxError
 from outbox.sending.guard import Guard

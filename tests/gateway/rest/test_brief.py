@@ -9,7 +9,13 @@ import pytest
 
 from outbox.database.sqlite import SqliteDatabase
 from outbox.database.transaction import is_brief
-from outbox.queue.drain.cycle import claim_due, fan_out_and_look, settle_and_claim, take
+from outbox.queue.drain.cycle import (
+    claim_due,
+    fan_out_and_look,
+    settle_and_claim,
+    settle_and_take,
+    take,
+)
 from outbox.queue.drain.settle import settle
 from tests.support.rest import Person
 
@@ -44,6 +50,9 @@ async def test_writes_of_the_rest_api_are_brief(seen: dict[str, bool], ana: Pers
     assert seen["plain"] is False
 
 
-@pytest.mark.parametrize("unit", [take, claim_due, settle_and_claim, fan_out_and_look, settle])
+@pytest.mark.parametrize(
+    "unit",
+    [take, claim_due, settle_and_claim, settle_and_take, fan_out_and_look, settle],
+)
 def test_units_of_the_drain_are_brief(unit: Callable[..., Awaitable[Any]]) -> None:
     assert is_brief(unit)

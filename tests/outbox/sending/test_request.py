@@ -67,6 +67,14 @@ def test_a_test_event_says_so_and_others_do_not() -> None:
         assert "X-Webhook-Test" not in dict(composed(replace(PLAIN, origin=origin)))
 
 
+def test_only_a_numbered_delivery_tells_its_number() -> None:
+    plain = composed(PLAIN)
+    numbered = composed(replace(PLAIN, sequence=7))
+    assert [one for one in numbered if one not in plain] == [("X-Webhook-Sequence", "7")]
+    again = composed(replace(PLAIN, sequence=7, repeats=True))
+    assert [one for one in again if one not in numbered] == [("X-Webhook-Replay", "1")]
+
+
 def test_a_staged_secret_signs_in_the_trio_alone() -> None:
     # The library refuses timestamps older than five minutes, and a test run may be older.
     now = time.time_ns() // 1000
@@ -110,8 +118,17 @@ def test_custom_headers_are_sent_and_masked_in_the_log() -> None:
     assert logged[:-2] == headers[:-2]
 
 
+def test_a_delivery_of_a_snapshot_names_its_job_and_others_do_not() -> None:
+    assert ("X-Webhook-Snapshot", "a" * 24) in composed(replace(PLAIN, snapshot="a" * 24))
+    assert "X-Webhook-Snapshot" not in dict(composed(PLAIN))
+
+
 def test_our_own_headers_are_not_masked() -> None:
-    headers = composed(replace(PLAIN, origin="test", traceparent=TRACE))
+    whole = replace(
+        PLAIN, origin="test", traceparent=TRACE, sequence=7, repeats=True, snapshot="0" * 24,
+        record_url="https://crm.example/api/x/1",
+    )  # fmt: skip
+    headers = composed(whole)
     assert {name for name, _ in headers} == OURS
     assert masked(headers) == headers
 

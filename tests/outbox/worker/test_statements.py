@@ -9,10 +9,12 @@ from tests.support.counted import Counted
 from tests.support.drain import drain, inbox, make, ring
 
 TAKES = {
-    "sqlite": [("take", 9), ("settle", 6)],
+    "sqlite": [("take", 7), ("settle_and_take", 6)],
     "postgres": [("fan_out_and_look", 8), ("settle_and_claim", 8)],
 }
-DRAIN = ("take", "claim_due", "settle", "settle_and_claim", "fan_out_and_look")
+DRAIN = (
+    "take", "claim_due", "settle", "settle_and_claim", "settle_and_take", "fan_out_and_look",
+)  # fmt: skip
 
 
 def changes(statement: str) -> bool:

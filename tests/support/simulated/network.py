@@ -10,6 +10,7 @@ from random import Random
 from typing import Literal
 
 from outbox.sending.outcome import Outcome, judge, unanswered
+from outbox.sending.request import DIRECT, Via
 from outbox.sending.send import Objection, Sender, no_objection
 from outbox.states import OutcomeName
 from tests.support.simulated.loop import VirtualTime
@@ -67,6 +68,7 @@ class Connection(Sender):
         *,
         fresh: bool = False,
         objection: Objection = no_objection,
+        via: Via = DIRECT,
     ) -> Outcome:
         network, given = self._network, dict(headers)
         began = self._now.monotonic()

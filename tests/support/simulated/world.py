@@ -60,6 +60,15 @@ UNFINISHED = """
 select (select count(*) from events where seq is null)
   + (select count(*) from deliveries where finished_at is null) as left
 """
+# Of each webhook that was not removed: its last number, and how many numbers its deliveries have.
+HOLES = """
+select q.webhook_id, q.last, (
+  select count(*) from deliveries d
+  where d.webhook_id = q.webhook_id and d.sequence between 1 and q.last) as numbered
+from sequences q where q.last <> numbered or exists (
+  select 1 from deliveries d where d.webhook_id = q.webhook_id and d.origin <> 'test'
+    and (d.sequence is null) = (d.repeats is null))
+"""
 SENT = "select id from deliveries where origin <> 'test' order by id"
 
 
@@ -135,7 +144,7 @@ class World:
     def add_webhook(self, names: tuple[str, ...], ordered: bool = False) -> None:
         """Create a webhook; only a webhook whose creation was confirmed is used."""
         url = f"http://receiver-{len(self.hooks)}.example/"
-        draft = Draft(url=url, events=names, ordered=ordered)
+        draft = Draft(url=url, events=names, ordered=ordered, sequenced=True)
         done = self._try(
             self.store.write(
                 webhooks.create, owner_id=OWNER, draft=draft,
@@ -255,6 +264,8 @@ class World:
         self._arrivals(deliveries)
         if torn := self.rows(TORN):
             raise Broken(f"webhook and lane differ: {torn}")
+        if holes := self.rows(HOLES):
+            raise Broken(f"not each delivery has one number: {holes}")
         for hook in self.hooks:
             if hook.quiet_from is not None and any(
                 url == hook.url for _, url in self.network.started[hook.quiet_from :]

@@ -113,7 +113,7 @@ async def _note(
         raise Refusal("conflict", f"The invoice has {MOST_LATE} late payments already.")
     noted.append({"reference": reference, "amount": amount, "receivedAt": moment})
     after = await actions.update(tx, actor, invoice, {"late_payments": dumps(noted)})
-    actions.announce(tx, "updated", after)
+    actions.announce(tx, "updated", after, before=invoice)
     return await actions.update(tx, actor, order, {"late_payment_at": moment})
 
 

@@ -151,7 +151,9 @@ async def _release_contact(tx: Tx, actor: Actor, customer: Record, erasure_id: s
     tags = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
     changes = actions.changes_of(contact, {"tags": dumps(tags), "consent": False})
     if customer["email_verified"] and changes:
-        actions.announce(tx, "updated", await actions.update(tx, actor, contact, changes))
+        actions.announce(
+            tx, "updated", await actions.update(tx, actor, contact, changes), before=contact
+        )
     text = "The customer erased their account in the store; decide whether this contact stays."
     await upsert.note(tx, actor, contact.id, text)
     return False

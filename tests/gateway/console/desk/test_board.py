@@ -11,6 +11,8 @@ import pytest
 from gateway.domain.sales import boards
 from outbox.database.sql import translate
 from outbox.database.transaction import Database, Tx
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state.deliveries import Capacity
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import rows
 from tests.support.rest import Person, RestApi
@@ -94,6 +96,24 @@ async def test_a_move_is_the_change_of_the_stage(maria: Guest, api: Person) -> N
     assert (after["stage"], after["status"]) == ("proposal", "open")
     [(name, data)] = (await RestApi(maria.site).events())[before:]
     assert (name, data["stage"]) == ("deal.updated", "proposal")
+
+
+async def test_a_webhook_is_told_when_a_deal_is_won(maria: Guest, api: Person) -> None:
+    """Its filter is on the status, which the event's data lacks."""
+    webhook = await maria.webhook(
+        "https://hooks.example.com/won", "deal.updated",
+        conditions="status = won\nstatus changed",
+    )  # fmt: skip
+    assert webhook.status == 200
+    made = await deal(api, "supply", stage="lead")
+    await scripted(maria, made, act="move", stage="proposal", of="lead")
+    await scripted(maria, made, act="won", version="2", of="proposal")
+    await api.put(f"/api/deals/{made['id']}", {"title": "more", "status": "won"})
+    await maria.site.db.write(fan_out, Capacity("node", "claim-0", 0, 0, 0, {}, 0))
+    [got] = await maria.site.db.read(
+        rows, "select e.record_version from deliveries d join events e on e.id = d.event_id"
+    )
+    assert got["record_version"] == 3
 
 
 @pytest.mark.parametrize(("end", "reason"), [("won", None), ("lost", "Too expensive")])

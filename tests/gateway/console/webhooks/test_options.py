@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.webhooks.settings import SETTINGS
 from outbox.database.transaction import Row, Tx
 from outbox.events import enqueue
 from outbox.queue.drain.fanout import fan_out
@@ -21,6 +22,10 @@ async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
     return await tx.all(sql, *args)
 
 
+async def run(tx: Tx, sql: str, *args: object) -> int:
+    return await tx.run(sql, *args)
+
+
 def text_of(page: Seen) -> str:
     return page.html.replace("&#39;", "'").replace("&#34;", '"').replace("&amp;", "&")
 
@@ -33,21 +38,24 @@ async def stored(maria: Guest) -> Row:
 async def test_the_options_are_stored_shown_and_edited(maria: Guest) -> None:
     webhook = await maria.webhook(
         URL, "deal.created", "deal.updated", conditions="status=won\r\nvalue = 12500.50\n",
-        schedule="5s, 5m,2h", ordered="1",
+        schedule="5s, 5m,2h", ordered="1", ed25519="1",
     )  # fmt: skip
     assert webhook.status == 200
     row = await stored(maria)
     assert json.loads(row["conditions"]) == [["status", "won"], ["value", "12500.5"]]
     assert json.loads(row["schedule"]) == [5, 300, 7200]
     assert row["ordered"]
-    for said in ("status = won", "value = 12500.5", "5 s, 5 min, 2 h", "one after the other"):
+    assert row["ed25519"]
+    for said in ("status = won", "value = 12500.5", "5 s, 5 min, 2 h", "one after the other",
+                 "requests have Ed25519 signatures"):  # fmt: skip
         assert said in webhook.html
-    never = "Never sent, because none of them can pass the filter: deal.updated."
+    never = "Never sent, because none of them can pass the filter: deal.created, deal.updated."
     assert never in webhook.html
     edit = await maria.get(f"{LIST}/{webhook.id}/edit")
     assert "status = won\nvalue = 12500.5\n</textarea>" in edit.html
     assert 'value="5 s, 5 min, 2 h"' in edit.html
-    assert 'name="ordered" value="1" aria-describedby="ordered-hint" checked' in edit.html
+    for name in ("ordered", "ed25519"):
+        assert f'name="{name}" value="1" aria-describedby="{name}-hint" checked' in edit.html
     done = await maria.submit(
         f"{LIST}/{webhook.id}", at=f"{LIST}/{webhook.id}/edit", url=URL, events="deal.created",
         schedule="never",
@@ -55,12 +63,35 @@ async def test_the_options_are_stored_shown_and_edited(maria: Guest) -> None:
     assert done.status == 200
     row = await stored(maria)
     assert (row["conditions"], row["schedule"], bool(row["ordered"])) == (None, "[]", False)
+    assert not row["ed25519"]
+
+
+async def test_the_page_of_a_numbered_webhook_tells_its_last_number(maria: Guest) -> None:
+    webhook = await maria.webhook(URL, "deal.created", sequenced="1")
+    assert (await stored(maria))["sequenced"]
+    for last in (0, 17):
+        await maria.site.db.write(run, "update sequences set last = $1", last)
+        page = await maria.get(f"{LIST}/{webhook.id}")
+        assert f"the last number is {last}" in page.html
+    edit = await maria.get(f"{LIST}/{webhook.id}/edit")
+    assert 'name="sequenced" value="1" aria-describedby="sequenced-hint" checked' in edit.html
+    await maria.submit(
+        f"{LIST}/{webhook.id}", at=f"{LIST}/{webhook.id}/edit", url=URL, events="deal.created"
+    )
+    assert not (await stored(maria))["sequenced"]
+    assert "last number" not in (await maria.get(f"{LIST}/{webhook.id}")).html
+
+
+async def test_the_form_has_an_input_for_each_declared_setting(maria: Guest) -> None:
+    form = await maria.get(f"{LIST}/new")
+    for setting in SETTINGS:
+        assert f'name="{setting.name}"' in form.html, setting.name
 
 
 @pytest.mark.parametrize(
     ("name", "typed", "says"),
     [
-        ("conditions", "status", "as field = value or as field is present"),
+        ("conditions", "status", "as field = value, as field is present or as field changed"),
         ("conditions", "colour = red", f"No selected event has the field colour. {FIELDS}"),
         ("conditions", "email is present", "No selected event has the field email"),
         ("conditions", "status = won\nstatus = lost", "has two values"),
@@ -102,8 +133,9 @@ async def test_the_preview_says_which_sample_passes_and_saves_nothing(maria: Gue
     )  # fmt: skip
     assert page.status == 200
     assert 'value="kept"' in page.html
+    assert "deal.created can never match: status = won." in page.html
     assert "Does not hold for this sample: status = won." in page.html
-    assert "No deal.updated fulfils: status = won." in page.html
+    assert "<code>status = open</code>" in page.html
     passing = await maria.submit(
         f"{LIST}/preview", at=f"{LIST}/new", events="deal.created", conditions="status = open"
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.catalogue import EVENT_NAMES, EVENTS
+from gateway.domain.catalogue import EVENT_NAMES, EVENTS, RESOURCES
 from gateway.domain.webhooks import conditions, schedules
 from gateway.domain.webhooks.samples import sample
 from outbox.queue.state.policy import DEFAULT_WAITS
@@ -49,9 +49,74 @@ def test_a_value_that_one_of_the_events_has_is_enough() -> None:
     asked = conditions.read("status = won", ["invoice.created", "deal.created"])
     assert asked == (Condition("status", "won"),)
     invoice, deal = conditions.tried(asked, ["invoice.created", "deal.created"], NOW)
-    assert (invoice.hopeless, deal.hopeless) == (["status = won"], [])
+    assert (invoice.hopeless, deal.hopeless) == (["status = won"], ["status = won"])
     with pytest.raises(ValueError, match="pending, paid, canceled"):
         conditions.read("status = won", ["invoice.created"])
+
+
+@pytest.mark.parametrize(
+    ("text", "can", "never"),
+    [
+        ("status = won", ["deal.updated", "deal.deleted"], ["deal.created"]),
+        ("status = open", ["deal.created", "deal.updated", "deal.deleted"], []),
+        ("status changed", ["deal.created", "deal.updated"], ["deal.deleted"]),
+        ("status = paid", ["invoice.updated", "invoice.paid"], ["invoice.created", "deal.updated"]),
+        ("status = accepted", ["quote.updated"], ["quote.created", "invoice.paid"]),
+        ("completed = true", ["task.completed", "task.deleted"], ["task.created"]),
+        ("priority = high", ["task.completed"], ["deal.updated", "contact.created"]),
+        ("priority changed", ["task.completed"], ["deal.updated", "contact.created"]),
+    ],
+)  # fmt: skip
+def test_the_fields_of_the_record_can_match_these_events_alone(
+    text: str, can: list[str], never: list[str]
+) -> None:
+    asked = conditions.read(text, [*can, *never])
+    assert conditions.read(conditions.written(asked), can) == asked
+    hopeless = [one.event for one in conditions.tried(asked, [*can, *never], NOW) if one.hopeless]
+    assert hopeless == never
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "says"),
+    [
+        ("status = wun", "deal.updated", "open, won, lost"),
+        ("value = 3", "deal.updated", "Their fields are: .*stage.*status"),
+        ("title changed", "deal.updated", "Only a change of these fields .*: stage, status"),
+        ("colour changed", "deal.updated", "has the field colour"),
+        ("status changed", "deal.deleted", "For no selected event"),
+        ("name changed", "contact.updated", "For no selected event"),
+        ("completed = maybe", "task.completed", "Send true or false"),
+        ("email = a@x.com", "deal.updated", "has the field email"),
+    ],
+)
+def test_a_condition_on_no_field_of_the_record_is_refused(text: str, event: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        conditions.read(text, [event])
+
+
+def test_every_choice_can_be_typed() -> None:
+    for noun, choices in conditions.choices().items():
+        events = [name for name in EVENT_NAMES if name.startswith(f"{noun}.")]
+        for choice in choices:
+            assert conditions.read(conditions.one_line(choice), events) == (choice,)
+
+
+def test_a_value_and_a_change_of_one_field_are_asked_together() -> None:
+    text = "status = won\nstatus changed\nstatus changed"
+    asked = conditions.read(text, ["deal.updated"])
+    assert asked == (Condition("status", "won"), Condition("status", changed=True))
+    assert conditions.written(asked) == "status = won\nstatus changed\n"
+
+
+def test_what_is_filterable_is_short() -> None:
+    for resource in RESOURCES:
+        assert bool(resource.filterable) <= bool(resource.events)
+        for name in resource.filterable:
+            schema = resource.named[name].format.schema
+            assert "enum" in schema or schema["type"] == "boolean" or schema["maxLength"] <= 64
+        for change, known in resource.known_after.items():
+            assert change in resource.events
+            assert set(known) <= set(resource.filterable)
 
 
 def test_values_are_read_as_events_write_them() -> None:

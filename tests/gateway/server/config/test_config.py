@@ -1,10 +1,11 @@
 """The configuration: file, environment, secrets in files, and all faults at once."""
 
+import json
 import os
 import re
 import tomllib
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -325,3 +326,47 @@ def test_an_hour_has_at_least_the_orders_of_a_minute() -> None:
         "limits.checkouts_per_hour: must be at least limits.checkouts_per_minute, or 0 for no limit"
     ]
     assert load(None, {"CARTEIRO_LIMITS__CHECKOUTS_PER_HOUR": "0"}).limits.checkouts_per_hour == 0
+
+
+APP = {
+    "id": "zappy", "name": "Zappy", "redirect_uris": ["https://zappy.example/connected?x=1"],
+    "receivers": ["https://hooks.zappy.example"],
+}  # fmt: skip
+
+
+def test_apps_are_read_from_the_file_and_from_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[[connect.apps]]\nid = "zappy"\nname = "Zappy"\n'
+        f"redirect_uris = {APP['redirect_uris']}\nreceivers = {APP['receivers']}\n"
+    )
+    read = load(file, {})
+    assert read.connect.apps[0].redirect_uris == ("https://zappy.example/connected?x=1",)
+    assert load(None, {"CARTEIRO_CONNECT__APPS": json.dumps([APP])}) == read
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"id": "No"}, "must be a list of apps"),
+        ({"redirect_uris": []}, "must be a list of apps"),
+        ({"name": None}, "must be a list of apps"),
+        ({"secret": "x"}, "must be a list of apps"),
+        ({"redirect_uris": ["http://zappy.example/"]}, "must be an https URL"),
+        ({"redirect_uris": ["https://zappy.example"]}, "must be an https URL"),
+        ({"redirect_uris": ["https://zappy.example/#x"]}, "must be an https URL"),
+        ({"redirect_uris": ["https://a@zappy.example/"]}, "must be an https URL"),
+        ({"redirect_uris": ["https://*.zappy.example/"]}, "must be an https URL"),
+        ({"redirect_uris": ["javascript:alert(1)"]}, "must be an https URL"),
+        ({"receivers": ["https://Zappy.example/"]}, "write 'https://Zappy.example/'"),
+        ({"receivers": ["zappy.example"]}, "must be only scheme and host"),
+    ],
+)
+def test_an_app_that_could_lead_elsewhere_is_refused(changed: dict[str, Any], fault: str) -> None:
+    apps = [{name: value for name, value in {**APP, **changed}.items() if value is not None}]
+    with pytest.raises(ConfigFaults, match=re.escape(fault)):
+        load(None, {"CARTEIRO_CONNECT__APPS": json.dumps(apps)})
+    local = {**APP, "redirect_uris": ["http://127.0.0.1:9000/back", "http://[::1]/back"]}
+    load(None, {"CARTEIRO_CONNECT__APPS": json.dumps([local])})
+    with pytest.raises(ConfigFaults, match="two apps have the id"):
+        load(None, {"CARTEIRO_CONNECT__APPS": json.dumps([APP, APP])})

@@ -52,6 +52,7 @@ TEMPORARY = {
     "event_marks": "event-marks",
     "idempotency": "idempotency",
     "tokens": "tokens",
+    "connect_codes": "connect-codes",
     "sessions": "sessions",
     "first_account_links": "first-account-links",
     "api_keys": "api-keys",
@@ -196,6 +197,12 @@ async def _everything_old(db: Database) -> None:
             "insert into first_account_links (digest, created_at, expires_at) values ($1, 1, 1)",
             b"l",
         )
+        await tx.run(
+            "insert into connect_codes (digest, owner_id, app, app_name, redirect_uri, challenge,"
+            " url, events, created_at, expires_at)"
+            " values ($1, $2, 'app', 'App', '', '', '', '[]', 1, 1)",
+            b"c", user_id,
+        )  # fmt: skip
         await tx.run(
             "insert into idempotency (owner_id, key, operation, fingerprint, created_at)"
             " values ($1, 'k', 'POST /api/contacts', $2, 1)",

@@ -20,7 +20,7 @@ from outbox.events import INSERT
 TRIALS = 400
 SEED = 50601
 ONE_EVENT = insert_text(INSERT.table, INSERT.columns, 1, "")
-INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d")
+INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d", None)
 
 
 def deadline() -> float:

@@ -9,6 +9,7 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
+from outbox.events.record_fields import RecordField
 from outbox.queue.drain import budget
 from outbox.queue.drain.creations import UNJUDGED
 from outbox.queue.drain.fanout import FannedOut, fan_out
@@ -31,6 +32,14 @@ async def deal(tx: Tx, status: str, text: str = "", webhook_id: str | None = Non
     return enqueue(
         tx, owner_id=OWNER, name="thing.made", record_id="r", record_version=1,
         data={"status": status, "text": text}, webhook_id=webhook_id,
+    )  # fmt: skip
+
+
+async def moved(tx: Tx, status: str, text: str = "", *, changed: bool = True) -> str:
+    """Write an event whose data has no status."""
+    return enqueue(
+        tx, owner_id=OWNER, name="thing.made", record_id="r", record_version=1,
+        data={"text": text}, record_fields={"status": RecordField(status, changed)},
     )  # fmt: skip
 
 
@@ -60,6 +69,36 @@ async def test_a_webhook_gets_the_events_for_which_its_conditions_hold(
     [found] = (await db.read(series.by_webhook, OWNER, 0, 2**62)).values()
     assert found.results["filtered"] == 1
     assert (found.failed, found.lost, found.rate) == (0, 0, None)
+
+
+@pytest.mark.parametrize("text", ["", LARGE])
+async def test_conditions_use_the_fields_of_the_record(db: Database, text: str) -> None:
+    asked = (*WON, Condition("status", changed=True))
+    picky, _ = await add_webhook(db, ring(), URL, conditions=asked)
+    won = await db.write(moved, "won", text)
+    others = [
+        await db.write(moved, "lost", text), await db.write(moved, "won", text, changed=False),
+        # As an older node writes it: without the fields of the record.
+        await db.write(deal, "won", text),
+    ]  # fmt: skip
+    await db.write(fan_out, ALL)
+    assert await webhooks_of(db, won) == {picky}
+    for other in others:
+        assert await webhooks_of(db, other) == set()
+
+
+async def test_an_owner_with_a_remainder_is_judged_by_the_record_too(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(budget.ROUND, db.engine, 100_000)
+    await add_webhook(db, ring(), URL, conditions=WON)
+    events = [await db.write(moved, "won" if n % 2 else "lost", LARGE) for n in range(6)]
+    rounds = 1
+    while (await db.write(fan_out, NONE)).more:
+        rounds += 1
+    assert rounds > 1
+    got = [bool(await webhooks_of(db, event_id)) for event_id in events]
+    assert got == [False, True] * 3
 
 
 async def test_a_test_event_passes_every_condition(db: Database) -> None:

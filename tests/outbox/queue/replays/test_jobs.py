@@ -16,6 +16,7 @@ from outbox.database.migration_files import read_migrations
 from outbox.database.plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Database, Tx
+from outbox.events.record_fields import RecordField, text_of
 from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
@@ -326,6 +327,23 @@ async def test_a_backfill_keeps_to_the_subscription_and_the_conditions(shop: Sho
     assert row["event_id"] == one
     await shop.db.write(run, "update webhooks set conditions = 'x' where id = $1", new)
     assert await shop.db.read(jobs.count, chosen) == (0, True)
+
+
+async def test_a_backfill_judges_the_fields_of_the_record(shop: Shop) -> None:
+    """An event that an older version wrote has none, so it does not match."""
+    won, *_ = await shop.ended("delivered", "delivered", "delivered")
+    for nth, status in enumerate(("won", "lost")):
+        await shop.db.write(
+            run,
+            "update events set record_fields = $1 where id = (select id from events order by pos"
+            f" limit 1 offset {nth})",
+            text_of({"status": RecordField(status, True)}),
+        )
+    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("status", "won"),))
+    late = Shop(shop.db, new)
+    assert (await late.finish(await late.job())).made == 1
+    [row] = await shop.db.read(rows, "select event_id from deliveries where webhook_id = $1", new)
+    assert row["event_id"] == won
 
 
 async def test_a_backfill_leaves_out_what_may_have_been_delivered_before(shop: Shop) -> None:

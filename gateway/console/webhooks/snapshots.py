@@ -1,0 +1,61 @@
+"""The page that starts a snapshot: a delivery for each record that is there."""
+
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from gateway.console.frame import pages, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.domain.webhooks import recoveries
+from gateway.server.app_keys import DB, REQUEST_ID
+from gateway.server.telemetry.logs import logger
+from outbox.queue.replays.jobs import FASTEST, SLOWEST, Job
+
+USUAL_RATE = 100
+
+
+async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show the form of a snapshot: which records, how many there are, and how fast."""
+    return await _form(request, visitor, None, str(USUAL_RATE), {})
+
+
+async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Start the snapshot, and show its job."""
+    names, rate = form.all("names"), form.text("rate").strip()
+    faults = {}
+    if not (rate.isascii() and rate.isdigit() and SLOWEST <= int(rate[:9]) <= FASTEST):
+        faults["rate"] = "recover.fault.rate"
+    if not names:
+        faults["names"] = "snapshot.fault.names"
+    if faults:
+        return await _form(request, visitor, names, rate, faults)
+    job = await request.app[DB].write(
+        recoveries.start_snapshot, visitor.actor, pages.id_of(request), names, int(rate)
+    )
+    tell(request, job)
+    return pages.to(f"/console/jobs/{job.id}", "job_started")
+
+
+def tell(request: web.Request, job: Job) -> None:
+    """Log that a snapshot was started."""
+    logger().info(
+        "job_started", request_id=request[REQUEST_ID], job=job.id, webhook_id=job.webhook_id,
+        kind=job.kind, total=job.total,
+    )  # fmt: skip
+
+
+async def _form(
+    request: web.Request, visitor: Visitor, names: Sequence[str] | None, rate: str,
+    faults: dict[str, str],
+) -> web.StreamResponse:  # fmt: skip
+    webhook, counts = await request.app[DB].read(
+        recoveries.snapshot_counts, visitor.actor, pages.id_of(request)
+    )
+    context = {
+        "webhook": webhook, "counts": counts, "chosen": counts if names is None else names,
+        "rate": rate, "faults": faults, "least": SLOWEST, "most": FASTEST,
+    }  # fmt: skip
+    return templates.render(
+        request, visitor, "snapshot.html", context, status=400 if faults else 200
+    )

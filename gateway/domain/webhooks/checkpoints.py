@@ -1,0 +1,73 @@
+"""The checkpoints of an owner's delivery log: list them, and make one on demand."""
+
+from __future__ import annotations
+
+import math
+
+from gateway.records import audit
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from outbox.database.transaction import Database, Tx
+from outbox.durations import MINUTE, SECOND
+from outbox.queue.proof import checkpoints
+from outbox.queue.proof.checkpoints import NEWEST, Checkpoint
+from outbox.sending.ed25519 import SEED_BYTES
+from outbox.webhooks.secrets import KeyRing, SealBroken
+
+AUDITED = "checkpoint"
+MOST_PARTS = 10
+"""The parts that a request makes; the hourly duty makes those of an owner with more."""
+
+
+async def listed(tx: Tx, actor: Actor, before: int | None, limit: int) -> list[Checkpoint]:
+    """Return up to `limit` checkpoints with a number below `before`, newest first."""
+    actor.must("read")
+    return await checkpoints.page(tx, actor.owner_id, NEWEST if before is None else before, limit)
+
+
+async def take(db: Database, actor: Actor, ring: KeyRing) -> list[Checkpoint]:
+    """Make checkpoints of what has grown since the last ones, newest first; none when nothing has.
+
+    Raises rate_limited within a minute of the last one, and unavailable when the signing key cannot
+    be decrypted.
+    """
+    actor.must("write")
+    made: list[Checkpoint] = []
+    after: str | None = ""
+    for _ in range(MOST_PARTS):
+        if after is None:
+            break
+        part = await db.read(checkpoints.part, actor.owner_id, after)
+        if part.grown:
+            if not made:
+                await db.read(_must_be_due, actor.owner_id)
+            made += await db.write(_make, actor, after, ring, db.ids.token(SEED_BYTES))
+        after = part.last
+    return made[::-1]
+
+
+async def _make(tx: Tx, actor: Actor, after: str, ring: KeyRing, seed: bytes) -> list[Checkpoint]:
+    try:
+        made = await checkpoints.make(tx, actor.owner_id, after, ring, seed)
+    except SealBroken as error:
+        raise Refusal(
+            "unavailable",
+            f"The signing key of this installation cannot be decrypted: {error}. Ask its operator "
+            "to put the key file back.",
+        ) from None
+    if made is None:
+        return []
+    audit.record(tx, actor, "created", AUDITED, None)
+    return [made]
+
+
+async def _must_be_due(tx: Tx, owner_id: str) -> None:
+    """Raise rate_limited when the last checkpoint is less than a minute old."""
+    last = await checkpoints.latest(tx, owner_id)
+    wait = 0 if last is None else last + MINUTE - tx.now
+    if 0 < wait <= MINUTE:
+        retry = math.ceil(wait / SECOND)
+        raise Refusal(
+            "rate_limited", f"The last checkpoint is less than a minute old; try after {retry} s.",
+            facts={"retry_after": retry},
+        )  # fmt: skip

@@ -1,0 +1,268 @@
+"""Reads and writes files of webhooks: TOML with a table `[[webhook]]` for each.
+
+A file has no secrets. In place of a text it may have where the text is: `{ env = "NAME" }` or
+`{ file = "/path" }`; only who may read both of them looks them up. gateway.domain.webhooks.settings
+has the settings, file_plan compares a file with the webhooks of an account.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from json import dumps
+from typing import Any
+
+from gateway.domain.webhooks import settings
+from gateway.domain.webhooks.settings import EMPTY, SETTINGS, Setting, Typed
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values.format import Wrong
+from outbox.ids import is_id
+from outbox.sending.request import key_of
+
+MOST_BYTES = 512 * 1024
+MOST = 500
+"""Webhooks of a file."""
+TABLE = "webhook"
+BESIDE = ("id", "secret")
+"""Keys of a webhook that are no settings."""
+KEYS = (*BESIDE, *(one.name for one in SETTINGS))
+PLACES = ("env", "file")
+SECRET_SIZES = range(24, 65)
+"""Bytes of a secret, as the Standard Webhooks specification has them."""
+HEADING = re.compile(r"\s*\[\[\s*webhook\s*\]\]")
+KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*=")
+WRITE: Mapping[settings.Kind, str] = {
+    "text": 'Write {name} as a text in quotes, such as {name} = "…".',
+    "number": "Write {name} as a whole number without quotes.",
+    "flag": "Write {name} as true or false, without quotes.",
+    "words": 'Write {name} as a list of texts, such as {name} = ["…", "…"].',
+    "lines": 'Write {name} as a list of texts, such as {name} = ["…", "…"].',
+    "pairs": 'Write {name} as a table of texts, such as {name} = {{ "X-Team" = "…" }}.',
+}
+
+Lookup = Callable[[str, str], str]
+"""(`env` or `file`, its name or path) → the text there. Raises Wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A webhook of a file. `place` names it in faults; `secret` is given for its creation only."""
+
+    place: str
+    id: str | None
+    typed: Mapping[str, Typed]
+    secret: str | None
+
+    @property
+    def name(self) -> str:
+        return str(self.typed["name"])
+
+
+def no_lookup(place: str, name: str) -> str:
+    """Look nothing up: for a file from somebody who may not read what the server reads."""
+    raise Wrong(
+        "file_reference",
+        "Only the command `carteiro webhooks` reads from the environment and from files.",
+    )
+
+
+def read(text: str, lookup: Lookup = no_lookup) -> list[Entry]:
+    """Return the webhooks of a file. Raises validation_error with every fault and its line."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _refused([Fault("file", "file_toml", f"This is no valid TOML: {error}.")]) from None
+    except RecursionError:
+        raise _refused([Fault("file", "file_toml", "The file is nested too deep.")]) from None
+    faults = [
+        Fault(key, "file_key", f"A file has only tables [[{TABLE}]].")
+        for key in document
+        if key != TABLE
+    ]
+    tables = document.get(TABLE, [])
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        raise _refused([Fault(TABLE, "file_type", f"Write each webhook below [[{TABLE}]].")])
+    if len(tables) > MOST:
+        raise _refused([Fault(TABLE, "too_many", f"A file has at most {MOST} webhooks.")])
+    lines = _lines(text)
+    entries = [
+        _entry(table, lines[place] if place < len(lines) else {}, place, lookup, faults)
+        for place, table in enumerate(tables)
+    ]
+    for key in ("id", "name"):
+        _must_differ(entries, key, faults)
+    if faults:
+        raise _refused(faults)
+    return entries
+
+
+def written(webhooks: Sequence[tuple[str, Mapping[str, Typed]]], heading: str = "") -> str:
+    """Return the file of these webhooks: their ids and what would be typed for their settings."""
+    parts = [f"# {line}\n" for line in heading.splitlines()]
+    for webhook_id, typed in webhooks:
+        parts.append(f"\n[[{TABLE}]]\nid = {_quoted(webhook_id)}\n")
+        parts += [
+            f"{one.name} = {_value(one, typed[one.name])}\n"
+            for one in SETTINGS
+            if typed[one.name] != EMPTY[one.kind]
+        ]
+    return "".join(parts).lstrip("\n")
+
+
+def _refused(faults: Sequence[Fault]) -> Refusal:
+    return Refusal("validation_error", "Nothing was changed.", faults=faults)
+
+
+def _entry(
+    table: Mapping[str, Any], lines: Mapping[str, int], place: int, lookup: Lookup,
+    faults: list[Fault],
+) -> Entry:  # fmt: skip
+    named = next((table[key] for key in ("name", "id") if isinstance(table.get(key), str)), "")
+    label = f"{TABLE} {str(named)[:80]!r}" if named else f"{TABLE} {place + 1}"
+
+    def where(key: str = "") -> str:
+        line = lines.get(key) or lines.get("")
+        return ", ".join(filter(None, (f"line {line}" if line else "", label, key)))
+
+    def fault(key: str, wrong: Wrong) -> None:
+        faults.append(Fault(where(key), wrong.code, wrong.message))
+
+    for key in table:
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Its keys are {', '.join(KEYS)}."
+            fault(key[:80], Wrong("file_key", f"A webhook has no {key[:80]!r}. {hint}"))
+    typed: dict[str, Typed] = dict(settings.NOTHING)
+    for one in SETTINGS:
+        if one.name in table:
+            try:
+                typed[one.name] = _typed(one, table[one.name], lookup)
+            except Wrong as wrong:
+                fault(one.name, wrong)
+    webhook_id, secret = table.get("id"), None
+    if webhook_id is not None and not (isinstance(webhook_id, str) and is_id(webhook_id)):
+        fault(
+            "id", Wrong("file_id", "An id has 24 hexadecimal digits; leave it out for a new one.")
+        )
+        webhook_id = None
+    if "secret" in table:
+        try:
+            secret = _secret(table["secret"], lookup)
+        except Wrong as wrong:
+            fault("secret", wrong)
+    if webhook_id is None and "id" not in table and not typed["name"] and "name" not in table:
+        message = "Give it a name, by which the next plan finds it, or the id of one that exists."
+        fault("name", Wrong("file_identity", message))
+    return Entry(where(), webhook_id and webhook_id.lower(), typed, secret)
+
+
+def _must_differ(entries: Sequence[Entry], key: str, faults: list[Fault]) -> None:
+    seen: set[str] = set()
+    for entry in entries:
+        value = getattr(entry, key)
+        if value and value in seen:
+            message = f"Another webhook of the file has this {key}."
+            faults.append(Fault(f"{entry.place}, {key}", "file_twice", message))
+        seen.add(value)
+
+
+def _typed(setting: Setting, value: Any, lookup: Lookup) -> Typed:
+    wrong = Wrong("file_type", WRITE[setting.kind].format(name=setting.name))
+    match setting.kind:
+        case "text":
+            return _text(value, lookup, wrong)
+        case "number" if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        case "flag" if isinstance(value, bool):
+            return value
+        case "words" if isinstance(value, list):
+            return tuple(dict.fromkeys(_text(one, lookup, wrong) for one in value))
+        case "lines" if isinstance(value, list):
+            return "".join(f"{_line(_text(one, lookup, wrong), wrong)}\n" for one in value)
+        case "pairs" if isinstance(value, dict):
+            pairs = ((name, _text(one, lookup, wrong)) for name, one in value.items())
+            return "".join(f"{_key(name)}: {_line(one, wrong)}\n" for name, one in pairs)
+    raise wrong
+
+
+def _text(value: Any, lookup: Lookup, wrong: Wrong) -> str:
+    """Return a text, or that of the place which stands for it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and len(value) == 1:
+        [(place, name)] = value.items()
+        if place in PLACES and isinstance(name, str):
+            return lookup(place, name)
+    raise wrong
+
+
+def _line(text: str, wrong: Wrong) -> str:
+    if len(text.splitlines()) > 1:
+        raise wrong
+    return text.strip()
+
+
+def _key(name: str) -> str:
+    if ":" in name or len(name.splitlines()) != 1:
+        raise Wrong("invalid", "Header names can contain only letters, digits and hyphens.")
+    return name.strip()
+
+
+def _secret(value: Any, lookup: Lookup) -> str:
+    wrong = Wrong(
+        "file_secret",
+        'Say where the secret is: secret = { env = "NAME" } or { file = "/path" }; without it, '
+        "one is made.",
+    )
+    if not isinstance(value, dict):
+        raise wrong
+    secret = _text(value, lookup, wrong).strip()
+    try:
+        size = len(key_of(secret))
+    except ValueError:
+        size = 0
+    if size not in SECRET_SIZES:
+        raise Wrong("file_secret_form", "A secret is whsec_ and the base64 of 24 to 64 bytes.")
+    return secret
+
+
+def _lines(text: str) -> list[dict[str, int]]:
+    """Return the line of each webhook, by an empty text, and of its keys."""
+    found: list[dict[str, int]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if HEADING.match(line):
+            found.append({"": number})
+        elif found and (key := KEY.match(line)):
+            found[-1].setdefault(key[1], number)
+    return found
+
+
+def _value(setting: Setting, typed: Typed) -> str:
+    match setting.kind:
+        case "text":
+            return _quoted(str(typed))
+        case "number":
+            return str(typed)
+        case "flag":
+            return "true" if typed else "false"
+        case "words":
+            assert isinstance(typed, tuple)
+            return _list(typed)
+        case "lines":
+            return _list(str(typed).splitlines())
+        case "pairs":
+            pairs = (line.partition(": ") for line in str(typed).splitlines())
+            inner = ", ".join(f"{_quoted(name)} = {_quoted(value)}" for name, _, value in pairs)
+            return f"{{ {inner} }}"
+
+
+def _list(texts: Sequence[str]) -> str:
+    if len(texts) < 2:
+        return f"[{', '.join(map(_quoted, texts))}]"
+    return "".join(("[\n", *(f"  {_quoted(text)},\n" for text in texts), "]"))
+
+
+def _quoted(text: str) -> str:
+    """Return a basic string of TOML: that of JSON, which leaves DEL as it is."""
+    return dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,274 @@
+"""Declares the settings of a webhook once, for its form, for files of webhooks and for the audit.
+
+A setting has two forms: as it is typed (a text, several words, or a box that is ticked) and as
+outbox.webhooks.Draft holds it. A new setting is a field of Draft and Webhook of the same name and
+one line in SETTINGS; its input in the form comes beside that.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.webhooks import brakes, conditions, schedules
+from gateway.records.errors import Fault, Refusal
+from gateway.records.values.format import Wrong
+from gateway.records.values.patterns import NOT_TEXT
+from outbox.sending import addresses, urls
+from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.request import MASK, Header, check_headers
+from outbox.webhooks import Draft, Webhook, operational
+
+LONGEST_URL = 2048
+LONGEST_DESCRIPTION = 200
+FASTEST, SLOWEST = 1, 30
+"""Limits of a webhook's timeout, in seconds."""
+NAME = re.compile("[a-z0-9][a-z0-9._-]{0,62}")
+NAME_SIGNS = (
+    "A name has up to 63 lowercase letters, digits, dots, hyphens and underscores, a letter or "
+    "digit first."
+)
+TIMEOUT = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
+HEADER_LINES = "Write each header on its own line, as Name: value."
+
+Typed = str | bool | tuple[str, ...]
+Kind = Literal["text", "number", "flag", "words", "lines", "pairs"]
+"""`text`: one line; `number`: a whole number, or empty; `flag`: a box; `words`: several boxes;
+`lines`: one on each line; `pairs`: `Name: value` on each line, whose values are secrets."""
+EMPTY: Mapping[Kind, Typed] = {
+    "text": "", "number": "", "flag": False, "words": (), "lines": "", "pairs": "",
+}  # fmt: skip
+"""What is typed for a setting that is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a setting is judged with: the events and the URL of its webhook, the rules of addresses.
+
+    `listens`: it is an operational webhook, which has events of its own. `headers` are the stored
+    ones, whose values a header with the value `***` keeps; `***` also keeps `certificate`.
+    """
+
+    events: Sequence[str]
+    listens: bool
+    rules: addresses.Rules
+    headers: Sequence[Header] = ()
+    certificate: ClientCertificate | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored webhook; `headers` are None when they cannot be decrypted, as is `certificate`."""
+
+    webhook: Webhook
+    headers: Sequence[Header] | None
+    certificate: ClientCertificate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its name in the form, in files and in faults.
+
+    `column` is its field of Draft. `read` returns that field's value of what was typed, and raises
+    Wrong or another ValueError; `shown` returns what would be typed, without secrets; `stored`
+    returns the field's value of a stored webhook.
+    """
+
+    name: str
+    kind: Kind
+    column: str
+    read: Callable[[Any, About], Any]
+    shown: Callable[[Any], Typed]
+    stored: Callable[[Stored], Any]
+
+
+def setting(
+    name: str,
+    kind: Kind,
+    read: Callable[[Any, About], Any],
+    shown: Callable[[Any], Typed],
+    column: str = "",
+    stored: Callable[[Stored], Any] | None = None,
+) -> Setting:
+    """Return a setting whose field has its name, in Draft and in Webhook, unless told otherwise."""
+    field = column or name
+    return Setting(
+        name, kind, field, read, shown, stored or (lambda one: getattr(one.webhook, field))
+    )
+
+
+def names_of(listens: bool) -> tuple[str, ...]:
+    """Return the events that a webhook can subscribe to; `listens`: an operational one."""
+    return operational.NAMES if listens else EVENT_NAMES
+
+
+def judge(
+    typed: Mapping[str, Typed],
+    *,
+    rules: addresses.Rules,
+    listens: bool = False,
+    headers: Sequence[Header] = (),
+    certificate: ClientCertificate | None = None,
+) -> Draft:
+    """Return the Draft of what was typed. Raises validation_error with every fault.
+
+    `typed` has all settings by their names; what else it has is ignored. See About for the others.
+    """
+    events = typed["events"]
+    assert isinstance(events, tuple)
+    about = About(events, listens, rules, headers, certificate, str(typed["url"]).strip())
+    faults, values = list[Fault](), dict[str, Any]()
+    for one in SETTINGS:
+        try:
+            values[one.column] = one.read(typed[one.name], about)
+        except Wrong as wrong:
+            faults.append(Fault(one.name, wrong.code, wrong.message))
+        except ValueError as wrong:
+            faults.append(Fault(one.name, "invalid", str(wrong)))
+    if faults:
+        raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
+    return Draft(**values)
+
+
+def typed_of(stored: Stored) -> dict[str, Typed]:
+    """Return the settings of a webhook as they would be typed, without secrets."""
+    return {one.name: one.shown(one.stored(stored)) for one in SETTINGS}
+
+
+def changed(before: Stored, draft: Draft) -> list[str]:
+    """Return the names of the settings that differ."""
+    return [one.name for one in SETTINGS if one.stored(before) != getattr(draft, one.column)]
+
+
+def _text(value: str | None) -> str:
+    return value or ""
+
+
+def _name(text: str, about: About) -> str | None:
+    name = text.strip()
+    if name and not NAME.fullmatch(name):
+        raise Wrong("webhook_name", NAME_SIGNS)
+    return name or None
+
+
+def _url(text: str, about: About) -> str:
+    url = text.strip()
+    if not url:
+        raise Wrong("required", "Enter the URL of the receiver.")
+    if len(url) > LONGEST_URL:
+        raise Wrong("too_long", f"The URL must have at most {LONGEST_URL} characters.")
+    try:
+        urls.check_url(url, about.rules)
+    except urls.Refused as refused:
+        said = str(refused)
+        raise Wrong(f"refused_{refused.kind}", f"{said[0].upper()}{said[1:]}.") from None
+    return url
+
+
+def _events(chosen: tuple[str, ...], about: About) -> tuple[str, ...]:
+    names = names_of(about.listens)
+    unknown = sorted(set(chosen).difference(names))
+    if not chosen:
+        raise Wrong("required", "Choose at least one event.")
+    if unknown:
+        raise Wrong("unknown", f"There is no event {unknown[0][:80]!r}.")
+    return tuple(name for name in names if name in set(chosen))
+
+
+def _description(text: str, about: About) -> str | None:
+    description = text.strip()
+    if len(description) > LONGEST_DESCRIPTION:
+        most = LONGEST_DESCRIPTION
+        raise Wrong("too_long", f"The description must have at most {most} characters.")
+    if NOT_TEXT.search(description):
+        raise Wrong("invalid", "The description must not contain control characters.")
+    return description or None
+
+
+def whole(text: str, least: int, most: int, message: str) -> int | None:
+    """Return the whole number of a text, None for an empty one. Raise Wrong with `message`."""
+    number = text.strip()
+    if not number:
+        return None
+    if not (number.isascii() and number.isdecimal() and least <= int(number[:10]) <= most):
+        raise Wrong("out_of_range", message)
+    return int(number)
+
+
+def _timeout(text: str, about: About) -> int | None:
+    seconds = whole(text, FASTEST, SLOWEST, TIMEOUT)
+    return None if seconds is None else seconds * 1000
+
+
+def _concurrency(text: str, about: About) -> int | None:
+    return whole(text, 1, brakes.MOST_AT_ONCE, brakes.AT_ONCE)
+
+
+def _thin(ticked: bool, about: About) -> bool:
+    if ticked and about.listens:
+        raise Wrong("operational", brakes.OPERATIONAL)
+    return ticked
+
+
+def _headers(text: str, about: About) -> tuple[Header, ...]:
+    known = {name.lower(): value for name, value in about.headers}
+    headers: list[Header] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon:
+            raise ValueError(HEADER_LINES)
+        if value == MASK:
+            value = known.get(name.lower(), "")
+            if not value:
+                raise Wrong("header_missing", f"No value of {name} is stored; enter its value.")
+        headers.append((name, value))
+    check_headers(headers)
+    return tuple(headers)
+
+
+def shown_headers(headers: Sequence[Header] | None) -> str:
+    """Return custom headers as they are typed, without values, because values are secrets."""
+    return "".join(f"{name}: {MASK}\n" for name, _ in headers or ())
+
+
+# The order is that of the faults, and of a file.
+SETTINGS: tuple[Setting, ...] = (
+    setting("name", "text", _name, _text),
+    setting("url", "text", _url, _text),
+    setting("events", "words", _events, tuple),
+    setting("description", "text", _description, _text),
+    setting(
+        "timeout", "number", _timeout,
+        lambda ms: "" if ms is None else str(ms // 1000), column="timeout_ms",
+    ),
+    setting(
+        "headers", "pairs", _headers, shown_headers,
+        stored=lambda one: None if one.headers is None else tuple(one.headers),
+    ),
+    setting(
+        "schedule", "text", lambda text, about: schedules.read(text), schedules.written,
+        stored=lambda one: schedules.stored(one.webhook.schedule),
+    ),
+    setting("ordered", "flag", lambda ticked, about: ticked, bool),
+    setting("sequenced", "flag", lambda ticked, about: ticked, bool),
+    setting(
+        "conditions", "lines", lambda text, about: conditions.read(text, about.events) or (),
+        conditions.written, stored=lambda one: one.webhook.conditions or (),
+    ),
+    setting("ed25519", "flag", lambda ticked, about: ticked, bool),
+    setting("concurrency", "number", _concurrency, lambda most: _text(most and str(most))),
+    setting("rate", "text", lambda text, about: brakes.read_rate(text), brakes.written_rate),
+    setting(
+        "certificate", "text",
+        lambda text, about: brakes.read_certificate(text, about.url, about.certificate),
+        lambda one: "" if one is None else MASK, stored=lambda one: one.certificate,
+    ),
+    setting(
+        "proxy", "text", lambda name, about: brakes.read_proxy(name, about.rules.proxies), _text
+    ),
+    setting("thin", "flag", _thin, bool),
+)  # fmt: skip
+NOTHING: Mapping[str, Typed] = {one.name: EMPTY[one.kind] for one in SETTINGS}
+"""The settings of an empty form."""

@@ -1,0 +1,108 @@
+"""Handles the checkpoints of the delivery log: list them, and make one now."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+import msgspec
+from aiohttp import web
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from gateway.domain.webhooks import checkpoints
+from gateway.records.values import dates
+from gateway.records.values.schemas import Instant
+from gateway.rest.auth import authenticate
+from gateway.rest.body import respond
+from gateway.rest.document import shapes
+from gateway.rest.document.describe import page_size
+from gateway.rest.document.operations import Parameter, operation
+from gateway.rest.errors import JSON
+from gateway.rest.params import refused, window
+from gateway.server.app_keys import DB, KEYRING
+from outbox.queue.proof.checkpoints import Checkpoint as Stored
+
+Jws = Annotated[str, Meta(description="A compact JWS (RFC 7515) with EdDSA.")]
+
+
+class Checkpoint(Struct, frozen=True, rename="camel"):
+    """A signed note of where the logs of the caller's webhooks ended.
+
+    `checkpoint` is a JWS by the key `keyId` of /.well-known/carteiro/keys, over the logs of so many
+    `webhooks`.
+    """
+
+    number: int
+    at: Instant
+    key_id: str
+    webhooks: int
+    checkpoint: Jws
+
+
+class Checkpoints(Struct, frozen=True, rename="camel"):
+    """Checkpoints, newest first. Send `nextCursor` as `after` for the next page."""
+
+    data: list[Checkpoint]
+    next_cursor: str | UnsetType = UNSET
+
+
+class NewCheckpoints(Struct, frozen=True):
+    """The checkpoints that were made; none when no log has grown since the last ones."""
+
+    data: list[Checkpoint]
+
+
+EXAMPLE = Checkpoint(
+    712, shapes.NOW, "oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U", 3,
+    "eyJhbGciOiJFZERTQSJ9.eyJudW1iZXIiOjcxMn0.c2lnbmF0dXJl",
+)  # fmt: skip
+
+
+@operation(
+    "listCheckpoints", "Webhooks", "List checkpoints of the delivery log",
+    shapes.struct(Checkpoints([EXAMPLE])), headers=("Link",),
+    description="One is made every hour in which the log of a webhook has grown, and kept as long "
+    "as the log. Save them elsewhere: `carteiro verify --checkpoint` proves with them that no "
+    "attempt was changed or removed.",
+    parameters=(
+        Parameter(
+            "after", {"type": "string"}, "The nextCursor of the previous page.", "712"
+        ),
+        page_size(),
+    ),
+)  # fmt: skip
+async def list_checkpoints(request: web.Request) -> web.Response:
+    """GET /api/log/checkpoints: list the caller's checkpoints, newest first."""
+    caller = await authenticate(request)
+    query = request.query
+    after, (_, limit) = query.get("after", "").strip(), window(query)
+    if after and not (after.isascii() and after.isdigit() and len(after) < 19):
+        raise refused("after", "Send the nextCursor of the previous page.")
+    rows = await request.app[DB].read(
+        checkpoints.listed, caller, int(after) if after else None, limit + 1
+    )
+    headers = {"Content-Type": JSON}
+    cursor: str | UnsetType = UNSET
+    if len(rows) > limit:
+        cursor = str(rows[limit - 1].number)
+        onward = [(name, value) for name, value in query.items() if name != "after"]
+        target = urlencode([*onward, ("after", cursor)], errors="replace")
+        headers["Link"] = f'<{request.rel_url.raw_path}?{target}>; rel="next"'
+    body = Checkpoints([_shown(one) for one in rows[:limit]], cursor)
+    return web.Response(body=msgspec.json.encode(body), headers=headers)
+
+
+@operation(
+    "createCheckpoint", "Webhooks", "Make a checkpoint of the delivery log now",
+    shapes.struct(NewCheckpoints([EXAMPLE])), status=201,
+    description="An account with more than 200 webhooks gets several. A minute must have passed "
+    "since the last one.",
+    refusals=("rate_limited",),
+)  # fmt: skip
+async def create_checkpoint(request: web.Request) -> web.Response:
+    """POST /api/log/checkpoints: make a checkpoint of what has grown since the last one."""
+    caller = await authenticate(request)
+    made = await checkpoints.take(request.app[DB], caller, request.app[KEYRING])
+    return respond(NewCheckpoints([_shown(one) for one in made]), 201)
+
+
+def _shown(one: Stored) -> Checkpoint:
+    return Checkpoint(one.number, dates.show(one.created_at), one.key_id, one.webhooks, one.body)

@@ -1,0 +1,58 @@
+"""The duty that makes a checkpoint of each owner's chains that have grown, and deletes old ones.
+
+It looks at one part of an owner's chains at a time and rests in between, so that an owner with many
+webhooks delays nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from outbox.database.transaction import DUTIES, Database
+from outbox.durations import DAY
+from outbox.queue.proof import checkpoints
+from outbox.sending.ed25519 import SEED_BYTES
+from outbox.webhooks.secrets import KeyRing, SealBroken
+
+OWNERS = 100
+PURGED = 100
+MOST_REST = 0.25
+
+log = structlog.get_logger("outbox")
+
+
+class Checkpointing:
+    """Makes and deletes checkpoints. Run one at a time; a run may be interrupted."""
+
+    def __init__(self, db: Database, ring: KeyRing, *, days: int) -> None:
+        self._db = db
+        self._ring = ring
+        self._age = days * DAY
+
+    async def run_once(self) -> None:
+        """Make what is due of all owners, then delete what is older than the log."""
+        after = ""
+        while page := await self._db.scan(DUTIES, checkpoints.owners, after, OWNERS):
+            after = page[-1]
+            for owner_id in page:
+                try:
+                    await self._of(owner_id)
+                except SealBroken as error:
+                    log.error("checkpoint_unsigned", error=str(error))
+                    return
+        while await self._db.write(checkpoints.purge, self._age, PURGED) == PURGED:
+            pass
+
+    async def _of(self, owner_id: str) -> None:
+        after: str | None = ""
+        while after is not None:
+            began = self._db.clock.monotonic()
+            part = await self._db.read(checkpoints.part, owner_id, after)
+            if part.grown:
+                seed = self._db.ids.token(SEED_BYTES)
+                await self._db.write(checkpoints.make, owner_id, after, self._ring, seed)
+            after = part.last
+            # Half of the time is for other work.
+            await asyncio.sleep(min(self._db.clock.monotonic() - began, MOST_REST))

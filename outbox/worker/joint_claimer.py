@@ -1,0 +1,103 @@
+"""Take work with one writer: fan-out, claims and results share a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from outbox.clock import Clock
+from outbox.database.transaction import Database
+from outbox.durations import SECOND
+from outbox.queue.drain.claim import Taken
+from outbox.queue.drain.cycle import settle_and_take, take
+from outbox.queue.drain.fanout import FannedOut
+from outbox.queue.drain.settle import Settlement
+from outbox.queue.state.deliveries import Capacity, Result
+from outbox.worker.claimer import Claimer
+from outbox.worker.journal import Journal
+from outbox.worker.lease import Lease
+from outbox.worker.sends import Sends
+from outbox.worker.settling import Write
+
+
+class JointClaimer(Claimer):
+    """Fans out and claims in one transaction, where units share one COMMIT, also with results.
+
+    It looks for events and due deliveries only when there may be some.
+    """
+
+    def __init__(
+        self, db: Database, *, clock: Clock, sends: Sends, lease: Lease, journal: Journal
+    ) -> None:
+        super().__init__(db, clock=clock, sends=sends, lease=lease, journal=journal)
+        self._news = True
+        self._looked = False
+
+    def hear(self) -> None:
+        self._news = True
+
+    def along(self, unwritten: int) -> Write | None:
+        if self._stopped or self._orphans or self._lease.objection() is not None:
+            # Something else comes before the next claim.
+            return None
+        return partial(self._settle_and_take, unwritten)
+
+    async def _settle_and_take(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
+        self._sends.watch_changes()
+        capacity = self._capacity(unwritten)
+        began = self._clock.monotonic()
+        look = self._may_find(began)
+        self._news = False
+        try:
+            settlement, fanned, claims = await self._db.write(
+                settle_and_take, batch, capacity, look
+            )
+        except Exception as error:
+            self._news = True
+            self._failed(error, capacity, began)
+            raise
+        self._looked = True
+        if fanned is not None:
+            self._took(fanned, claims, capacity, began)
+        elif settlement.wait_us is not None:
+            wait = settlement.wait_us / SECOND
+            self._claim_at = min(self._claim_at, self._clock.monotonic() + wait)
+        return settlement
+
+    async def _take(self, unwritten: int) -> float | None:
+        looked, self._looked = self._looked, False
+        began = self._clock.monotonic()
+        if not looked and self._may_find(began):
+            self._news = False
+            capacity = self._capacity(unwritten)
+            try:
+                fanned, claims = await self._db.write(take, capacity)
+            except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
+                self._news = True
+                self._failed(error, capacity, began)
+                return None
+            self._took(fanned, claims, capacity, began)
+        return max(self._claim_at - self._clock.monotonic(), 0.0)
+
+    def _may_find(self, now: float) -> bool:
+        """Return whether a look may find something.
+
+        Sends that end free places of slow and of failing webhooks, for which others may wait.
+        """
+        windows = self._sends.windows
+        return bool(
+            self._news or self._crowded or self.behind or windows.failing or windows.slow
+            or now >= self._claim_at
+        )  # fmt: skip
+
+    def _took(
+        self, fanned: FannedOut, claims: Sequence[Taken], capacity: Capacity, began: float
+    ) -> None:
+        """Start what was claimed, and determine when to look again."""
+        self._note(fanned, capacity)
+        for claim in claims:
+            self._start(claim, capacity, began)
+        self._crowded = any(claim.crowded for claim in claims)
+        self.behind = bool(fanned.ready) or any(claim.claimed for claim in claims)
+        wait = 0.0 if fanned.more else self._wait(claims[-1])
+        self._claim_at = self._clock.monotonic() + wait

@@ -1,0 +1,74 @@
+"""`carteiro webhooks`: export, plan and apply, as an operator and a CI job use them."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+from tests.gateway.cli.test_cli import EMAIL
+from tests.gateway.cli.test_cli_accounts import Run, add_user, output_of, run
+
+__all__ = ["run"]
+OWNER = ("--owner", EMAIL)
+FILE = """
+[[webhook]]
+name = "erp"
+url = "https://hooks.example.com/erp"
+events = ["contact.created"]
+headers = { "Authorization" = { file = "token" } }
+"""
+
+
+def test_a_file_is_planned_applied_and_exported(run: Run, tmp_path: Path) -> None:
+    add_user(run)
+    file, secrets = tmp_path / "hooks.toml", tmp_path / "new.jsonl"
+    file.write_text(FILE)
+    missing = run("webhooks", "plan", str(file), *OWNER)
+    assert missing.returncode == 1
+    assert f"{file}: line 6, webhook 'erp', headers: " in missing.stderr
+    assert "Nothing was changed: the file has 1 fault." in missing.stderr
+    (tmp_path / "token").write_text("Bearer 1\n")
+    planned = run("webhooks", "plan", str(file), *OWNER, "--exit-code", "--json")
+    assert planned.returncode == 3
+    plan = json.loads(planned.stdout)
+    assert [step["act"] for step in plan["steps"]] == ["create"]
+    assert "Bearer" not in planned.stdout
+    marked = ("--plan", plan["plan"])
+    done = output_of(
+        run, "webhooks", "apply", str(file), *OWNER, *marked, "--secrets", str(secrets)
+    )
+    assert "+ create erp\n" in done
+    assert "whsec_" not in done
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
+    [made] = map(json.loads, secrets.read_text().splitlines())
+    assert made["secret"].startswith("whsec_")
+    assert made["id"] in done
+
+    stale = run("webhooks", "apply", str(file), *OWNER, *marked)
+    assert (stale.returncode, stale.stdout) == (1, "")
+    assert "make a new plan" in stale.stderr
+    again = run("webhooks", "apply", str(file), *OWNER, "--secrets", str(secrets))
+    assert (again.returncode, "exists" in again.stderr) == (1, True)
+    same = run("webhooks", "plan", str(file), *OWNER, "--exit-code")
+    assert (same.returncode, same.stderr) == (0, "")
+    exported = output_of(run, "webhooks", "export", *OWNER)
+    assert '"Authorization" = "***"' in exported
+    file.write_text(exported)
+    assert "1 as they should be" in output_of(run, "webhooks", "apply", str(file), *OWNER)
+
+    file.write_text("")
+    kept = output_of(run, "webhooks", "apply", str(file), *OWNER)
+    assert "1 webhook is not in the file and stays; --prune deletes it." in kept
+    gone = output_of(run, "webhooks", "apply", str(file), *OWNER, "--prune")
+    assert "- delete erp" in gone
+    assert "[[" not in output_of(run, "webhooks", "export", *OWNER)
+
+
+def test_a_new_secret_is_printed_once(run: Run, tmp_path: Path) -> None:
+    add_user(run)
+    file = tmp_path / "hooks.toml"
+    file.write_text(FILE.replace("headers", "#"))
+    done = output_of(run, "webhooks", "apply", str(file), *OWNER)
+    assert done.count("whsec_") == 1
+    assert "whsec_" not in output_of(run, "webhooks", "apply", str(file), *OWNER)

@@ -1,0 +1,107 @@
+"""The limits, the client certificate, the proxy and the body of a webhook in its form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trustme
+
+from gateway.server.app_keys import KEYRING
+from outbox.database.transaction import Row, Tx
+from outbox.webhooks import open_certificate
+from tests.support.console import Guest
+
+URL = "https://hooks.example.com/crm"
+LIST = "/console/webhooks"
+
+
+async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
+    return await tx.all(sql, *args)
+
+
+async def stored(maria: Guest) -> Row:
+    [row] = await maria.site.db.read(rows, "select * from webhooks")
+    return row
+
+
+@pytest.fixture(scope="module")
+def pem() -> str:
+    own = trustme.CA().issue_cert("carteiro@client.example")
+    return (own.cert_chain_pems[0].bytes() + own.private_key_pem.bytes()).decode()
+
+
+async def test_the_settings_are_stored_shown_kept_and_removed(maria: Guest, pem: str) -> None:
+    webhook = await maria.webhook(
+        URL, "deal.created", concurrency="3", rate="0,5", certificate=pem, thin="1"
+    )
+    assert webhook.status == 200
+    row = await stored(maria)
+    assert (row["concurrency"], row["rate"], row["proxy"], bool(row["thin"])) == (
+        3,
+        500,
+        None,
+        True,
+    )
+    assert b"PRIVATE" not in bytes(row["certificate"])
+    for said in ("At most 3", "At most 0.5", "Valid until", "address instead of its data"):
+        assert said in webhook.html
+    edit = await maria.get(f"{LIST}/{webhook.id}/edit")
+    assert 'value="0.5"' in edit.html
+    assert "***\n</textarea>" in edit.html or "***</textarea>" in edit.html
+    assert "PRIVATE KEY" not in edit.html + webhook.html
+    assert 'name="proxy"' not in edit.html, "the operator allows none"
+    at = f"{LIST}/{webhook.id}"
+    same: dict[str, Any] = {"url": URL, "events": "deal.created", "concurrency": "3", "rate": "0.5"}
+    kept = await maria.submit(at, at=f"{at}/edit", certificate="***", thin="1", **same)
+    assert kept.status == 200
+    row = await stored(maria)
+    own = open_certificate(
+        bytes(row["certificate"]), row["certificate_until"], maria.site.app[KEYRING], row["id"]
+    )
+    assert own is not None
+    assert pem.split("-----")[2] in own.pem.replace("\r", "")
+    gone = await maria.submit(at, at=f"{at}/edit", url=URL, events="deal.created")
+    assert gone.status == 200
+    row = await stored(maria)
+    names = ("concurrency", "rate", "certificate", "certificate_until", "proxy")
+    assert [row[name] for name in names] == [None] * 5
+    assert not row["thin"]
+    noted = await maria.site.db.read(
+        rows,
+        "select fields from audit where action = 'updated' order by id",
+    )
+    changed = [one["fields"] for one in noted if one["fields"]]
+    assert changed == ["concurrency,rate,certificate,thin"]
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "says"),
+    [
+        ("concurrency", "0", "from 1 to 1000"),
+        ("concurrency", "two", "from 1 to 1000"),
+        ("rate", "0", "such as 5 or 0.5"),
+        ("rate", "1001", "such as 5 or 0.5"),
+        ("rate", "1e3", "such as 5 or 0.5"),
+        ("certificate", "hello", "Paste the certificate in PEM"),
+        ("certificate", "***", "cannot be decrypted"),
+        ("proxy", "nowhere", "There is no proxy"),
+    ],
+)
+async def test_a_fault_is_named_beside_its_field(
+    maria: Guest, name: str, typed: str, says: str
+) -> None:
+    fields: dict[str, Any] = {name: typed}
+    page = await maria.webhook(URL, "deal.created", **fields)
+    assert page.status == 400
+    assert says in page.html
+    assert f'id="{name}-fault"' in page.html
+    assert not await maria.site.db.read(rows, "select id from webhooks")
+
+
+async def test_a_page_never_repeats_a_pasted_key(maria: Guest, pem: str) -> None:
+    page = await maria.webhook(URL, "deal.created", certificate=pem, rate="0")
+    assert page.status == 400
+    assert "PRIVATE KEY" not in page.html
+    assert "Paste the certificate and its key again" in page.html
+    assert pem.split("-----")[2].strip()[:40] not in page.html

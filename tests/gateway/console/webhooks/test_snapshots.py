@@ -1,0 +1,291 @@
+"""Snapshots: a delivery for each record as it is, started in the console, beside the changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from gateway.domain.catalogue import EVENTS
+from gateway.domain.webhooks import copies, recoveries
+from gateway.records.access import Actor
+from gateway.server.app_keys import KEYRING
+from gateway.server.config import Config, Egress
+from outbox.database.transaction import Database, Tx
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.replays import jobs, snapshot_steps
+from outbox.queue.replays.jobs import Job
+from outbox.queue.state.deliveries import Capacity
+from outbox.queue.upkeep import erasure_requests
+from outbox.queue.upkeep.erasure import Erasure
+from outbox.webhooks import Draft
+from outbox.worker.recovering import Recovering
+from outbox.worker.windows import MOST_BYTES
+from tests.benchmarks.stocked import stock
+from tests.outbox.queue.replays.test_jobs import run
+from tests.support.console import Guest
+from tests.support.crm_rows import add_contacts
+from tests.support.drain import rows
+from tests.support.receiver import Receiver, receiver
+from tests.support.rest import Person, RestApi
+from tests.support.site import Site, serving
+
+NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
+URL = "http://127.0.0.1:9999/"
+
+
+async def step(db: Database, job_id: str) -> Job:
+    """Let a second pass for the job's rate, and take a step, and fan out."""
+    await db.write(run, "update jobs set paced_at = paced_at - 1000000")
+    job = await db.read(jobs.one, job_id)
+    assert job is not None
+    await Recovering(db, copies.read).step(job)
+    await db.write(fan_out, NONE)
+    job = await db.read(jobs.one, job_id)
+    assert job is not None
+    return job
+
+
+async def finish(db: Database, job_id: str) -> Job:
+    while (job := await step(db, job_id)).state == "running":
+        # A receiver that takes all at once.
+        await db.write(run, "update deliveries set state = 'delivered' where state = 'ready'")
+    return job
+
+
+async def owner(db: Database) -> str:
+    """Return the id of Maria."""
+    [row] = await db.read(rows, "select id from users where email = 'maria@example.com'")
+    return str(row["id"])
+
+
+async def made(db: Database, job_id: str) -> list[dict[str, Any]]:
+    query = """
+    select e.name, e.record_id, e.record_version, e.webhook_id, e.body, d.origin
+    from events e join deliveries d on d.event_id = e.id where e.about_id = $1 order by e.pos
+    """
+    return [
+        {**dict(row), "data": json.loads(bytes(row["body"]))["data"]}
+        for row in await db.read(rows, query, job_id)
+    ]
+
+
+async def start(maria: Guest, path: str, **fields: Any) -> str:
+    started = await maria.submit(f"{path}/snapshot", **fields)
+    assert "Job started." in started.html
+    return started.id
+
+
+async def test_each_record_is_sent_once_with_its_version_and_fields(
+    console: Site, maria: Guest
+) -> None:
+    db = console.db
+    webhook = await maria.webhook(URL, *copies.SENT)
+    await stock(db, await owner(db), 3)
+    other = await console.user("other@example.com")
+    await stock(db, other, 1, first=3)
+    await db.write(run, "update contacts set version = 4 where id = (select min(id) from contacts)")
+    path = f"/console/webhooks/{webhook.id}"
+    assert f'href="{path}/snapshot"' in (await maria.get(path)).html
+    page = await maria.get(f"{path}/snapshot")
+    assert page.html.count(" checked") == len(copies.SENT)
+    assert page.html.count("3 records") == len(copies.SENT)
+    job_id = await start(maria, path, names=list(copies.SENT), rate="1000")
+    job = await finish(db, job_id)
+    assert (job.state, job.made, job.total) == ("done", 3 * len(copies.SENT), job.made)
+    events = await made(db, job_id)
+    assert [event["name"] for event in events] == [n for n in copies.SENT for _ in range(3)]
+    for event in events:
+        assert tuple(event["data"]) == EVENTS[event["name"]]
+        assert event["data"]["id"] == event["record_id"]
+        assert (event["webhook_id"], event["origin"]) == (webhook.id, "event")
+    for name, resource in copies.SENT.items():
+        stored = await db.read(
+            rows, f"select id, version from {resource.table} where owner_id = $1 order by id",
+            await owner(db),
+        )  # fmt: skip
+        sent = [(e["record_id"], e["record_version"]) for e in events if e["name"] == name]
+        assert sent == [(row["id"], row["version"]) for row in stored]
+    page = await maria.get(f"/console/jobs/{job_id}")
+    assert page.test_id("job-made") == str(len(events))
+    # The feed is what happened; nothing happened to these records.
+    assert await db.read(rows, "select id from events where webhook_id is null") == []
+
+
+async def test_a_new_webhook_starts_with_everything(console: Site, maria: Guest) -> None:
+    await console.db.write(add_contacts, await owner(console.db), 3, "0" * 24)
+    page = "/console/webhooks/new"
+    refused = await maria.submit(
+        "/console/webhooks", at=page, url=URL, events="contact.deleted", snapshot="1"
+    )
+    assert refused.status == 400
+    assert "subscribe to those of the records" in refused.html
+    assert await console.db.read(rows, "select id from webhooks") == []
+    await maria.submit(
+        "/console/webhooks", at=page, url=URL, events=["contact.created", "deal.updated"],
+        snapshot="1",
+    )  # fmt: skip
+    [row] = await console.db.read(rows, "select id, kind, names, total from jobs")
+    assert (row["kind"], row["names"], row["total"]) == ("snapshot", '["contact.created"]', 3)
+    assert (await finish(console.db, row["id"])).made == 3
+
+
+async def test_a_wrong_snapshot_is_refused(console: Site, maria: Guest) -> None:
+    webhook = await maria.webhook(URL, "contact.created", "deal.updated")
+    path = f"/console/webhooks/{webhook.id}/snapshot"
+    wrong: Sequence[tuple[dict[str, Any], str]] = (
+        ({"rate": "0", "names": "contact.created"}, "whole number from 1 to 1,000"),
+        ({"rate": "5"}, "Select at least one."),
+    )
+    for fields, told in wrong:
+        page = await maria.submit(path, **fields)
+        assert page.status == 400
+        assert told in page.html
+    # `deal.created` is not of its subscription.
+    assert (await maria.submit(path, rate="5", names="deal.created")).status == 400
+    assert await console.db.read(rows, "select id from jobs") == []
+    silent = await maria.webhook(URL, "deal.updated")
+    page = await maria.get(f"/console/webhooks/{silent.id}/snapshot")
+    assert page.test_id("nothing")
+
+
+async def test_conditions_hold_for_a_snapshot_too(console: Site, maria: Guest) -> None:
+    webhook = await maria.webhook(URL, "contact.created", conditions="name = Ana")
+    await console.db.write(add_contacts, await owner(console.db), 4, "0" * 24)
+    await console.db.write(
+        run, "update contacts set name = 'Ana' where id = (select max(id) from contacts)"
+    )
+    path = f"/console/webhooks/{webhook.id}"
+    job_id = await start(maria, path, names="contact.created", rate="1000")
+    job = await finish(console.db, job_id)
+    assert (job.made, job.refused) == (1, 3)
+    assert [event["data"]["name"] for event in await made(console.db, job_id)] == ["Ana"]
+    assert "do not hold for them" in (await maria.get(f"/console/jobs/{job_id}")).html
+
+
+async def test_a_snapshot_waits_for_its_receiver(console: Site, maria: Guest) -> None:
+    """A million records never are a million events at once."""
+    db = console.db
+    webhook = await maria.webhook(URL, "contact.created")
+    count = snapshot_steps.WAITING + 3 * snapshot_steps.MOST
+    await db.write(add_contacts, await owner(db), count, "0" * 24)
+    path = f"/console/webhooks/{webhook.id}"
+    job_id = await start(maria, path, names="contact.created", rate="1000")
+    for _ in range(count // snapshot_steps.MOST + 2):
+        job = await step(db, job_id)
+    assert (job.state, job.made) == ("running", snapshot_steps.WAITING)
+    await db.write(run, "update deliveries set state = 'delivered'")
+    assert (await step(db, job_id)).made == snapshot_steps.WAITING + snapshot_steps.MOST
+    # Nor while fan-out has much to do for anybody.
+    name = "UNSEEN"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(snapshot_steps, name, 0)
+        await step(db, job_id)
+    assert (await finish(db, job_id)).made == count
+
+
+async def test_a_cancelled_snapshot_and_a_stopped_webhook_make_nothing_more(
+    console: Site, maria: Guest
+) -> None:
+    db = console.db
+    webhook = await maria.webhook(URL, "contact.created")
+    await db.write(add_contacts, await owner(db), 150, "0" * 24)
+    path = f"/console/webhooks/{webhook.id}"
+    job_id = await start(maria, path, names="contact.created", rate="50")
+    assert (await step(db, job_id)).made == 50
+    await maria.submit(f"{path}/pause", at=path)
+    assert await db.read(jobs.running) == []
+    assert (await step(db, job_id)).made == 50
+    await maria.submit(f"{path}/activate", parked="all")
+    assert (await step(db, job_id)).made == 100
+    await maria.submit(f"/console/jobs/{job_id}/cancel", at=f"/console/jobs/{job_id}")
+    assert (await step(db, job_id)).made == 100
+
+
+async def test_two_runs_of_a_snapshot_send_each_record_once(console: Site, maria: Guest) -> None:
+    db = console.db
+    webhook = await maria.webhook(URL, "contact.created")
+    await db.write(add_contacts, await owner(db), 40, "0" * 24)
+    path = f"/console/webhooks/{webhook.id}"
+    job_id = await start(maria, path, names="contact.created", rate="1000")
+    await db.write(run, "update jobs set paced_at = paced_at - 1000000")
+    stale = await db.read(jobs.one, job_id)
+    assert stale is not None
+    assert await db.write(snapshot_steps.advance, stale, copies.read) is not None
+    assert await db.write(snapshot_steps.advance, stale, copies.read) is None
+    await finish(db, job_id)
+    ids = [event["record_id"] for event in await made(db, job_id)]
+    assert len(ids) == len(set(ids)) == 40
+
+
+async def test_an_engine_without_records_leaves_snapshots_alone(
+    console: Site, maria: Guest
+) -> None:
+    webhook = await maria.webhook(URL, "contact.created")
+    path = f"/console/webhooks/{webhook.id}"
+    job_id = await start(maria, path, names="contact.created", rate="5")
+    assert not await Recovering(console.db).any_running()
+    assert await Recovering(console.db, copies.read).any_running()
+    job = await console.db.read(jobs.one, job_id)
+    assert job is not None
+    await Recovering(console.db).step(job)
+    assert (await console.db.read(jobs.one, job_id)) == job
+
+
+async def test_an_erasure_reaches_what_a_snapshot_has_sent(console: Site, maria: Guest) -> None:
+    db = console.db
+    webhook = await maria.webhook(URL, "contact.created")
+    await db.write(add_contacts, await owner(db), 2, "0" * 24)
+    path = f"/console/webhooks/{webhook.id}"
+    job_id = await start(maria, path, names="contact.created", rate="1000")
+    await finish(db, job_id)
+    first, second = [event["record_id"] for event in await made(db, job_id)]
+
+    maria_id = await owner(db)
+
+    async def erase(tx: Tx) -> None:
+        await erasure_requests.request(tx, maria_id, [first])
+
+    await db.write(erase)
+    await Erasure(db).run_once()
+    left = await db.read(rows, "select record_id, body, erased_at from events order by seq")
+    assert [(row["record_id"], row["body"] is None) for row in left] == [
+        (first, True), (second, False),
+    ]  # fmt: skip
+
+
+async def test_deliveries_of_a_snapshot_say_so(db: Database, duties_look_often: None) -> None:
+    """From the form to a real receiver, with changes beside: the highest version is the record."""
+    config = Config(egress=Egress(allow_http=True, allow=("127.0.0.0/8",)))
+    async with serving(db, config, role="all") as site, receiver() as there:
+        ana = await RestApi(site).person()
+        await _sent_to_a_receiver(site, ana, there)
+
+
+async def _sent_to_a_receiver(site: Site, ana: Person, there: Receiver) -> None:
+    made = [(await ana.post("/api/contacts", {"name": f"P{n}"})).body["id"] for n in range(5)]
+    secret = "whsec_" + "A" * 43 + "="
+    there.secret = secret
+    actor = Actor(ana.user_id, "session")
+    draft = Draft(f"{there.url}/copy", ("contact.created", "contact.updated", "contact.deleted"))
+    job = await site.db.write(
+        recoveries.create_with_snapshot, actor, draft, 1000, secret=secret,
+        ring=site.app[KEYRING], most=0,
+    )  # fmt: skip
+    await ana.put(f"/api/contacts/{made[0]}", {"name": "Changed"})
+    got = await there.wait(6)
+    copies_ = [dict(one.headers) for one in got if "X-Webhook-Snapshot" in dict(one.headers)]
+    assert {one["X-Webhook-Snapshot"] for one in copies_} == {job.id}
+    assert len(copies_) == 5
+    assert {one["X-Webhook-Event"] for one in copies_} == {"contact.created"}
+    assert not any("X-Webhook-Test" in dict(one.headers) for one in got)
+    newest: dict[str, tuple[int, str]] = {}
+    for one in got:
+        version = int(dict(one.headers)["X-Webhook-Record-Version"])
+        data = json.loads(one.body)["data"]
+        newest[data["id"]] = max(newest.get(data["id"], (0, "")), (version, data["name"]))
+    assert newest == {made[0]: (2, "Changed")} | {
+        one: (1, f"P{n}") for n, one in enumerate(made) if n
+    }

@@ -1,0 +1,245 @@
+"""Files of webhooks: read, written, compared with an account, and applied, all or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.domain.accounts import users
+from gateway.domain.webhooks import file_plan, file_text, settings, webhooks
+from gateway.domain.webhooks.file_plan import STALE, Applied, Plan, Tools, Wanted
+from gateway.records.access import Actor
+from gateway.records.errors import Refusal
+from outbox.database.transaction import Database, Row, Tx
+from outbox.sending.addresses import Rules
+from outbox.sending.request import new_secret
+from outbox.webhooks import open_headers
+from tests.support.drain import ring
+
+TOOLS = Tools(Rules(), ring(), 5)
+ERP = """
+[[webhook]]
+name = "erp"
+url = "https://hooks.example.com/erp"
+events = ["deal.created", "deal.updated"]
+headers = { "X-Team" = "sales", "Authorization" = { env = "TOKEN" } }
+schedule = "5 s, 2 h"
+timeout = 5
+ordered = true
+conditions = ["status = won"]
+"""
+BI = """
+[[webhook]]
+name = "bi"
+url = "https://hooks.example.com/bi"
+events = ["contact.created"]
+"""
+
+
+def look_up(place: str, name: str) -> str:
+    return {"TOKEN": "Bearer 1", "SECRET": new_secret(b"s" * 32)}[name]
+
+
+def wanted(text: str, *, prune: bool = False) -> Wanted:
+    return Wanted(text, file_text.read(text, look_up), prune)
+
+
+class Account:
+    """An account whose webhooks come from files."""
+
+    def __init__(self, db: Database, owner_id: str, tools: Tools = TOOLS) -> None:
+        self.db, self.actor, self.tools = db, Actor(owner_id, "system"), tools
+
+    async def plan(self, text: str, **options: bool) -> Plan:
+        return await self.db.read(file_plan.plan, self.actor, wanted(text, **options), self.tools)
+
+    async def apply(self, text: str, mark: str | None = None, **options: bool) -> Applied:
+        secrets = [new_secret(bytes([number]) * 32) for number in range(9)]
+        return await file_plan.apply(
+            self.db, self.actor, wanted(text, **options), self.tools, secrets, mark
+        )
+
+    async def export(self) -> str:
+        return await self.db.read(file_plan.export, self.actor, self.tools.ring)
+
+    async def rows(self) -> list[Row]:
+        return await self.db.read(_rows, self.actor.owner_id)
+
+
+async def _rows(tx: Tx, owner_id: str) -> list[Row]:
+    return await tx.all("select * from webhooks where owner_id = $1 order by name", owner_id)
+
+
+@pytest.fixture
+async def account(db: Database) -> Account:
+    owner_id = await db.write(users.add, email="maria@example.com", name="Maria", password_hash="-")
+    return Account(db, owner_id)
+
+
+def acts(plan: Plan) -> list[tuple[str, str, list[str]]]:
+    return [(step.act, step.title, [one.setting for one in step.changes]) for step in plan.steps]
+
+
+def faults_of(text: str) -> dict[str, str]:
+    with pytest.raises(Refusal) as caught:
+        file_text.read(text)
+    return {fault.field: fault.code for fault in caught.value.faults}
+
+
+async def test_an_account_becomes_like_its_file_and_stays_so(account: Account) -> None:
+    plan = await account.plan(ERP + BI)
+    assert [step.act for step in plan.steps] == ["create", "create"]
+    assert "Bearer" not in str([step.changes for step in plan.steps])
+    applied = await account.apply(ERP + BI, plan.mark)
+    assert [(one.name, one.secret is not None) for one in applied.created] == [
+        ("erp", True), ("bi", True),
+    ]  # fmt: skip
+    bi, erp = await account.rows()
+    assert open_headers(bytes(erp["headers"]), TOOLS.ring, erp["id"]) == [
+        ("X-Team", "sales"), ("Authorization", "Bearer 1"),
+    ]  # fmt: skip
+    assert (erp["timeout_ms"], bool(erp["ordered"]), bi["headers"]) == (5000, True, None)
+    again = await account.apply(ERP + BI)
+    assert (acts(again.plan), again.plan.same, again.created) == ([], 2, [])
+    assert [row["version"] for row in await account.rows()] == [1, 1]
+
+
+async def test_what_is_exported_changes_nothing_when_it_is_applied(account: Account) -> None:
+    await account.apply(ERP + BI)
+    text = await account.export()
+    assert "Bearer" not in text
+    assert "whsec" not in text
+    plan = await account.plan(text, prune=True)
+    assert (acts(plan), plan.same, plan.left) == ([], 2, 0)
+    # A name may change where the id is given.
+    await account.apply(text.replace('name = "erp"', 'name = "erp-2"'))
+    assert [row["name"] for row in await account.rows()] == ["bi", "erp-2"]
+
+
+async def test_a_change_names_its_settings_and_deletes_only_when_told(account: Account) -> None:
+    await account.apply(ERP + BI)
+    other = ERP.replace("timeout = 5\n", "").replace('"sales"', '"sales 2"')
+    plan = await account.plan(other)
+    assert acts(plan) == [("change", "erp", ["timeout", "headers"])]
+    [timeout, headers] = plan.steps[0].changes
+    assert (timeout.before, timeout.after) == ("5", "")
+    assert headers.before == headers.after == "X-Team: ***, Authorization: ***"
+    assert plan.left == 1
+    pruned = await account.apply(other, prune=True)
+    assert acts(pruned.plan)[1] == ("delete", "bi", [])
+    [erp] = await account.rows()
+    assert (erp["name"], erp["timeout_ms"], erp["version"]) == ("erp", None, 2)
+
+
+async def test_order_that_a_file_turns_on_and_off_is_finished(account: Account) -> None:
+    await account.apply(ERP)
+    for text, ordered in ((ERP.replace("ordered = true\n", ""), False), (ERP, True)):
+        await account.apply(text)
+        [row] = await account.rows()
+        assert bool(row["ordered"]) is ordered
+        [lane] = await account.db.read(_lanes)
+        assert (bool(lane["turning"]), bool(lane["active"])) == (False, True)
+
+
+async def _lanes(tx: Tx) -> list[Row]:
+    return await tx.all("select turning, active from lanes")
+
+
+async def test_a_fault_anywhere_applies_nothing(account: Account) -> None:
+    await account.apply(BI)
+    bad = BI.replace("/bi", "/new") + ERP.replace("https:", "ftp:")
+    with pytest.raises(Refusal) as caught:
+        await account.apply(bad)
+    [fault] = caught.value.faults
+    assert fault.field == "line 7, webhook 'erp', url"
+    # The last of six is one more than an account may have, which only the write can tell.
+    many = "".join(ERP.replace('"erp"', f'"erp-{number}"') for number in range(5))
+    with pytest.raises(Refusal) as caught:
+        await account.apply(BI.replace("/bi", "/new") + many)
+    assert caught.value.code == "conflict"
+    [bi] = await account.rows()
+    assert (bi["url"], bi["version"]) == ("https://hooks.example.com/bi", 1)
+
+
+async def test_a_stale_plan_is_refused(account: Account) -> None:
+    await account.apply(BI)
+    changed = BI.replace("/bi", "/new")
+    mark = (await account.plan(changed)).mark
+    [row] = await account.rows()
+    await account.db.write(webhooks.pause, account.actor, row["id"])
+    for text in (changed, changed + ERP):
+        with pytest.raises(Refusal, match=STALE):
+            await account.apply(text, mark)
+    with pytest.raises(Refusal, match=STALE):
+        await account.apply(changed, (await account.plan(changed, prune=True)).mark)
+    [row] = await account.rows()
+    assert row["url"] == "https://hooks.example.com/bi"
+    await account.apply(changed, (await account.plan(changed)).mark)
+
+
+async def test_a_file_reaches_no_webhook_of_another_account(account: Account) -> None:
+    await account.apply(BI)
+    owner_id = await account.db.write(
+        users.add, email="rui@example.com", name="Rui", password_hash="-"
+    )
+    rui = Account(account.db, owner_id)
+    with pytest.raises(Refusal) as caught:
+        await rui.plan(await account.export())
+    assert [fault.code for fault in caught.value.faults] == ["file_unknown"]
+    # The same name is another webhook there.
+    assert acts(await rui.plan(BI))[0][:2] == ("create", "bi")
+    await rui.apply(BI, prune=True)
+    assert len(await account.rows()) == 1
+
+
+async def test_a_name_that_another_webhook_has_is_refused(account: Account) -> None:
+    await account.apply(BI + ERP)
+    text = (await account.export()).replace('name = "erp"', 'name = "bi"')
+    [bi] = [one for one in text.split("\n\n") if "/bi" in one]
+    with pytest.raises(Refusal) as caught:
+        await account.apply(text.replace(bi, ""))
+    assert [fault.code for fault in caught.value.faults] == ["webhook_name_taken"]
+
+
+async def test_a_secret_by_reference_signs_and_is_not_shown(account: Account) -> None:
+    applied = await account.apply(BI + 'secret = { env = "SECRET" }\n')
+    assert [one.secret for one in applied.created] == [None]
+    [row] = await account.rows()
+    assert TOOLS.ring.open(bytes(row["secret"]), row["id"]).decode() == look_up("env", "SECRET")
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("x = ", {"file": "file_toml"}),
+        ("[server]\nport = 1", {"server": "file_key"}),
+        ("webhook = 3", {"webhook": "file_type"}),
+        (BI + "timeot = 3", {"line 6, webhook 'bi', timeot": "file_key"}),
+        (BI + 'timeout = "3"', {"line 6, webhook 'bi', timeout": "file_type"}),
+        (BI + "timeout = true", {"line 6, webhook 'bi', timeout": "file_type"}),
+        (BI + "ordered = 1", {"line 6, webhook 'bi', ordered": "file_type"}),
+        (BI + 'headers = { "a:b" = "c" }', {"line 6, webhook 'bi', headers": "invalid"}),
+        (BI + 'headers = { a = "c\\nX: y" }', {"line 6, webhook 'bi', headers": "file_type"}),
+        (BI + 'conditions = ["a = b\\nc = d"]', {"line 6, webhook 'bi', conditions": "file_type"}),
+        (BI + 'secret = "whsec_AAAA"', {"line 6, webhook 'bi', secret": "file_secret"}),
+        (BI + 'description = { env = "X" }',
+         {"line 6, webhook 'bi', description": "file_reference"}),
+        (BI + 'id = "7"', {"line 6, webhook 'bi', id": "file_id"}),
+        (BI + BI, {"line 7, webhook 'bi', name": "file_twice"}),
+        ('[[webhook]]\nurl = "https://a.example/"', {"line 1, webhook 1, name": "file_identity"}),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_file_names_line_webhook_and_key(text: str, faults: dict[str, Any]) -> None:
+    assert faults_of(text) == faults
+
+
+def test_any_text_is_written_so_that_it_is_read_again() -> None:
+    typed = {
+        **settings.NOTHING, "name": "a", "url": 'https://a.example/"\\',
+        "description": "São \x7f \"'\\ 🛵", "events": ("contact.created",),
+        "conditions": 'name = "é\\t"\ncity is present\n', "headers": "X-A: ***\nX-B: ***\n",
+        "ordered": True, "timeout": "7",
+    }  # fmt: skip
+    [entry] = file_text.read(file_text.written([("a" * 24, typed)], "one\ntwo"))
+    assert (entry.id, entry.typed) == ("a" * 24, typed)

@@ -1,0 +1,33 @@
+"""The declaration of a webhook's settings: it is whole, and what it shows it reads again."""
+
+from dataclasses import fields
+
+from gateway.domain.webhooks import settings
+from gateway.domain.webhooks.settings import SETTINGS, About
+from outbox.sending.addresses import Rules
+from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.proxies import Proxy
+from outbox.webhooks import Draft
+from outbox.webhooks.conditions import Condition
+
+
+def test_each_field_of_a_draft_is_a_setting() -> None:
+    assert sorted(one.column for one in SETTINGS) == sorted(one.name for one in fields(Draft))
+
+
+def test_what_a_setting_shows_is_read_as_the_same_value() -> None:
+    draft = Draft(
+        "https://hooks.example.com/crm", ("deal.created", "deal.updated"), "the ERP", 5000,
+        (("Authorization", "Bearer 1"),), (5.0, 7200.0), True, (Condition("status", "won"),),
+        sequenced=True, name="erp", ed25519=True, concurrency=3, rate=500,
+        certificate=ClientCertificate("PRIVATE KEY", 1), proxy="office", thin=True,
+    )  # fmt: skip
+    rules = Rules(proxies={"office": Proxy("office", "proxy.internal", 3128)})
+    about = About(draft.events, False, rules, draft.headers, draft.certificate, draft.url)
+    for one in SETTINGS:
+        value = getattr(draft, one.column)
+        assert value != settings.EMPTY[one.kind], f"{one.name} has no example here"
+        shown = one.shown(value)
+        assert "Bearer" not in str(shown)
+        assert "PRIVATE" not in str(shown)
+        assert one.read(shown, about) == value, one.name

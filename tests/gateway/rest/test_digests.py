@@ -1,0 +1,180 @@
+"""Digests over HTTP: a receiver finds what differs in its copy, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from gateway.domain.catalogue import RESOURCES
+from gateway.records import digests
+from outbox.database.transaction import Row, Tx
+from tests.benchmarks.stocked import stock
+from tests.support.crm_rows import add_contacts
+from tests.support.rest import Person, RestApi
+
+EMPTY = hashlib.sha256(b"").hexdigest()
+Copy = dict[str, int]
+
+
+def digest_of(copy: Mapping[str, int], start: str, end: str | None) -> tuple[int, str]:
+    """Return what a receiver computes of its copy."""
+    ids = sorted(one for one in copy if start <= one and (end is None or one < end))
+    lines = "".join(f"{one}:{copy[one]}\n" for one in ids)
+    return len(ids), hashlib.sha256(lines.encode()).hexdigest()
+
+
+def differing(parts: Iterable[Mapping[str, Any]], copy: Copy) -> list[Mapping[str, Any]]:
+    return [
+        part for part in parts
+        if (part["count"], part["digest"]) != digest_of(copy, part["from"], part.get("to"))
+    ]  # fmt: skip
+
+
+def joined(parts: Sequence[Mapping[str, Any]], start: str, end: str | None) -> bool:
+    """Return whether the parts cover the range without a hole."""
+    ends = [part.get("to") for part in parts]
+    return [part["from"] for part in parts] == [start, *ends[:-1]] and ends[-1] == end
+
+
+async def versions(tx: Tx, table: str, owner_id: str) -> Copy:
+    rows: Sequence[Row] = await tx.all(
+        f"select id, version from {table} where owner_id = $1", owner_id
+    )
+    return {row["id"]: row["version"] for row in rows}
+
+
+async def test_the_parts_are_those_of_an_equal_copy(api: RestApi, ana: Person, bia: Person) -> None:
+    await stock(api.db, ana.user_id, 5)
+    await stock(api.db, bia.user_id, 3, first=5)
+    for resource in RESOURCES:
+        copy = await api.db.read(versions, resource.table, ana.user_id)
+        path = f"/api/digest/{resource.plural}"
+        for wanted in (1, 2, 3, 16):
+            body = (await ana.get(f"{path}?parts={wanted}")).body
+            assert "next" not in body
+            assert joined(body["parts"], digests.FIRST, None)
+            assert len(body["parts"]) <= wanted
+            assert sum(part["count"] for part in body["parts"]) == len(copy) == 5
+            assert differing(body["parts"], copy) == []
+            named = [part[end] for part in body["parts"] for end in ("first", "last")]
+            assert (named[0], named[-1]) == (min(copy), max(copy))
+
+
+async def test_the_version_is_that_of_the_etag(ana: Person) -> None:
+    made = (await ana.post("/api/contacts", {"name": "Ana"})).body["id"]
+    changed = await ana.put(f"/api/contacts/{made}", {"name": "Ana Lima"})
+    copy = {made: int(changed.headers["ETag"].strip('"').partition("-")[0])}
+    [part] = (await ana.get("/api/digest/contacts")).body["parts"]
+    assert (part["count"], part["digest"]) == digest_of(copy, digests.FIRST, None)
+    await ana.delete(f"/api/contacts/{made}")
+    [part] = (await ana.get("/api/digest/contacts")).body["parts"]
+    assert part == {"from": digests.FIRST, "count": 0, "digest": EMPTY}
+
+
+async def test_wrong_rows_among_many_are_found_with_few_requests(api: RestApi, ana: Person) -> None:
+    await _stock(api, ana, 30_000)
+    copy = await api.db.read(versions, "contacts", ana.user_id)
+    dice = random.Random(7)
+    chosen = dice.sample(sorted(copy), 10)
+    wrong = dict(copy)
+    for one in chosen[:4]:
+        wrong[one] += 1
+    for one in chosen[4:7]:
+        del wrong[one]
+    extra = [f"{one[:12]}{number:012x}" for number, one in enumerate(chosen[7:])]
+    wrong |= dict.fromkeys(extra, 1)
+    found, requests = set(), 0
+    ranges: list[tuple[str, str | None]] = [(digests.FIRST, None)]
+    while ranges:
+        start, end = ranges.pop()
+        requests += 1
+        query = f"parts=1024&from={start}" + (f"&to={end}" if end else "")
+        parts = (await ana.get(f"/api/digest/contacts?{query}")).body["parts"]
+        assert joined(parts, start, end)
+        for part in differing(parts, wrong):
+            if part["count"] > 1:
+                ranges.append((part["from"], part.get("to")))
+            else:
+                found |= {one for one in (part.get("first"),) if one and one not in wrong}
+                mine = {k for k in wrong if part["from"] <= k < (part.get("to") or "g")}
+                found |= {one for one in mine if wrong[one] != copy.get(one)}
+    assert found == {*chosen[:7], *extra}
+    assert requests <= 11
+
+
+async def _stock(api: RestApi, who: Person, count: int) -> None:
+    """Add contacts in many transactions, so that their times differ."""
+    for _ in range(10):
+        await api.db.write(add_contacts, who.user_id, count // 10, "0" * 24)
+
+
+async def test_a_range_with_too_many_records_tells_where_to_go_on(
+    api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _stock(api, ana, 400)
+    copy = await api.db.read(versions, "contacts", ana.user_id)
+    monkeypatch.setattr(digests, "MOST", 150)
+    monkeypatch.setattr(digests, "PAGE", 37)
+    start, counts = digests.FIRST, []
+    while start:
+        body = (await ana.get(f"/api/digest/contacts?from={start}&parts=4")).body
+        assert joined(body["parts"], start, body.get("next"))
+        assert differing(body["parts"], copy) == []
+        counts.append([part["count"] for part in body["parts"]])
+        start = body.get("next")
+    assert counts == [[38, 38, 38, 36], [38, 38, 38, 36], [25, 25, 25, 25]]
+
+
+async def test_ids_within_a_millisecond_are_in_their_order(api: RestApi, ana: Person) -> None:
+    """Times of creation have microseconds, of which ids know nothing."""
+
+    async def unit(tx: Tx) -> None:
+        await add_contacts(tx, ana.user_id, 40, "0" * 24)
+        rows = await tx.all("select id, created_at from contacts order by id")
+        for number, row in enumerate(rows):
+            at = row["created_at"] // 1000 * 1000 + (number * 7) % 40
+            await tx.run("update contacts set created_at = $2 where id = $1", row["id"], at)
+
+    await api.db.write(unit)
+    copy = await api.db.read(versions, "contacts", ana.user_id)
+    monkey = pytest.MonkeyPatch()
+    with monkey.context() as patched:
+        patched.setattr(digests, "PAGE", 11)
+        middle = sorted(copy)[13]
+        for query, start, end in (
+            ("", digests.FIRST, None), (f"&from={middle}", middle, None),
+            (f"&to={middle}", digests.FIRST, middle),
+        ):  # fmt: skip
+            parts = (await ana.get(f"/api/digest/contacts?parts=5{query}")).body["parts"]
+            assert joined(parts, start, end)
+            assert differing(parts, copy) == []
+
+
+async def test_an_id_begins_with_the_millisecond_of_its_creation(api: RestApi, ana: Person) -> None:
+    """The digest of a range of ids reads a range of times."""
+    await stock(api.db, ana.user_id, 1)
+
+    async def unit(tx: Tx, table: str) -> list[Row]:
+        return await tx.all(f"select id, created_at from {table}")
+
+    for resource in RESOURCES:
+        rows = await api.db.read(unit, resource.table)
+        assert rows
+        assert all(int(row["id"][:12], 16) == row["created_at"] // 1000 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("from=x", "from"), ("to=1", "to"), ("parts=0", "parts"), ("parts=1025", "parts"),
+        ("parts=many", "parts"), (f"from={'2' * 24}&to={'2' * 24}", "to"),
+    ],
+)  # fmt: skip
+async def test_a_wrong_range_is_refused(ana: Person, query: str, field: str) -> None:
+    reply = await ana.get(f"/api/digest/contacts?{query}")
+    assert (reply.status, reply.faults) == (400, {field: "invalid_parameter"})
+    assert (await ana.get("/api/digest/nothings")).status == 404

@@ -1,0 +1,296 @@
+"""Numbers of deliveries: 1 to n in each webhook, without a hole, whatever becomes of a delivery."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from outbox import webhooks
+from outbox.database.transaction import Database, Tx
+from outbox.events import enqueue
+from outbox.queue.drain import budget
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.replays import job_steps, jobs, replay
+from outbox.queue.state import lanes, sequences
+from outbox.queue.state.deliveries import Capacity
+from outbox.queue.upkeep import parking
+from outbox.webhooks import Draft
+from outbox.webhooks.conditions import Condition
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
+
+URL = "http://127.0.0.1:9/"
+NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
+ROOM = Capacity("node", "claim-0", 8, 8, 8, {}, 1024)
+NUMBERS = """
+select sequence, repeats, origin, event_id, record_id, state from deliveries where webhook_id = $1
+order by coalesce(sequence, repeats), nth
+"""
+KEY = ring()
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
+
+
+async def numbered(db: Database, **options: Any) -> str:
+    webhook_id, _ = await add_webhook(db, KEY, URL, sequenced=True, **options)
+    return webhook_id
+
+
+async def fanned_out(db: Database, capacity: Capacity = NONE) -> None:
+    while (await db.write(fan_out, capacity)).more:
+        pass
+
+
+async def numbers(db: Database, webhook_id: str) -> list[int]:
+    return [
+        row["sequence"]
+        for row in await db.read(rows, NUMBERS, webhook_id)
+        if row["sequence"] is not None
+    ]
+
+
+async def test_each_attempt_and_replay_carries_its_number(db: Database) -> None:
+    async with inbox() as box, drain(db, KEY) as run_drain:
+        refused = False
+
+        async def once(request: web.Request) -> web.Response:
+            nonlocal refused
+            if request.headers["X-Webhook-Sequence"] == "2" and not refused:
+                refused = True
+                return web.Response(status=500)
+            return web.Response()
+
+        box.answer = once
+        webhook_id = await run_drain.webhook(box.url, sequenced=True)
+        await db.write(make_many, 3)
+        got = await box.until(4)
+        seen = sorted(
+            (int(one.headers["X-Webhook-Sequence"]), int(one.headers["X-Webhook-Attempt"]))
+            for one in got
+        )
+        assert seen == [(1, 1), (2, 1), (2, 2), (3, 1)]
+        assert not any("X-Webhook-Replay" in one.headers for one in got)
+        [second] = await db.read(
+            rows, "select id from deliveries where webhook_id = $1 and sequence = 2", webhook_id
+        )
+        box.answer = None
+        again = await db.write(replay.one, second["id"], OWNER)
+        await db.write(replay.one, again, OWNER)
+        for one in (await box.until(6))[4:]:
+            assert one.headers["X-Webhook-Sequence"] == "2"
+            assert one.headers["X-Webhook-Replay"] == "1"
+            assert one.body == next(g.body for g in got if g.headers["X-Webhook-Sequence"] == "2")
+    assert await numbers(db, webhook_id) == [1, 2, 3]
+
+
+async def test_a_webhook_without_the_option_sends_no_number(db: Database) -> None:
+    async with inbox() as box, drain(db, KEY) as run_drain:
+        webhook_id = await run_drain.webhook(box.url)
+        await db.write(make, "a")
+        [got] = await box.until(1)
+        [delivery] = await db.read(rows, "select id from deliveries")
+        await db.write(replay.one, delivery["id"], OWNER)
+        again = (await box.until(2))[1]
+    assert not any(
+        "Sequence" in name or "Replay" in name for name in (*got.headers, *again.headers)
+    )
+    assert await numbers(db, webhook_id) == []
+
+
+async def test_what_is_not_made_has_no_number(db: Database) -> None:
+    webhook_id = await numbered(db, conditions=(Condition("id", "record-2"),))
+    both = await numbered(db)
+    await db.write(make_many, 4)
+    await fanned_out(db)
+    assert await numbers(db, webhook_id) == [1]
+    assert await numbers(db, both) == [1, 2, 3, 4]
+
+
+async def test_a_test_event_has_no_number(db: Database) -> None:
+    webhook_id = await numbered(db)
+
+    async def test_event(tx: Tx) -> None:
+        enqueue(
+            tx, owner_id=OWNER, name="thing.made", record_id="t", record_version=1, data={},
+            webhook_id=webhook_id,
+        )  # fmt: skip
+
+    await db.write(make, "a")
+    await db.write(test_event)
+    await db.write(make, "b")
+    await fanned_out(db)
+    made = await db.read(rows, "select record_id, sequence from deliveries order by seq")
+    assert [(row["record_id"], row["sequence"]) for row in made] == [
+        ("a", 1), ("t", None), ("b", 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_fan_out_in_many_rounds_gives_each_number_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch, ordered: bool
+) -> None:
+    monkeypatch.setattr(budget, "LEAST_WEBHOOKS", 4)
+    for engine in budget.ROUND:
+        monkeypatch.setitem(budget.ROUND, engine, 250_000)
+        monkeypatch.setitem(budget.WEBHOOKS_OF_ALL, engine, 10)
+    ids = [await numbered(db, ordered=ordered) for _ in range(23)]
+    await db.write(make_many, 5)
+    await db.write(fan_out, ROOM)
+    await db.write(make_many, 5)
+    await fanned_out(db, ROOM)
+    for webhook_id in ids:
+        made = await db.read(rows, NUMBERS, webhook_id)
+        assert [row["sequence"] for row in made] == [*range(1, 11)]
+        assert [row["record_id"] for row in made] == [f"record-{n % 5}" for n in range(10)]
+
+
+async def test_numbers_go_on_after_the_option_was_off(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, KEY, URL)
+    version = 1
+    for record, on in enumerate((False, True, False, True)):
+        draft = Draft(url=URL, events=("thing.made",), sequenced=on)
+        assert await db.write(webhooks.change, webhook_id, version, draft, KEY)
+        version += 1
+        await db.write(make, f"record-{record}")
+        await fanned_out(db)
+    made = await db.read(rows, "select record_id, sequence from deliveries order by seq")
+    assert [row["sequence"] for row in made] == [None, 1, None, 2]
+
+
+async def test_cancelled_deliveries_keep_their_numbers(db: Database) -> None:
+    webhook_id = await numbered(db)
+    await db.write(make_many, 3)
+    await db.write(make_many, 3)
+    await fanned_out(db)
+    await db.write(parking.pause, webhook_id)
+    await parking.activate(db, webhook_id, "newest")
+    made = await db.read(rows, NUMBERS, webhook_id)
+    assert [(row["sequence"], row["state"]) for row in made] == [
+        *((n, "cancelled") for n in (1, 2, 3)), *((n, "ready") for n in (4, 5, 6)),
+    ]  # fmt: skip
+
+
+async def test_a_backfill_has_numbers_of_its_own_and_a_recovery_repeats(db: Database) -> None:
+    await db.write(make_many, 3)
+    await fanned_out(db)
+    webhook_id = await numbered(db)
+    await db.write(make, "new")
+    await fanned_out(db)
+    for ends in ((), ("cancelled",)):
+        if ends:
+            await db.write(parking.pause, webhook_id)
+            await parking.activate(db, webhook_id, "none")
+        now = db.clock.wall()
+        draft = jobs.Draft(ends, None, now - 3_600_000_000, now + 1, 1_000)
+        job_id = await db.write(
+            jobs.create, owner_id=OWNER, webhook_id=webhook_id, user_id=OWNER, draft=draft, total=0
+        )
+        await db.write(run, "update jobs set paced_at = paced_at - 1000000 where id = $1", job_id)
+        job = await db.read(jobs.one, job_id)
+        assert job is not None
+        page = await db.read(job_steps.find, job)
+        assert page is not None
+        assert await db.write(job_steps.advance, job, page) is not None
+    made = await db.read(rows, NUMBERS, webhook_id)
+    assert [(row["sequence"], row["repeats"], row["record_id"]) for row in made] == [
+        (1, None, "new"), (None, 1, "new"), (2, None, "record-0"), (None, 2, "record-0"),
+        (3, None, "record-1"), (None, 3, "record-1"), (4, None, "record-2"),
+        (None, 4, "record-2"),
+    ]  # fmt: skip
+
+
+async def test_a_delivery_that_exists_already_leaves_no_hole(db: Database) -> None:
+    webhook_id = await numbered(db)
+    events = await db.write(make_many, 5)
+    existing = """
+    insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,
+      tries, attempts, record_id, seq, created_at)
+    values ($1, $2, $3, $4, 'event', 'cancelled', false, 0, 0, 0, 'record-2', 0, 0)
+    """
+    await db.write(run, existing, "d" * 24, OWNER, events[2], webhook_id)
+    result = await db.write(fan_out, ROOM)
+    assert await numbers(db, webhook_id) == [1, 2, 3, 4]
+    claimed = {one.record_id: one.sequence for one in result.claimed if one.record_id != "record-2"}
+    stored = await db.read(rows, NUMBERS, webhook_id)
+    assert claimed.items() <= {row["record_id"]: row["sequence"] for row in stored}.items()
+    await db.write(make, "next")
+    await fanned_out(db)
+    assert await numbers(db, webhook_id) == [1, 2, 3, 4, 5]
+
+
+async def test_a_unit_that_fails_leaves_no_hole(db: Database) -> None:
+    webhook_id = await numbered(db)
+
+    async def failing(tx: Tx) -> None:
+        await sequences.take(tx, webhook_id, 5)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await db.write(failing)
+    assert await db.write(sequences.take, webhook_id, 2) == 1
+    assert await db.write(sequences.take, webhook_id, 1) == 3
+    other, _ = await add_webhook(db, KEY, URL)
+    assert await db.write(sequences.take, other, 1) is None
+
+
+@POSTGRES
+async def test_two_that_number_at_once_give_no_number_twice(db: Database) -> None:
+    webhook_id = await numbered(db)
+    await _crowd(db, webhook_id)
+    last = (await db.read(rows, "select last from sequences"))[0]["last"]
+    assert await numbers(db, webhook_id) == [*range(1, last + 1)]
+
+
+@POSTGRES
+async def test_without_the_lock_numbering_at_once_is_found(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    webhook_id = await numbered(db)
+    give = sequences.give
+
+    async def late(tx: Tx, taken: Mapping[str, tuple[int, int]]) -> None:
+        # The other transaction commits between the read of the last number and its change.
+        await db.write(sequences.take, webhook_id, 1)
+        await give(tx, taken)
+
+    monkeypatch.setattr(sequences, "give", late)
+    monkeypatch.setattr(lanes, "NO_FAN_OUT", "select true as held")
+    await db.write(make, "a")
+    with pytest.raises(sequences.NumbersTaken):
+        await db.write(fan_out, NONE)
+    monkeypatch.setattr(sequences, "give", give)
+    await fanned_out(db)
+    assert await numbers(db, webhook_id) == [2]
+
+
+async def _crowd(db: Database, webhook_id: str) -> None:
+    """Fan out on several connections, while others take numbers for deliveries of their own."""
+    own = """
+    insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,
+      tries, attempts, record_id, seq, created_at, sequence)
+    values ($1, $2, $1, $3, 'replay', 'ready', false, 0, 0, 0, 'own', 0, 0, $4)
+    """
+
+    async def job(tx: Tx) -> None:
+        first = await sequences.take(tx, webhook_id, 2)
+        assert first is not None
+        for number in (first, first + 1):
+            await tx.run(own, tx.new_id(), OWNER, webhook_id, number)
+
+    async def fanning() -> None:
+        for _ in range(20):
+            await db.write(make_many, 3)
+            await db.write(fan_out, NONE)
+
+    async def others() -> None:
+        for _ in range(20):
+            await db.write(job)
+
+    await asyncio.gather(fanning(), fanning(), others(), others())
+    await fanned_out(db)

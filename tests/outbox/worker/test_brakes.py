@@ -1,0 +1,195 @@
+"""The limits of one webhook's owner: requests in flight at once, and requests per second."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import web
+
+from outbox import database, webhooks
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database
+from outbox.durations import SECOND
+from outbox.ids import Ids
+from outbox.queue.drain import brakes
+from outbox.queue.drain.claim import claim
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.drain.settle import settle
+from outbox.queue.state.deliveries import Capacity, Result
+from outbox.queue.state.policy import DELIVERED
+from outbox.sending.outcome import unanswered
+from outbox.webhooks import Draft
+from outbox.webhooks.secrets import KeyRing
+from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, ring, rows
+
+EVENTS = 40
+JITTER = 0.05
+"""Seconds by which requests may come closer together on their way."""
+
+
+@dataclass
+class Gauge:
+    """A receiver that takes `seconds`; it counts requests in flight and notes their starts."""
+
+    box: Inbox
+    seconds: float = 0.0
+    in_flight: int = 0
+    most: int = 0
+    starts: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.box.answer = self.answer
+
+    async def answer(self, _: web.Request) -> web.Response:
+        self.starts.append(time.monotonic())
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        try:
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.in_flight -= 1
+        return web.Response()
+
+
+def many(gauge: Gauge, seconds: float) -> int:
+    """Return the most requests that started within `seconds`."""
+    return max(
+        sum(start <= one < start + seconds for one in gauge.starts) for start in gauge.starts
+    )
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (None, 4)])
+async def test_a_webhook_has_no_more_requests_in_flight_than_its_owner_wants(
+    db: Database, limit: int | None, most: int
+) -> None:
+    async with inbox() as box, inbox() as other, drain(db, ring()) as running:
+        gauge, free = Gauge(box, seconds=0.05), Gauge(other)
+        await running.webhook(box.url, concurrency=limit)
+        await running.webhook(other.url)
+        await db.write(make_many, EVENTS)
+        await other.until(EVENTS)
+        await box.until(EVENTS)
+        if limit is None:
+            assert gauge.most >= most, "without a limit the window grows further"
+        else:
+            assert gauge.most == most
+            assert free.starts[-1] <= gauge.starts[-1], "others do not wait for it"
+
+
+@pytest.mark.parametrize(("limit", "counts"), [(3, (3, 0, 2)), (None, (10, 0, 10))])
+async def test_the_limit_counts_what_all_nodes_have_in_flight(
+    db: Database, limit: int | None, counts: tuple[int, int, int]
+) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/", concurrency=limit)
+    await db.write(make_many, EVENTS)
+    await db.write(fan_out, Capacity("node-0", "claim-0", 0, 0, 0, {}, 0))
+
+    def node(number: int) -> Capacity:
+        return Capacity(f"node-{number}", f"claim-{number}", 64, 16, 16, {webhook_id: 10}, 1 << 20)
+
+    first = await db.write(claim, node(1), {})
+    second = await db.write(claim, node(2), {})
+    results = [
+        Result(one, DELIVERED, unanswered("success", "", 0.1), 1, ("sent",), "", "node-1")
+        for one in first.claimed[:2]
+    ]
+    await db.write(settle, results)
+    third = await db.write(claim, node(2), {})
+    assert tuple(len(taken.claimed) for taken in (first, second, third)) == counts
+
+
+@pytest.mark.parametrize(("rate", "events"), [(20, 50), (100, 250)])
+async def test_a_webhook_gets_no_more_requests_per_second_than_its_owner_wants(
+    db: Database, rate: int, events: int
+) -> None:
+    async with inbox() as box, inbox() as other, drain(db, ring()) as running:
+        gauge = Gauge(box)
+        await running.webhook(box.url, rate=rate * brakes.THOUSAND)
+        await running.webhook(other.url)
+        began = time.monotonic()
+        await db.write(make_many, events)
+        await other.until(events)
+        # A node counts a request when it claims it; each arrives a little later.
+        assert len(gauge.starts) <= rate * (time.monotonic() - began) + rate / 10
+        await box.until(events)
+        took = gauge.starts[-1] - gauge.starts[0]
+        assert many(gauge, 1 - JITTER) <= rate
+        assert took >= (events - rate) / rate
+        assert took <= 3 * events / rate, "the rate is reached, also on a busy machine"
+
+
+async def test_the_rate_holds_over_all_nodes(db: Database, db_url: str) -> None:
+    async with several_nodes(db, db_url) as (gauge, keys):
+        await add_webhook(db, keys, gauge.box.url, rate=20 * brakes.THOUSAND)
+        await db.write(make_many, 50)
+        await gauge.box.until(50)
+        assert many(gauge, 1 - JITTER) <= 20
+
+
+async def test_a_lane_that_waits_for_its_rate_is_not_claimed_again_and_again(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+        await running.webhook(box.url, rate=1 * brakes.THOUSAND)
+        await db.write(make_many, 3)
+        await box.until(1)
+        before = running.watch.counts["claimed"]
+        await box.until(3)
+        # A poll a second, and a claim or two around each of the results.
+        assert running.watch.counts["claimed"] - before <= 14
+
+
+async def test_a_changed_limit_applies_at_once(db: Database) -> None:
+    keys = ring()
+    async with inbox() as box, drain(db, keys) as running:
+        webhook_id = await running.webhook(box.url, rate=1)
+        await db.write(make_many, 5)
+        await box.until(1)
+        [lane] = await db.read(rows, "select wait_until - due_now() as wait from lanes")
+        assert lane["wait"] > 900_000_000, "a thousand seconds"
+        assert await db.write(webhooks.change, webhook_id, 1, Draft(box.url, ("thing.made",)), keys)
+        await box.until(5)
+        [lane] = await db.read(rows, "select concurrency, rate from lanes")
+        assert (lane["concurrency"], lane["rate"]) == (None, None)
+
+
+async def test_a_change_that_comes_too_late_changes_no_limit(db: Database) -> None:
+    keys = ring()
+    webhook_id, _ = await add_webhook(db, keys, "http://127.0.0.1:9/", concurrency=2)
+    late = Draft("http://127.0.0.1:9/", ("thing.made",))
+    assert not await db.write(webhooks.change, webhook_id, 7, late, keys)
+    [lane] = await db.read(rows, "select concurrency from lanes")
+    assert lane["concurrency"] == 2
+
+
+@pytest.mark.parametrize("rate", [1, 500, 1_000, 1_500, 19_999, 20_000, 40_000, 333_333, 1_000_000])
+def test_no_second_has_more_claims_than_the_rate(rate: int) -> None:
+    """The worst case: each claim takes all that it may, as soon as it may."""
+    at, claims = 0, list[tuple[int, int]]()
+    while at < 5 * SECOND:
+        claims.append((at, brakes.at_once(rate)))
+        at += brakes.pause(rate, brakes.at_once(rate))
+    most = max(
+        sum(count for one, count in claims if start <= one < start + SECOND) for start, _ in claims
+    )
+    assert most <= max(-(-rate // brakes.THOUSAND), 1)
+    if rate >= brakes.THOUSAND:
+        assert sum(count for _, count in claims) >= 5 * rate / brakes.THOUSAND * 0.94
+
+
+@asynccontextmanager
+async def several_nodes(db: Database, url: str) -> AsyncIterator[tuple[Gauge, KeyRing]]:
+    """Run three nodes on PostgreSQL, where several may serve."""
+    if db.engine == "sqlite":
+        pytest.skip("one process serves an SQLite database")
+    keys = ring()
+    async with AsyncExitStack() as stack:
+        gauge = Gauge(await stack.enter_async_context(inbox()))
+        for _ in range(3):
+            node = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
+            stack.push_async_callback(node.close)
+            await stack.enter_async_context(drain(node, keys))
+        yield gauge, keys
