@@ -12,6 +12,7 @@ from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret
 from gateway.console.records.sections import add_records
 from gateway.console.webhooks import (
+    certification,
     connect,
     connect_token,
     doctor,
@@ -81,6 +82,8 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/webhooks/{id}/test", action(webhooks.test))
     get("/console/webhooks/{id}/doctor", page(doctor.show))
     post("/console/webhooks/{id}/doctor", action(doctor.examine))
+    get("/console/webhooks/{id}/certify", page(certification.show))
+    post("/console/webhooks/{id}/certify", action(certification.certify))
     get("/console/webhooks/{id}/guide", page(guide.show))
     post("/console/webhooks/{id}/guide", action(guide.check))
 
