@@ -16,6 +16,7 @@ from gateway.console.webhooks import (
     connect,
     connect_token,
     doctor,
+    file_pages,
     guide,
     options,
     rotation,
@@ -59,6 +60,11 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/webhooks", page(webhooks.index))
     post("/console/webhooks", action(webhooks.create))
     get("/console/webhooks/new", page(webhooks.new))
+    get("/console/webhooks/export", page(file_pages.export))
+    get(file_pages.PATH, page(file_pages.new))
+    post(file_pages.PATH, upload(file_pages.upload, file_pages.MOST_BYTES))
+    post(f"{file_pages.PATH}/apply", action(file_pages.apply))
+    get(f"{file_pages.PATH}/made", page(file_pages.made))
     post("/console/webhooks/preview", action(options.preview_new))
     get("/console/webhooks/{id}", page(webhooks.show))
     post("/console/webhooks/{id}", action(webhooks.edit))
