@@ -152,7 +152,7 @@ async def test_a_fault_anywhere_applies_nothing(account: Account) -> None:
     with pytest.raises(Refusal) as caught:
         await account.apply(bad)
     [fault] = caught.value.faults
-    assert fault.field == "line 7, webhook 'erp', url"
+    assert fault.field == "line 9, webhook 'erp', url"
     # The last of six is one more than an account may have, which only the write can tell.
     many = "".join(ERP.replace('"erp"', f'"erp-{number}"') for number in range(5))
     with pytest.raises(Refusal) as caught:
@@ -226,7 +226,7 @@ async def test_a_secret_by_reference_signs_and_is_not_shown(account: Account) ->
         (BI + 'description = { env = "X" }',
          {"line 6, webhook 'bi', description": "file_reference"}),
         (BI + 'id = "7"', {"line 6, webhook 'bi', id": "file_id"}),
-        (BI + BI, {"line 7, webhook 'bi', name": "file_twice"}),
+        (BI + BI, {"line 8, webhook 'bi', name": "file_twice"}),
         ('[[webhook]]\nurl = "https://a.example/"', {"line 1, webhook 1, name": "file_identity"}),
     ],
 )  # fmt: skip
