@@ -223,7 +223,6 @@ def _step(entry: Entry, found: Webhook | None, tools: Tools) -> Step | None:
         entry.typed, rules=tools.rules, headers=(stored.headers or ()) if stored else (),
         certificate=stored.certificate if stored else None,
         listens=is_operational(events) if found is None else found.operational,
-        certificate=stored.certificate if stored else None,
     )  # fmt: skip
     if stored is None or found is None:
         return Step("create", entry.name, None, draft, _changes(None, draft), entry.secret)
