@@ -96,7 +96,7 @@ def _demo_of(arguments: argparse.Namespace) -> int:
     from gateway.cli.demo.tour import run
 
     folder = Path(arguments.folder) if arguments.folder else None
-    return run(folder, once=arguments.once, port=arguments.port)
+    return run(folder, once=arguments.once, port=arguments.port, breaking=arguments.breaking)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,7 @@
-"""Declares the arguments of each command."""
+"""Declares the arguments of each command.
+
+It is one module because a reader looks for every argument and its default in one place.
+"""
 
 import argparse
 
@@ -322,6 +325,10 @@ def copy(parser: argparse.ArgumentParser) -> None:
 
 def demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="run a fixed number of writes and exit")
+    parser.add_argument(
+        "--break", action="store_true", dest="breaking",
+        help="serve a page that breaks it: kill, freeze, lock, fill, move the clock",
+    )  # fmt: skip
     parser.add_argument("--folder", help="the folder for its files (default: a temporary one)")
     parser.add_argument(
         "--port", type=_port, default=0, help="the port to listen on (default: any free port)"

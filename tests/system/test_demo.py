@@ -159,6 +159,28 @@ async def test_a_second_ctrl_c_does_not_wait_and_loses_nothing(tmp_path: Path) -
     assert dict(TOTAL.findall(out.decode()))["lost"] == "0"
 
 
+@pytest.mark.timeout(600)
+async def test_each_fault_once_loses_nothing(tmp_path: Path) -> None:
+    process = await demo("--break", "--once", "--folder", str(tmp_path))
+    out, err = await process.communicate()
+    text = out.decode()
+    assert (process.returncode, err) == (0, b""), text
+    acts = re.findall(r"^(\w[\w ]+): fault ([\d.]+) s, recovered after [\d.]+ s$", text, re.M)
+    assert [(name, round(float(fault))) for name, fault in acts] == [
+        ("Kill the process", 0), ("Freeze the receivers", 8), ("Cut the database", 6),
+        ("Fill the disk", 6), ("Move the clock", 6),
+    ]  # fmt: skip
+    told = dict(TOTAL.findall(text))
+    assert (told["bad signatures"], told["lost"]) == ("0", "0")
+    assert int(told["events written"]) > 0
+    log = (tmp_path / "gateway.log").read_text(errors="replace")
+    # The faults reached the gateway.
+    assert log.count("is ready; console at") == 2
+    assert "clock_jumped" in log
+    assert "database is locked" in log
+    assert text.endswith("every event arrived, none was lost\n")
+
+
 async def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     process = await demo("--once", "--folder", str(tmp_path / "file" / "demo"))

@@ -5,6 +5,7 @@ It fails some requests on purpose, by path, to show retries.
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -43,11 +44,21 @@ class Inbox:
 class Receiver:
     """Inboxes behind one loopback server, at `/<name of the inbox>`."""
 
-    def __init__(self, inboxes: list[Inbox], clock: Clock) -> None:
+    def __init__(
+        self,
+        inboxes: list[Inbox],
+        clock: Clock,
+        walls: Callable[[], tuple[int, ...]] | None = None,
+    ) -> None:
+        """Judge timestamps by `clock`, or by each of `walls`: a request may carry any of them."""
         self.inboxes = {inbox.name: inbox for inbox in inboxes}
         self.changed = asyncio.Event()
         """Set on each accepted request; a waiting task clears it."""
-        self._clock = clock
+        self._walls = walls or (lambda: (clock.wall(),))
+        self._thawed: asyncio.Event | None = None
+        self.held = asyncio.Event()
+        """Set while a frozen receiver holds a request."""
+        self.port = 0
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> int:
@@ -58,12 +69,24 @@ class Receiver:
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
-        port: int = self._runner.addresses[0][1]
-        return port
+        self.port = self._runner.addresses[0][1]
+        return self.port
 
     async def stop(self) -> None:
+        self.thaw()
         if self._runner is not None:
             await self._runner.cleanup()
+
+    def freeze(self) -> None:
+        """Take requests without an answer until `thaw`."""
+        self._thawed = asyncio.Event()
+
+    def thaw(self) -> None:
+        """Cut the requests that were taken, and answer new ones."""
+        if self._thawed is not None:
+            self._thawed.set()
+            self._thawed = None
+            self.held.clear()
 
     async def _receive(self, request: web.Request) -> web.StreamResponse:
         inbox = self.inboxes.get(request.match_info["inbox"])
@@ -71,7 +94,16 @@ class Receiver:
             return web.Response(status=404)
         body = await request.read()
         inbox.requests += 1
-        fault = fault_of(request.headers, body, inbox.secret, self._clock.wall() / SECOND)
+        if self._thawed is not None:
+            self.held.set()
+            await self._thawed.wait()
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response(status=503)
+        faults = [
+            fault_of(request.headers, body, inbox.secret, wall / SECOND) for wall in self._walls()
+        ]
+        fault = None if None in faults else faults[0]
         if fault:
             inbox.bad.append(fault)
             return web.Response(status=401, text=fault)

@@ -5,14 +5,16 @@ import os
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
 import aiohttp
 
-START_SECONDS = 30.0
+START_SECONDS = 90.0
 STOP_SECONDS = 20.0
+SERVE = ("gateway", "serve")
 
 
 class DemoFault(Exception):
@@ -30,7 +32,15 @@ class Account:
 class Gateway:
     """`carteiro serve` on SQLite in `folder`; it may deliver to `receiver_port` of 127.0.0.1."""
 
-    def __init__(self, folder: Path, receiver_port: int, port: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        receiver_port: int,
+        port: int = 0,
+        serve: Sequence[str] = SERVE,
+    ) -> None:
+        """`serve` is the module that serves, with its arguments."""
+        self._serve = serve
         self.port = port or _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._folder = folder
@@ -48,6 +58,8 @@ class Gateway:
             "CARTEIRO_EGRESS__ALLOW": f"127.0.0.1/32:{receiver_port}",
             "CARTEIRO_EGRESS__ALLOW_HTTP": "true",
             "CARTEIRO_RETRY__SCHEDULE": "1,2,4,8,15,30",
+            # The demo asks for each delivery that has not arrived.
+            "CARTEIRO_LIMITS__READ_PER_SECOND": "0",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
 
@@ -56,7 +68,7 @@ class Gateway:
         with self._log.open("ab") as log:
             earlier = log.tell()  # a folder that is used again has the log of the last demo
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "gateway", "serve"),
+                *(sys.executable, "-m", *self._serve),
                 cwd=self._folder,
                 env=self._environment,
                 stdin=DEVNULL,
@@ -72,6 +84,17 @@ class Gateway:
                     await asyncio.sleep(0.05)
         except TimeoutError:
             raise DemoFault(f"the gateway is not ready after {START_SECONDS:.0f} s") from None
+
+    @property
+    def pid(self) -> int:
+        """The id of the latest process."""
+        assert self._process is not None, "it was not started"
+        return self._process.pid
+
+    async def ended(self) -> None:
+        """Wait until the latest process has ended."""
+        assert self._process is not None, "it was not started"
+        await self._process.wait()
 
     async def stop(self) -> int:
         """Send SIGTERM and return the exit status; 0 is a complete shutdown."""

@@ -1,12 +1,14 @@
 """Compares written with received events, and shows the counts in a table, live on a terminal."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TextIO
 
 from gateway.cli.demo.receiver import Inbox
 from gateway.cli.language import spoken
 
+Missing = tuple[str, str, str]
+"""A delivery that has not arrived: (inbox, event name, record id)."""
 Expected = Sequence[tuple[str, str]]
 """(event name, record id) of every acknowledged write."""
 
@@ -21,21 +23,42 @@ def waiting(inbox: Inbox, expected: Expected) -> int:
     return len(due(inbox, expected) - inbox.arrived.keys())
 
 
-def faults(inboxes: Iterable[Inbox], expected: Expected, *, complete: bool = True) -> list[str]:
+def missing(inboxes: Iterable[Inbox], expected: Expected) -> list[Missing]:
+    """Return the deliveries that have not arrived."""
+    return [
+        (inbox.name, *pair)
+        for inbox in inboxes
+        for pair in sorted(due(inbox, expected) - inbox.arrived.keys())
+    ]
+
+
+def faults(
+    inboxes: Iterable[Inbox],
+    expected: Expected,
+    *,
+    complete: bool = True,
+    kept_back: Collection[Missing] = (),
+    sent_again: Mapping[tuple[str, str], int] | None = None,
+) -> list[str]:
     """Return all differences, a line each; empty when there are none.
 
-    Unless `complete`, an event that has not arrived is not a fault, as it may still arrive, and
-    neither is an event that nobody expected, as its write may not have been heard of yet.
+    What the owner did is no fault: deliveries that he keeps back, and events that he has sent
+    again, so often: (inbox, event id) → replays. Unless `complete`, an event that has not arrived
+    is not a fault, as it may still arrive, and neither is an event that nobody expected, as its
+    write may not have been heard of yet.
     """
     lines = []
     for inbox in inboxes:
         due_events = due(inbox, expected)
-        for event, record in sorted(due_events - inbox.arrived.keys()) if complete else ():
-            lines.append(f"{inbox.name}: {event} of {record} never arrived")
+        lines += [
+            f"{name}: {event} of {record} never arrived"
+            for name, event, record in (missing([inbox], expected) if complete else ())
+            if (name, event, record) not in kept_back
+        ]
         for event, record in sorted(inbox.arrived.keys() - due_events) if complete else ():
             lines.append(f"{inbox.name}: {event} of {record} is unexpected")
         for event_id, times in inbox.accepted.items():
-            if times > 1:
+            if times > 1 + (sent_again or {}).get((inbox.name, event_id), 0):
                 lines.append(f"{inbox.name}: event {event_id} arrived {times} times")
         lines.extend(f"{inbox.name}: {fault}" for fault in inbox.bad)
     return lines
@@ -96,10 +119,18 @@ def summary(inboxes: Sequence[Inbox], writes: int, seconds: float) -> str:
 
 
 def totals(
-    inboxes: Sequence[Inbox], expected: Expected, seconds: float, *, waited: bool = True
+    inboxes: Sequence[Inbox],
+    expected: Expected,
+    seconds: float,
+    *,
+    waited: bool = True,
+    kept_back: int = 0,
 ) -> list[str]:
-    """Return the final counts, a line each. Unless `waited`, a missing event is not lost yet."""
-    missing = sum(waiting(inbox, expected) for inbox in inboxes)
+    """Return the final counts, a line each. Unless `waited`, a missing event is not lost yet.
+
+    `kept_back` of those that are missing wait or ended because the owner wants it so.
+    """
+    missing = sum(waiting(inbox, expected) for inbox in inboxes) - kept_back
     t = spoken()
     counts = (
         ("demo.written", len(expected), ""),
@@ -113,9 +144,19 @@ def totals(
         f"  {t(name):<19}  {count:>6}{f'  ({note})' if note and count else ''}"
         for name, count, note in counts
     ]
+    if kept_back:
+        lines.append(f"  {t('demo.kept_back'):<19}  {kept_back:>6}")
     if missing and not waited:
         lines.append(f"  {t('demo.waiting'):<19}  {missing:>6}")
     return [t("demo.totals", seconds=f"{seconds:.1f}"), *lines]
+
+
+def verdict(faults: Sequence[str], right: str) -> list[str]:
+    """Return the faults, or the text `right` when there are none, a line each."""
+    if not faults:
+        return [spoken()(right)]
+    lines = [f"WRONG  {fault}" for fault in faults[:20]]
+    return [*lines, spoken()("demo.faults", count=len(faults))]
 
 
 class Screen:

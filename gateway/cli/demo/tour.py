@@ -5,14 +5,19 @@ import contextlib
 import signal
 import sys
 import tempfile
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import aiohttp
 
 from gateway.cli.demo import goods, table
+from gateway.cli.demo.breaking.acts import Scene
+from gateway.cli.demo.breaking.moved_clock import MovedClock
+from gateway.cli.demo.breaking.tour import broken, each_once, with_page
 from gateway.cli.demo.goods import Owner
+from gateway.cli.demo.judgement import Judge
 from gateway.cli.demo.receiver import Inbox, Receiver
-from gateway.cli.demo.server import Account, Console, DemoFault, Gateway
+from gateway.cli.demo.server import SERVE, Account, Console, DemoFault, Gateway
 from gateway.cli.demo.shop import Shop
 from gateway.cli.demo.writer import Feed, Writer
 from gateway.cli.language import spoken
@@ -33,12 +38,13 @@ SALES = (
 )  # fmt: skip
 
 
-def run(folder: Path | None, *, once: bool, port: int = 0) -> int:
+def run(folder: Path | None, *, once: bool, port: int = 0, breaking: bool = False) -> int:
     """Run the demo in `folder` (None: a temporary one) and return the exit status.
 
     With `once`, make a fixed number of writes. Otherwise run until Ctrl-C or SIGTERM; a second
     Ctrl-C does not wait for the last deliveries. The status is 1 when an event is
-    missing, repeated or badly signed, else 0.
+    missing, repeated or badly signed, else 0. With `breaking`, a page breaks the demo, or with
+    `once` each fault is made once; then repeats are no fault.
     """
     try:
         with contextlib.ExitStack() as stack:
@@ -46,7 +52,7 @@ def run(folder: Path | None, *, once: bool, port: int = 0) -> int:
                 temporary = tempfile.TemporaryDirectory(prefix="carteiro-demo-")
                 folder = Path(stack.enter_context(temporary))
             folder.mkdir(parents=True, exist_ok=True)
-            return asyncio.run(_until_stopped(folder.resolve(), once, port))
+            return asyncio.run(_until_stopped(folder.resolve(), once, port, breaking))
     except (DemoFault, OSError) as fault:
         sys.stderr.write(f"carteiro demo: {fault}\n")
         return 1
@@ -64,9 +70,9 @@ class _Stop:
         self.hurried = False
 
 
-async def _until_stopped(folder: Path, once: bool, port: int) -> int:
+async def _until_stopped(folder: Path, once: bool, port: int, breaking: bool) -> int:
     wish = _Stop()
-    tour = asyncio.create_task(_tour(folder, once, port, wish))
+    tour = asyncio.create_task(_tour(folder, once, port, breaking, wish))
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -94,27 +100,39 @@ async def _until_stopped(folder: Path, once: bool, port: int) -> int:
         return 1 if once else 0
 
 
-async def _tour(folder: Path, once: bool, port: int, wish: _Stop) -> int:
-    clock, ids, screen, t = SystemClock(), Ids(), table.Screen(), spoken()
+async def _tour(folder: Path, once: bool, port: int, breaking: bool, wish: _Stop) -> int:
+    ids, screen, t = Ids(), table.Screen(), spoken()
+    moved = MovedClock(folder / "clock") if breaking else None
+    clock: Clock = moved or SystemClock()
     inboxes = [
         Inbox("ledger", CONTACTS + COMPANIES, t("demo.accepts")),
         Inbox("newsletter", CONTACTS, t("demo.refuses", of="4"), fail_every=4),
         Inbox("warehouse", COMPANIES, t("demo.refuses", of="2"), fail_every=2),
     ]
-    if not once:
+    if not once and not breaking:
         inboxes.append(Inbox("shop", SALES, t("demo.accepts")))
-    receiver = Receiver(inboxes, clock)
+    receiver = Receiver(inboxes, clock, moved.walls if moved else None)
     async with contextlib.AsyncExitStack() as stack:
         receiver_port = await receiver.start()
         stack.push_async_callback(receiver.stop)
-        gateway = Gateway(folder, receiver_port, port)
+        serve = ("gateway.cli.demo.breaking.serve", str(folder / "clock")) if breaking else SERVE
+        gateway = Gateway(folder, receiver_port, port, serve)
         stack.push_async_callback(gateway.stop)
         screen.say(t("demo.starting"))
         await gateway.start()
         account = Account(f"demo-{ids.token(4).hex()}@example.com", ids.token(9).hex())
         key = await _set_up(gateway, account, inboxes, receiver_port, screen)
         http = await stack.enter_async_context(aiohttp.ClientSession())
-        writer = Writer(http, gateway.url, key, ids)
+        writer = Writer(http, gateway.url, key, ids, patient=breaking)
+        if moved is not None:
+            scene = Scene(gateway, receiver, moved, folder / "carteiro.db")
+            feed = Feed(Owner(http, gateway.url, key), writer)
+            show = broken(scene, feed, writer)
+            if once:
+                return await each_once(show, screen)
+            wish.watching = True
+            heading = _heading(gateway, account)
+            return await with_page(show, screen, ids, heading, account, wish.requested)
         if once:
             return await _check(writer, receiver, gateway, screen, clock)
         owner = Owner(http, gateway.url, key)
@@ -167,6 +185,7 @@ async def _watch(
 ) -> int:
     """Write and draw until a signal, then wait for the last deliveries and print totals."""
     inboxes = list(receiver.inboxes.values())
+    judge = Judge(feed.owner)
     begun = clock.monotonic()
     wish.watching = True
     while not wish.requested.is_set():
@@ -182,7 +201,8 @@ async def _watch(
     try:
         async with asyncio.timeout(LAST_SECONDS) as wish.patience:
             await feed.read_all()
-            await _all_arrived(receiver, writer)
+            missing = table.missing(inboxes, writer.expected)
+            await _all_arrived(receiver, writer, (await judge.judge(missing)).kept_back)
     except TimeoutError:
         pass
     finally:
@@ -190,7 +210,9 @@ async def _watch(
     seconds = clock.monotonic() - begun
     line = table.summary(inboxes, writer.writes, seconds)
     screen.draw(heading, inboxes, writer.expected, line)
-    return await _settle(writer, receiver, gateway, screen, seconds, waited=not wish.hurried)
+    return await _settle(
+        writer, receiver, gateway, screen, seconds, waited=not wish.hurried, judge=judge
+    )
 
 
 async def _check(
@@ -214,8 +236,11 @@ async def _check(
     return await _settle(writer, receiver, gateway, screen, seconds)
 
 
-async def _all_arrived(receiver: Receiver, writer: Writer) -> None:
-    while any(table.waiting(inbox, writer.expected) for inbox in receiver.inboxes.values()):
+async def _all_arrived(
+    receiver: Receiver, writer: Writer, kept_back: Collection[table.Missing] = ()
+) -> None:
+    inboxes = receiver.inboxes.values()
+    while not set(table.missing(inboxes, writer.expected)) <= {*kept_back}:
         receiver.changed.clear()
         await receiver.changed.wait()
 
@@ -228,30 +253,39 @@ async def _settle(
     seconds: float,
     *,
     waited: bool = True,
+    judge: Judge | None = None,
 ) -> int:
-    """Stop the gateway, print totals and faults, and return the exit status."""
-    status = await gateway.stop()
+    """Stop the gateway, print totals and faults, and return the exit status.
+
+    A `judge` tells what somebody did in the console meanwhile.
+    """
     inboxes = list(receiver.inboxes.values())
-    faults = table.faults(inboxes, writer.expected, complete=waited)
+    kept_back: list[table.Missing] = []
+    sent_again: Mapping[tuple[str, str], int] = {}
+    if judge is not None:
+        missing = table.missing(inboxes, writer.expected)
+        kept_back = (await judge.judge(missing)).kept_back
+        sent_again = await judge.sent_again(inboxes)
+    status = await gateway.stop()
+    faults = table.faults(
+        inboxes, writer.expected, complete=waited, kept_back=kept_back, sent_again=sent_again
+    )
     if status:
         faults.append(f"the gateway exited with status {status}")
-    for row in table.totals(inboxes, writer.expected, seconds, waited=waited):
+    kept = len(kept_back)
+    for row in table.totals(inboxes, writer.expected, seconds, waited=waited, kept_back=kept):
         screen.say(row)
-    for fault in faults[:20]:
-        screen.say(f"WRONG  {fault}")
-    if faults:
-        screen.say(spoken()("demo.faults", count=len(faults)))
-    else:
-        screen.say(spoken()("demo.right" if waited else "demo.no_faults"))
+    for row in table.verdict(faults, "demo.right" if waited else "demo.no_faults"):
+        screen.say(row)
     return 1 if faults else 0
 
 
-def _heading(gateway: Gateway, account: Account, shop: Shop) -> list[str]:
+def _heading(gateway: Gateway, account: Account, shop: Shop | None = None) -> list[str]:
     t = spoken()
     return [
         t("demo.heading"),
         "",
-        f"{t('demo.address_shop'):<9} {shop.url}",
+        *([f"{t('demo.address_shop'):<9} {shop.url}"] if shop else []),
         f"{t('demo.address_console'):<9} {gateway.url}/console",
         f"{t('demo.sign_in'):<9} {account.email}  {t('demo.password')}  {account.password}",
     ]

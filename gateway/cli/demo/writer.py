@@ -1,7 +1,7 @@
 """A client that writes through the REST API, reads the feed, and records the expected events."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,21 @@ INDUSTRIES = ("food", "books", "logistics", "health")
 POSITIONS = ("buyer", "owner", "accountant", "head of sales")
 
 
+REPEAT = 0.25
+"""Seconds before a write is repeated."""
+ANSWER = aiohttp.ClientTimeout(total=20)
+PASSING = frozenset({409, 429, 502, 503, 504})
+"""What a repeat may not get: the gateway was busy, or the write of the same key was under way."""
+
+
+class Refused(DemoFault):
+    """An answer that is not 2xx."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
 @dataclass
 class Writer:
     """A writer that creates, changes and deletes contacts and companies."""
@@ -26,7 +41,10 @@ class Writer:
     url: str
     key: str
     ids: Ids
+    patient: bool = False
+    """Whether it repeats a write until it is acknowledged, because the gateway may be down."""
     writes: int = 0
+    repeated: int = 0
     expected: list[tuple[str, str]] = field(default_factory=list)
     """(event name, record id) of every acknowledged write, and of every event it heard of."""
     _known: set[tuple[str, str]] = field(default_factory=set)
@@ -55,22 +73,49 @@ class Writer:
 
     async def _send(self, method: str, kind: str, record_id: str, body: Any) -> None:
         path = f"/api/{kind}/{record_id}" if record_id else f"/api/{kind}"
-        request = self.http.request(
-            method, self.url + path, json=body, headers={"X-API-Key": self.key}
-        )
-        try:
-            async with request as answer:
-                if answer.status >= 300:
-                    text = await answer.text()
-                    raise DemoFault(f"{method} {path} returned {answer.status}: {text}")
-                record_id = (await answer.json())["id"]
-        except aiohttp.ClientError as error:
-            raise DemoFault(f"the gateway is not reachable: {error}") from error
+        headers = {"X-API-Key": self.key}
+        if method == "POST":
+            # A repeat of a write that was made gets its answer, and makes no second record.
+            headers["Idempotency-Key"] = self.ids.token(12).hex()
+        repeats = 0
+        while True:
+            try:
+                record_id = await self._answer(method, path, body, headers)
+                break
+            except Refused as fault:
+                # The delete before it was made, and its answer was lost.
+                if method == "DELETE" and fault.status == 404 and repeats:
+                    break
+                if not (self.patient and fault.status in PASSING):
+                    raise
+            except DemoFault:
+                if not self.patient:
+                    raise
+            repeats += 1
+            self.repeated += 1
+            await asyncio.sleep(REPEAT)
         noun = {"contacts": "contact", "companies": "company"}[kind]
         verb = {"POST": "created", "PUT": "updated", "DELETE": "deleted"}[method]
         self.hear([(f"{noun}.{verb}", record_id)])
         if method == "POST":
             self._fresh.append((kind, record_id))
+
+    async def _answer(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> str:
+        """Send one request; return the id of its record. Raise DemoFault."""
+        request = self.http.request(
+            method, self.url + path, json=body, headers=headers, timeout=ANSWER
+        )
+        try:
+            async with request as answer:
+                if answer.status >= 300:
+                    text = await answer.text()
+                    raise Refused(
+                        f"{method} {path} returned {answer.status}: {text}", answer.status
+                    )
+                made: str = (await answer.json())["id"]
+                return made
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise DemoFault(f"the gateway is not reachable: {error}") from error
 
     def _take(self) -> tuple[str, str]:
         """Take a new record; each is taken once, so that no event is expected twice."""
@@ -102,7 +147,7 @@ class Feed:
     """The feed of the demo's account; it tells the writer of events that others made."""
 
     def __init__(self, owner: Owner, writer: Writer) -> None:
-        self._owner = owner
+        self.owner = owner
         self._writer = writer
         self._after = ""
 
@@ -112,7 +157,7 @@ class Feed:
         more = True
         while more:
             after = f"&after={self._after}" if self._after else ""
-            page = await self._owner.call("GET", f"/api/events?limit={PAGE}{after}")
+            page = await self.owner.call("GET", f"/api/events?limit={PAGE}{after}")
             new += [(entry["event"], entry["recordId"]) for entry in page["data"]]
             self._after = page.get("nextCursor", self._after)
             more = page["hasMore"]

@@ -1,0 +1,143 @@
+"""Runs the demo while somebody breaks it: writes, restarts the gateway, judges what is missing."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import aiohttp
+
+from gateway.cli.demo.breaking.acts import ACTS, Act, Scene
+from gateway.cli.demo.breaking.ledger import Entry, Ledger
+from gateway.cli.demo.judgement import Judge
+from gateway.cli.demo.server import DemoFault
+from gateway.cli.demo.table import Missing
+from gateway.cli.demo.writer import Feed
+from outbox.clock import sleep_until_set
+
+PAUSE = 0.2
+TICK = 1.0
+PATIENCE = 90.0
+"""Seconds after which what has not arrived no longer delays the end of an act."""
+SURE = 3
+"""Times in a row that the gateway must say that a delivery is lost: it may be on its way."""
+
+
+@dataclass
+class Show:
+    """The running demo; `stop` ends its tasks."""
+
+    scene: Scene
+    ledger: Ledger
+    feed: Feed
+    judge: Judge
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    up: bool = True
+    """Whether the gateway was ready at the last look."""
+    _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _doubts: dict[Missing, int] = field(default_factory=dict)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Start to write, to look, and to restart the gateway when it ends."""
+        works = (self._write(), self._look(), self._supervise())
+        self._tasks = [asyncio.create_task(work) for work in works]
+
+    async def stop(self) -> None:
+        """End the tasks; the gateway stays as it is. Raise what ended one of them."""
+        self.stopping.set()
+        for task in self._tasks[2:]:
+            task.cancel()
+        for task in self._tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    def failed(self) -> bool:
+        """Return whether a task has ended with a fault."""
+        return any(
+            task.done() and not task.cancelled() and task.exception() for task in self._tasks
+        )
+
+    @property
+    def busy(self) -> bool:
+        """Whether an act is under way, until all has arrived again."""
+        return self._busy.locked()
+
+    async def perform(self, act: Act) -> Entry:
+        """Make a fault, end it, and wait until the demo has recovered. One act at a time."""
+        async with self._busy:
+            entry = Entry(act.name, self.ledger.clock.monotonic())
+            self.ledger.entries.append(entry)
+            async with act.hold(self.scene):
+                await sleep_until_set(self.stopping, act.seconds)
+            entry.ended = self.ledger.clock.monotonic()
+            due = set(self.ledger.missing())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await self._recovered(due)
+            entry.recovered = self.ledger.clock.monotonic()
+            return entry
+
+    async def arrived(self) -> None:
+        """Wait until nothing is missing but what is lost or kept back."""
+        while set(self.ledger.missing()) - {*self.ledger.lost, *self.ledger.kept_back}:
+            await self._changed()
+
+    async def judge_missing(self) -> None:
+        """Ask the gateway what became of all that is missing. Raise DemoFault."""
+        found = await self.judge.judge(self.ledger.missing())
+        missing = set(self.ledger.missing())
+        lost = [one for one in found.lost if one in missing]
+        self._doubts = {one: self._doubts.get(one, 0) + 1 for one in lost}
+        self.ledger.lost = [one for one, times in self._doubts.items() if times >= SURE]
+        self.ledger.kept_back = [one for one in found.kept_back if one in missing]
+
+    async def _recovered(self, due: set[Missing]) -> None:
+        # A killed gateway may not have been seen as down yet.
+        while not await self._ready() or due & set(self.ledger.missing()):
+            await self._changed()
+            due -= {*self.ledger.lost, *self.ledger.kept_back}
+
+    async def _changed(self) -> None:
+        receiver = self.scene.receiver
+        receiver.changed.clear()
+        await sleep_until_set(receiver.changed, PAUSE)
+
+    async def _write(self) -> None:
+        while not self.stopping.is_set():
+            await self.ledger.writer.write()
+            await sleep_until_set(self.stopping, PAUSE)
+
+    async def _look(self) -> None:
+        """Look each second whether the gateway is ready, what is new, and what is missing."""
+        while not await sleep_until_set(self.stopping, TICK):
+            self.up = await self._ready()
+            if self.up:
+                # It may go down meanwhile: the next look tells.
+                with contextlib.suppress(DemoFault):
+                    await self.feed.read()
+                    if not self.ledger.in_fault:
+                        await self.judge_missing()
+            self.ledger.tick()
+
+    async def _supervise(self) -> None:
+        while True:
+            await self.scene.gateway.ended()
+            self.up = False
+            with contextlib.suppress(DemoFault):
+                await self.scene.gateway.start()
+
+    async def _ready(self) -> bool:
+        try:
+            timeout = aiohttp.ClientTimeout(total=2)
+            async with self.ledger.writer.http.get(
+                f"{self.scene.gateway.url}/readyz", timeout=timeout
+            ) as answer:
+                return answer.status == 200
+        except (aiohttp.ClientError, TimeoutError):
+            return False
+
+
+def possible() -> Sequence[Act]:
+    """Return the acts that this system allows."""
+    return [act for act in ACTS if act.possible]

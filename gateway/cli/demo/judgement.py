@@ -1,0 +1,87 @@
+"""Asks the gateway what became of deliveries that have not arrived, or that arrived again.
+
+Who explores the console may pause a webhook, activate it without what was parked, or send events
+again: none of this is a loss or a fault.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.cli.demo.goods import Owner
+from gateway.cli.demo.receiver import Inbox
+from gateway.cli.demo.table import Missing
+
+LISTED = ("waiting", "in_flight", "held", "cancelled")
+UNFINISHED = frozenset({"ready", "scheduled", "in_flight", "held"})
+KEPT_BACK = frozenset({"parked", "cancelled"})
+"""States that the owner decides: at a paused webhook, or of what it was activated without."""
+
+
+@dataclass
+class Judgement:
+    """Deliveries that have not arrived, by what the gateway says of them."""
+
+    waiting: list[Missing] = field(default_factory=list)
+    kept_back: list[Missing] = field(default_factory=list)
+    lost: list[Missing] = field(default_factory=list)
+    """No delivery of the event is left that could arrive."""
+
+
+class Judge:
+    """Judges by the REST API. Its functions raise DemoFault when the gateway does not answer."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._ids: Mapping[str, str] = {}
+
+    async def judge(self, missing: Sequence[Missing]) -> Judgement:
+        """Judge deliveries that have not arrived."""
+        found = Judgement()
+        for name in dict.fromkeys(one[0] for one in missing):
+            states = await self._states(name)
+            for one in missing:
+                if one[0] != name:
+                    continue
+                its = states.get((one[1], one[2]), set())
+                if its & UNFINISHED:
+                    found.waiting.append(one)
+                elif its & KEPT_BACK:
+                    found.kept_back.append(one)
+                else:
+                    found.lost.append(one)
+        return found
+
+    async def sent_again(self, inboxes: Iterable[Inbox]) -> dict[tuple[str, str], int]:
+        """Return how often the owner has sent an event again: (inbox, event id) → replays."""
+        replays: dict[tuple[str, str], int] = {}
+        for inbox in inboxes:
+            records = {event_id: record for (_, record), event_id in inbox.arrived.items()}
+            for event_id in [one for one, times in inbox.accepted.items() if times > 1]:
+                query = f"recordId={records.get(event_id, '')}"
+                async for delivery in self._deliveries(inbox.name, query):
+                    if delivery["eventId"] == event_id and delivery["origin"] == "replay":
+                        key = (inbox.name, event_id)
+                        replays[key] = replays.get(key, 0) + 1
+        return replays
+
+    async def _states(self, name: str) -> Mapping[tuple[str, str], set[str]]:
+        """Return the states of unfinished and cancelled deliveries: (event, record) → states."""
+        states: dict[tuple[str, str], set[str]] = {}
+        for state in LISTED:
+            async for one in self._deliveries(name, f"state={state}"):
+                states.setdefault((one.get("event", ""), one["recordId"]), set()).add(one["state"])
+        return states
+
+    async def _deliveries(self, name: str, query: str) -> AsyncIterator[Mapping[str, Any]]:
+        if not self._ids:
+            listed = await self._owner.call("GET", "/api/webhooks")
+            self._ids = {one["url"].rpartition("/")[2]: one["id"] for one in listed["data"]}
+        path = f"/api/deliveries?webhookId={self._ids.get(name, '0' * 24)}&{query}"
+        after, more = "", True
+        while more:
+            page = await self._owner.call("GET", path + after)
+            for one in page["data"]:
+                yield one
+            more = page["hasMore"]
+            after = f"&after={page['nextCursor']}" if more else ""
