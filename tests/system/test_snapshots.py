@@ -26,7 +26,7 @@ from outbox.ids import Ids
 from tests.support.console import Forms
 from tests.support.crm_rows import add_contacts
 from tests.support.engines import Engine, empty_database, state_after_kill
-from tests.support.faults import LARGE
+from tests.support.faults import LARGE, shows
 from tests.support.ledger import query, until_drained
 from tests.support.product import Product
 from tests.support.site import HASHED
@@ -269,6 +269,7 @@ async def _until(url: str, mark: int) -> int:
 
 
 SEED = 20270
+HASTY = "tests.system.hasty_snapshots_serve"
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
@@ -288,3 +289,11 @@ async def test_the_copy_equals_the_source_at_the_end(engine: Engine, count: int)
     assert (told["state"], [told[name] for name in wrong]) == ("done", [0, 0, 0, 0]), told
     # A kill proves something only on the way.
     assert all(0 < made < count for made in told["made_at"][:-1]), told
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+async def test_a_place_that_moves_before_its_events_is_seen() -> None:
+    assert await shows(
+        lambda seed: run_snapshot(2_000, "sqlite", seed, kills=3, module=HASTY), SEED, "missing"
+    )

@@ -97,6 +97,9 @@ async def advance(tx: Tx, job: Job, source: Source) -> Step | None:
         return None
     names = job.names or ()
     name, most = names[job.place], job_steps.allowance(job, tx.now, MOST)
+    if not most:
+        # The wall clock was set back. Without this, no records would mean that none are left.
+        return None
     webhook = await tx.one(_WEBHOOK, job.webhook_id)
     copies: Sequence[Copy] = ()
     # What the webhook no longer subscribes to is passed over.

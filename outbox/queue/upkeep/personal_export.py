@@ -8,11 +8,15 @@ from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 
-EVENTS = """
+_EVENTS = """
 select id, seq, name, record_id, occurred_at, body, erased_at
-from events /*sqlite indexed by events_record*/
-where owner_id = $1 and record_id = $2 and seq > $3 and webhook_id is null and seq is not null
-order by seq limit $4
+from events /*sqlite indexed by {}*/
+where owner_id = $1 and record_id = $2 and seq > $3 and {} is {} null and seq is not null
+"""
+# Those of the feed, and those that snapshots made for a webhook.
+EVENTS = f"""
+{_EVENTS.format("events_record", "webhook_id", "")} union all
+{_EVENTS.format("events_about", "about_id", "not")} order by seq limit $4
 """
 # One range of each of the two partial indexes on the event.
 DELIVERIES = " union all ".join(
@@ -25,7 +29,7 @@ from deliveries where event_id in {IDS} and origin {sign} 'event'
 
 
 async def events(tx: Tx, owner_id: str, record_id: str, after: int, most: int) -> list[Row]:
-    """Return events of a record behind a place of the feed, in its order."""
+    """Return events of a record behind a place in their order."""
     await by_index(tx)
     return await tx.all(EVENTS, owner_id, record_id, after, most)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 
 from gateway.domain.catalogue import EVENTS
+from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.webhooks import copies, recoveries
+from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress
@@ -220,6 +223,21 @@ async def test_two_runs_of_a_snapshot_send_each_record_once(console: Site, maria
     assert len(ids) == len(set(ids)) == 40
 
 
+async def test_a_clock_that_is_set_back_skips_no_records(console: Site, maria: Guest) -> None:
+    db = console.db
+    webhook = await maria.webhook(URL, "contact.created")
+    await db.write(add_contacts, await owner(db), 10, "0" * 24)
+    path = f"/console/webhooks/{webhook.id}"
+    job_id = await start(maria, path, names="contact.created", rate="1000")
+    # The last step was nearly a second in the future.
+    await db.write(run, "update jobs set paced_at = $1", db.clock.wall() + 900_000)
+    job = await db.read(jobs.one, job_id)
+    assert job is not None
+    assert await db.write(snapshot_steps.advance, job, copies.read) is None
+    await db.write(run, "update jobs set paced_at = created_at")
+    assert (await finish(db, job_id)).made == 10
+
+
 async def test_an_engine_without_records_leaves_snapshots_alone(
     console: Site, maria: Guest
 ) -> None:
@@ -289,3 +307,44 @@ async def _sent_to_a_receiver(site: Site, ana: Person, there: Receiver) -> None:
     assert newest == {made[0]: (2, "Changed")} | {
         one: (1, f"P{n}") for n, one in enumerate(made) if n
     }
+
+
+LOCKED = """
+select 1 as one from pg_stat_activity
+where datname = current_database() and wait_event_type = 'Lock'
+"""
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_a_record_that_is_read_is_not_deleted_before_its_event_is_there(
+    console: Site, maria: Guest
+) -> None:
+    """An erasure looks for the events that were there when it was requested."""
+    db = console.db
+    webhook = await maria.webhook(URL, "contact.created")
+    maria_id = await owner(db)
+    await db.write(add_contacts, maria_id, 1, "0" * 24)
+    path = f"/console/webhooks/{webhook.id}"
+    job_id = await start(maria, path, names="contact.created", rate="1000")
+    await db.write(run, "update jobs set paced_at = paced_at - 1000000")
+    job = await db.read(jobs.one, job_id)
+    assert job is not None
+    deleting: list[asyncio.Task[None]] = []
+
+    async def slowly(
+        tx: Tx, owner_id: str, name: str, after: tuple[int, str], most: int
+    ) -> Sequence[snapshot_steps.Copy]:
+        found = await copies.read(tx, owner_id, name, after, most)
+        actor = Actor(maria_id, "session")
+        deleting.append(
+            asyncio.create_task(db.write(actions.remove, actor, CONTACTS, found[0].record_id))
+        )
+        async with asyncio.timeout(10):
+            while not await db.read(rows, LOCKED):
+                assert not deleting[0].done()
+        return found
+
+    assert await db.write(snapshot_steps.advance, job, slowly) is not None
+    await deleting[0]
+    names = [row["name"] for row in await db.read(rows, "select name from events order by pos")]
+    assert names == ["contact.created", "contact.deleted"]
