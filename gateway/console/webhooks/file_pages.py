@@ -23,7 +23,7 @@ PATH = f"{LIST}/import"
 MOST_BYTES = 32_768
 MOST_ENCODED = 60_000
 """The page of the plan sends the file again, in a form of limited size."""
-SUBJECT = "webhooks of a file"
+SUBJECT = "webhook-file"
 FORM = ("validation_error", "conflict")
 _LINE = re.compile(r"line ([0-9]+), ", re.ASCII)
 

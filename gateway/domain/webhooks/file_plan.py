@@ -221,8 +221,8 @@ def _step(entry: Entry, found: Webhook | None, tools: Tools) -> Step | None:
     assert isinstance(events, tuple)
     draft = settings.judge(
         entry.typed, rules=tools.rules, headers=(stored.headers or ()) if stored else (),
-        listens=is_operational(events) if found is None else found.operational,
         certificate=stored.certificate if stored else None,
+        listens=is_operational(events) if found is None else found.operational,
     )  # fmt: skip
     if stored is None or found is None:
         return Step("create", entry.name, None, draft, _changes(None, draft), entry.secret)
