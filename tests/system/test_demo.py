@@ -158,6 +158,7 @@ async def test_a_purchase_in_the_shop_shows_in_the_table(tmp_path: Path) -> None
     assert out.decode().endswith("every event arrived once, with a valid signature\n")
 
 
+@pytest.mark.timeout(300)
 async def test_what_somebody_does_in_the_console_is_no_loss(tmp_path: Path) -> None:
     """A webhook is paused, activated without what was parked, and an event is sent again."""
     process = await demo("--folder", str(tmp_path))
