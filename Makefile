@@ -103,8 +103,8 @@ RESOLVE = env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile $(LOCK_FL
 EXTRA   = $(BIN)/python -c "import sys, tomllib; \
 	print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies'][sys.argv[1]], sep='\n')"
 
-# Generators of clients, and FastAPI for the receiver in docs/examples.
-GENERATORS := 'ariadne-codegen>=0.19' 'openapi-python-client>=0.29' 'fastapi>=0.165' 'uvicorn>=0.54'
+# Generators of clients, and FastAPI and Django for the receivers in docs/examples. Django 6 needs 3.12.
+GENERATORS := 'ariadne-codegen>=0.19' 'openapi-python-client>=0.29' 'fastapi>=0.165' 'uvicorn>=0.54' 'django>=5.2,<6'
 
 # Each lock is good for 3.11 to 3.14 and names neither a host nor a path.
 LOCK_FLAGS := --quiet --universal --python-version 3.11 --generate-hashes \

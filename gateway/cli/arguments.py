@@ -1,4 +1,7 @@
-"""Declares the arguments of each command."""
+"""Declares the arguments of each command.
+
+It is one module because a reader looks for every argument and its default in one place.
+"""
 
 import argparse
 

@@ -12,9 +12,11 @@ from gateway.console.overview import overview
 from gateway.console.records import orders, payment_secret
 from gateway.console.records.sections import add_records
 from gateway.console.webhooks import (
+    certification,
     connect,
     connect_token,
     doctor,
+    file_pages,
     guide,
     options,
     rotation,
@@ -58,6 +60,11 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/webhooks", page(webhooks.index))
     post("/console/webhooks", action(webhooks.create))
     get("/console/webhooks/new", page(webhooks.new))
+    get("/console/webhooks/export", page(file_pages.export))
+    get(file_pages.PATH, page(file_pages.new))
+    post(file_pages.PATH, upload(file_pages.upload, file_pages.MOST_BYTES))
+    post(f"{file_pages.PATH}/apply", action(file_pages.apply))
+    get(f"{file_pages.PATH}/made", page(file_pages.made))
     post("/console/webhooks/preview", action(options.preview_new))
     get("/console/webhooks/{id}", page(webhooks.show))
     post("/console/webhooks/{id}", action(webhooks.edit))
@@ -75,6 +82,8 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/webhooks/{id}/test", action(webhooks.test))
     get("/console/webhooks/{id}/doctor", page(doctor.show))
     post("/console/webhooks/{id}/doctor", action(doctor.examine))
+    get("/console/webhooks/{id}/certify", page(certification.show))
+    post("/console/webhooks/{id}/certify", action(certification.certify))
     get("/console/webhooks/{id}/guide", page(guide.show))
     post("/console/webhooks/{id}/guide", action(guide.check))
 

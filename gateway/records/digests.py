@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gateway.records import settled_rows
+from gateway.records import settled_rows, store
 from gateway.records.access import Actor
 from gateway.records.resource import Resource
 from outbox.database.plans import by_index
@@ -66,8 +66,11 @@ async def digest(
     await by_index(tx)
     since, until = _times(start, end)
     ids = start, end or AFTER_ALL
-    row = await tx.one(_count(resource), actor.owner_id, since, until, *ids, MOST + 1)
-    total = int(row["n"]) if row else 0
+    if start == FIRST and end is None:
+        total = await store.total(tx, actor.owner_id, resource)
+    else:
+        row = await tx.one(_count(resource), actor.owner_id, since, until, *ids, MOST + 1)
+        total = int(row["n"]) if row else 0
     cutter = _Cutter(start, max(1, -(-min(total, MOST) // parts)))
     held: list[str] = []
     place, read, ended = (since, ""), 0, False
@@ -121,7 +124,7 @@ class _Cutter:
         return self._parts
 
     def _close(self, lines: Sequence[str], end: str | None) -> None:
-        text = "".join(f"{line}\n" for line in lines)
+        text = "\n".join([*lines, ""])
         ids = (_id_of(lines[0]), _id_of(lines[-1])) if lines else (None, None)
         self._parts.append(
             Part(self._start, end, len(lines), hashlib.sha256(text.encode()).hexdigest(), *ids)

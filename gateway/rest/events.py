@@ -20,6 +20,7 @@ from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.params import LARGEST, refused, window
 from gateway.rest.scans import scan
 from gateway.server.app_keys import CONFIG, DB
+from gateway.server.http.address import public_address
 from outbox.events.feed import Entry
 from outbox.ids import is_id
 
@@ -154,9 +155,11 @@ async def _numbered(request: web.Request, caller: Actor) -> web.Response:
             raise refused("sequence", "Send either sequence or from and to.")
         first = upto = _number(query, "sequence", 1)
     _, limit = window(query)
+    config = request.app[CONFIG]
     page = await request.app[DB].read(
-        feed.numbered, caller, webhook_id, first=first, upto=upto, limit=limit
-    )
+        feed.numbered, caller, webhook_id, first=first, upto=upto, limit=limit,
+        site=public_address(config, config.server.port),
+    )  # fmt: skip
     headers = {"Content-Type": "application/json"}
     if page.onward is not None:
         onward = [*((k, v) for k, v in query.items() if k != "from"), ("from", str(page.onward))]

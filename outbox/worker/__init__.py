@@ -145,7 +145,12 @@ class Worker:
         if wait is None:
             await asyncio.sleep(pause)
         elif not self._over():
-            await sleep_until_set(self._wake, pause)
+            # Cheaper than a timeout, which each event would pay.
+            timer = asyncio.get_running_loop().call_later(pause, self._wake.set)
+            try:
+                await self._wake.wait()
+            finally:
+                timer.cancel()
 
     async def _settle_and_take(self, unwritten: int) -> float | None:
         """Record results, then take work unless the first has done that too.

@@ -14,12 +14,12 @@ from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
-from outbox.queue.drain import rescue
+from outbox.queue.drain import cycle, rescue
 from outbox.queue.drain.claim import Taken
 from outbox.queue.drain.cycle import (
     claim_due,
     fan_out_and_look,
-    settle_and_claim,
+    settle_and_look,
 )
 from outbox.queue.drain.fanout import FannedOut
 from outbox.queue.drain.settle import Settlement
@@ -39,6 +39,8 @@ SHORTEST_SECONDS = 0.001
 # Interval of comparisons between the claims in the database and in memory.
 CHECK_SECONDS = 60.0
 RECHECK_SECONDS = 1.0
+BESIDE_FAN_OUT = 16
+"""The most results that are recorded in the transaction of a fan-out on PostgreSQL."""
 
 Held = Callable[[], set[str]]
 
@@ -64,6 +66,8 @@ class Claimer:
         self._give_back_at = 0.0
         self._claims = 0
         self._claim_at = 0.0
+        self._news = True
+        self._looked = False
         self._crowded = False
         self.behind = False
         """Whether the last look found deliveries that waited, or left some."""
@@ -75,6 +79,7 @@ class Claimer:
 
     def hear(self) -> None:
         """Note that there may be events to fan out."""
+        self._news = True
 
     def stop(self) -> None:
         """Take nothing more; claims of a running transaction are released."""
@@ -92,11 +97,43 @@ class Claimer:
                 self._look_soon()
                 return POLL_SECONDS
             await self._check(held, unstored)
+            idle = self._may_poll() and await self._poll()
         except DatabaseUnavailable as error:
             log.warning("take_failed", error=str(error), node=self._lease.node_id)
             return None
+        if idle:
+            return max(self._next() - self._clock.monotonic(), SHORTEST_SECONDS)
         self._sends.watch_changes()
         return await self._take(unwritten)
+
+    def _may_poll(self) -> bool:
+        """Return whether nothing but the time since the last look is a reason to look."""
+        windows = self._sends.windows
+        return not (
+            self._news or self._looked or self._crowded or self.behind or windows.failing
+            or windows.slow or self._clock.monotonic() < self._next()
+        )  # fmt: skip
+
+    async def _poll(self) -> bool:
+        """Return whether there is nothing to take, and note when to look again."""
+        began = self._clock.monotonic()
+        work, wait_us = await self._db.read(cycle.look)
+        if work:
+            self._news = True
+        if self._news:
+            return False
+        self._observer.tick()
+        wait = POLL_SECONDS if wait_us is None else min(wait_us / SECOND, POLL_SECONDS)
+        self._claim_at = began + wait
+        self._looked_at(began)
+        return True
+
+    def _next(self) -> float:
+        """Return when time alone is a reason to look."""
+        return self._claim_at
+
+    def _looked_at(self, moment: float) -> None:
+        """Note that a look has found nothing of any kind."""
 
     def along(self, unwritten: int) -> Write | None:
         """Return a function that records results and claims, in one transaction.
@@ -108,6 +145,17 @@ class Claimer:
     async def _take(self, unwritten: int) -> float | None:
         """Fan out and claim; return what `take` returns."""
         raise NotImplementedError
+
+    def _may_find(self, now: float) -> bool:
+        """Return whether a claim may find something.
+
+        Sends that end free places of slow and of failing webhooks, for which others may wait.
+        """
+        windows = self._sends.windows
+        return bool(
+            self._crowded or self.behind or windows.failing or windows.slow
+            or now >= self._claim_at
+        )  # fmt: skip
 
     def _look_soon(self) -> None:
         """Claim at the next turn, because deliveries may have become due."""
@@ -202,31 +250,37 @@ class Claimer:
 
 
 class SeparateClaimer(Claimer):
-    """Fans out in a separate transaction, so that its locks are free at once.
+    """Fans out apart from claims, so that the locks of fan-out are free at once.
 
-    It looks for due deliveries only when there may be some.
+    It looks for due deliveries only when there may be some. Few results are recorded in the
+    transaction of a fan-out, which they do not delay.
     """
 
     def __init__(
         self, db: Database, *, clock: Clock, sends: Sends, lease: Lease, journal: Journal
     ) -> None:
         super().__init__(db, clock=clock, sends=sends, lease=lease, journal=journal)
-        self._news = True
         self._fanned_at = 0.0
         self._fan_out_at = 0.0
         self._turned_away = 0
         self._held = 0
         self._notes_at = 0.0
-        self._claimed_along = False
+        self._due = False
+        self._fanned_for: float | None = None
+        """Seconds after which a fan-out beside results said that the next may find something."""
 
-    def hear(self) -> None:
-        self._news = True
+    def _next(self) -> float:
+        return min(self._claim_at, self._notes_at, self._fanned_at + POLL_SECONDS)
+
+    def _looked_at(self, moment: float) -> None:
+        self._fanned_at = moment
+        self._notes_at = moment + POLL_SECONDS
 
     def along(self, unwritten: int) -> Write | None:
         if self._stopped or self._orphans or self._lease.objection() is not None:
             # Something else comes before the next claim.
             return None
-        return partial(self._settle_and_claim, unwritten)
+        return partial(self._settle_and_look, unwritten)
 
     def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
         if fanned.noted:
@@ -234,27 +288,48 @@ class SeparateClaimer(Claimer):
         self.behind = bool(fanned.ready)
         super()._note(fanned, capacity)
 
-    async def _settle_and_claim(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
+    async def _settle_and_look(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
         self._sends.watch_changes()
         capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
+        fan = len(batch) <= BESIDE_FAN_OUT and self._may_fan_out(began)
+        if fan:
+            self._begin_fan_out(began)
         try:
-            settlement, claim = await self._db.write(settle_and_claim, batch, capacity)
+            settlement, fanned, claim, due = await self._db.write(
+                settle_and_look, batch, capacity, self._may_find(began), fan
+            )
         except Exception as error:
+            self._news = self._news or fan
             self._failed(error, capacity, began)
             raise
-        self._claimed(claim, capacity, began)
-        self._claimed_along = True
+        self._looked, self._due = True, due
+        if fanned is not None:
+            self._note(fanned, capacity)
+            self._fanned_for = self._wait_for_fan_out(fanned)
+        if claim is not None:
+            self._claimed(claim, capacity, began)
+        elif not due and settlement.wait_us is not None:
+            wait = settlement.wait_us / SECOND
+            self._claim_at = min(self._claim_at, self._clock.monotonic() + wait)
         return settlement
 
+    def _may_fan_out(self, now: float) -> bool:
+        """Return whether there may be events to fan out, and the last one has not just failed."""
+        return now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS)
+
+    def _begin_fan_out(self, now: float) -> None:
+        self._news = False
+        self._fanned_at = now
+
     async def _take(self, unwritten: int) -> float | None:
-        wait = POLL_SECONDS
         now = self._clock.monotonic()
-        look = (self._crowded or now >= self._claim_at) and not self._claimed_along
-        self._claimed_along = False
-        if now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS):
-            self._news = False
-            self._fanned_at = now
+        look = self._due or (not self._looked and self._may_find(now))
+        self._looked = self._due = False
+        fanned_for, self._fanned_for = self._fanned_for, None
+        wait = POLL_SECONDS if fanned_for is None else fanned_for
+        if fanned_for is None and self._may_fan_out(now):
+            self._begin_fan_out(now)
             capacity = self._capacity(unwritten)
             try:
                 fanned, due = await self._db.write(fan_out_and_look, capacity)
@@ -289,7 +364,7 @@ class SeparateClaimer(Claimer):
     def _claimed(self, claim: Taken, capacity: Capacity, began: float) -> None:
         """Start what was claimed, and determine when to claim again."""
         self._start(claim, capacity, began)
-        self.behind = self.behind or bool(claim.claimed)
+        self.behind = bool(claim.claimed)
         self._claim_at = self._clock.monotonic() + self._wait(claim)
         # A slow send frees its slot without a result, so that nothing else starts the next claim.
         self._crowded = claim.crowded

@@ -69,11 +69,8 @@ class Doctor:
     ) -> Examination:
         """Send `delivery` to its webhook, with the webhook's secret, headers and timeout."""
         now = self._clock.wall()
-        # Opened anew each time: the drain forgets a webhook as soon as it changes.
-        settings = self._settings
-        builder = RequestBuilder(ring, settings.timeout, settings.schedule, settings.links)
         try:
-            request, schedule = builder.request(delivery, endpoint, now)
+            request, schedule = self._builder(ring).request(delivery, endpoint, now)
         except (Unreadable, Unsendable) as reason:
             step = Step("sign", "failed", f"Nothing can be sent: {reason}.")
             decision = (parked if isinstance(reason, Unreadable) else dead)(str(reason))
@@ -106,8 +103,12 @@ class Doctor:
 
         Raise Unreadable, Unsendable.
         """
-        builder = RequestBuilder(ring, self._settings.timeout, self._settings.schedule)
-        return builder.request(delivery, endpoint, self._clock.wall())[0]
+        return self._builder(ring).request(delivery, endpoint, self._clock.wall())[0]
+
+    def _builder(self, ring: KeyRing) -> RequestBuilder:
+        # Made anew each time: the drain forgets a webhook as soon as it changes.
+        settings = self._settings
+        return RequestBuilder(ring, settings.timeout, settings.schedule, settings.links)
 
     async def certify(
         self, request: Request, material: Material, seconds: float, heard: Heard | None = None
@@ -118,7 +119,7 @@ class Doctor:
         """
         kit = Kit(request, material, self._settings.service, self._clock, self._ids)
         limits = Limits(request.timeout_s, seconds, self._turn)
-        certifier = Certifier(request.url, kit, self._sender, self._clock, limits)
+        certifier = Certifier(request, kit, self._sender, self._clock, limits)
         return await certifier.run(heard or _nobody)
 
     async def close(self) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from outbox.clock import Clock
-from outbox.database.transaction import Database
 from outbox.durations import SECOND
 from outbox.queue.drain.claim import Taken
 from outbox.queue.drain.cycle import settle_and_take, take
@@ -14,9 +12,6 @@ from outbox.queue.drain.fanout import FannedOut
 from outbox.queue.drain.settle import Settlement
 from outbox.queue.state.deliveries import Capacity, Result
 from outbox.worker.claimer import Claimer
-from outbox.worker.journal import Journal
-from outbox.worker.lease import Lease
-from outbox.worker.sends import Sends
 from outbox.worker.settling import Write
 
 
@@ -25,16 +20,6 @@ class JointClaimer(Claimer):
 
     It looks for events and due deliveries only when there may be some.
     """
-
-    def __init__(
-        self, db: Database, *, clock: Clock, sends: Sends, lease: Lease, journal: Journal
-    ) -> None:
-        super().__init__(db, clock=clock, sends=sends, lease=lease, journal=journal)
-        self._news = True
-        self._looked = False
-
-    def hear(self) -> None:
-        self._news = True
 
     def along(self, unwritten: int) -> Write | None:
         if self._stopped or self._orphans or self._lease.objection() is not None:
@@ -46,7 +31,7 @@ class JointClaimer(Claimer):
         self._sends.watch_changes()
         capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
-        look = self._may_find(began)
+        look = self._news or self._may_find(began)
         self._news = False
         try:
             settlement, fanned, claims = await self._db.write(
@@ -67,7 +52,7 @@ class JointClaimer(Claimer):
     async def _take(self, unwritten: int) -> float | None:
         looked, self._looked = self._looked, False
         began = self._clock.monotonic()
-        if not looked and self._may_find(began):
+        if not looked and (self._news or self._may_find(began)):
             self._news = False
             capacity = self._capacity(unwritten)
             try:
@@ -78,17 +63,6 @@ class JointClaimer(Claimer):
                 return None
             self._took(fanned, claims, capacity, began)
         return max(self._claim_at - self._clock.monotonic(), 0.0)
-
-    def _may_find(self, now: float) -> bool:
-        """Return whether a look may find something.
-
-        Sends that end free places of slow and of failing webhooks, for which others may wait.
-        """
-        windows = self._sends.windows
-        return bool(
-            self._news or self._crowded or self.behind or windows.failing or windows.slow
-            or now >= self._claim_at
-        )  # fmt: skip
 
     def _took(
         self, fanned: FannedOut, claims: Sequence[Taken], capacity: Capacity, began: float

@@ -14,9 +14,11 @@ from tests.benchmarks.hanging import hanging
 from tests.benchmarks.idle_commit import idle_commit
 from tests.benchmarks.lists import lists
 from tests.benchmarks.load_generator import load_generator
+from tests.benchmarks.numbering import numbering
 from tests.benchmarks.onset import onset
 from tests.benchmarks.pages import pages
 from tests.benchmarks.parked import parked
+from tests.benchmarks.quiet_day import quiet_day
 from tests.benchmarks.read_path import read_path
 from tests.benchmarks.send_path import send_path
 from tests.benchmarks.sizes import Size
@@ -29,6 +31,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "write_path": write_path,
     "send_path": send_path,
     "idle_commit": idle_commit,
+    "quiet_day": quiet_day,
+    "numbering": numbering,
     "end_to_end": end_to_end,
     "end_to_end_postgres": end_to_end_postgres,
     "hanging": hanging,

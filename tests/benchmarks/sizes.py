@@ -32,6 +32,8 @@ class Size:
     grown_per_event: tuple[int, ...]
     grown_webhooks: tuple[int, ...]
     grown_kept: tuple[int, ...]
+    paces: tuple[float, ...] = (50.0, 200.0, 1000.0)
+    """Events a second of the quiet day."""
     engines: tuple[str, ...] = ("sqlite", "postgres")
 
 
@@ -45,5 +47,5 @@ QUICK = Size(
     runs=1, connections=4, warm_up=0.1, seconds=0.4, events=200, singles=10,
     webhooks=100, hanging_warm_up=0.5, hanging_seconds=1.0, parked=1_000,
     records=3_000, steady_seconds=0.5, grown_deliveries=60, grown_per_event=(1, 3),
-    grown_webhooks=(1, 20), grown_kept=(0, 3_000), engines=("sqlite",),
+    grown_webhooks=(1, 20), grown_kept=(0, 3_000), paces=(50.0,), engines=("sqlite",),
 )  # fmt: skip

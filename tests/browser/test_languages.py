@@ -106,7 +106,13 @@ async def test_the_pages_speak_one_language(
         at = view.page.url.partition("?")[0].removeprefix(site.url)
         await owner.post("/api/contacts", {"name": "Ana", "email": "ana@example.com"})
         await box.until(1)
-        hook = [at, *(f"{at}/{page}" for page in ("edit", "doctor", "guide", "rotate", "delete"))]
+        hook = [
+            at,
+            *(
+                f"{at}/{page}"
+                for page in ("edit", "doctor", "certify", "guide", "rotate", "delete")
+            ),
+        ]
         hook += [f"{at}/recover?kind={kind}" for kind in ("recover", "backfill")]
         forms = [f"{path}/new" for path in LISTS]
         found = {}

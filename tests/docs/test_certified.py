@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import re
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from outbox.sending.request import new_secret
 from outbox.worker.certification.checks import CHECKS, GENUINE, SEEN
 from tests.architecture.tree import ROOT
+from tests.docs.frameworks import FRAMEWORKS, printed, receiving
 from tests.docs.languages import PAGE, SERVERS
 from tests.docs.pages import text_of
 from tests.docs.test_receivers import running
@@ -35,20 +36,12 @@ async def certify(url: str, folder: Path, *words: str) -> tuple[int, dict[str, A
     return process.returncode, json.loads(out), err.decode()
 
 
-async def printed(process: Process, folder: Path) -> str:
-    """End a receiver; return what it has printed."""
-    os.killpg(process.pid, 15)
-    assert process.stdout is not None
-    return (await process.stdout.read()).decode() + (folder / "complaints").read_text()
-
-
-@pytest.mark.parametrize("language", SERVERS)
-async def test_a_receiver_of_the_page_passes_and_has_each_event_once(
-    tmp_path: Path, language: str
-) -> None:
+@pytest.mark.parametrize("kind", [*SERVERS, *FRAMEWORKS])
+async def test_a_receiver_passes_and_has_each_event_once(tmp_path: Path, kind: str) -> None:
     home = tmp_path / "empty"
     home.mkdir()
-    async with running(language, tmp_path, SECRET) as (process, url):
+    start = running if kind in SERVERS else receiving
+    async with start(kind, tmp_path, SECRET) as (process, url):
         status, report, complaint = await certify(url, home)
         said = await printed(process, tmp_path)
     # How long it takes is also a matter of what else runs on the machine.

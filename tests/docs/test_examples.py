@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import re
 import shutil
 import sqlite3
-import subprocess
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,14 +15,13 @@ import pytest
 
 from tests.architecture.tree import ROOT
 from tests.docs import test_receivers
+from tests.docs.frameworks import FRAMEWORKS, compiled, printed, receiving, run
 from tests.docs.languages import LANGUAGES
-from tests.docs.test_generated_clients import STRICT
 from tests.docs.test_receivers import EXPECTED, REASONS, Delivery, judged
-from tests.support.generated_client import TSC
-from tests.support.node import FOLDER, package
-from tests.support.process import Serving, carteiro, free_port, serving_process
+from tests.support.node import package
+from tests.support.process import Serving, carteiro, serving_process
 from tests.support.requirements import need
-from tests.support.typed_clients import CODEGEN, codegen
+from tests.support.typed_clients import codegen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -74,15 +68,6 @@ class Programs:
         return answer.decode()
 
 
-def run(words: Sequence[str], folder: Path, **settings: str) -> str:
-    done = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, timeout=120, check=False,
-        env=os.environ | {"PATH": f"{CODEGEN}:{os.environ['PATH']}"} | settings,
-    )  # fmt: skip
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    return done.stdout
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[Serving, str]]:
     home = tmp_path / "server"
@@ -117,14 +102,6 @@ def generating(url: str) -> list[list[str]]:
     text = (EXAMPLES / "README.md").read_text()
     [block] = re.findall("```sh\n(.*?)```", text, re.DOTALL)
     return [line.replace("$CARTEIRO_URL", url).split() for line in block.splitlines()]
-
-
-def compiled(folder: Path) -> None:
-    """Compile the programs of a folder strictly, each beside its source."""
-    (folder / "node_modules").symlink_to(FOLDER / "node_modules")
-    sources = sorted(path.name for path in folder.glob("*.ts"))
-    words = (*STRICT, "--types", "node", "--esModuleInterop", "--skipLibCheck")
-    run([need("node"), str(TSC), *words, *sources], folder)
 
 
 def name_of(programs: Programs, name: str) -> str:
@@ -215,44 +192,14 @@ def test_a_list_is_imported(programs: Programs) -> None:
     assert [*programs.contacts().values()] == ["Ana Lima"]
 
 
-@pytest.mark.parametrize("kind", ["FastAPI", "Express"])
+@pytest.mark.parametrize("kind", FRAMEWORKS)
 async def test_a_receiver_takes_what_is_ours_once_and_nothing_else(
     delivery: Delivery, tmp_path: Path, kind: str
 ) -> None:
     async with receiving(kind, tmp_path, delivery.secret) as (process, url):
         assert await judged(url, delivery, REASONS) == EXPECTED
-        process.terminate()
-        assert process.stdout is not None
-        said = (await process.stdout.read()).decode()
+        said = await printed(process, tmp_path)
     assert said.count(f"contact.created {delivery.id}") == 1, said
-
-
-@asynccontextmanager
-async def receiving(kind: str, folder: Path, secret: str) -> AsyncIterator[tuple[Process, str]]:
-    """Run a receiver; its process and its URL."""
-    port = free_port()
-    words: Sequence[str]
-    if kind == "FastAPI":
-        shutil.copy(EXAMPLES / "python" / "receiver.py", folder)
-        words = [codegen("uvicorn"), "receiver:app", "--port", str(port)]
-    else:
-        package("express")
-        shutil.copy(EXAMPLES / "typescript" / "receiver.ts", folder)
-        compiled(folder)
-        words = [need("node"), "receiver.js"]
-    complaints = folder / "complaints"
-    with complaints.open("wb") as err:
-        process = await asyncio.create_subprocess_exec(
-            *words, cwd=folder, stdin=DEVNULL, stdout=PIPE, stderr=err,
-            env=os.environ | {"WEBHOOK_SECRET": secret, "PORT": str(port)},
-        )  # fmt: skip
-    try:
-        await test_receivers.listening(port, process, complaints)
-        yield process, f"http://127.0.0.1:{port}/"
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 def test_the_page_names_each_example() -> None:
@@ -260,6 +207,7 @@ def test_the_page_names_each_example() -> None:
     there = {
         path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.*") if path.is_file()
     }
-    named = set(re.findall(r"\]\(((?:python|typescript|shop)/[^)]+)\)", page))
+    folders = "django|laravel|nextjs|python|rails|shop|typescript"
+    named = set(re.findall(rf"\]\(((?:{folders})/[^)]+)\)", page))
     languages = {path for path in there if path.split("/")[1:2] and path.split("/")[1] in LANGUAGES}
     assert named == there - languages - {"README.md"}

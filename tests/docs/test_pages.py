@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from gateway import texts
+from gateway.domain.webhooks import file_text
 from gateway.server.config import load
+from outbox.sending.request import new_secret
 from tests.architecture.tree import ROOT, modules
 from tests.docs.pages import Block, blocks, names, text_of
 from tests.docs.session import Session, agrees
@@ -99,9 +101,17 @@ def test_configurations_are_valid(tmp_path: Path) -> None:
     settings = [block for page in names() for block in blocks(page) if block.language == "toml"]
     assert settings
     for block in settings:
+        if block.text.startswith("[[webhook]]"):
+            assert file_text.read(block.text, _secret)
+            continue
         file = tmp_path / "config.toml"
         file.write_text(block.text)
         load(file, {})
+
+
+def _secret(place: str, name: str) -> str:
+    """Return what a file of webhooks refers to."""
+    return new_secret(b"s" * 32)
 
 
 def test_json_is_json() -> None:

@@ -82,12 +82,14 @@ class Forms:
 
     async def upload(
         self, path: str, data: bytes, *, token: str | None = None, follow: bool = True,
-        **headers: str,
+        fields: Sequence[tuple[str, str]] = (), **headers: str,
     ) -> Seen:  # fmt: skip
-        """Open the page `path`, and send a file with its form."""
+        """Open the page `path`, and send a file with its form, behind other `fields`."""
         csrf = (await self.get(path)).csrf if token is None else token
         form = aiohttp.FormData()
         form.add_field("csrf_token", csrf)
+        for name, value in fields:
+            form.add_field(name, value)
         form.add_field("file", data, filename="leads.csv", content_type="text/csv")
         return await self._ask("POST", path, form, follow, headers)
 

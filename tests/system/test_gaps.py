@@ -36,7 +36,8 @@ SHARE = 0.1
 """The part of the deliveries that the proxy drops; the same for doubled and for late ones."""
 BEHIND = 50
 """A late delivery comes behind this many others at most."""
-TRIES = 200
+TRIES = 3_000
+"""A batch is tried again every tenth of a second, while the product starts."""
 PATIENCE = 600.0
 STORE = "insert or ignore into deliveries values (?, ?, 'received')"
 MADE = """
@@ -114,27 +115,33 @@ class Writer:
     product: Product
     key: str
     done: int = 0
+    over: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def write(self, batches: int) -> None:
         timeout = aiohttp.ClientTimeout(30)
         async with aiohttp.ClientSession(self.product.address, timeout=timeout) as http:
-            for batch in range(batches):
-                await self._one(http, batch)
-                self.done += 1
+            try:
+                for batch in range(batches):
+                    await self._one(http, batch)
+                    self.done += 1
+                    self.changed.set()
+            finally:
+                self.over = True
                 self.changed.set()
 
     async def until(self, count: int) -> None:
-        while self.done < count:
+        """Wait for so many batches, or until no more can come."""
+        while self.done < count and not self.over:
             self.changed.clear()
             await self.changed.wait()
 
     async def _one(self, http: aiohttp.ClientSession, batch: int) -> None:
-        items = [{"name": f"contact {batch} {number} ção"} for number in range(AT_ONCE)]
+        body = {"items": [{"name": f"ação {batch} {number}"} for number in range(AT_ONCE)]}
         headers = {"X-API-Key": self.key, "Idempotency-Key": f"batch-{batch}"}
         for _ in range(TRIES):
             try:
-                async with http.post("/api/contacts/batch", json=items, headers=headers) as answer:
+                async with http.post("/api/contacts/batch", json=body, headers=headers) as answer:
                     text = await answer.text()
                 if answer.status == 207:
                     return

@@ -10,8 +10,10 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks.doctor import usual_schedule
 from gateway.domain.webhooks import deliveries
+from gateway.domain.webhooks.deliveries import DeliveryPage
 from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
+from outbox.events.body import sent
 from outbox.queue.log.delivery_types import Attempt, shown
 
 LONGEST = 32_768
@@ -36,9 +38,26 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
             delivery, page.attempts, page.schedule, db.clock.wall(), visitor.actor.zone,
             parked=not active, attempted=page.attempted,
         ),
-        "curl_of": lambda attempt: curl(attempt, page.event.body if page.event else None),
+        "curl_of": lambda attempt: curl(attempt, _sent(page, attempt)),
+        "thin": _thin(page),
     }  # fmt: skip
     return polling.live(request, visitor, "delivery.html", "parts/delivery.html", context)
+
+
+def _sent(page: DeliveryPage, attempt: Attempt) -> bytes | None:
+    """Return the body of an attempt; None when it is gone."""
+    event = page.event
+    if event is None or event.body is None:
+        return None
+    return sent(event.body, attempt.request_headers, event.record_id)
+
+
+def _thin(page: DeliveryPage) -> str | None:
+    """Return the body of the latest attempt if it had an address in place of the data."""
+    if not page.attempts or page.event is None:
+        return None
+    body = _sent(page, page.attempts[0])
+    return None if body is None or body == page.event.body else body.decode("utf-8", "replace")
 
 
 async def replay_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:

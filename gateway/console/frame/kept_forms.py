@@ -25,7 +25,9 @@ from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB
 from outbox.durations import MINUTE
 
-SECRET = re.compile("password|secret|token|headers|^(?:request|current|new|again)$", re.IGNORECASE)
+SECRET = re.compile(
+    "password|secret|token|headers|certificate|^(?:request|current|new|again)$", re.IGNORECASE
+)
 """Fields that are typed again: what they hold must be in no page and no row."""
 PASSING = ("csrf_token", "confirmed", "act")
 """A question that was confirmed is asked again."""

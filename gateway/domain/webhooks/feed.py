@@ -1,15 +1,17 @@
 """Reads the events feed of an owner, and the numbered deliveries of a webhook."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks import record_links, webhooks
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
-from outbox.durations import DAY
+from outbox.durations import DAY, SECOND
 from outbox.events import feed
-from outbox.events.feed import Page, UnknownPlace
+from outbox.events.body import thin
+from outbox.events.feed import Entry, Page, UnknownPlace
 from outbox.ids import is_id
 from outbox.queue.log import sequence_feed
 
@@ -36,10 +38,11 @@ async def page(
 
 
 async def numbered(
-    tx: Tx, actor: Actor, webhook_id: str, *, first: int, upto: int, limit: int
+    tx: Tx, actor: Actor, webhook_id: str, *, first: int, upto: int, limit: int, site: str
 ) -> sequence_feed.Page:
     """Return a page of the deliveries of a webhook with the numbers from `first` to `upto`.
 
+    `site` is the public address of the server, for a webhook that gets addresses in place of data.
     Raises not_found, forbidden, and validation_error for a webhook that never numbered any.
     """
     actor.must("read")
@@ -51,7 +54,18 @@ async def numbered(
             "validation_error", f"webhook: {message}",
             faults=[Fault("webhook", "invalid_parameter", message)],
         )  # fmt: skip
+    if webhook.thin:
+        entries = [replace(one, event=_thin(one.event, site)) for one in page.entries]
+        page = replace(page, entries=entries)
     return page
+
+
+def _thin(event: Entry, site: str) -> Entry:
+    """Return the event with the body that the webhook gets."""
+    url = record_links.address(site, event.name, event.record_id)
+    if event.body is None or url is None:
+        return replace(event, body=None)
+    return replace(event, body=thin(event.name, event.occurred_at // SECOND, event.record_id, url))
 
 
 def _unknown() -> Refusal:

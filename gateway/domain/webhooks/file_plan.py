@@ -119,11 +119,11 @@ async def plan(tx: Tx, actor: Actor, wanted: Wanted, tools: Tools) -> Plan:
         found = by_id.get(entry.id) if entry.id else by_name.get(entry.name)
         if entry.id and found is None:
             message = "This account has no such webhook; leave the id out to create it."
-            faults.append(Fault(f"{entry.place}, id", "file_unknown", message))
+            faults.append(Fault(entry.place.at("id"), "file_unknown", message))
             continue
         if found is not None and found.id in met:
             message = "Another webhook of the file is the same one, by its id or its name."
-            faults.append(Fault(entry.place, "file_twice", message))
+            faults.append(Fault(entry.place.at(), "file_twice", message))
             continue
         if found is not None:
             met.add(found.id)
@@ -131,8 +131,7 @@ async def plan(tx: Tx, actor: Actor, wanted: Wanted, tools: Tools) -> Plan:
             step = _step(entry, found, tools)
         except Refusal as refusal:
             faults += [
-                Fault(f"{entry.place}, {one.field}", one.code, one.message)
-                for one in refusal.faults
+                Fault(entry.place.at(one.field), one.code, one.message) for one in refusal.faults
             ]
             continue
         steps += [step] if step is not None else []
@@ -222,6 +221,7 @@ def _step(entry: Entry, found: Webhook | None, tools: Tools) -> Step | None:
     assert isinstance(events, tuple)
     draft = settings.judge(
         entry.typed, rules=tools.rules, headers=(stored.headers or ()) if stored else (),
+        certificate=stored.certificate if stored else None,
         listens=is_operational(events) if found is None else found.operational,
     )  # fmt: skip
     if stored is None or found is None:

@@ -46,10 +46,23 @@ Lookup = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A webhook of a file. `place` names it in faults; `secret` is given for its creation only."""
+class Place:
+    """Where a webhook stands: what it is called in faults, and the lines of its keys."""
 
-    place: str
+    label: str
+    lines: Mapping[str, int]
+
+    def at(self, key: str = "") -> str:
+        """Return the place of a key, or of the whole."""
+        line = self.lines.get(key) or self.lines.get("")
+        return ", ".join(filter(None, (f"line {line}" if line else "", self.label, key)))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A webhook of a file; `secret` is given for its creation only."""
+
+    place: Place
     id: str | None
     typed: Mapping[str, Typed]
     secret: str | None
@@ -121,12 +134,10 @@ def _entry(
     named = next((table[key] for key in ("name", "id") if isinstance(table.get(key), str)), "")
     label = f"{TABLE} {str(named)[:80]!r}" if named else f"{TABLE} {place + 1}"
 
-    def where(key: str = "") -> str:
-        line = lines.get(key) or lines.get("")
-        return ", ".join(filter(None, (f"line {line}" if line else "", label, key)))
+    where = Place(label, lines)
 
     def fault(key: str, wrong: Wrong) -> None:
-        faults.append(Fault(where(key), wrong.code, wrong.message))
+        faults.append(Fault(where.at(key), wrong.code, wrong.message))
 
     for key in table:
         if key not in KEYS:
@@ -154,7 +165,7 @@ def _entry(
     if webhook_id is None and "id" not in table and not typed["name"] and "name" not in table:
         message = "Give it a name, by which the next plan finds it, or the id of one that exists."
         fault("name", Wrong("file_identity", message))
-    return Entry(where(), webhook_id and webhook_id.lower(), typed, secret)
+    return Entry(where, webhook_id and webhook_id.lower(), typed, secret)
 
 
 def _must_differ(entries: Sequence[Entry], key: str, faults: list[Fault]) -> None:
@@ -163,7 +174,7 @@ def _must_differ(entries: Sequence[Entry], key: str, faults: list[Fault]) -> Non
         value = getattr(entry, key)
         if value and value in seen:
             message = f"Another webhook of the file has this {key}."
-            faults.append(Fault(f"{entry.place}, {key}", "file_twice", message))
+            faults.append(Fault(entry.place.at(key), "file_twice", message))
         seen.add(value)
 
 

@@ -138,8 +138,8 @@ class RateLimits:
         self.call("write", f"console {owner_id}", tokens)
 
     @contextmanager
-    def examination(self, owner_id: str) -> Iterator[None]:
-        """Count an examination of a receiver, as many tokens as a second allows of test events.
+    def examination(self, owner_id: str, seconds: int = 1) -> Iterator[None]:
+        """Count an examination of a receiver, as many tokens as `seconds` allow of test events.
 
         An account runs one at a time, the node EXAMINATIONS: each holds a connection for as long as
         the receiver takes. Raise rate_limited.
@@ -151,7 +151,7 @@ class RateLimits:
             )  # fmt: skip
         self._examinations -= 1
         try:
-            self.test(owner_id, max(1, int(self._callers["write"].rate)))
+            self.test(owner_id, max(1, seconds * int(self._callers["write"].rate)))
             yield
         finally:
             self._examinations += 1

@@ -4,7 +4,7 @@ from collections import Counter
 
 from outbox.database import sql
 from outbox.database.sql import items
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Insert, Row, Tx
 from outbox.queue.drain.loading import endpoint_of
 from outbox.queue.drain.subscribers import Subscriber
 from outbox.queue.state import circuits, lanes, sequences
@@ -26,6 +26,9 @@ WITH_NUMBER = (NUMBERED, NUMBERED_IN_LINE)
 NEW = f"select id, webhook_id from deliveries where id in {sql.IDS} order by webhook_id, sequence"
 MOVE = "update deliveries set sequence = $2 where id = $1"
 ONCE = "on conflict (event_id, webhook_id) where origin = 'event' do nothing"
+
+# Put off, so that PostgreSQL writes it with the transaction's last statement.
+INSERT = Insert("deliveries", COLUMNS, ONCE, referred=False)
 
 
 class Creations:
@@ -117,7 +120,8 @@ class Creations:
 
     async def write(self) -> bool:
         """Insert the deliveries and wake their lanes; return whether some lanes were locked."""
-        await self._insert(COLUMNS)
+        for row in self.rows.get(COLUMNS, ()):
+            self._tx.later(INSERT, row)
         fewer = await self._insert(NUMBERED)
         await circuits.let_pass(self._tx, self.tests)
         locked = await lanes.wake_or_note(self._tx, self.ready, self.due)

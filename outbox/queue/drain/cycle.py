@@ -18,8 +18,25 @@ from outbox.queue.state.fair_shares import Places, Shares
 
 BESIDE_FAN_OUT = 64
 """Claims in a unit that also fans out, and how much it may have done before it claims again."""
+# One query: a poll that finds nothing needs no transaction.
+LOOK = f"""
+select exists (select 1 from events where seq is null) or exists (select 1 from remainders)
+  or exists (select 1 from wakes) as work,
+  ({lanes.SOONEST}) as due_at, (select due_now()) as now
+"""
 LEAST_CLAIMS = 16
 """Claims in a unit that also fans out and has recorded many results."""
+
+
+async def look(tx: Tx) -> tuple[bool, int | None]:
+    """Return whether there is work for a turn, else the microseconds until a lane is due.
+
+    None when no lane has a delivery that waits.
+    """
+    row = await tx.one(LOOK, True)
+    assert row is not None
+    wait_us = None if row["due_at"] is None else int(row["due_at"]) - int(row["now"])
+    return bool(row["work"]) or (wait_us is not None and wait_us <= 0), wait_us
 
 
 @brief
@@ -71,14 +88,21 @@ async def claim_due(tx: Tx, capacity: Capacity) -> Taken:
 
 
 @brief
-async def settle_and_claim(
-    tx: Tx, batch: Sequence[Result], capacity: Capacity
-) -> tuple[Settlement, Taken]:
-    """Record results, then claim due deliveries, in one transaction.
+async def settle_and_look(
+    tx: Tx, batch: Sequence[Result], capacity: Capacity, look: bool, fan: bool
+) -> tuple[Settlement, FannedOut | None, Taken | None, bool]:
+    """Record results, then with `fan` fan out, else claim, in one transaction.
 
-    The claim waits for no lock, so that it cannot cause a deadlock with the locks of settle.
+    It claims with `look`, or when one of the lanes of the results is due. The claim waits for no
+    lock, so that it cannot cause a deadlock with the locks of settle. The last value tells whether
+    a claim in a transaction of its own may find something.
     """
-    return await settle(tx, batch), await claim(tx, capacity, {})
+    settlement = await settle(tx, batch)
+    look = look or (settlement.wait_us is not None and settlement.wait_us <= 0)
+    if fan:
+        fanned, due = await fan_out_and_look(tx, capacity)
+        return settlement, fanned, None, look or due
+    return settlement, None, await claim(tx, capacity, {}) if look else None, False
 
 
 @brief

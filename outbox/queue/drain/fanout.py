@@ -53,16 +53,26 @@ select {EVENT}, seq from events
 where owner_id = $1 and webhook_id is null and seq is not null and seq >= $2 order by seq limit $3
 """
 
-# It stores the due mark too: after a start with the clock set back, these deliveries must be due.
+# One statement on PostgreSQL, where each is a round trip: it gives the events of the places in $2
+# their seq, too. On SQLite it stores the due mark: after a start with the clock set back, these
+# deliveries must be due.
 NEXT_SEQ = """
-update outbox_state set seq = seq + $1
+/*postgres with last as (*/
+update outbox_state set seq = seq + cast($1 as bigint)
   /*sqlite , due_mark = max(due_mark, due_now())*/
 where id = 1 returning seq, due_now() as due
+/*postgres ), given as (
+  update events set seq = last.seq - cast($1 as bigint) + s.number
+  from (
+    select cast(value ->> 0 as bigint) as place, cast(value ->> 1 as bigint) as number
+    from json_array_elements(cast($2 as json)) as items(value)) as s, last
+  where events.pos = s.place)
+select seq, due from last*/
 """
 GIVE_SEQ = f"""
-update events set seq = s.seq_given
+update events set seq = $2 + s.number
 from (
-  select cast(value ->> 0 as bigint) as place, cast(value ->> 1 as bigint) as seq_given
+  select cast(value ->> 0 as bigint) as place, cast(value ->> 1 as bigint) as number
   from {ITEMS}) as s
 where events.pos = s.place
 """
@@ -124,13 +134,9 @@ async def fan_out(tx: Tx, capacity: Capacity, spent: int = 0) -> FannedOut:
         return FannedOut()
     events = [row for row in rows if row["pos"] is not None]
     turns = [fanout_remainders.of_row(row) for row in rows if row["pos"] is None]
-    last = await tx.one(NEXT_SEQ, len(events))
-    assert last is not None
-    first_seq = int(last["seq"]) - len(events) + 1
+    first_seq, due = await _number(tx, events)
     numbered = [(row, first_seq + n) for n, row in enumerate(events)]
-    if numbered:
-        await tx.run(GIVE_SEQ, items([(row["pos"], seq) for row, seq in numbered]))
-    creations = Creations(tx, capacity, int(last["due"]))
+    creations = Creations(tx, capacity, due)
     current = _Round(tx, creations)
     amount = max(budget.ROUND[tx.engine] - spent, budget.ROUND[tx.engine] // 4)
     # Half of it is for earlier remainders, so that neither they nor new events wait for the others.
@@ -152,6 +158,18 @@ async def fan_out(tx: Tx, capacity: Capacity, spent: int = 0) -> FannedOut:
         noted=locked, ready=creations.ready, left_out=current.filters.by_event(),
         announced=current.announced,
     )  # fmt: skip
+
+
+async def _number(tx: Tx, events: Sequence[Row]) -> tuple[int, int]:
+    """Give events the next seq; return the first one, and the due clock."""
+    places = items([(row["pos"], n) for n, row in enumerate(events, 1)])
+    together = (places,) if tx.engine == "postgres" else ()
+    last = await tx.one(NEXT_SEQ, len(events), *together)
+    assert last is not None
+    before = int(last["seq"]) - len(events)
+    if events and not together:
+        await tx.run(GIVE_SEQ, places, before)
+    return before + 1, int(last["due"])
 
 
 class _Round:

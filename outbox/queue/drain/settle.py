@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from outbox.database import sql
 from outbox.database.sql import IDS, ITEMS, items
-from outbox.database.transaction import Tx, brief
+from outbox.database.transaction import Insert, Tx, brief
 from outbox.queue.drain.rescue import uncount
 from outbox.queue.state import chain, circuits, figures, lanes, operational
 from outbox.queue.state.chain import Head
@@ -35,7 +34,8 @@ where deliveries.id = s.delivery and deliveries.claim = s.token
 returning id, ordered and state <> 'ready' as over, {lanes.CHAIN}
 """
 
-ATTEMPT = (*chain.COVERED, *chain.LINK)
+# Put off, so that PostgreSQL writes it with the transaction's last statement.
+ATTEMPT = Insert("attempts", (*chain.COVERED, *chain.LINK), referred=False)
 
 # The first failure since the last success stays: it decides when a webhook is disabled.
 HEALTH = f"""
@@ -111,7 +111,8 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         ],
         {s.delivery.webhook_id: chains[s.delivery.id] for s in settled},
     )  # fmt: skip
-    await sql.insert(tx, "attempts", ATTEMPT, attempts)
+    for attempt in attempts:
+        tx.later(ATTEMPT, attempt)
     await figures.count_results(tx, settled)
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:

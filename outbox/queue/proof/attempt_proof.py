@@ -12,9 +12,9 @@ from typing import Literal
 
 from outbox.database.transaction import Row
 from outbox.durations import MINUTE, SECOND
-from outbox.events.body import thin
+from outbox.events.body import sent
 from outbox.queue.state.chain import BODY, COVERED, HEADERS, answer_of, digest_of, event_of, packed
-from outbox.sending.request import RECORD_URL, restored, sign_body, sign_standard
+from outbox.sending.request import restored, sign_body, sign_standard
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 TRUNCATED = COVERED.index("truncated")
@@ -147,13 +147,11 @@ def _signed(row: Row, secrets: Secrets | None) -> Signed | None:
         return "no_secret"
     if row["body"] is None:
         return "no_body"
-    headers = dict(
-        restored(row["request_headers"], row["event_id"], row["number"], row["started_at"])
+    sent_headers = restored(
+        row["request_headers"], row["event_id"], row["number"], row["started_at"]
     )
-    body, moment = _bytes(row["body"]), row["started_at"] // SECOND
-    if (url := headers.get(RECORD_URL)) is not None:
-        event, timestamp = headers["X-Webhook-Event"], int(headers["X-Webhook-Timestamp"])
-        body = thin(event, timestamp, row["record_id"], url)
+    headers, moment = dict(sent_headers), row["started_at"] // SECOND
+    body = sent(_bytes(row["body"]), sent_headers, row["record_id"])
     own = headers["X-Webhook-Signature"]
     standard = headers["webhook-signature"].split(" ")
 

@@ -102,6 +102,19 @@ CHAIN = """
    where l.webhook_id = deliveries.webhook_id) as chain
 """
 
+# The due time of the first lane, with or without failing ones.
+SOONEST = """
+select min(due_at) from (
+  select * from (select due_at from lanes
+    where active and due_at is not null and failing = false
+    order by due_at limit 1) as healthy
+  union all
+  select * from (select due_at from lanes
+    where active and due_at is not null and failing = true and $1
+    order by due_at limit 1) as failing
+) as heads
+"""
+
 # The lock of fan-out: with it, no fan-out can add a delivery to any webhook.
 NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(7201965)*/ as held"
 
@@ -247,18 +260,5 @@ def _first(rows: Iterable[Row]) -> int | None:
 
 async def soonest(tx: Tx, failing_too: bool) -> int | None:
     """Return microseconds until a lane is due, with or without failing ones; None if none is."""
-    row = await tx.one(
-        """
-        select min(due_at) - due_now() as wait from (
-          select * from (select due_at from lanes
-            where active and due_at is not null and failing = false
-            order by due_at limit 1) as healthy
-          union all
-          select * from (select due_at from lanes
-            where active and due_at is not null and failing = true and $1
-            order by due_at limit 1) as failing
-        ) as heads
-        """,
-        failing_too,
-    )
+    row = await tx.one(f"select ({SOONEST}) - (select due_now()) as wait", failing_too)
     return None if row is None or row["wait"] is None else int(row["wait"])

@@ -13,9 +13,9 @@ from typing import Any
 
 from outbox.clock import Clock
 from outbox.durations import SECOND
-from outbox.events.body import message
+from outbox.events.body import message, thin
 from outbox.ids import Ids
-from outbox.sending.request import Header, Request, compose, sign_body
+from outbox.sending.request import Header, Request, compose, key_of, sign_body
 
 OTHER_BYTES = 32
 
@@ -95,18 +95,23 @@ class Kit:
         now = self._clock.wall()
         at = now - event_age * SECOND
         given = specimen or self.material.samples[0]
-        body = message(given.event, at, given.data)
         request = replace(
             self._template, event_id=self._ids.new(now), event_name=given.event,
             timestamp=at // SECOND, record_version=version, attempt=attempt, origin="test",
-            body=body, secrets=secrets or (self.secret,),
+            body=self._body(given, at), secrets=secrets or (self.secret,),
+            signing_keys=() if secrets == (self.other,) else self._template.signing_keys,
         )  # fmt: skip
         return self._composed(request, now - age * SECOND)
 
     def again(self, post: Post, attempt: int) -> Post:
         """Return a later attempt of the same event, with the same id and body."""
-        later = post.having(X_Webhook_Attempt=str(attempt))
-        return self.signed(later, str(self._clock.wall() // SECOND))
+        request = replace(
+            self._template, event_id=post.event_id, event_name=post.value("x-webhook-event"),
+            timestamp=int(post.value("x-webhook-timestamp")), attempt=attempt, origin="test",
+            record_version=int(post.value("x-webhook-record-version")), body=post.body,
+            secrets=(self.secret,),
+        )  # fmt: skip
+        return self._composed(request, self._clock.wall())
 
     def signed(self, post: Post, moment: str, event_id: str = "") -> Post:
         """Return it signed anew at `moment`, the text of a timestamp, by the receiver's secret."""
@@ -147,13 +152,15 @@ class Kit:
         hexes = sign_body(self.secret, post.body).partition("=")[2]
         return (self.secret, self.right_mac(post), hexes)
 
+    def _body(self, given: Specimen, at: int) -> bytes:
+        """Return the body of an event; a thin one when the webhook wants those."""
+        url = self._template.record_url
+        if url is None:
+            return message(given.event, at, given.data)
+        return thin(given.event, at // SECOND, str(given.data["id"]), url)
+
     def _composed(self, request: Request, moment: int) -> Post:
         headers = compose(
             request, service=self._service, now_wall=moment, span_id=self._ids.token(8).hex()
         )
         return Post(request.event_id, tuple(headers), request.body)
-
-
-def key_of(secret: str) -> bytes:
-    """Return the key of `webhook-signature` for a secret."""
-    return base64.b64decode(secret.partition("_")[2])

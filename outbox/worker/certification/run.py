@@ -12,6 +12,7 @@ from typing import Literal
 from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.sending.outcome import Outcome
+from outbox.sending.request import Request, key_of
 from outbox.sending.send import Sender
 from outbox.worker.certification.checks import CHECKS, GENUINE, SEEN, Check
 from outbox.worker.certification.judging import (
@@ -23,7 +24,7 @@ from outbox.worker.certification.judging import (
     response_ends,
     silent,
 )
-from outbox.worker.certification.posts import Kit, Post, key_of
+from outbox.worker.certification.posts import Kit, Post
 
 Result = Literal["passed", "failed", "unjudged"]
 Heard = Callable[[Finding], None]
@@ -63,8 +64,11 @@ class Limits:
 class Certifier:
     """Certifies one receiver once."""
 
-    def __init__(self, url: str, kit: Kit, sender: Sender, clock: Clock, limits: Limits) -> None:
-        self._url = url
+    def __init__(
+        self, request: Request, kit: Kit, sender: Sender, clock: Clock, limits: Limits
+    ) -> None:
+        self._url = request.url
+        self._via = request.via
         self._kit = kit
         self._sender = sender
         self._clock = clock
@@ -139,11 +143,13 @@ class Certifier:
     async def _send(self, post: Post, *, fresh: bool) -> Tried:
         left = self._left()
         timeout = max(min(self._limits.timeout_s, left), 0.0)
-        outcome = await self._sender.send(self._url, post.headers, post.body, timeout, fresh=fresh)
+        outcome = await self._sender.send(
+            self._url, post.headers, post.body, timeout, fresh=fresh, via=self._via
+        )
         if outcome.stale:
             # The receiver closed an idle connection; a delivery is sent again at once too.
             outcome = await self._sender.send(
-                self._url, post.headers, post.body, timeout, fresh=True
+                self._url, post.headers, post.body, timeout, fresh=True, via=self._via
             )
         self._sent += 1
         cut = outcome.outcome == "timeout" and left < self._limits.timeout_s

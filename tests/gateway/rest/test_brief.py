@@ -12,7 +12,7 @@ from outbox.database.transaction import is_brief
 from outbox.queue.drain.cycle import (
     claim_due,
     fan_out_and_look,
-    settle_and_claim,
+    settle_and_look,
     settle_and_take,
     take,
 )
@@ -52,7 +52,7 @@ async def test_writes_of_the_rest_api_are_brief(seen: dict[str, bool], ana: Pers
 
 @pytest.mark.parametrize(
     "unit",
-    [take, claim_due, settle_and_claim, settle_and_take, fan_out_and_look, settle],
+    [take, claim_due, settle_and_look, settle_and_take, fan_out_and_look, settle],
 )
 def test_units_of_the_drain_are_brief(unit: Callable[..., Awaitable[Any]]) -> None:
     assert is_brief(unit)

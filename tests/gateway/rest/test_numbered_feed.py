@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -97,6 +98,15 @@ async def test_a_replay_that_arrived_makes_its_number_delivered(api: RestApi, an
     await api.db.write(run, "update deliveries set state = 'delivered' where id = $1", again)
     [event] = (await read(ana, f"webhook={webhook_id}&sequence=1"))["data"]
     assert (event["state"], event["body"] is None) == ("delivered", False)
+
+
+async def test_a_webhook_with_addresses_alone_has_them_here_too(api: RestApi, ana: Person) -> None:
+    webhook_id = await numbered(api, ana, 1, thin=True)
+    [event] = (await read(ana, f"webhook={webhook_id}&sequence=1"))["data"]
+    data = json.loads(event["body"])["data"]
+    assert (data["id"], data["type"]) == (event["recordId"], "contact")
+    assert data["url"].endswith(f"/api/contacts/{event['recordId']}")
+    assert "contact 1" not in event["body"]
 
 
 async def test_pages_go_on_by_number(api: RestApi, ana: Person) -> None:

@@ -87,7 +87,7 @@ async def test_a_plan_for_empty_tables_reads_few_rows_of_full_ones(db: Database)
         "claim": (claim.CLAIM, ("c", "n", webhook_id, 5, 1)),
         "load": (loading.LOAD, (items(IDS),)),
         "settle": (settle.SETTLE, (items(SETTLED),)),
-        "give_seq": (fanout.GIVE_SEQ, (items([[n, n] for n in range(1, 6)]),)),
+        "next_seq": (fanout.NEXT_SEQ, (1_000_000, items([[n, n] for n in range(1, 6)]))),
         "lock": (lanes.TRY, (items(IDS),)),
         "webhooks": (subscribers.OF_OWNERS, (items(["o1", "o2"]), 5)),
         "turn": (subscribers.PAGE, ("o1", 0, "", 5)),

@@ -1,4 +1,7 @@
-"""How many transactions and statements a delivery takes; on PostgreSQL each is a round trip."""
+"""How many transactions and statements a delivery takes; on PostgreSQL each is a round trip.
+
+Rows that are put off are written with one more, which is counted nowhere.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from tests.support.counted import Counted
 from tests.support.drain import drain, inbox, make, ring
 
 TAKES = {
-    "sqlite": [("take", 7), ("settle_and_take", 6)],
-    "postgres": [("fan_out_and_look", 8), ("settle_and_claim", 8)],
+    "sqlite": [("take", 6), ("settle_and_take", 5)],
+    "postgres": [("fan_out_and_look", 6), ("settle_and_look", 5)],
 }
 DRAIN = (
-    "take", "claim_due", "settle", "settle_and_claim", "settle_and_take", "fan_out_and_look",
+    "take", "claim_due", "settle", "settle_and_look", "settle_and_take", "fan_out_and_look",
 )  # fmt: skip
 
 

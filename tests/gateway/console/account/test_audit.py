@@ -28,7 +28,7 @@ from tests.support.site import PASSWORD, Site
 PAGE = "/console/audit"
 SILENT = {
     "/console/webhooks/preview", "/console/webhooks/{id}/preview", "/console/webhooks/{id}/doctor",
-    "/console/webhooks/{id}/guide",
+    "/console/webhooks/{id}/guide", "/console/webhooks/{id}/certify",
 }  # fmt: skip
 """Forms that change nothing: they try something, or show what would happen."""
 OF_RECORDS = {resource.plural for resource in RESOURCES}

@@ -23,6 +23,7 @@ TYPED = [
     ("url", URL), ("events", "deal.created"), ("events", "contact.created"),
     ("description", "O'Neil's <b>ERP</b>"), ("timeout", "7"),
     ("headers", "Authorization: Bearer s3cret"),
+    ("certificate", "-----BEGIN PRIVATE KEY-----\ns3cret\n-----END PRIVATE KEY-----"),
     ("conditions", "status = won\nname is present"), ("schedule", "5 s"), ("ordered", "1"),
 ]  # fmt: skip
 
@@ -94,7 +95,7 @@ async def test_secrets_are_in_no_page_and_no_row(maria: Guest) -> None:
     for page in (asked, back):
         for secret in ("s3cret", "pass-w0rd", "pw2"):
             assert secret not in page.html
-    assert not {"f.headers", "f.password"} & dict(hidden(asked)).keys()
+    assert not {"f.headers", "f.certificate", "f.password"} & dict(hidden(asked)).keys()
 
 
 async def test_what_waits_for_its_page_is_sealed(maria: Guest) -> None:

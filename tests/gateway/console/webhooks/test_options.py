@@ -84,8 +84,9 @@ async def test_the_page_of_a_numbered_webhook_tells_its_last_number(maria: Guest
 
 async def test_the_form_has_an_input_for_each_declared_setting(maria: Guest) -> None:
     form = await maria.get(f"{LIST}/new")
-    for setting in SETTINGS:
-        assert f'name="{setting.name}"' in form.html, setting.name
+    # Without proxies of the operator there is nothing to choose: test_brakes has that input.
+    for name in {setting.name for setting in SETTINGS} - {"proxy"}:
+        assert f'name="{name}"' in form.html, name
 
 
 @pytest.mark.parametrize(

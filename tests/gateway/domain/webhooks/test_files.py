@@ -11,10 +11,12 @@ from gateway.domain.webhooks import file_plan, file_text, settings, webhooks
 from gateway.domain.webhooks.file_plan import STALE, Applied, Plan, Tools, Wanted
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
+from outbox import webhooks as outbox_webhooks
 from outbox.database.transaction import Database, Row, Tx
 from outbox.sending.addresses import Rules
 from outbox.sending.request import new_secret
 from outbox.webhooks import open_headers
+from tests.gateway.domain.webhooks.test_settings import EVERY, RULES
 from tests.support.drain import ring
 
 TOOLS = Tools(Rules(), ring(), 5)
@@ -117,6 +119,19 @@ async def test_what_is_exported_changes_nothing_when_it_is_applied(account: Acco
     assert [row["name"] for row in await account.rows()] == ["bi", "erp-2"]
 
 
+async def test_each_setting_survives_its_export(db: Database, account: Account) -> None:
+    owner_id, tools = account.actor.owner_id, Tools(RULES, ring(), 5)
+    await db.write(
+        outbox_webhooks.create, owner_id=owner_id, draft=EVERY, secret=new_secret(b"s" * 32),
+        ring=tools.ring,
+    )  # fmt: skip
+    account.tools = tools
+    text = await account.export()
+    assert "PRIVATE" not in text
+    assert "Bearer" not in text
+    assert (acts(await account.plan(text)), (await account.plan(text)).same) == ([], 1)
+
+
 async def test_a_change_names_its_settings_and_deletes_only_when_told(account: Account) -> None:
     await account.apply(ERP + BI)
     other = ERP.replace("timeout = 5\n", "").replace('"sales"', '"sales 2"')
@@ -152,7 +167,7 @@ async def test_a_fault_anywhere_applies_nothing(account: Account) -> None:
     with pytest.raises(Refusal) as caught:
         await account.apply(bad)
     [fault] = caught.value.faults
-    assert fault.field == "line 7, webhook 'erp', url"
+    assert fault.field == "line 9, webhook 'erp', url"
     # The last of six is one more than an account may have, which only the write can tell.
     many = "".join(ERP.replace('"erp"', f'"erp-{number}"') for number in range(5))
     with pytest.raises(Refusal) as caught:
@@ -226,7 +241,7 @@ async def test_a_secret_by_reference_signs_and_is_not_shown(account: Account) ->
         (BI + 'description = { env = "X" }',
          {"line 6, webhook 'bi', description": "file_reference"}),
         (BI + 'id = "7"', {"line 6, webhook 'bi', id": "file_id"}),
-        (BI + BI, {"line 7, webhook 'bi', name": "file_twice"}),
+        (BI + BI, {"line 8, webhook 'bi', name": "file_twice"}),
         ('[[webhook]]\nurl = "https://a.example/"', {"line 1, webhook 1, name": "file_identity"}),
     ],
 )  # fmt: skip

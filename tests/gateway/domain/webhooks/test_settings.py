@@ -10,20 +10,23 @@ from outbox.sending.proxies import Proxy
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
 
+EVERY = Draft(
+    "https://hooks.example.com/crm", ("deal.created", "deal.updated"), "the ERP", 5000,
+    (("Authorization", "Bearer 1"),), (5.0, 7200.0), True, (Condition("status", "won"),),
+    sequenced=True, name="erp", ed25519=True, concurrency=3, rate=500,
+    certificate=ClientCertificate("PRIVATE KEY", 1), proxy="office", thin=True,
+)  # fmt: skip
+"""A draft in which each setting has a value of its own."""
+RULES = Rules(proxies={"office": Proxy("office", "proxy.internal", 3128)})
+
 
 def test_each_field_of_a_draft_is_a_setting() -> None:
     assert sorted(one.column for one in SETTINGS) == sorted(one.name for one in fields(Draft))
 
 
 def test_what_a_setting_shows_is_read_as_the_same_value() -> None:
-    draft = Draft(
-        "https://hooks.example.com/crm", ("deal.created", "deal.updated"), "the ERP", 5000,
-        (("Authorization", "Bearer 1"),), (5.0, 7200.0), True, (Condition("status", "won"),),
-        sequenced=True, name="erp", ed25519=True, concurrency=3, rate=500,
-        certificate=ClientCertificate("PRIVATE KEY", 1), proxy="office", thin=True,
-    )  # fmt: skip
-    rules = Rules(proxies={"office": Proxy("office", "proxy.internal", 3128)})
-    about = About(draft.events, False, rules, draft.headers, draft.certificate, draft.url)
+    draft = EVERY
+    about = About(draft.events, False, RULES, draft.headers, draft.certificate, draft.url)
     for one in SETTINGS:
         value = getattr(draft, one.column)
         assert value != settings.EMPTY[one.kind], f"{one.name} has no example here"

@@ -86,6 +86,7 @@ LASTING = {
     "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
     "forgotten": "one row a webhook, gone with it",
     "duties": "one row a duty",
+    "sequences": "one row a webhook, gone with it",
     "remainders": "at most one row an owner, gone when fan-out has done his events",
     "wakes": "a note goes when its lane is looked at, within seconds",
     "passes": "a pass goes with its claim, or when the circuit opens or closes or the webhook goes",
