@@ -221,42 +221,6 @@ def export(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _owner(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--owner", required=True, metavar="EMAIL", help="the account's address")
-
-
-def webhooks_export(parser: argparse.ArgumentParser) -> None:
-    _owner(parser)
-
-
-def _webhooks_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the TOML file with the webhooks")
-    _owner(parser)
-    parser.add_argument(
-        "--prune", action="store_true", help="delete the webhooks that are not in the file"
-    )
-
-
-def webhooks_plan(parser: argparse.ArgumentParser) -> None:
-    _webhooks_file(parser)
-    parser.add_argument(
-        "--exit-code", action="store_true", help="end with 3 when there is something to do"
-    )
-    json(parser)
-
-
-def webhooks_apply(parser: argparse.ArgumentParser) -> None:
-    _webhooks_file(parser)
-    parser.add_argument(
-        "--plan", metavar="MARK",
-        help="apply only the plan with this mark: refuse when anything has changed since",
-    )  # fmt: skip
-    parser.add_argument(
-        "--secrets", metavar="FILE",
-        help="write new secrets to this file, which must not exist (default: print them)",
-    )  # fmt: skip
-
-
 def erase(parser: argparse.ArgumentParser) -> None:
     email(parser)
     parser.add_argument("contact", metavar="CONTACT", help="the id of the contact")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
-from gateway.cli import arguments
+from gateway.cli import arguments, webhook_arguments
 from gateway.cli.language import of_declaration
 from gateway.server.config import FILE_VARIABLE, FILES, Config
 from gateway.server.program import program_revision, program_version
@@ -187,17 +187,17 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "webhooks export", "Print the webhooks of an account as a file, without secrets.",
         "carteiro webhooks export --owner maria@example.com",
-        _from("webhook_commands", "export"), arguments.webhooks_export,
+        _from("webhook_commands", "export"), webhook_arguments.export,
     ),
     Command(
         "webhooks plan", "Print what would make the webhooks of an account like a file.",
         "carteiro webhooks plan hooks.toml --owner maria@example.com --exit-code",
-        _from("webhook_commands", "plan"), arguments.webhooks_plan,
+        _from("webhook_commands", "plan"), webhook_arguments.plan,
     ),
     Command(
         "webhooks apply", "Make the webhooks of an account like a file: all of it or nothing.",
         "carteiro webhooks apply hooks.toml --owner maria@example.com --secrets new.jsonl",
-        _from("webhook_commands", "apply"), arguments.webhooks_apply,
+        _from("webhook_commands", "apply"), webhook_arguments.apply,
     ),
     Command(
         "backup", "Write all data to a file, also while the server runs.",

@@ -1,8 +1,8 @@
 """The webhooks table: units to create, read and change a webhook.
 
 Pausing, activating and removing a webhook also affects waiting deliveries and is in
-outbox.queue.upkeep.parking. The caller validates a Draft before creating it. It is one module
-because each setting has its place in all of these statements.
+outbox.queue.upkeep.parking. The caller validates a Draft before creating it.
+It is one module because each setting has its place in all of these statements.
 """
 
 import json

@@ -24,7 +24,7 @@ KINDS = ("plain", "numbered")
 
 
 async def numbering(size: Size) -> Verdict:
-    """Measure the processor time of this process for each event.
+    """Measure the processor time of this process for each event, as medians.
 
     Alone: its write and its fan-out, in one transaction each. Together: fan-out in full rounds.
 
@@ -50,31 +50,33 @@ async def numbering(size: Size) -> Verdict:
 
 async def _runs(db: Database, size: Size) -> dict[str, dict[str, list[float]]]:
     """Return the microseconds of an event by way and kind; the kinds alternate."""
-    ways = ("alone", "together")
-    took: dict[str, dict[str, list[float]]] = {way: {kind: [] for kind in KINDS} for way in ways}
+    took: dict[str, dict[str, list[float]]] = {
+        way: {kind: [] for kind in KINDS} for way in ("alone", "together")
+    }
     key = ring()
     owners = {kind: str(number) * 24 for number, kind in enumerate(KINDS)}
     for kind, owner in owners.items():
         await add_webhook(db, key, URL, owner=owner, sequenced=kind == "numbered")
+    for number in range(size.singles * size.runs):
+        # After every pair the other kind is first.
+        for kind in KINDS if number % 2 else reversed(KINDS):
+            took["alone"][kind].append(await _alone(db, owners[kind], number))
     for run in range(size.runs + 1):
         for kind, owner in owners.items():
-            alone = await _alone(db, owner, size.singles)
             together = await _together(db, owner, size.events)
             if run:
-                took["alone"][kind].append(alone)
                 took["together"][kind].append(together)
     return took
 
 
-async def _alone(db: Database, owner: str, count: int) -> float:
-    """Write and fan out one event after another."""
-    gc.collect()
+async def _alone(db: Database, owner: str, number: int) -> float:
+    """Write an event and fan it out."""
     began = time.process_time()
-    for number in range(count):
-        await db.write(make, f"record-{number}", "thing.made", owner)
-        fanned = await db.write(fan_out, NONE)
-        assert sum(fanned.created.values()) == 1
-    return (time.process_time() - began) * SECONDS_TO_US / count
+    await db.write(make, f"record-{number}", "thing.made", owner)
+    fanned = await db.write(fan_out, NONE)
+    took = time.process_time() - began
+    assert sum(fanned.created.values()) == 1
+    return took * SECONDS_TO_US
 
 
 async def _together(db: Database, owner: str, count: int) -> float:

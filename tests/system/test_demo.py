@@ -14,10 +14,26 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.cli.demo.server import Account, Console
 from tests.architecture.tree import ROOT
 from tests.support.checkouts import ADDRESS, BUYER
 
 pytestmark = pytest.mark.slow
+
+
+class Visitor(Console):
+    """Somebody who explores the console of the demo."""
+
+    async def first(self, path: str, form: str) -> str:
+        """Return the first match of `form` in a page, empty for none."""
+        async with self._http.get(self._url + path) as answer:
+            found = re.search(form, await answer.text())
+        return found[1] if found else ""
+
+    async def submit(self, form: str, action: str, **fields: str) -> None:
+        """Send a form of a page."""
+        await self._submit(form, action, list(fields.items()))
+
 
 TOTAL = re.compile(r"^  (\w+(?: \w+)*) +(\d+)(?:  \(.*\))?$", re.MULTILINE)
 
@@ -140,6 +156,55 @@ async def test_a_purchase_in_the_shop_shows_in_the_table(tmp_path: Path) -> None
     out, err = await process.communicate()
     assert (process.returncode, err) == (0, b""), out
     assert out.decode().endswith("every event arrived once, with a valid signature\n")
+
+
+@pytest.mark.timeout(300)
+async def test_what_somebody_does_in_the_console_is_no_loss(tmp_path: Path) -> None:
+    """A webhook is paused, activated without what was parked, and an event is sent again."""
+    process = await demo("--folder", str(tmp_path))
+    assert process.stdout is not None
+    found: dict[str, str] = {}
+    async for line in process.stdout:
+        text = line.decode()
+        if at := re.match(r"console   (http://\S+)/console", text):
+            found["url"] = at[1]
+        if at := re.match(r"sign in   (\S+)  password  (\S+)", text):
+            found |= {"email": at[1], "password": at[2]}
+        if re.search(r"[1-9]\d* deliveries", text):
+            break
+    console = Visitor(found["url"])
+    try:
+        await console.sign_in(Account(found["email"], found["password"]))
+        sent = await console.first(
+            "/console/deliveries?state=delivered", r"/console/deliveries/([0-9a-f]{24})"
+        )
+        hook = await console.first(
+            f"/console/deliveries/{sent}", r"/console/webhooks/([0-9a-f]{24})"
+        )
+        await console.submit(f"/console/deliveries/{sent}", f"/console/deliveries/{sent}/replay")
+        page = f"/console/webhooks/{hook}"
+        await console.submit(page, f"{page}/pause")
+        parked = ""
+        async with asyncio.timeout(60):
+            while not parked:
+                parked = await console.first(
+                    f"{page}/deliveries?state=parked", r"/console/deliveries/([0-9a-f]{24})"
+                )
+        await console.submit(f"{page}/activate", f"{page}/activate", parked="none")
+        await console.submit(page, f"{page}/pause")
+        async with asyncio.timeout(60):
+            while not await console.first(
+                f"{page}/deliveries?state=parked", r"/console/deliveries/([0-9a-f]{24})"
+            ):
+                pass
+    finally:
+        await console.close()
+    process.send_signal(signal.SIGINT)
+    out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b""), out
+    told = dict(TOTAL.findall(out.decode()))
+    assert told["lost"] == "0"
+    assert int(told["kept back by you"]) >= 2
 
 
 async def test_a_second_ctrl_c_does_not_wait_and_loses_nothing(tmp_path: Path) -> None:

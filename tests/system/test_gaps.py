@@ -245,6 +245,10 @@ async def complete(address: str, key: str, webhook_id: str, path: Path) -> str:
     return output.decode().strip()
 
 
+def test_the_client_is_short() -> None:
+    assert len(CLIENT.read_text().splitlines()) <= 60
+
+
 @sizes("deliveries, kills", small=(2_000, 2), large=(100_000, 10))
 @ENGINES
 async def test_a_copy_is_completed_by_number_and_feed(

@@ -69,6 +69,10 @@ class _Stop:
         """The timeout for the last deliveries; a second signal ends it."""
         self.hurried = False
 
+    def wait(self, patience: asyncio.Timeout | None) -> None:
+        """Let a second signal end this timeout."""
+        self.patience = patience
+
 
 async def _until_stopped(folder: Path, once: bool, port: int, breaking: bool) -> int:
     wish = _Stop()
@@ -132,7 +136,7 @@ async def _tour(folder: Path, once: bool, port: int, breaking: bool, wish: _Stop
                 return await each_once(show, screen)
             wish.watching = True
             heading = _heading(gateway, account)
-            return await with_page(show, screen, ids, heading, account, wish.requested)
+            return await with_page(show, screen, ids, heading, account, wish.requested, wish.wait)
         if once:
             return await _check(writer, receiver, gateway, screen, clock)
         owner = Owner(http, gateway.url, key)

@@ -19,10 +19,11 @@ AT_ONCE_SHARE = 20
 THOUSAND = 1_000
 """A rate is in requests per this many seconds."""
 
-# By the partial index of claimed deliveries, which has only those in flight.
-_IN_FLIGHT = f"""
-select webhook_id, count(*) as n from deliveries
-where state = 'in_flight' and webhook_id in {IDS} group by webhook_id
+# By the partial index of claimed deliveries, which has only those in flight. An index on webhooks
+# has all deliveries that a webhook ever had, so no condition here may match one.
+IN_FLIGHT = f"""
+select webhook_id, count(*) as n from deliveries /*sqlite indexed by deliveries_claimed*/
+where state = 'in_flight' and webhook_id || '' in {IDS} group by webhook_id
 """
 _PAUSE = f"""
 update lanes set wait_until = (select due_now()) + s.pause, due_at = (select due_now()) + s.pause
@@ -70,7 +71,7 @@ async def narrow(tx: Tx, lanes: Iterable[Lane]) -> None:
             counted.append(lane)
     if not counted:
         return
-    rows = await tx.all(_IN_FLIGHT, items(sorted(lane.webhook_id for lane in counted)))
+    rows = await tx.all(IN_FLIGHT, items(sorted(lane.webhook_id for lane in counted)))
     in_flight = _counts(rows)
     for lane in counted:
         assert lane.concurrency is not None

@@ -69,6 +69,7 @@ async def test_a_careful_receiver_passes() -> None:
     assert len(report["accepted"]) > AT_ONCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("faulty", FAULTY, ids=lambda faulty: faulty.__name__)
 async def test_a_fault_is_found_and_named(faulty: type[Careful]) -> None:
     report, ended = await report_of(faulty(SECRET))

@@ -7,6 +7,7 @@ import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
+from outbox.sending.client_certificates import ClientCertificate
 from outbox.sending.request import new_secret
 from outbox.webhooks import resealing, rotation
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
@@ -37,14 +38,17 @@ async def test_every_value_is_encrypted_again_in_pages(db: Database, file: Path)
     old = read_key_file(file, Ids())
     secrets = {}
     for number in range(5):
-        webhook_id, secret = await add_webhook(db, old, URL, headers=(("X-Number", str(number)),))
+        webhook_id, secret = await add_webhook(
+            db, old, URL, headers=(("X-Number", str(number)),),
+            certificate=ClientCertificate(f"pem {number}", WALL),
+        )  # fmt: skip
         secrets[webhook_id] = secret
     staged = new_secret(b"s" * 32)
     await db.write(rotation.stage, webhook_id, staged, old)
     add_key(file, Ids(), WALL + 1_000_000, staged=False)
     ring = read_key_file(file, Ids())
     assert await db.read(resealing.unfinished, ring)
-    assert await all_pages(db, ring, 2) == (11, 0)
+    assert await all_pages(db, ring, 2) == (16, 0)
     assert not await db.read(resealing.unfinished, ring)
     assert await all_pages(db, ring, 2) == (0, 0)
     for row in await db.read(rows, "select * from webhooks"):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gateway.cli.demo.breaking.moved_clock import MovedClock
 from gateway.cli.demo.receiver import Receiver
-from gateway.cli.demo.server import Gateway
+from gateway.cli.demo.server import DemoFault, Gateway
 from outbox.durations import HOUR
 
 AHEAD = 2 * HOUR
@@ -70,16 +70,19 @@ async def locked(scene: Scene) -> AsyncIterator[None]:
 
 
 def _lock(file: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
-    )
+    try:
+        connection = sqlite3.connect(
+            file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
+        )
+    except sqlite3.Error as error:
+        raise DemoFault(f"{file.name}: {error}") from error
     try:
         # Only the gateway may checkpoint: SQLite before 3.51.3 can corrupt a WAL otherwise.
         connection.execute("pragma wal_autocheckpoint = 0")
         connection.execute("begin immediate")
-    except BaseException:
+    except sqlite3.Error as error:
         connection.close()
-        raise
+        raise DemoFault(f"{file.name}: {error}") from error
     return connection
 
 

@@ -15,7 +15,7 @@ POINTS = 120
 """Points of the chart, one a second."""
 SHOWN = 8
 """Acts on the page, the newest first."""
-State = Literal["fault", "recovering", "recovered"]
+State = Literal["fault", "recovering", "recovered", "failed"]
 
 
 @dataclass
@@ -26,13 +26,15 @@ class Entry:
     began: float
     ended: float | None = None
     """When the fault was over."""
-    recovered: float | None = None
+    over: float | None = None
     """When the gateway was ready and all that was written before `ended` had arrived."""
+    failed: bool = False
+    """Whether the fault could not be made, or the demo did not recover."""
 
     @property
     def state(self) -> State:
-        if self.recovered is not None:
-            return "recovered"
+        if self.over is not None:
+            return "failed" if self.failed else "recovered"
         return "fault" if self.ended is None else "recovering"
 
 
@@ -102,7 +104,7 @@ class Ledger:
                     "state": entry.state,
                     "at": int(entry.began - self.began),
                     "fault": round((entry.ended or now) - entry.began, 1),
-                    "recovery": round((entry.recovered or now) - (entry.ended or now), 1),
+                    "recovery": round((entry.over or now) - (entry.ended or now), 1),
                 }
                 for entry in reversed(self.entries[-SHOWN:])
             ],

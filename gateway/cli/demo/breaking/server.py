@@ -24,7 +24,10 @@ STYLES = ("vendor/pico.min.css", "console.css", "mark.svg")
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 HEADER = "X-Demo-Token"
-IN_SCRIPT = ("fault", "recovering", "recovered", "seconds", "up", "down", "broken", "gone")
+IN_SCRIPT = (
+    "fault", "recovering", "recovered", "failed", "seconds", "up", "down", "broken", "gone",
+    "kept_back",
+)  # fmt: skip
 """Texts that the script shows, by what follows `break.`."""
 
 

@@ -19,6 +19,7 @@ PAUSE = 0.2
 TICK = 1.0
 PATIENCE = 90.0
 """Seconds after which what has not arrived no longer delays the end of an act."""
+WRITE_SECONDS = 10.0
 SURE = 3
 """Times in a row that the gateway must say that a delivery is lost: it may be on its way."""
 
@@ -32,30 +33,42 @@ class Show:
     feed: Feed
     judge: Judge
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Ends the writes, and a fault that lasts."""
     up: bool = True
     """Whether the gateway was ready at the last look."""
     _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     _doubts: dict[Missing, int] = field(default_factory=dict)
-    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _writing: asyncio.Task[None] | None = None
+    _watching: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self) -> None:
         """Start to write, to look, and to restart the gateway when it ends."""
-        works = (self._write(), self._look(), self._supervise())
-        self._tasks = [asyncio.create_task(work) for work in works]
+        self._writing = asyncio.create_task(self._write())
+        self._watching = [asyncio.create_task(work) for work in (self._look(), self._supervise())]
+
+    async def end_writes(self) -> None:
+        """End the writes, after the one under way if the gateway answers it soon."""
+        self.stopping.set()
+        if self._writing is not None:
+            await asyncio.wait([self._writing], timeout=WRITE_SECONDS)
+            self._writing.cancel()
 
     async def stop(self) -> None:
         """End the tasks; the gateway stays as it is. Raise what ended one of them."""
-        self.stopping.set()
-        for task in self._tasks[2:]:
+        await self.end_writes()
+        for task in self._watching:
             task.cancel()
-        for task in self._tasks:
+        ended = [self._writing] if self._writing is not None else []
+        for task in (*ended, *self._watching):
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
     def failed(self) -> bool:
         """Return whether a task has ended with a fault."""
+        started = [self._writing] if self._writing is not None else []
         return any(
-            task.done() and not task.cancelled() and task.exception() for task in self._tasks
+            task.done() and not task.cancelled() and task.exception()
+            for task in (*started, *self._watching)
         )
 
     @property
@@ -68,14 +81,17 @@ class Show:
         async with self._busy:
             entry = Entry(act.name, self.ledger.clock.monotonic())
             self.ledger.entries.append(entry)
-            async with act.hold(self.scene):
-                await sleep_until_set(self.stopping, act.seconds)
-            entry.ended = self.ledger.clock.monotonic()
-            due = set(self.ledger.missing())
-            with contextlib.suppress(TimeoutError):
+            try:
+                async with act.hold(self.scene):
+                    await sleep_until_set(self.stopping, act.seconds)
+                entry.ended = self.ledger.clock.monotonic()
                 async with asyncio.timeout(PATIENCE):
-                    await self._recovered(due)
-            entry.recovered = self.ledger.clock.monotonic()
+                    await self._recovered(set(self.ledger.missing()))
+            except (TimeoutError, OSError, DemoFault):
+                # The fault could not be made, or the demo does not recover.
+                entry.failed = True
+                entry.ended = entry.ended or self.ledger.clock.monotonic()
+            entry.over = self.ledger.clock.monotonic()
             return entry
 
     async def arrived(self) -> None:
@@ -110,7 +126,8 @@ class Show:
 
     async def _look(self) -> None:
         """Look each second whether the gateway is ready, what is new, and what is missing."""
-        while not await sleep_until_set(self.stopping, TICK):
+        while True:
+            await asyncio.sleep(TICK)
             self.up = await self._ready()
             if self.up:
                 # It may go down meanwhile: the next look tells.

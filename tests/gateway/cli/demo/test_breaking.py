@@ -139,6 +139,42 @@ async def test_a_moved_clock_moves_in_every_process_and_alone(scene: Scene) -> N
     assert other.wall() - before < HOUR
 
 
+async def test_a_delivery_that_is_gone_is_lost(api: RestApi, ana: Person, scene: Scene) -> None:
+    """The ledger says so when the gateway has said it three times: events may be on their way."""
+    key = ana.headers["X-API-Key"]
+    await add_webhook(
+        api.db, ring(), "http://127.0.0.1:9/ledger", "contact.created", owner=ana.user_id
+    )
+    writer = Writer(api.site.http, api.site.url, key, Ids(), patient=True)
+    show = broken(scene, Feed(Owner(api.site.http, api.site.url, key), writer), writer)
+    await writer.write()
+    lost = []
+    for _ in range(3):
+        await show.judge_missing()
+        lost.append(show.ledger.told(up=True, possible=())["lost"])
+    assert lost == [0, 0, 1]
+    # Its fan-out was late.
+    await api.db.write(fan_out, Capacity("node", "claim", 0, 0, 0, {}, 0))
+    await show.judge_missing()
+    told = show.ledger.told(up=True, possible=())
+    assert (told["lost"], told["waiting"], told["written"]) == (0, 1, 1)
+
+
+async def test_a_fault_that_cannot_be_made_is_told(page: BreakPage, scene: Scene) -> None:
+    # Its folder is no database.
+    scene.database.mkdir()
+    async with aiohttp.ClientSession(page.url) as http:
+        headers = JSON | {"X-Demo-Token": await token_of(http)}
+        async with http.post("/acts/lock", data="{}", headers=headers) as answer:
+            assert answer.status == 202
+        state = "fault"
+        async with asyncio.timeout(30):
+            while state != "failed":
+                async with http.get("/ledger") as answer:
+                    [entry] = (await answer.json())["acts"]
+                state = entry["state"]
+
+
 async def test_what_the_owner_does_is_no_loss(api: RestApi, ana: Person) -> None:
     key = ana.headers["X-API-Key"]
     judge = Judge(Owner(api.site.http, api.site.url, key))

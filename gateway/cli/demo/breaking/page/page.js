@@ -39,7 +39,7 @@ const seconds = (number) => said.seconds.replace("{seconds}", tenths.format(numb
 function named(act) {
   const part = document.createElement("span");
   part.append(names[act.name], " ");
-  const kind = { fault: "disabled", recovering: "paused", recovered: "active" }[act.state];
+  const kind = { fault: "disabled", recovering: "paused", recovered: "active", failed: "disabled" }[act.state];
   part.append(badge(said[act.state], kind));
   return part;
 }
@@ -76,6 +76,9 @@ function fill(ledger) {
     show(name, whole.format(ledger[name]));
   }
   document.getElementById("lost-box").classList.toggle("is-bad", ledger.lost + ledger.bad > 0);
+  const kept = document.getElementById("kept");
+  kept.hidden = !ledger.keptBack;
+  if (ledger.keptBack) kept.textContent = said.kept_back.replace("{count}", whole.format(ledger.keptBack));
   const gateway = document.getElementById("gateway");
   gateway.className = `badge is-${ledger.up ? "active" : "disabled"}`;
   show("gateway", ledger.up ? said.up : said.down);

@@ -1,0 +1,69 @@
+"""The requests of a certification: what the webhook adds to its deliveries, they have too."""
+
+from __future__ import annotations
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from outbox.clock import SystemClock
+from outbox.ids import Ids
+from outbox.sending.request import Request, new_secret
+from outbox.worker.certification.checks import CHECKS, GENUINE
+from outbox.worker.certification.posts import Kit, Material, Specimen
+
+SECRET = new_secret(b"s" * 32)
+CREATED = Specimen("contact.created", {"id": "0" * 24, "name": "Ana (test)"})
+MATERIAL = Material((CREATED,), CREATED, CREATED)
+URL = "https://hooks.example.com/"
+RECORD = "https://crm.example.com/api/contacts/1"
+
+
+def kit_of(
+    *, public: bool = False, record_url: str | None = None, material: Material = MATERIAL
+) -> Kit:
+    keys = (Ed25519PrivateKey.from_private_bytes(b"k" * 32),) if public else ()
+    request = Request(
+        "", "contact.created", 0, 1, 1, "test", URL, b"", (SECRET,), signing_keys=keys,
+        record_url=record_url, headers=(("X-Own", "v"),),
+    )  # fmt: skip
+    return Kit(request, material, "Carteiro", SystemClock(), Ids())
+
+
+def test_only_right_ones_have_a_right_public_signature() -> None:
+    kit = kit_of(public=True)
+    post = kit.post()
+    for right in (post, kit.again(post, 2), kit.post(secrets=(kit.other, kit.secret))):
+        assert "v1a," in right.value("webhook-signature")
+    never = ("forged", "wrong_secret", "empty_secret", "other_version", "other_case")
+    for check in CHECKS:
+        if check.name in never:
+            assert all("v1a," not in one.value("webhook-signature") for one in check.posts(kit))
+
+
+def test_a_thin_webhook_gets_thin_events() -> None:
+    kit = kit_of(record_url=RECORD)
+    for check in (GENUINE, *CHECKS):
+        for post in check.posts(kit):
+            assert b"Ana" not in post.body
+            assert RECORD.encode() in post.body or post.body == b""
+
+
+def test_every_request_is_a_test_event_with_the_headers_of_the_webhook() -> None:
+    kit = kit_of()
+    for check in (GENUINE, *CHECKS):
+        posts = [*check.posts(kit)]
+        assert posts, check.name
+        for post in posts:
+            assert (post.value("x-webhook-test"), post.value("x-own")) == ("1", "v")
+
+
+def test_what_must_be_refused_shares_no_id_with_what_must_be_accepted() -> None:
+    kit = kit_of()
+    ids = {
+        accepts: {
+            post.value("webhook-id") or post.event_id
+            for check in (GENUINE, *CHECKS) if check.accepts is accepts
+            for post in check.posts(kit)
+        }
+        for accepts in (True, False)
+    }  # fmt: skip
+    assert not ids[True] & ids[False]
