@@ -52,7 +52,7 @@ async def test_the_key_is_replaced_beside_a_running_server(tmp_path: Path) -> No
             await post(serving, key, box, 1)
             done = await asyncio.to_thread(carteiro, "secrets", "rotate", folder=tmp_path)
             assert done.returncode == 0, done.stderr
-            assert "Encrypted again: 1 value." in done.stdout
+            assert "Encrypted again: 2 values." in done.stdout
             ring = read_key_file(file, Ids())
             assert ring.newest != first.newest
             [row] = await db.read(lambda tx: tx.all("select id, secret from webhooks"))

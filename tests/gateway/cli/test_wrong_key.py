@@ -20,7 +20,7 @@ from outbox.database.migrate import migrate
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.webhooks import key_mark
+from outbox.webhooks import key_mark, signing_keys
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
 from outbox.webhooks.secrets import parse_keys
 from tests.gateway.cli.test_cli import one_line
@@ -271,10 +271,14 @@ async def test_init_says_that_it_cannot_read_the_database(tmp_path: Path) -> Non
 
 async def test_lost_keys_are_given_up_by_name_alone(there: Installation) -> None:
     await mark(there)
+    db = await there.opened()
+    await db.write(signing_keys.ensure, read_key_file(there.own, Ids()), Ids().token(32))
+    await db.close()
     new = there.folder / "new.key"
     status, out, err = await there.run("secrets", "init", "--give-up-secrets", file=new)
     assert status == 0, err
     assert f"the key file {new} belongs to" in out
+    assert "The signing keys were lost too; a new one signs" in out
     again = await there.run("secrets", "init", "--give-up-secrets", file=new)
     one_line(again[2], "nothing to give up")
     with serving_process(there.folder, **there.settings(new)) as serving:
