@@ -21,7 +21,7 @@ from tests.browser.test_narrow import MISPLACED, SMALL
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.browser
 
 PICTURES = os.environ.get("BREAK_PICTURES", "")
 ACTS = ("kill", "freeze", "lock", "fill", "clock")
@@ -79,6 +79,8 @@ async def picture(page: Page, name: str) -> None:
         await page.screenshot(path=f"{PICTURES}/{name}.png", full_page=True)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 async def test_each_button_ends_with_nothing_lost(
     chromium: Browser, demo: tuple[Process, str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any, get_args
 
 import pytest
@@ -18,6 +19,7 @@ from tests.benchmarks.stocked import stock
 from tests.gateway.cli.test_replay import run
 from tests.gateway.console.deliveries.test_steering import waiting
 from tests.gateway.console.test_owners import routes
+from tests.gateway.console.webhooks.test_file_pages import HIDDEN
 from tests.support.console import Guest
 from tests.support.drain import rows
 from tests.support.orders import placed, product
@@ -28,14 +30,24 @@ from tests.support.site import PASSWORD, Site
 PAGE = "/console/audit"
 SILENT = {
     "/console/webhooks/preview", "/console/webhooks/{id}/preview", "/console/webhooks/{id}/doctor",
-    "/console/webhooks/{id}/guide", "/console/webhooks/{id}/certify",
+    "/console/webhooks/{id}/guide", "/console/webhooks/{id}/certify", "/console/webhooks/import",
 }  # fmt: skip
 """Forms that change nothing: they try something, or show what would happen."""
+OF_APPS = {"/console/connect", "/console/connect/token"}
+"""Their test, with an app beside the owner, is test_connect.py."""
+FILE = b"""
+[[webhook]]
+name = "erp"
+url = "http://127.0.0.1:9999/erp"
+events = ["contact.created"]
+"""
 OF_RECORDS = {resource.plural for resource in RESOURCES}
 """Their forms use the units of the REST API, whose routes are walked in tests/gateway/rest."""
-WRITTEN = {
-    path for method, path in routes() if method == "POST" and path.split("/")[2] not in OF_RECORDS
-} - SILENT
+WRITTEN = (
+    {path for method, path in routes() if method == "POST" and path.split("/")[2] not in OF_RECORDS}
+    - SILENT
+    - OF_APPS
+)
 
 
 async def of_owner(tx: Tx) -> list[Row]:
@@ -96,6 +108,8 @@ async def _webhooks(walk: Walk) -> None:
     at = f"/console/webhooks/{one}/edit"
     await walk(where, one, says="updated webhook", at=at, **fields | {"description": "new"})
     await walk(f"{where}/test", one, says="tested webhook", event="contact.created")
+    job = {"names": "contact.created", "rate": "1"}
+    await walk(f"{where}/snapshot", one, says="created job", **job)
     await walk(f"{where}/pause", one, says="paused webhook")
     await walk(f"{where}/activate", one, says="activated webhook", parked="all")
     await walk(f"{where}/rotate", one, says="created webhook secret")
@@ -103,6 +117,14 @@ async def _webhooks(walk: Walk) -> None:
     await walk.maria.submit(f"/console/webhooks/{one}/rotate", at="/console/account")
     await walk(f"{where}/rotate/activate", one, says="activated webhook secret")
     await walk(f"{where}/delete", one, says="deleted webhook")
+    await walk.new()
+    imported = "/console/webhooks/import"
+    plan = await walk.maria.upload(imported, FILE)
+    await walk.maria.post(
+        f"{imported}/apply", [(name, unescape(value)) for name, value in HIDDEN.findall(plan.html)]
+    )
+    assert "created webhook" in {f"{row['action']} {row['resource']}" for row in await walk.new()}
+    walk.done.add(f"{imported}/apply")
 
 
 async def _deliveries(walk: Walk) -> None:
