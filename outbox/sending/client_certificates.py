@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -31,12 +32,16 @@ from outbox.durations import SECOND
 LONGEST = 32 * 1024
 """Characters of a certificate with its chain and key."""
 MOST_IN_CHAIN = 10
-SHORTEST_RSA = 2048
+SHORTEST_RSA, LONGEST_RSA = 2048, 4096
+"""Bits. A handshake with a longer key takes too much of everybody's time."""
+LONGEST_KEY = 4096
+"""Characters of the key alone; an RSA key of 4096 bits has 3,300."""
 MOST_CONTEXTS = 64
 """Each holds the authorities that the system trusts, about a megabyte."""
 BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.S)
 KEY_FORMATS = ("PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY")
 LOCKED = "The private key has a password; remove it before you paste the key."
+LONG_KEY = f"An RSA key can have at most {LONGEST_RSA} bits; use a shorter one, or an EC key."
 
 Key = (
     rsa.RSAPrivateKey
@@ -176,8 +181,11 @@ def _key(pem: bytes) -> Key:
             "-----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----.",
         )
     start = pem.index(f"-----BEGIN {found[0]}-----".encode())
+    if pem.find(b"-----END ", start) - start > LONGEST_KEY:
+        raise CertificateFault("long_key", LONG_KEY)
     try:
-        key = load_pem_private_key(pem[start:], None)
+        # The test for primes stops the process for up to a second; `_works` is the test instead.
+        key = load_pem_private_key(pem[start:], None, unsafe_skip_rsa_key_validation=True)
     except TypeError:
         raise CertificateFault("locked", LOCKED) from None
     except (ValueError, UnsupportedAlgorithm):
@@ -187,12 +195,26 @@ def _key(pem: bytes) -> Key:
     if isinstance(key, rsa.RSAPrivateKey):
         if key.key_size < SHORTEST_RSA:
             raise CertificateFault("weak", f"An RSA key must have at least {SHORTEST_RSA} bits.")
+        if key.key_size > LONGEST_RSA:
+            raise CertificateFault("long_key", LONG_KEY)
+        if not _works(key):
+            raise CertificateFault("bad_key", "The private key is damaged; paste all of its lines.")
         return key
     if isinstance(
         key, ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey
     ):
         return key
     raise CertificateFault("bad_key", "The private key must be an RSA, EC or Ed25519 key.")
+
+
+def _works(key: rsa.RSAPrivateKey) -> bool:
+    """Return whether a key signs what its public half verifies."""
+    try:
+        signature = key.sign(b"", padding.PKCS1v15(), SHA256())
+        key.public_key().verify(signature, b"", padding.PKCS1v15(), SHA256())
+    except (ValueError, InvalidSignature):
+        return False
+    return True
 
 
 def _public(key: object) -> bytes | None:

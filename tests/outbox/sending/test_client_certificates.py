@@ -142,6 +142,24 @@ def small_key() -> bytes:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
+def written(d: int, modulus: int, p: int, q: int) -> bytes:
+    """Return an RSA key of these numbers, which need not be one."""
+    public = rsa.RSAPublicNumbers(65_537, modulus)
+    numbers = rsa.RSAPrivateNumbers(p, q, d, d % (p - 1), d % (q - 1), 3, public)
+    key = numbers.private_key(unsafe_skip_rsa_key_validation=True)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def as_long_as(bits: int) -> bytes:
+    p, q = 2 ** (bits // 2) + 1, 2 ** (bits - bits // 2 - 1) + 1
+    return written(2 ** (bits - 2) + 1, p * q, p, q)
+
+
+def damaged_key() -> bytes:
+    numbers = rsa.generate_private_key(65_537, 2048).private_numbers()
+    return written(numbers.d + 2, numbers.public_numbers.n, numbers.p, numbers.q)
+
+
 def locked(cert: trustme.LeafCert) -> bytes:
     key = load_pem_private_key(cert.private_key_pem.bytes(), None)
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
@@ -165,6 +183,9 @@ def test_each_fault_of_a_pasted_certificate_has_its_code(
         (chain + locked(own)).decode(): "locked",
         (chain + other).decode(): "other_key",
         (chain + small_key()).decode(): "weak",
+        (chain + as_long_as(4099)).decode(): "long_key",
+        (chain + as_long_as(16_384)).decode(): "long_key",
+        (chain + damaged_key()).decode(): "bad_key",
         (chain * 11 + key).decode(): "too_many",
         pasted(old): "expired",
         pasted(early): "too_early",
