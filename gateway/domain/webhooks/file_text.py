@@ -14,6 +14,7 @@ from json import dumps
 from typing import Any
 
 from gateway.domain.webhooks import settings
+from gateway.domain.webhooks.long_keys import MOST_PARTS, has_long_key
 from gateway.domain.webhooks.settings import EMPTY, SETTINGS, Setting, Typed
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.format import Wrong
@@ -30,6 +31,9 @@ KEYS = (*BESIDE, *(one.name for one in SETTINGS))
 PLACES = ("env", "file")
 SECRET_SIZES = range(24, 65)
 """Bytes of a secret, as the Standard Webhooks specification has them."""
+MOST_FAULTS = 100
+"""Unknown keys are told up to this number of faults."""
+LARGEST = 10**9
 HEADING = re.compile(r"\s*\[\[\s*webhook\s*\]\]")
 KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*=")
 WRITE: Mapping[settings.Kind, str] = {
@@ -82,17 +86,21 @@ def no_lookup(place: str, name: str) -> str:
 
 def read(text: str, lookup: Lookup = no_lookup) -> list[Entry]:
     """Return the webhooks of a file. Raises validation_error with every fault and its line."""
+    if has_long_key(text):
+        message = f"A key has more than {MOST_PARTS} parts between dots."
+        raise _refused([Fault("file", "file_toml", message)])
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
+        # Not TOMLDecodeError alone: a number of thousands of digits raises another one.
         raise _refused([Fault("file", "file_toml", f"This is no valid TOML: {error}.")]) from None
     except RecursionError:
         raise _refused([Fault("file", "file_toml", "The file is nested too deep.")]) from None
     faults = [
-        Fault(key, "file_key", f"A file has only tables [[{TABLE}]].")
+        Fault(key[:80], "file_key", f"A file has only tables [[{TABLE}]].")
         for key in document
         if key != TABLE
-    ]
+    ][:MOST_FAULTS]
     tables = document.get(TABLE, [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         raise _refused([Fault(TABLE, "file_type", f"Write each webhook below [[{TABLE}]].")])
@@ -140,8 +148,8 @@ def _entry(
         faults.append(Fault(where.at(key), wrong.code, wrong.message))
 
     for key in table:
-        if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, n=1)
+        if key not in KEYS and len(faults) < MOST_FAULTS:
+            near = difflib.get_close_matches(key[:80], KEYS, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"Its keys are {', '.join(KEYS)}."
             fault(key[:80], Wrong("file_key", f"A webhook has no {key[:80]!r}. {hint}"))
     typed: dict[str, Typed] = dict(settings.NOTHING)
@@ -184,6 +192,9 @@ def _typed(setting: Setting, value: Any, lookup: Lookup) -> Typed:
         case "text":
             return _text(value, lookup, wrong)
         case "number" if isinstance(value, int) and not isinstance(value, bool):
+            # A hexadecimal number may have more digits than Python writes.
+            if abs(value) > LARGEST:
+                raise wrong
             return str(value)
         case "flag" if isinstance(value, bool):
             return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -37,6 +38,8 @@ name = "bi"
 url = "https://hooks.example.com/bi"
 events = ["contact.created"]
 """
+
+DEEP = f"{'a.' * 20_000}a = 1"
 
 
 def look_up(place: str, name: str) -> str:
@@ -247,6 +250,63 @@ async def test_a_secret_by_reference_signs_and_is_not_shown(account: Account) ->
 )  # fmt: skip
 def test_a_fault_of_a_file_names_line_webhook_and_key(text: str, faults: dict[str, Any]) -> None:
     assert faults_of(text) == faults
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEEP,
+        f"[{'a.' * 20_000}a]",
+        f"x = {{ {DEEP} }}",
+        # Quotes that hide it from who ends a text at another place than the parser does.
+        f'x = {{ y = """ """", {DEEP}, z = "" }}',
+        f"x = {{ y = ''' '''', {DEEP}, z = '' }}",
+        f"x = '\"' # \"\n{DEEP}",
+        f'x = "\\"" # "\n{DEEP}',
+        f'x = """\\""" # """\n{DEEP}',
+        f"'\"' . {DEEP}",
+    ],
+)
+def test_a_key_of_many_parts_is_refused_before_it_is_read(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_text.tomllib, "loads", lambda text: pytest.fail("it was read"))
+    assert faults_of(text) == {"file": "file_toml"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"https://a.b.c.d.e.f.g.h.i.j.k.example/"',
+        "'a.b.c.d.e.f.g.h.i.j'",
+        '"" # a.b.c.d.e.f.g.h.i.j',
+        '"""a.b.c.d.e.f.g.h.i.j"""""',
+        '"\\"a.b.c.d.e.f.g.h.i.j"',
+    ],
+)
+def test_dots_in_texts_and_comments_are_no_parts_of_a_key(value: str) -> None:
+    assert len(file_text.read(f"{BI}description = {value}\n")) == 1
+
+
+@pytest.mark.parametrize("quotes", ['"', '"""\\"""', "'''", '"\n', ".", ". ", "a"])
+def test_quotes_that_never_end_take_no_longer_time(quotes: str) -> None:
+    text = quotes * (file_text.MOST_BYTES // len(quotes) // 16)
+    began = time.process_time()
+    faults_of(text)
+    assert time.process_time() - began < 1
+
+
+def test_a_number_too_long_to_be_written_is_refused() -> None:
+    assert faults_of("x = " + "1" * 5_000) == {"file": "file_toml"}
+    assert faults_of(f"{BI}timeout = 0x{'f' * 5_000}") == {
+        "line 6, webhook 'bi', timeout": "file_type"
+    }
+
+
+def test_not_each_of_thousands_of_unknown_keys_is_told() -> None:
+    keys = "".join(f"k{number} = 1\n" for number in range(3_000))
+    assert 90 < len(faults_of(BI + keys)) <= file_text.MOST_FAULTS
+    assert 90 < len(faults_of(keys)) <= file_text.MOST_FAULTS
 
 
 def test_any_text_is_written_so_that_it_is_read_again() -> None:
