@@ -122,6 +122,8 @@ class Certifier:
         posts = check.posts(self._kit)
         if check.way == "at_once":
             tried = await self._at_once([*posts])
+            if not tried:
+                return Finding(check.name, "unjudged", "out_of_time")
         else:
             tried = [await self._send(post, fresh=check.way == "apart") for post in posts]
             self._alone += tried
@@ -129,9 +131,18 @@ class Certifier:
         return judge(check, tried, self._limits.timeout_s)
 
     async def _at_once(self, posts: Sequence[Post]) -> list[Tried]:
+        """Send all at the same time; nothing when the time ends before their turn."""
         # Bursts of several certifications take turns, so that one process opens no more at a time.
-        async with self._limits.turn:
+        turn = self._limits.turn
+        try:
+            async with asyncio.timeout(self._left()):
+                await turn.acquire()
+        except TimeoutError:
+            return []
+        try:
             return [*await asyncio.gather(*(self._send(post, fresh=True) for post in posts))]
+        finally:
+            turn.release()
 
     def _note(self, check: Check, tried: Iterable[Tried]) -> None:
         for one in tried:

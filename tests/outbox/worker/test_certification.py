@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from outbox.clock import SystemClock
@@ -9,6 +13,9 @@ from outbox.ids import Ids
 from outbox.sending.request import Request, new_secret
 from outbox.worker.certification.checks import CHECKS, GENUINE
 from outbox.worker.certification.posts import Kit, Material, Specimen
+from outbox.worker.certification.run import Certifier, Limits
+from tests.support.receiver import receiver
+from tests.support.senders import sender
 
 SECRET = new_secret(b"s" * 32)
 CREATED = Specimen("contact.created", {"id": "0" * 24, "name": "Ana (test)"})
@@ -17,14 +24,17 @@ URL = "https://hooks.example.com/"
 RECORD = "https://crm.example.com/api/contacts/1"
 
 
+def request_of(url: str = URL) -> Request:
+    return Request(
+        "", "contact.created", 0, 1, 1, "test", url, b"", (SECRET,), headers=(("X-Own", "v"),)
+    )
+
+
 def kit_of(
     *, public: bool = False, record_url: str | None = None, material: Material = MATERIAL
 ) -> Kit:
     keys = (Ed25519PrivateKey.from_private_bytes(b"k" * 32),) if public else ()
-    request = Request(
-        "", "contact.created", 0, 1, 1, "test", URL, b"", (SECRET,), signing_keys=keys,
-        record_url=record_url, headers=(("X-Own", "v"),),
-    )  # fmt: skip
+    request = replace(request_of(), signing_keys=keys, record_url=record_url)
     return Kit(request, material, "Carteiro", SystemClock(), Ids())
 
 
@@ -67,3 +77,19 @@ def test_what_must_be_refused_shares_no_id_with_what_must_be_accepted() -> None:
         for accepts in (True, False)
     }  # fmt: skip
     assert not ids[True] & ids[False]
+
+
+@pytest.mark.parametrize("hold", [True, False])
+async def test_a_certification_whose_turn_does_not_come_still_ends(*, hold: bool) -> None:
+    turn = asyncio.Lock()
+    if hold:
+        await turn.acquire()
+    async with receiver() as there, sender() as http:
+        request = request_of(url=there.url)
+        kit = Kit(request, MATERIAL, "Carteiro", SystemClock(), Ids())
+        limits = Limits(5.0, 2.0, turn)
+        async with asyncio.timeout(20):
+            found = await Certifier(request, kit, http, SystemClock(), limits).run(lambda _: None)
+    codes = {one.check: one.code for one in found.findings}
+    assert (codes["duplicates_at_once"] == "out_of_time") is hold
+    assert turn.locked() is hold
