@@ -12,6 +12,7 @@ from aiohttp import web
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database
+from outbox.errors import DatabaseUnavailable
 from outbox.sending import ed25519
 from outbox.webhooks import signing_keys
 
@@ -23,7 +24,7 @@ READ_AGAIN_SECONDS = 5.0
 
 
 class PublicKeys:
-    """The document of the public keys, a few seconds old at most."""
+    """The document of the public keys, a few seconds old while the database can be read."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
@@ -37,7 +38,15 @@ class PublicKeys:
         async with self._lock:
             now = self._clock.monotonic()
             if self._read_at is None or now - self._read_at >= READ_AGAIN_SECONDS:
-                keys = await self._db.read(signing_keys.listed)
+                try:
+                    keys = await self._db.read(signing_keys.listed)
+                except DatabaseUnavailable:
+                    # Receivers verify during an outage too. The next read comes later, so that
+                    # those who ask do not wait for each other.
+                    if self._read_at is None:
+                        raise
+                    self._read_at = self._clock.monotonic()
+                    return self._body
                 jwks = [ed25519.jwk(key.public) for key in keys if key.signs]
                 self._body, self._read_at = msgspec.json.encode({"keys": jwks}), now
             return self._body

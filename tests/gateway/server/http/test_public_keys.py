@@ -8,8 +8,10 @@ from joserfc.jwk import KeySet
 
 from gateway.server.app_keys import KEYRING
 from gateway.server.http import public_keys
+from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.webhooks import signing_keys
+from tests.support.failing import failing
 from tests.support.site import Site
 
 PATH = "/.well-known/carteiro/keys"
@@ -58,3 +60,24 @@ async def test_the_database_is_not_read_for_each_request(site: Site) -> None:
     await rotated(site)
     async with site.http.get(PATH) as answer:
         assert await answer.read() == before
+
+
+@sqlite
+async def test_receivers_get_the_keys_while_the_database_cannot_be_read(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = DatabaseUnavailable("busy", "down")
+    failing(monkeypatch, site.db, "read", signing_keys.listed, down)
+    async with site.http.get(PATH) as answer:
+        assert answer.status == 503
+    key = await rotated(site)
+    async with site.http.get(PATH) as answer:
+        before = await answer.read()
+    monkeypatch.setattr(public_keys, "READ_AGAIN_SECONDS", 0.0)
+    failing(monkeypatch, site.db, "read", signing_keys.listed, down)
+    async with site.http.get(PATH) as answer:
+        assert (answer.status, await answer.read()) == (200, before)
+    await rotated(site)
+    async with site.http.get(PATH) as answer:
+        assert key in await answer.text()
+        assert await answer.read() != before
