@@ -69,6 +69,7 @@ class Claimer:
         self._news = True
         self._looked = False
         self._crowded = False
+        """Whether the last look may have left lanes that wait only for places."""
         self.behind = False
         """Whether the last look found deliveries that waited, or left some."""
 
@@ -99,6 +100,8 @@ class Claimer:
             await self._check(held, unstored)
             idle = self._may_poll() and await self._poll()
         except DatabaseUnavailable as error:
+            # The next turn's look is due, whatever this turn has seen.
+            self._looked = False
             log.warning("take_failed", error=str(error), node=self._lease.node_id)
             return None
         if idle:
@@ -108,16 +111,18 @@ class Claimer:
 
     def _may_poll(self) -> bool:
         """Return whether nothing but the time since the last look is a reason to look."""
-        windows = self._sends.windows
         return not (
-            self._news or self._looked or self._crowded or self.behind or windows.failing
-            or windows.slow or self._clock.monotonic() < self._next()
+            self._news or self._looked or self._crowded or self.behind or self._share_places()
+            or self._clock.monotonic() < self._next()
         )  # fmt: skip
 
     async def _poll(self) -> bool:
         """Return whether there is nothing to take, and note when to look again."""
         began = self._clock.monotonic()
-        work, wait_us = await self._db.read(cycle.look)
+        # With one writer not as a read: it would wait behind the reads of everybody else, and
+        # events and results would wait with it.
+        run = self._db.write if self._db.one_writer else self._db.read
+        work, wait_us = await run(cycle.look)
         if work:
             self._news = True
         if self._news:
@@ -147,15 +152,16 @@ class Claimer:
         raise NotImplementedError
 
     def _may_find(self, now: float) -> bool:
-        """Return whether a claim may find something.
+        """Return whether a claim may find something."""
+        return bool(self._crowded or self.behind or self._share_places() or now >= self._claim_at)
 
-        Sends that end free places of slow and of failing webhooks, for which others may wait.
+    def _share_places(self) -> bool:
+        """Return whether sends use places of slow or of failing webhooks.
+
+        Others may wait for these places, also when the last such send has just ended.
         """
         windows = self._sends.windows
-        return bool(
-            self._crowded or self.behind or windows.failing or windows.slow
-            or now >= self._claim_at
-        )  # fmt: skip
+        return bool(windows.failing or windows.slow)
 
     def _look_soon(self) -> None:
         """Claim at the next turn, because deliveries may have become due."""
@@ -367,7 +373,7 @@ class SeparateClaimer(Claimer):
         self.behind = bool(claim.claimed)
         self._claim_at = self._clock.monotonic() + self._wait(claim)
         # A slow send frees its slot without a result, so that nothing else starts the next claim.
-        self._crowded = claim.crowded
+        self._crowded = claim.crowded or self._share_places()
         if claim.crowded:
             self._db.announce()
 

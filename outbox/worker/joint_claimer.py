@@ -71,7 +71,7 @@ class JointClaimer(Claimer):
         self._note(fanned, capacity)
         for claim in claims:
             self._start(claim, capacity, began)
-        self._crowded = any(claim.crowded for claim in claims)
+        self._crowded = any(claim.crowded for claim in claims) or self._share_places()
         self.behind = bool(fanned.ready) or any(claim.claimed for claim in claims)
         wait = 0.0 if fanned.more else self._wait(claims[-1])
         self._claim_at = self._clock.monotonic() + wait

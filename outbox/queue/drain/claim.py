@@ -171,6 +171,9 @@ async def claim(
         ids.append(one)
         by_id[webhook_id].got += 1
     loaded, crowded = await load(tx, ids, capacity, by_id, probe_claims.probes)
+    for webhook_id in crowded:
+        # What was released gets no request: it uses up neither a turn nor the rate.
+        by_id[webhook_id].got = sum(one.webhook_id == webhook_id for one in loaded)
     await _put_back(tx, by_id.values(), crowded)
     endpoints = await endpoints_of(tx, {delivery.webhook_id for delivery in loaded})
     # Count claimed rows, so that unused places go to later lanes.

@@ -18,7 +18,7 @@ from outbox.queue.state.fair_shares import Places, Shares
 
 BESIDE_FAN_OUT = 64
 """Claims in a unit that also fans out, and how much it may have done before it claims again."""
-# One query: a poll that finds nothing needs no transaction.
+# One query: a poll that finds nothing does nothing else.
 LOOK = f"""
 select exists (select 1 from events where seq is null) or exists (select 1 from remainders)
   or exists (select 1 from wakes) as work,
@@ -28,6 +28,7 @@ LEAST_CLAIMS = 16
 """Claims in a unit that also fans out and has recorded many results."""
 
 
+@brief
 async def look(tx: Tx) -> tuple[bool, int | None]:
     """Return whether there is work for a turn, else the microseconds until a lane is due.
 

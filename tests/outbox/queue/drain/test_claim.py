@@ -174,6 +174,23 @@ async def test_large_bodies_are_taken_while_there_is_room_for_them(db: Database)
     assert 0 < again.wait_us <= 1_000_000, "the lane is looked at again, but not at once"
 
 
+async def test_what_a_claim_releases_uses_up_no_rate(db: Database) -> None:
+    await backlog(db, 1, 1)
+    size = SMALL_BODY * 2
+
+    async def enlarge(tx: Tx) -> None:
+        await tx.run("update events set body = $1", b"x" * size)
+        await tx.run("update lanes set rate = 1")
+
+    await db.write(enlarge)
+    claims = await db.write(claim, capacity(8, body_bytes=0), {})
+    assert claims.claimed == []
+    assert claims.wait_us is not None
+    assert claims.wait_us <= 1_000_000, "nothing was sent, so it does not wait a thousand seconds"
+    [lane] = await db.read(rows, "select served, wait_until from lanes")
+    assert (lane["served"], lane["wait_until"]) == (0, 0)
+
+
 async def test_a_webhook_without_room_in_its_window_makes_no_busy_loop(db: Database) -> None:
     ids = await backlog(db, 3, 5)
     claims = await db.write(claim, capacity(8, windows=dict.fromkeys(ids, 0)), {})
