@@ -32,7 +32,7 @@ from outbox.clock import Clock
 from outbox.sending.client_certificates import Contexts, Trust
 from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
-from outbox.sending.proxies import ProxyFailed, open_tunnel
+from outbox.sending.proxies import ProxyFailed, open_tunnel, place_of
 from outbox.sending.request import DIRECT, Via
 from outbox.sending.urls import Refused, Target
 from outbox.sending.wire import Progress, Wire, current
@@ -171,7 +171,7 @@ class Dialler(AbstractResolver):
                     raise
             else:
                 break
-        return await self._secure(route, sock, f"{_place(address, route.port)} via {proxy.name}")
+        return await self._secure(route, sock, f"{place_of(address, route.port)} via {proxy.name}")
 
     async def _allowed(self, route: Route) -> Sequence[str]:
         """Return the addresses of a receiver; the guard never sees those in the proxy's socket."""
@@ -265,10 +265,6 @@ class _Connector(TCPConnector):
             return await direct(cast(ClientRequest, route), traces, timeout)
 
         return await self._create(cast(Route, req), connect)
-
-
-def _place(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def few_left_from() -> float:

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 SEED_BYTES = 32
-PUBLIC_BYTES = 32
 PUBLIC_PREFIX = "whpk_"
 """The start of a public key as text, in Standard Webhooks."""
 

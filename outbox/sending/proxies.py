@@ -9,9 +9,8 @@ import base64
 import os
 import re
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -19,9 +18,6 @@ LARGEST_HEAD = 8 * 1024
 """Bytes of a proxy's response."""
 STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})[ \r]")
 CONTROL = re.compile(r"[\x00-\x20\x7f]")
-
-Socket = Callable[[tuple[Any, ...]], socket.socket]
-"""Creates a socket for an address, as getaddrinfo returns it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,7 @@ async def open_tunnel(
     loop = asyncio.get_running_loop()
     sock = await _reach(loop, proxy, proxy_addresses)
     try:
-        place = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+        place = place_of(address, port)
         head = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n"
         if proxy.authorization:
             head += f"Proxy-Authorization: {proxy.authorization}\r\n"
@@ -85,6 +81,11 @@ async def open_tunnel(
         sock.close()
         raise ProxyFailed(f"the proxy {proxy.name} {fault}")
     return sock
+
+
+def place_of(address: str, port: int) -> str:
+    """Return an address with its port, as in a URL."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 async def _reach(

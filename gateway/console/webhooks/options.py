@@ -17,11 +17,9 @@ from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
 from outbox.durations import DAY
 from outbox.queue.state.policy import Schedule
-from outbox.sending.client_certificates import ClientCertificate
-from outbox.sending.request import MASK, MOST_CUSTOM, Header
-from outbox.webhooks import Draft, Webhook, open_certificate, open_headers
+from outbox.sending.request import MASK, MOST_CUSTOM
+from outbox.webhooks import Draft, Webhook
 from outbox.webhooks.conditions import MOST
-from outbox.webhooks.secrets import SealBroken
 
 EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False, "snapshot": False}
 OPERATIONAL = "operational"
@@ -69,21 +67,13 @@ def judged(request: web.Request, typed: Mapping[str, Any], stored: Stored | None
 
 def kept(request: web.Request, webhook: Webhook) -> tuple[Stored, Fault | None]:
     """Return a webhook with its headers and certificate, and why one cannot be decrypted."""
-    ring, texts, fault = request.app[KEYRING], request[READER].texts, None
-    headers: list[Header] | None = None
-    certificate: ClientCertificate | None = None
-    try:
-        headers = open_headers(webhook.headers, ring, webhook.id)
-    except SealBroken as error:
-        message = texts("webhook.headers_unreadable", reason=error)
-        fault = Fault("headers", "unreadable", message)
-    try:
-        certificate = open_certificate(
-            webhook.certificate, webhook.certificate_until, ring, webhook.id
-        )
-    except SealBroken:
-        fault = fault or Fault("certificate", "unreadable", brakes.UNREADABLE)
-    return Stored(webhook, headers, certificate), fault
+    stored = webhooks.stored(webhook, request.app[KEYRING])
+    if (reason := stored.broken.get("headers")) is not None:
+        message = request[READER].texts("webhook.headers_unreadable", reason=reason)
+        return stored, Fault("headers", "unreadable", message)
+    if "certificate" in stored.broken:
+        return stored, Fault("certificate", "unreadable", brakes.UNREADABLE)
+    return stored, None
 
 
 def own_timeout(request: web.Request) -> str:

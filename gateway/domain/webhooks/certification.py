@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.domain.catalogue import EVENT_NAMES, EVENTS, RESOURCES
-from gateway.domain.webhooks.samples import MARK, sample
+from gateway.domain.catalogue import EVENT_NAMES, EVENTS
+from gateway.domain.webhooks.samples import MARK, resource_of, sample
 from outbox.ids import Ids
 from outbox.worker.certification.posts import Material, Specimen
 
@@ -42,8 +42,7 @@ def _as_large_as_can_be(specimen: Specimen) -> Specimen:
     """Return a specimen whose free texts are as long as a request may make them."""
     if specimen.event not in EVENTS:
         return specimen
-    noun = specimen.event.partition(".")[0]
-    [resource] = [one for one in RESOURCES if one.noun == noun]
+    resource = resource_of(specimen.event)
     data = {
         name: _widest(resource.named[name].format.schema, value)
         if name in resource.named

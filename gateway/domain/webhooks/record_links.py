@@ -1,8 +1,7 @@
 """The addresses of records in the REST API, for deliveries that have them instead of data."""
 
-from gateway.domain.catalogue import EVENTS, RESOURCES
-
-PLURALS = {one.noun: one.plural for one in RESOURCES}
+from gateway.domain.catalogue import EVENTS
+from gateway.domain.webhooks.samples import resource_of
 
 
 def address(site: str, event: str, record_id: str) -> str | None:
@@ -12,4 +11,4 @@ def address(site: str, event: str, record_id: str) -> str | None:
     """
     if event not in EVENTS:
         return None
-    return f"{site}/api/{PLURALS[event.partition('.')[0]]}/{record_id}"
+    return f"{site}/api/{resource_of(event).plural}/{record_id}"

@@ -7,7 +7,7 @@ one line in SETTINGS; its input in the form comes beside that.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gateway.domain.catalogue import EVENT_NAMES
@@ -60,11 +60,15 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored webhook; `headers` are None when they cannot be decrypted, as is `certificate`."""
+    """A stored webhook; `headers` are None when they cannot be decrypted, as is `certificate`.
+
+    `broken` tells why, by setting.
+    """
 
     webhook: Webhook
     headers: Sequence[Header] | None
     certificate: ClientCertificate | None = None
+    broken: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +97,8 @@ def setting(
     stored: Callable[[Stored], Any] | None = None,
 ) -> Setting:
     """Return a setting whose field has its name, in Draft and in Webhook, unless told otherwise."""
-    field = column or name
-    return Setting(
-        name, kind, field, read, shown, stored or (lambda one: getattr(one.webhook, field))
-    )
+    own = column or name
+    return Setting(name, kind, own, read, shown, stored or (lambda one: getattr(one.webhook, own)))
 
 
 def names_of(listens: bool) -> tuple[str, ...]:

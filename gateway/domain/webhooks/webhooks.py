@@ -17,6 +17,8 @@ from outbox.events import enqueue
 from outbox.queue.order import ordering
 from outbox.queue.replays import steering
 from outbox.queue.upkeep import parking
+from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.request import Header
 from outbox.webhooks import Draft, Webhook
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
@@ -103,16 +105,21 @@ async def _must_have_own_name(tx: Tx, actor: Actor, draft: Draft, webhook_id: st
 
 
 def stored(webhook: Webhook, ring: KeyRing) -> Stored:
-    """Return a webhook with its headers and certificate, which may be impossible to decrypt."""
+    """Return a webhook with its headers and certificate, each of which may be unreadable."""
+    headers: tuple[Header, ...] | None = None
+    certificate: ClientCertificate | None = None
+    broken: dict[str, str] = {}
     try:
-        return Stored(
-            webhook, tuple(webhooks.open_headers(webhook.headers, ring, webhook.id)),
-            webhooks.open_certificate(
-                webhook.certificate, webhook.certificate_until, ring, webhook.id
-            ),
-        )  # fmt: skip
-    except SealBroken:
-        return Stored(webhook, None)
+        headers = tuple(webhooks.open_headers(webhook.headers, ring, webhook.id))
+    except SealBroken as error:
+        broken["headers"] = str(error)
+    try:
+        certificate = webhooks.open_certificate(
+            webhook.certificate, webhook.certificate_until, ring, webhook.id
+        )
+    except SealBroken as error:
+        broken["certificate"] = str(error)
+    return Stored(webhook, headers, certificate, broken)
 
 
 async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:

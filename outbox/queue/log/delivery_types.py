@@ -117,11 +117,16 @@ class Health:
 
 def shown(delivery: Delivery, active: bool) -> Shown:
     """Return the state to show; `active` is whether the webhook is."""
-    if delivery.state != "ready":
-        return next(state for state in SHOWN if state == delivery.state)
+    return shown_as(delivery.state, active=active, later=delivery.due_in > 0)
+
+
+def shown_as(state: str, *, active: bool, later: bool) -> Shown:
+    """Return what a stored state is shown as; `later`: its next attempt is not due yet."""
+    if state != "ready":
+        return next(one for one in SHOWN if one == state)
     if not active:
         return "parked"
-    return "scheduled" if delivery.due_in > 0 else "ready"
+    return "scheduled" if later else "ready"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from outbox.database.plans import by_index
 from outbox.database.transaction import Row, Tx
 from outbox.events.feed import Entry
+from outbox.queue.log.delivery_types import shown_as
 from outbox.queue.state import sequences
 
 # What ended without success may have been replayed with success, which then counts.
@@ -101,12 +102,9 @@ async def page(tx: Tx, webhook_id: str, first: int, upto: int, limit: int) -> Pa
 def _numbered(row: Row) -> Numbered:
     state = str(row["state"])
     body = row["body"] if state in _WITH_BODY else None
-    if row["erased_at"] is not None:
-        state = "erased"
-    elif state == "ready":
-        state = "parked" if not row["active"] else "scheduled" if row["later"] else "ready"
+    shown = shown_as(state, active=bool(row["active"]), later=bool(row["later"]))
     return Numbered(
-        int(row["sequence"]), state,
+        int(row["sequence"]), shown if row["erased_at"] is None else "erased",
         Entry(
             row["id"], row["name"], row["record_id"], row["record_version"], row["occurred_at"],
             row["request_id"], None if body is None else bytes(body), row["erased_at"],

@@ -79,8 +79,9 @@ def claimed(
     repeats: int | None = None,
 ) -> Claimed:
     """Return the delivery of `event`, a row with the columns of `events`."""
+    about = event["about_id"]
     # Other events about something are those of operational webhooks.
-    snapshot = None if event["name"] in operational.NAMES else event["about_id"]
+    snapshot = None if about is None or event["name"] in operational.NAMES else about
     return Claimed(
         delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
         claim, event["name"], event["record_id"], event["record_version"], event["occurred_at"],

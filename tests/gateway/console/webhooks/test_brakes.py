@@ -20,6 +20,10 @@ async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
     return await tx.all(sql, *args)
 
 
+async def run(tx: Tx, sql: str, *args: object) -> int:
+    return await tx.run(sql, *args)
+
+
 async def stored(maria: Guest) -> Row:
     [row] = await maria.site.db.read(rows, "select * from webhooks")
     return row
@@ -105,3 +109,21 @@ async def test_a_page_never_repeats_a_pasted_key(maria: Guest, pem: str) -> None
     assert "PRIVATE KEY" not in page.html
     assert "Paste the certificate and its key again" in page.html
     assert pem.split("-----")[2].strip()[:40] not in page.html
+
+
+async def test_a_certificate_stays_beside_headers_that_cannot_be_decrypted(
+    maria: Guest, pem: str
+) -> None:
+    webhook = await maria.webhook(URL, "deal.created", certificate=pem, headers="X-Key: 1")
+    at = f"{LIST}/{webhook.id}"
+    # A certificate that expired after it was pasted is no new one, so it is not judged again.
+    await maria.site.db.write(
+        run, "update webhooks set headers = substr(headers, 1, 20), certificate_until = 1"
+    )
+    kept = await maria.submit(
+        at, at=f"{at}/edit", url=URL, events="deal.created", certificate="***", headers=""
+    )
+    assert kept.status == 200
+    assert (await stored(maria))["certificate"] is not None
+    [noted] = await maria.site.db.read(rows, "select fields from audit where action = 'updated'")
+    assert noted["fields"] == "headers"
