@@ -210,7 +210,7 @@ def _too_new(kit: Kit) -> Iterator[Post]:
 
 
 def _odd_timestamp(kit: Kit) -> Iterator[Post]:
-    """Yield right signatures over timestamps that are no Unix seconds."""
+    """Yield right signatures over timestamps that are not Unix seconds."""
     post = kit.post()
     milliseconds = f"{post.value('webhook-timestamp')}000"
     for text in ("soon", milliseconds, "NaN"):
