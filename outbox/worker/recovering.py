@@ -16,6 +16,10 @@ from outbox.queue.replays.snapshot_steps import Source
 
 TICK_SECONDS = 0.1
 """Between two rounds; a rate of 1,000 is then 100 replays in a transaction."""
+LONGEST_TICK_SECONDS = 0.8
+"""The longest time between rounds without a step; a rate keeps what it allowed in a second."""
+AT_ONCE = 100
+"""Jobs of one round. More take turns, as some may wait for their receivers for days."""
 
 log = structlog.get_logger("outbox")
 
@@ -36,40 +40,47 @@ class Recovering:
 
     async def run_once(self) -> None:
         """Run until no job runs at an active webhook."""
-        while running := await self._running():
-            for job in running:
-                await self.step(job)
-            await asyncio.sleep(TICK_SECONDS)
+        after, pause = "", TICK_SECONDS
+        while (running := await self._running(AT_ONCE, after)) or after:
+            moved = [await self.step(job) for job in running]
+            pause = TICK_SECONDS if any(moved) else min(pause * 2, LONGEST_TICK_SECONDS)
+            after = running[-1].id if len(running) == AT_ONCE else ""
+            await asyncio.sleep(pause)
 
-    async def _running(self, most: int = 100) -> list[Job]:
-        return await self._db.read(jobs.running, most, snapshots=self._source is not None)
+    async def _running(self, most: int, after: str = "") -> list[Job]:
+        snapshots = self._source is not None
+        return await self._db.read(jobs.running, most, after=after, snapshots=snapshots)
 
-    async def step(self, job: Job) -> None:
-        """Move a job on as far as its rate allows, in one transaction; end one that cannot run."""
+    async def step(self, job: Job) -> bool:
+        """Move a job on as far as its rate allows, in one transaction; end one that cannot run.
+
+        Return False if it has to wait.
+        """
         if job.reason is not None:
             await self._fail(job, job.reason)
-            return
+            return True
         try:
-            await self._move(job)
+            return await self._move(job)
         except DatabaseUnavailable:
             raise
         except Crowded:
             # Too many other scans of the installation wait; the next round tries again.
-            return
+            return False
         except Exception:
             # An error ends this job alone.
             log.exception("job_error", job=job.id, webhook_id=job.webhook_id)
             await self._fail(job, jobs.FAILED)
+            return True
 
     async def _fail(self, job: Job, reason: str) -> None:
         if await self._db.write(jobs.cancel, job.id, reason):
             self._db.observer.job_ended(job.kind, "cancelled")
             log.error("job_failed", job=job.id, webhook_id=job.webhook_id, reason=reason)
 
-    async def _move(self, job: Job) -> None:
+    async def _move(self, job: Job) -> bool:
         step = await (self._replay(job) if job.kind != "snapshot" else self._send_copies(job))
         if step is None:
-            return
+            return False
         if step.made:
             self._db.observer.job_made(job.kind, step.made)
         if step.done:
@@ -78,6 +89,7 @@ class Recovering:
                 "job_done", job=job.id, kind=job.kind, webhook_id=job.webhook_id,
                 made=job.made + step.made, refused=job.refused + step.refused,
             )  # fmt: skip
+        return True
 
     async def _replay(self, job: Job) -> Step | None:
         # The search reads many rows, so it holds up nobody's transaction.

@@ -202,8 +202,8 @@ async def listed(tx: Tx, webhook_id: str, most: int = 20) -> list[Job]:
     return [_job(row) for row in rows]
 
 
-async def running(tx: Tx, most: int = 100, *, snapshots: bool = True) -> list[Job]:
-    """Return jobs that run at active webhooks, the longest waiting first.
+async def running(tx: Tx, most: int = 100, *, after: str = "", snapshots: bool = True) -> list[Job]:
+    """Return jobs that run at active webhooks, those behind the id `after`, the oldest first.
 
     Without `snapshots`, only those that replay events.
     """
@@ -211,10 +211,10 @@ async def running(tx: Tx, most: int = 100, *, snapshots: bool = True) -> list[Jo
         f"""
         select {_COLUMNS} from jobs where state = 'running' and webhook_id in (
           select webhook_id from lanes where active = true)
-        and ($2 or kind <> 'snapshot')
-        order by paced_at, id limit $1
+        and ($2 or kind <> 'snapshot') and id > $3
+        order by id limit $1
         """,
-        most, snapshots,
+        most, snapshots, after,
     )  # fmt: skip
     return [_job(row) for row in rows]
 

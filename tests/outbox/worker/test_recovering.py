@@ -1,0 +1,61 @@
+"""Jobs take turns: those that wait for their receivers hold up no others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from outbox.database.transaction import Database, Tx
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.replays import jobs, snapshot_steps
+from outbox.queue.replays.snapshot_steps import Copy
+from outbox.queue.state.deliveries import Capacity
+from outbox.worker import recovering
+from outbox.worker.recovering import Recovering
+from tests.support.drain import OWNER, add_webhook, make, ring
+
+URL = "http://127.0.0.1:9/"
+
+
+async def records(
+    tx: Tx, owner_id: str, name: str, after: tuple[int, str], most: int
+) -> Sequence[Copy]:
+    """Return the only record."""
+    return [] if after[1] else [Copy("record", 1, 5, {"id": "record"}, {})]
+
+
+async def snapshot(db: Database, webhook_id: str, name: str) -> str:
+    return await db.write(
+        jobs.create_snapshot, owner_id=OWNER, webhook_id=webhook_id, user_id="maria",
+        names=(name,), rate=1000, total=1,
+    )  # fmt: skip
+
+
+async def test_snapshots_that_wait_for_their_receivers_hold_up_no_others(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovering, "AT_ONCE", 2)
+    monkeypatch.setattr(snapshot_steps, "WAITING", 1)
+    keys = ring()
+    stuck, _ = await add_webhook(db, keys, URL, "thing.stuck")
+    free, _ = await add_webhook(db, keys, URL, "thing.made")
+    # Nobody sends, so this delivery waits.
+    await db.write(make, "first", "thing.stuck")
+    await db.write(fan_out, Capacity("node", "claim", 0, 0, 0, {}, 0))
+    for _ in range(4):
+        await snapshot(db, stuck, "thing.stuck")
+    last = await snapshot(db, free, "thing.made")
+    run = asyncio.create_task(Recovering(db, records).run_once())
+    try:
+        async with asyncio.timeout(20):
+            while (job := await db.read(jobs.one, last)) is None or job.state == "running":
+                assert not run.done()
+                await asyncio.sleep(recovering.TICK_SECONDS)
+    finally:
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+    assert (job.state, job.made) == ("done", 1)
+    waiting = await db.read(jobs.running)
+    assert [(job.webhook_id, job.made) for job in waiting] == [(stuck, 0)] * 4
