@@ -71,16 +71,18 @@ async def apply(config: Config, arguments: Namespace, say: Say) -> None:
         if secrets_file is not None:
             _make(secrets_file)
         try:
-            applied = await file_plan.apply(db, actor, wanted, tools, secrets, arguments.plan)
+            applied = await db.write(file_plan.apply, actor, wanted, tools, secrets, arguments.plan)
         except Refusal as refusal:
             _unmake(secrets_file)
             raise _told(arguments, refusal) from None
         except BaseException:
             _unmake(secrets_file)
             raise
-    for line in _lines(applied.plan):
-        say(tables.inert(line))
-    _give(applied, secrets_file, say)
+        for line in _lines(applied.plan):
+            say(tables.inert(line))
+        # Before the rest, which takes its time: nobody else has these secrets.
+        _give(applied, secrets_file, say)
+        await file_plan.finish(db, actor, applied)
 
 
 @asynccontextmanager

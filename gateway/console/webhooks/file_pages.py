@@ -66,8 +66,8 @@ async def apply(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     try:
         wanted = Wanted(text, file_text.read(text), prune)
         secrets = [new_secret(app[IDS].token(SECRET_BYTES)) for _ in wanted.entries]
-        applied = await file_plan.apply(
-            app[DB], visitor.actor, wanted, _tools(request), secrets, form.text("plan")
+        applied = await app[DB].write(
+            file_plan.apply, visitor.actor, wanted, _tools(request), secrets, form.text("plan")
         )
     except Refusal as refusal:
         if refusal.message == file_plan.STALE:
@@ -75,10 +75,10 @@ async def apply(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
         if refusal.code not in FORM:
             raise
         return _form(request, visitor, refusal)
-    if not applied.created:
-        return pages.to(LIST, "applied")
-    await reveal.later(request, visitor, SUBJECT, json.encode(applied.created).decode())
-    return pages.to(f"{PATH}/made", "applied")
+    if applied.created:
+        await reveal.later(request, visitor, SUBJECT, json.encode(applied.created).decode())
+    await file_plan.finish(app[DB], visitor.actor, applied)
+    return pages.to(f"{PATH}/made" if applied.created else LIST, "applied")
 
 
 async def made(request: web.Request, visitor: Visitor) -> web.StreamResponse:

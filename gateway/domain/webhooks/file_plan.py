@@ -94,10 +94,11 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A plan that was applied, and what it created."""
+    """A plan that was applied, what it created, and the webhooks whose order is left to turn."""
 
     plan: Plan
     created: Sequence[Created]
+    turning: Sequence[str]
 
 
 async def export(tx: Tx, actor: Actor, ring: KeyRing, heading: str = "") -> str:
@@ -146,36 +147,15 @@ async def plan(tx: Tx, actor: Actor, wanted: Wanted, tools: Tools) -> Plan:
 
 
 async def apply(
-    db: Database, actor: Actor, wanted: Wanted, tools: Tools, secrets: Sequence[str],
+    tx: Tx, actor: Actor, wanted: Wanted, tools: Tools, secrets: Sequence[str],
     mark: str | None = None,
 ) -> Applied:  # fmt: skip
     """Make the webhooks of the actor like the file, all or nothing; return what was done.
 
     `secrets` are one for each webhook of the file, for those that are created without one. Raises
     validation_error with every fault, and conflict when this is not the plan with the `mark`.
+    `finish` is to follow, when the new secrets have been handed over.
     """
-    applied, turning = await db.write(_apply, actor, wanted, tools, secrets, mark)
-    for webhook_id in turning:
-        await ordering.finish(db, webhook_id, actor.owner_id)
-    for step in applied.plan.steps:
-        if step.act == "delete" and step.webhook is not None:
-            await _delete(db, actor, step.webhook.id)
-    return applied
-
-
-async def _delete(db: Database, actor: Actor, webhook_id: str) -> None:
-    """Delete a webhook that the plan has stopped, unless somebody else has deleted it."""
-    try:
-        await webhooks.delete(db, actor, webhook_id)
-    except Refusal as refusal:
-        if refusal.code != "not_found":
-            raise
-
-
-async def _apply(
-    tx: Tx, actor: Actor, wanted: Wanted, tools: Tools, secrets: Sequence[str], mark: str | None
-) -> tuple[Applied, list[str]]:
-    """Return also the webhooks whose order is left to turn on or off."""
     actor.must("write")
     # Lanes are locked before webhooks; with them, no result and no other change comes between.
     await lanes.lock(tx, sorted(one.id for one in await webhooks.listed(tx, actor)))
@@ -205,7 +185,25 @@ async def _apply(
                 created.append(Created(webhook_id, draft.name or "", draft.url, shown))
         except Refusal as refusal:
             raise _of(step, refusal) from None
-    return Applied(made, created), turning
+    return Applied(made, created, turning)
+
+
+async def finish(db: Database, actor: Actor, applied: Applied) -> None:
+    """Turn the order of what was applied, and delete the webhooks that the plan has stopped."""
+    for webhook_id in applied.turning:
+        await ordering.finish(db, webhook_id, actor.owner_id)
+    for step in applied.plan.steps:
+        if step.act == "delete" and step.webhook is not None:
+            await _delete(db, actor, step.webhook.id)
+
+
+async def _delete(db: Database, actor: Actor, webhook_id: str) -> None:
+    """Delete a webhook that the plan has stopped, unless somebody else has deleted it."""
+    try:
+        await webhooks.delete(db, actor, webhook_id)
+    except Refusal as refusal:
+        if refusal.code != "not_found":
+            raise
 
 
 def _of(step: Step, refusal: Refusal) -> Refusal:

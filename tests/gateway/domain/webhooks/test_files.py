@@ -61,9 +61,11 @@ class Account:
 
     async def apply(self, text: str, mark: str | None = None, **options: bool) -> Applied:
         secrets = [new_secret(bytes([number]) * 32) for number in range(9)]
-        return await file_plan.apply(
-            self.db, self.actor, wanted(text, **options), self.tools, secrets, mark
+        applied = await self.db.write(
+            file_plan.apply, self.actor, wanted(text, **options), self.tools, secrets, mark
         )
+        await file_plan.finish(self.db, self.actor, applied)
+        return applied
 
     async def export(self) -> str:
         return await self.db.read(file_plan.export, self.actor, self.tools.ring)
