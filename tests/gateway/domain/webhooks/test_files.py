@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from typing import Any
 
 import pytest
@@ -272,7 +273,7 @@ def test_a_fault_of_a_file_names_line_webhook_and_key(text: str, faults: dict[st
 def test_a_key_of_many_parts_is_refused_before_it_is_read(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_text.tomllib, "loads", lambda text: pytest.fail("it was read"))
+    monkeypatch.setattr(tomllib, "loads", lambda text: pytest.fail("it was read"))
     assert faults_of(text) == {"file": "file_toml"}
 
 
