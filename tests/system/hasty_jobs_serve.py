@@ -29,15 +29,16 @@ class HastyRecovering(Recovering):
         super().__init__(db, source)
         self.db = db
 
-    async def step(self, job: Job) -> None:
+    async def step(self, job: Job) -> bool:
         found = await self.db.scan(DUTIES, job_steps.find, job)
         if found is None:
-            return
+            return False
         passed = replace(found, events=(), more=True)
         if await self.db.write(job_steps.advance, job, passed) is None:
-            return
+            return False
         await asyncio.sleep(BETWEEN_SECONDS)
         await self.db.write(_late, job, found)
+        return True
 
 
 async def _late(tx: Tx, job: Job, found: EventPage) -> None:

@@ -29,12 +29,13 @@ class HastyRecovering(Recovering):
         self.db = db
         self.source = source
 
-    async def step(self, job: Job) -> None:
+    async def step(self, job: Job) -> bool:
         if self.source is None or await self.db.read(snapshot_steps.behind, job):
-            return
+            return False
         found = await self.db.write(_pass, job, self.source)
         await asyncio.sleep(BETWEEN_SECONDS)
         await self.db.write(_late, job, found)
+        return True
 
 
 async def _pass(tx: Tx, job: Job, source: Source) -> Sequence[Copy]:

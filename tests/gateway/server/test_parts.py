@@ -51,8 +51,9 @@ class Idle(Recovering):
         super().__init__(db)
         self.skipped = skipped
 
-    async def step(self, job: Job) -> None:
+    async def step(self, job: Job) -> bool:
         self.skipped.add(job.id)
+        return True
 
 
 async def test_a_server_sends_records_and_recovers_with_what_it_is_handed(
