@@ -47,8 +47,14 @@ async def demo(tmp_path: Path) -> AsyncIterator[tuple[Process, str]]:
         raise AssertionError((await process.stderr.read()).decode())
     yield process, found[1].decode()
     if process.returncode is None:
-        process.kill()
-        await process.wait()
+        # The demo ends its gateway, which has a session of its own.
+        process.send_signal(signal.SIGINT)
+        try:
+            async with asyncio.timeout(30):
+                await process.communicate()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
 
 
 async def press(page: Page, act: str, nth: int) -> None:
