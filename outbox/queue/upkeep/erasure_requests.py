@@ -33,11 +33,14 @@ FAIL = "update erasures set error = $2 where id = $1"
 UNSEEN = "select pos from events where seq is null order by pos limit 1"
 LAST = "select seq from outbox_state"
 # One range of each of the two partial indexes on the record: the events of the feed, and those that
-# snapshots made for a webhook.
+# snapshots made for a webhook. PostgreSQL sorts both together, so each is limited; SQLite merges
+# them.
 _LOOK = """
+/*postgres (*/
 select id, seq, name, length(body) as size from events /*sqlite indexed by {}*/
 where owner_id = $1 and record_id = $2 and seq > $3 and seq <= $4
   and {} is {} null and seq is not null
+/*postgres order by seq limit $5)*/
 """
 LOOK = f"""
 {_LOOK.format("events_record", "webhook_id", "")} union all

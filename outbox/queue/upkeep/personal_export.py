@@ -9,11 +9,14 @@ from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 
 _EVENTS = """
+/*postgres (*/
 select id, seq, name, record_id, occurred_at, body, erased_at
 from events /*sqlite indexed by {}*/
 where owner_id = $1 and record_id = $2 and seq > $3 and {} is {} null and seq is not null
+/*postgres order by seq limit $4)*/
 """
-# Those of the feed, and those that snapshots made for a webhook.
+# Those of the feed, and those that snapshots made for a webhook. PostgreSQL sorts both together, so
+# each is limited; SQLite merges them.
 EVENTS = f"""
 {_EVENTS.format("events_record", "webhook_id", "")} union all
 {_EVENTS.format("events_about", "about_id", "not")} order by seq limit $4

@@ -13,6 +13,7 @@ from gateway.server.parts import Parts
 from outbox.database.transaction import Database
 from outbox.queue.replays import jobs
 from outbox.queue.replays.jobs import Draft, Job
+from outbox.queue.replays.snapshot_steps import Source
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.send import Sender
 from outbox.worker.recovering import Recovering
@@ -47,8 +48,8 @@ class Counting(Settling):
 class Idle(Recovering):
     """Moves no job on; notes those that it should."""
 
-    def __init__(self, db: Database, skipped: set[str]) -> None:
-        super().__init__(db)
+    def __init__(self, db: Database, source: Source | None, skipped: set[str]) -> None:
+        super().__init__(db, source)
         self.skipped = skipped
 
     async def step(self, job: Job) -> bool:

@@ -235,7 +235,9 @@ class Honest:
 
     async def repeat(self) -> None:
         found = await self.db.read(
-            rows, "select id from deliveries where state = 'delivered' order by id desc limit 1"
+            rows,
+            "select id from deliveries where state = 'delivered'"
+            " and webhook_id in (select id from webhooks) order by id desc limit 1",
         )
         if found:
             await self.db.write(replay.one, found[0]["id"], OWNER)
