@@ -2,7 +2,15 @@
 
 from aiohttp import web
 
-from gateway.console.account import api_keys, audit, login, password, privacy, profile
+from gateway.console.account import (
+    api_keys,
+    audit,
+    checkpoints,
+    login,
+    password,
+    privacy,
+    profile,
+)
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.desk import routes as desk
 from gateway.console.files import export_page, import_pages
@@ -136,6 +144,9 @@ def add_console(router: web.UrlDispatcher) -> None:
 
     get("/console/audit", page(audit.index))
     get("/console/audit/changes", page(audit.changes))
+    get(checkpoints.PATH, page(checkpoints.index))
+    post(checkpoints.PATH, action(checkpoints.make))
+    get(checkpoints.PATH + "/{number:[0-9]{1,18}}.txt", page(checkpoints.file))
 
     get("/console/account", page(profile.show))
     post("/console/account", action(profile.save))

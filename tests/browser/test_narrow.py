@@ -81,6 +81,7 @@ async def make(view: Window, url: str, headers: str, wait: str) -> tuple[str, st
     await page.get_by_label("Receiver URL").fill(url)
     await page.get_by_role("button", name="Select all").click()
     await page.get_by_label("Description").fill("D" * 200)
+    await page.get_by_text("More options").click()
     await page.get_by_label("Custom headers").fill(headers)
     await page.get_by_role("button", name="Create webhook").click()
     await page.get_by_test_id("webhook-secret").wait_for()

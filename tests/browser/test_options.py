@@ -30,6 +30,7 @@ async def fill(view: Window, url: str) -> None:
     await page.get_by_label("Receiver URL").fill(url)
     for event in ("deal.created", "deal.updated"):
         await page.get_by_label(event).check()
+    await page.get_by_text("More options").click()
     await page.get_by_label("Filter").fill("status = open\nvalue is present")
     await page.get_by_label("Retry schedule").fill("5 s, 5 min, 2 h")
     await page.get_by_label("Send the events of each record in order").check()

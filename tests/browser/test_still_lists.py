@@ -223,6 +223,7 @@ async def test_what_was_typed_survives_the_end_of_the_session(
         await page.get_by_label("Receiver URL").fill(f"{box.url}/crm?a=1&b=<2>")
         await page.get_by_label("deal.updated").check()
         await page.get_by_label("Description").fill("ERP “Sul”")
+        await page.get_by_text("More options").click()
         await page.get_by_label("Custom headers").fill("Authorization: Bearer s3cret")
         await page.get_by_label("Filter").fill("stage = won\ntitle is present")
         await site.db.write(sessions.end_all, owner)

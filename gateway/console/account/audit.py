@@ -26,6 +26,7 @@ PLACES = {
     "key": "/console/keys",
     "account": "/console/account",
     "session": "/console/account",
+    "checkpoint": "/console/checkpoints",
     **{resource.noun: f"/console/{resource.plural}/{{id}}" for resource in RESOURCES},
 }
 """The pages of what entries name, for those that exist."""

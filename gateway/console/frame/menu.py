@@ -19,7 +19,7 @@ GROUPS = {
         "stores", "orders", "products", "categories", "coupons", "discount-modals", "ebooks",
         "clients", "reviews",
     ),
-    "developers": ("webhooks", "deliveries", "events", "keys", "audit"),
+    "developers": ("webhooks", "deliveries", "events", "keys", "audit", "checkpoints"),
 }  # fmt: skip
 """The first words of the addresses under /console, by group, in the order of the menu.
 

@@ -74,6 +74,9 @@ class _Filler(HTMLParser):
         name = named.get("name") or ""
         if not self._within or name == TOKEN:
             self.parts.append(raw)
+        elif tag == "details":
+            # What was typed may be in it.
+            self.parts.append(_tag(tag, attrs, "open", True))
         elif tag == "input":
             self.parts.append(self._input(raw, attrs, name, (named.get("type") or "text").lower()))
         elif tag == "select":

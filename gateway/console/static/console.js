@@ -57,6 +57,12 @@ document.addEventListener("change", countPicked);
 window.addEventListener("pageshow", countPicked);
 countPicked();
 
+// The browser shows what is wrong with a field only where it is in sight.
+document.addEventListener("invalid", (event) => {
+  const folded = event.target.closest("details");
+  if (folded) folded.open = true;
+}, true);
+
 // When a form sent by htmx is refused or cannot be sent, the browser sends it and shows the page.
 for (const name of ["htmx:responseError", "htmx:sendError"]) {
   document.addEventListener(name, (event) => {

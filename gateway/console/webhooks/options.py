@@ -23,6 +23,9 @@ from outbox.webhooks.conditions import MOST
 
 EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False, "snapshot": False}
 OPERATIONAL = "operational"
+IN_SIGHT = frozenset({"url", "events", "description", "snapshot"})
+FOLDED = {name: typed for name, typed in settings_of.NOTHING.items() if name not in IN_SIGHT}
+"""The form folds these options away, unless one is set or wrong."""
 WARN_BEFORE = 30 * DAY
 """Microseconds before the end of a client certificate from which on its page warns."""
 
@@ -102,6 +105,8 @@ def page(
         "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
         "faults": faults,
         "refusal": wording.refused(texts, refusal) if refusal and not refusal.faults else "",
+        "opened": not IN_SIGHT.issuperset(faults)
+        or any(typed[name] != nothing for name, nothing in FOLDED.items()),
         "least": settings_of.FASTEST, "most": settings_of.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
         "most_at_once": brakes.MOST_AT_ONCE, "highest_rate": brakes.HIGHEST_RATE,
@@ -132,10 +137,11 @@ async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
     apps = {app.id: app.name for app in request.app[CONFIG].connect.apps}
+    texts = request[READER].texts
     return {
         "app_name": apps.get(webhook.app or "", webhook.app),
         "headers": kept(request, webhook)[0].headers or (),
-        "rate": brakes.written_rate(webhook.rate),
+        "rate": webhook.rate and texts.number(webhook.rate / 1000, 3),
         "certificate_ends": _ends_soon(request, webhook),
         "proxy_gone": webhook.proxy is not None
         and webhook.proxy not in request.app[GUARD].rules.proxies,

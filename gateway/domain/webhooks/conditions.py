@@ -171,6 +171,9 @@ def _condition(line: str, fields: Sequence[str], events: Sequence[str]) -> Condi
     if match is None:
         raise ValueError(SYNTAX)
     name = match[1]
+    if not fields:
+        # The fault is that no event is selected.
+        return Condition(name)
     if name not in fields:
         text = UNKNOWN.format(field=repr(name[:80])[1:-1], fields=", ".join(fields))
         raise ValueError(text)

@@ -17,6 +17,7 @@ from gateway.texts import of as texts_of
 from outbox.database.transaction import Row, Tx
 from tests.benchmarks.stocked import stock
 from tests.gateway.cli.test_replay import run
+from tests.gateway.console.account.test_checkpoints import grow
 from tests.gateway.console.deliveries.test_steering import waiting
 from tests.gateway.console.test_owners import routes
 from tests.gateway.console.webhooks.test_file_pages import HIDDEN
@@ -96,6 +97,8 @@ async def walked(site: Site, maria: Guest) -> set[str]:
     walk = Walk(site, maria)
     await _webhooks(walk)
     await _deliveries(walk)
+    await walk.site.db.write(grow)
+    await walk("/console/checkpoints", says="created checkpoint")
     await _shop(walk)
     await _account(walk)
     return walk.done

@@ -40,6 +40,7 @@ async def test_the_settings_are_stored_shown_kept_and_removed(maria: Guest, pem:
         URL, "deal.created", concurrency="3", rate="0,5", certificate=pem, thin="1"
     )
     assert webhook.status == 200
+    assert "Valid until in " not in webhook.html
     row = await stored(maria)
     assert (row["concurrency"], row["rate"], row["proxy"], bool(row["thin"])) == (
         3,

@@ -47,7 +47,7 @@ async def test_the_options_are_stored_shown_and_edited(maria: Guest) -> None:
     assert row["ordered"]
     assert row["ed25519"]
     for said in ("status = won", "value = 12500.5", "5 s, 5 min, 2 h", "one after the other",
-                 "requests have Ed25519 signatures"):  # fmt: skip
+                 "Requests have Ed25519 signatures"):  # fmt: skip
         assert said in webhook.html
     never = "Never sent, because none of them can pass the filter: deal.created, deal.updated."
     assert never in webhook.html
@@ -185,3 +185,25 @@ async def test_the_page_counts_what_the_filter_left_out(maria: Guest) -> None:
     await maria.site.db.write(fan_out, NONE)
     page = await maria.get(f"{LIST}/{webhook.id}")
     assert "Left out in the time of the charts: 1." in page.html
+
+
+async def test_the_form_folds_options_away_unless_one_is_set_or_wrong(maria: Guest) -> None:
+    closed, opened = '<details class="options">', '<details class="options" open>'
+    assert closed in (await maria.get(f"{LIST}/new")).html
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"url": "ftp://x"}, closed), ({"url": "ftp://x", "ordered": "1"}, opened),
+        ({"url": URL, "timeout": "x"}, opened),
+    ]  # fmt: skip
+    for fields, form in wrong:
+        page = await maria.submit(LIST, at=f"{LIST}/new", events="deal.created", **fields)
+        assert (page.status, form in page.html) == (400, True), fields
+    for fields, form in (({}, closed), ({"rate": "2"}, opened)):
+        webhook = await maria.webhook(URL, "deal.created", **fields)
+        assert form in (await maria.get(f"{LIST}/{webhook.id}/edit")).html, fields
+
+
+async def test_a_filter_without_events_has_no_fault_of_its_own(maria: Guest) -> None:
+    page = await maria.submit(LIST, at=f"{LIST}/new", url=URL, conditions="stat = x")
+    assert page.status == 400
+    assert page.html.count('class="fault"') == 1
+    assert "Choose at least one event." in page.html

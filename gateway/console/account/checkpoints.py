@@ -1,0 +1,54 @@
+"""The page of the checkpoints of the delivery log: list the last ones, save one, make one now."""
+
+from aiohttp import web
+
+from gateway.console.frame import error_pages, pages, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.domain.webhooks import checkpoints
+from gateway.records.errors import Refusal
+from gateway.server.app_keys import DB, KEYRING
+
+PATH = "/console/checkpoints"
+SHOWN = 24
+"""The hourly ones of a day."""
+
+
+async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """List the last checkpoints."""
+    return await _page(request, visitor)
+
+
+async def make(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Make a checkpoint of what has grown since the last one."""
+    try:
+        made = await checkpoints.take(request.app[DB], visitor.actor, request.app[KEYRING])
+    except Refusal as refusal:
+        if refusal.code != "rate_limited":
+            raise
+        return await _page(request, visitor, refusal)
+    return pages.to(PATH, "checkpoint" if made else "no_checkpoint")
+
+
+async def file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Send a checkpoint as the file that `carteiro verify --checkpoint` reads."""
+    number = int(request.match_info["number"])
+    found = await request.app[DB].read(checkpoints.listed, visitor.actor, number + 1, 1)
+    if not found or found[0].number != number:
+        raise Refusal("not_found", "error.not_found_help")
+    return web.Response(
+        text=f"{found[0].body}\n", content_type="text/plain", charset="utf-8",
+        headers={"Content-Disposition": f'attachment; filename="checkpoint-{number}.txt"'},
+    )  # fmt: skip
+
+
+async def _page(
+    request: web.Request, visitor: Visitor, refusal: Refusal | None = None
+) -> web.Response:
+    rows = await request.app[DB].read(checkpoints.listed, visitor.actor, None, SHOWN)
+    context = {"checkpoints": rows, "refused": refusal is not None}
+    status = 200 if refusal is None else error_pages.status_of(refusal)
+    response = templates.render(request, visitor, "checkpoints.html", context, status=status)
+    if refusal is not None:
+        response.headers["Retry-After"] = str(refusal.facts["retry_after"])
+    return response
