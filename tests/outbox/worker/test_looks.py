@@ -11,6 +11,7 @@ from aiohttp import web
 from outbox.database.transaction import Database, Tx
 from outbox.queue.state.policy import Schedule
 from outbox.worker import claimer, windows
+from outbox.worker.joint_claimer import JointClaimer
 from tests.support.drain import add_webhook, drain, inbox, make, ring, worker_for
 
 SQLITE = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
@@ -83,8 +84,9 @@ async def test_the_last_failing_send_gives_its_place_to_another_webhook(
 async def test_a_look_that_a_fault_prevented_is_made_in_the_next_turn(db: Database) -> None:
     worker, sender = worker_for(db, ring())
     taking = worker._claimer
+    assert isinstance(taking, JointClaimer)
+    await taking._settle_and_take(0, [])
     taking._orphans.append("claim")
-    taking._looked = True
     await db.close()
     assert await taking.take(0, set, set()) is None
     assert not taking._looked
