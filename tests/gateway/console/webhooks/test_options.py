@@ -188,7 +188,7 @@ async def test_the_page_counts_what_the_filter_left_out(maria: Guest) -> None:
 
 
 async def test_the_form_folds_options_away_unless_one_is_set_or_wrong(maria: Guest) -> None:
-    closed, opened = '<details class="options">', '<details class="options" open>'
+    closed, opened = '<details class="folded">', '<details class="folded" open>'
     assert closed in (await maria.get(f"{LIST}/new")).html
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"url": "ftp://x"}, closed), ({"url": "ftp://x", "ordered": "1"}, opened),
