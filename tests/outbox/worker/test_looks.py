@@ -57,7 +57,10 @@ async def test_the_last_failing_send_gives_its_place_to_another_webhook(
 
     async with inbox() as first, inbox() as second, inbox() as quick:
         first.answer = slowly
-        ids = [(await add_webhook(db, keys, box.url, "thing.failed"))[0] for box in (first, second)]
+        ids = [
+            (await add_webhook(db, keys, box.url, name))[0]
+            for box, name in ((first, "thing.failed"), (second, "thing.failed_later"))
+        ]
 
         async def fail(tx: Tx, webhook_id: str) -> None:
             await tx.run("update lanes set failing = true where webhook_id = $1", webhook_id)
@@ -71,6 +74,7 @@ async def test_the_last_failing_send_gives_its_place_to_another_webhook(
             await running.webhook(quick.url)
             await db.write(make, "r1", "thing.failed")
             await first.until(1)
+            await db.write(make, "r2", "thing.failed_later")
             # Looks that find nothing, because the place is in use.
             for number in range(1, 4):
                 await db.write(make, f"q{number}")
