@@ -12,18 +12,16 @@ from msgspec import json
 
 from gateway import texts
 from gateway.cli import tables
-from gateway.cli.commands import Say, existing
+from gateway.cli.commands import Say
+from gateway.cli.doctor import request_for
 from gateway.cli.endings import Inconclusive
 from gateway.cli.language import spoken
 from gateway.domain.webhooks import certification, findings, pings
-from gateway.records.access import Actor
-from gateway.server import startup
 from gateway.server.config import Config
 from gateway.server.delivery import doctor_of, rules_of, settings_of
 from gateway.texts import Texts
-from outbox import webhooks
 from outbox.clock import SystemClock
-from outbox.errors import CannotStart, OutboxError
+from outbox.errors import OutboxError
 from outbox.ids import Ids, is_id
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
@@ -153,16 +151,7 @@ async def _of_webhook(
         raise Inconclusive(
             "a webhook has its own secret, headers and timeout; leave these options out"
         )
-    webhook_id = arguments.target.lower()
-    async with existing(config) as db:
-        webhook = await db.read(webhooks.one, webhook_id)
-        if webhook is None:
-            raise CannotStart(
-                f"there is no webhook {webhook_id}; its page in the console shows the id"
-            )
-        ring = await startup.open_keys(config, db, ids)
-        actor = Actor(webhook.owner_id, "system")
-        delivery, endpoint = await db.read(pings.of_webhook, actor, webhook_id)
+    webhook, ring, delivery, endpoint = await request_for(config, arguments.target.lower(), ids)
     return examiner.request_of(ring, delivery, endpoint), tuple(webhook.events)
 
 

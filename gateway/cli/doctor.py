@@ -22,12 +22,15 @@ from outbox.clock import SystemClock
 from outbox.durations import SECOND
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids, is_id
+from outbox.queue.state.deliveries import Claimed, Endpoint
 from outbox.queue.state.policy import JITTER, Schedule
 from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.request import SECRET_BYTES, new_secret, sign_standard
 from outbox.sending.steps import Step
 from outbox.sending.urls import Refused, check_url
+from outbox.webhooks import Webhook
+from outbox.webhooks.secrets import KeyRing
 from outbox.worker.doctor import Doctor, Examination
 
 Addresses = Sequence[tuple[str, bool]]
@@ -148,6 +151,14 @@ async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
 
 
 async def _of_webhook(config: Config, examiner: Doctor, webhook_id: str, ids: Ids) -> Examination:
+    _, ring, delivery, endpoint = await request_for(config, webhook_id, ids)
+    return await examiner.examine_webhook(ring, delivery, endpoint)
+
+
+async def request_for(
+    config: Config, webhook_id: str, ids: Ids
+) -> tuple[Webhook, KeyRing, Claimed, Endpoint]:
+    """Return a webhook and what makes a test request to it. Raise CannotStart if there is none."""
     async with existing(config) as db:
         webhook = await db.read(webhooks.one, webhook_id)
         if webhook is None:
@@ -157,7 +168,7 @@ async def _of_webhook(config: Config, examiner: Doctor, webhook_id: str, ids: Id
         ring = await startup.open_keys(config, db, ids)
         actor = Actor(webhook.owner_id, "system")
         delivery, endpoint = await db.read(pings.of_webhook, actor, webhook_id)
-    return await examiner.examine_webhook(ring, delivery, endpoint)
+    return webhook, ring, delivery, endpoint
 
 
 def _must_sign(secret: str) -> None:
