@@ -21,7 +21,10 @@ from outbox.database.transaction import Tx
 from outbox.ids import ID_LENGTH
 
 MOST = 1_000_000
-"""Records that one digest reads; of a longer range it tells the place from which to go on."""
+"""Records that one digest reads; of a longer range it tells the place from which to go on.
+
+It reads more only where more than these were created in one millisecond.
+"""
 PARTS = 1_024
 """The most parts of one digest."""
 USUAL_PARTS = 16
@@ -75,23 +78,26 @@ async def digest(
     held: list[str] = []
     place, read, ended = (since, ""), 0, False
     while not ended:
-        # One more than the budget tells where to go on.
-        wanted = min(PAGE, MOST + 1 - read)
+        # One more than the budget tells that there is more.
+        wanted = min(PAGE, MOST + 1 - read) if read <= MOST else PAGE
         row = await tx.one(_page(resource), actor.owner_id, *place, until, *ids, wanted)
         lines = row["lines"].split() if row and row["lines"] else []
         held += lines
         read += len(lines)
-        ended = len(lines) < wanted or read > MOST
+        ended = len(lines) < wanted
         if row and lines:
             place = int(row["reached_at"]), _id_of(lines[-1])
         if ended or _time_of(held[0]) != _time_of(held[-1]):
-            # Within a millisecond, the order of the index may differ from that of the ids.
+            # Within a millisecond, the order of the index may differ from that of the ids, so
+            # its lines are known when all of them are read: a cut is between two milliseconds.
             held.sort()
             known = len(held) if ended else _before_last_millisecond(held)
             cutter.add(held[:known])
             held = held[known:]
-    onward = cutter.cut_last() if read > MOST else None
-    return Digest(cutter.finish(end if onward is None else onward), onward)
+        if not ended and read > MOST and cutter.has_lines:
+            onward = _first_of(_time_of(held[0]))
+            return Digest(cutter.finish(onward), onward)
+    return Digest(cutter.finish(end), None)
 
 
 class _Cutter:
@@ -113,9 +119,10 @@ class _Cutter:
             place = upto
         del self._lines[:place]
 
-    def cut_last(self) -> str:
-        """Leave out the last line; return its id."""
-        return _id_of(self._lines.pop())
+    @property
+    def has_lines(self) -> bool:
+        """Whether a line was added."""
+        return bool(self._lines)
 
     def finish(self, end: str | None) -> Sequence[Part]:
         """Return all parts; the last one ends at `end`."""
@@ -138,6 +145,11 @@ def _id_of(line: str) -> str:
 
 def _time_of(line: str) -> str:
     return line[:_DIGITS]
+
+
+def _first_of(milliseconds: str) -> str:
+    """Return the least id of a millisecond."""
+    return milliseconds.ljust(ID_LENGTH, "0")
 
 
 def _before_last_millisecond(lines: Sequence[str]) -> int:
