@@ -95,7 +95,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "certify", "Test a receiver by test events, right ones and wrong ones, also in its CI.",
-        "WEBHOOK_SECRET=whsec_… carteiro certify https://hooks.example.com/carteiro",
+        "carteiro certify https://hooks.example.com/carteiro --secret-file s.txt",
         _from("certify", "certify"), arguments.certify,
     ),
     Command(
@@ -191,7 +191,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "webhooks plan", "Print what would make the webhooks of an account like a file.",
-        "carteiro webhooks plan hooks.toml --owner maria@example.com --exit-code",
+        "carteiro webhooks plan hooks.toml --owner maria@example.com",
         _from("webhook_commands", "plan"), webhook_arguments.plan,
     ),
     Command(

@@ -92,7 +92,9 @@ async def test_each_button_ends_with_nothing_lost(
 ) -> None:
     process, url = demo
     wrong: list[str] = []
-    context = await chromium.new_context(viewport={"width": WIDTHS["wide"], "height": 900})
+    context = await chromium.new_context(
+        viewport={"width": WIDTHS["wide"], "height": 900}, reduced_motion="reduce"
+    )
     context.set_default_timeout(PATIENCE)
     page = await context.new_page()
     page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)

@@ -57,7 +57,7 @@ async def test_a_receiver_passes_and_has_each_event_once(tmp_path: Path, kind: s
 
 def test_the_page_lists_every_check() -> None:
     text = text_of(PAGE)
-    section = text[text.index("## Certify your receiver") :].partition("\n## ")[0]
+    section = text[text.index("### Checks of certify\n") :].partition("\n### ")[0]
     assert re.findall(r"^\| `(\w+)` \|", section, re.M) == [
         *(check.name for check in (GENUINE, *CHECKS) if check.accepts),
         *(check.name for check in CHECKS if not check.accepts),

@@ -151,21 +151,21 @@ def test_a_copy_is_compared_and_repaired(server: tuple[Serving, str], tmp_path: 
         json.loads(call("POST", "/api/contacts", {"name": f"P{number}"}))["id"]
         for number in range(40)
     ]
-    assert compare().strip() == "repaired 40 after 1 digests"
+    assert compare().strip() == "read 40 again after 1 digests"
     call("PUT", f"/api/contacts/{made[3]}", {"name": "Changed"})
     call("DELETE", f"/api/contacts/{made[5]}")
     added = json.loads(call("POST", "/api/contacts", {"name": "New"}))["id"]
     with sqlite3.connect(tmp_path / "copy.db") as copy:
         copy.execute("delete from copies where id = ?", (made[7],))
         copy.execute("insert into copies values (?, 1, '')", ("0" * 24,))
-    assert compare().strip() == "repaired 5 after 1 digests"
+    assert compare().strip() == "read 7 again after 1 digests"
     with sqlite3.connect(tmp_path / "copy.db") as copy:
         held = dict(copy.execute("select id, contact from copies").fetchall())
     names = {one: json.loads(text)["name"] for one, text in held.items()}
     expected = {one: f"P{number}" for number, one in enumerate(made)}
     del expected[made[5]]
     assert names == expected | {made[3]: "Changed", added: "New"}
-    assert compare().strip() == "repaired 0 after 1 digests"
+    assert compare().strip() == "read 0 again after 1 digests"
 
 
 def fanned_out(programs: Programs) -> None:

@@ -54,7 +54,7 @@ def repair(one: str) -> None:
     copy.execute("insert or replace into copies values (?, ?, ?)", row)
 
 
-for one in (wrong := list(differing("0" * 24, "g"))):
+for one in (doubtful := list(differing("0" * 24, "g"))):
     repair(one)
 copy.commit()
-print(f"repaired {len(wrong)} after {digests} digests")
+print(f"read {len(doubtful)} again after {digests} digests")

@@ -37,7 +37,8 @@ class Metrics(Instruments, Observer):
         self, surface: Surface, route: str, method: str, status: int, seconds: float
     ) -> None:
         """Count a completed request; `route` is a template or `unmatched`."""
-        known = method if method in METHODS else "other"
+        # Every page that is read has both, and their responses differ in the body alone.
+        known = "GET" if method == "HEAD" else method if method in METHODS else "other"
         self._http[surface, known](seconds)
         self._requests[surface, route, known, CLASSES.get(status // 100, "5xx")].inc()
 

@@ -20,8 +20,14 @@ headers = { "Authorization" = { file = "token" } }
 """
 
 
-def test_a_file_is_planned_applied_and_exported(run: Run, tmp_path: Path) -> None:
+def _prepare(run: Run) -> None:
+    """Add the account, and the key that seals secrets: on PostgreSQL none is made by itself."""
     add_user(run)
+    run("secrets", "init")
+
+
+def test_a_file_is_planned_applied_and_exported(run: Run, tmp_path: Path) -> None:
+    _prepare(run)
     file, secrets = tmp_path / "hooks.toml", tmp_path / "new.jsonl"
     file.write_text(FILE)
     missing = run("webhooks", "plan", str(file), *OWNER)
@@ -66,7 +72,7 @@ def test_a_file_is_planned_applied_and_exported(run: Run, tmp_path: Path) -> Non
 
 
 def test_a_new_secret_is_printed_once(run: Run, tmp_path: Path) -> None:
-    add_user(run)
+    _prepare(run)
     file = tmp_path / "hooks.toml"
     file.write_text(FILE.replace("headers", "#"))
     done = output_of(run, "webhooks", "apply", str(file), *OWNER)

@@ -11,7 +11,7 @@ final class Receiver {
     static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
 
     public static void main(String[] arguments) throws Exception {
-        HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", 9000), 0);
+        HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", 9000), 128);
         server.createContext("/", exchange -> {
             var headers = exchange.getRequestHeaders();
             String id = headers.getFirst("webhook-id");

@@ -28,4 +28,8 @@ class Receiver(BaseHTTPRequestHandler):
         pass
 
 
-ThreadingHTTPServer(("127.0.0.1", 9000), Receiver).serve_forever()
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128  # with the usual 5, a connection of a burst waits for seconds
+
+
+Server(("127.0.0.1", 9000), Receiver).serve_forever()
