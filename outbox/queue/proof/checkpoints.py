@@ -97,26 +97,41 @@ class Part:
     grown: bool
 
 
+class TooSoon(Exception):
+    """The owner's last checkpoint is too young; one can be made after `wait` microseconds."""
+
+    def __init__(self, wait: int) -> None:
+        super().__init__(wait)
+        self.wait = wait
+
+
 async def part(tx: Tx, owner_id: str, after: str) -> Part:
     """Look at the chains of the webhooks with ids after `after`."""
     ends = await _ends(tx, owner_id, after)
     return Part(_last(ends), await _grown(tx, owner_id, ends))
 
 
-async def make(tx: Tx, owner_id: str, after: str, ring: KeyRing, seed: bytes) -> Checkpoint | None:
+async def make(
+    tx: Tx, owner_id: str, after: str, ring: KeyRing, seed: bytes, *, apart: int = 0
+) -> Checkpoint | None:
     """Make the checkpoint of the chains after `after`; None when none has grown.
 
-    `seed` makes the first key of the installation when there is none. Raise SealBroken.
+    `seed` makes the first key of the installation when there is none. Raise SealBroken, and TooSoon
+    when the owner's last one is less than `apart` microseconds old.
     """
     await tx.one(ONE_AT_A_TIME, owner_id)
     ends = await _ends(tx, owner_id, after)
     if not await _grown(tx, owner_id, ends):
         return None
+    last = await tx.one(LAST, owner_id)
+    # This transaction may have begun before the last one was made, or the clock was set back.
+    age = apart if last is None else tx.now - int(last["created_at"])
+    if abs(age) < apart:
+        raise TooSoon(apart - max(age, 0))
     await signing_keys.ensure(tx, ring, seed)
     key = await signing_keys.current(tx)
     if key is None:
         raise SealBroken("there is no signing key")
-    last = await tx.one(LAST, owner_id)
     number = 1 if last is None else int(last["number"]) + 1
     claims = {
         "owner": owner_id,
@@ -140,12 +155,6 @@ async def make(tx: Tx, owner_id: str, after: str, ring: KeyRing, seed: bytes) ->
         _digest(ends), made.body,
     )  # fmt: skip
     return made
-
-
-async def latest(tx: Tx, owner_id: str) -> int | None:
-    """Return when the owner's last checkpoint was made, in microseconds UTC."""
-    last = await tx.one(LAST, owner_id)
-    return None if last is None else int(last["created_at"])
 
 
 async def page(tx: Tx, owner_id: str, before: int, limit: int) -> list[Checkpoint]:
