@@ -114,7 +114,7 @@ ATTEMPTS = Row(
         Panel(
             "Attempts by outcome",
             "Requests to webhooks per second, by result. connect_error, dns_error and tls_error of "
-            "many webhooks at once point to our own network.",
+            "many webhooks at once point to our own network; proxy_error to an egress proxy.",
             "reqps", (Query(rate("webhook_attempts_total", by="outcome"), "{{outcome}}"),),
             stacked=True, colours={"success": GREEN}, alert="WebhookMassFailure",
         ),

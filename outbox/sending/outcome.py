@@ -89,7 +89,7 @@ def name_failure(error: Exception, progress: Progress) -> tuple[OutcomeName, str
     if isinstance(error, TimeoutError):
         return _late(progress)
     if isinstance(error, ProxyFailed):
-        return "connect_error", str(error)
+        return "proxy_error", str(error)
     if progress.stage == "answer":
         return _broken(error, progress)
     if isinstance(error, ClientConnectorDNSError):
@@ -113,7 +113,7 @@ def _late(progress: Progress) -> tuple[OutcomeName, str]:
     if progress.stage == "dns":
         return "dns_error", "the name servers did not respond in time"
     if progress.stage == "proxy":
-        return "connect_error", f"the proxy {progress.proxy} did not answer in time"
+        return "proxy_error", f"the proxy {progress.proxy} did not answer in time"
     if progress.stage == "connect":
         return "connect_error", "the connection timed out"
     if progress.stage == "tls":

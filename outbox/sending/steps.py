@@ -76,6 +76,8 @@ def failing_step(outcome: Outcome) -> StepName | None:
         return "dns"
     if name == "tls_error":
         return "tls"
+    if name == "proxy_error":
+        return "connect"
     # Without an address there was no connection to answer on.
     return "connect" if name == "connect_error" and outcome.address is None else "answer"
 

@@ -49,11 +49,14 @@ class ConnectProxy:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while part := await reader.read(65_536):
-            writer.write(part)
-            await writer.drain()
-    writer.close()
+    try:
+        with suppress(OSError):
+            while part := await reader.read(65_536):
+                writer.write(part)
+                await writer.drain()
+    finally:
+        # Also when the proxy ends while the receiver hangs.
+        writer.close()
 
 
 @asynccontextmanager

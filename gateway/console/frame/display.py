@@ -30,7 +30,9 @@ ACTING = re.compile(
 # After a part of a URL that another part follows, but not after `https://`.
 PART_END = re.compile(r"(?<=[^/:][/?&])(?=[^/])")
 # The step in which an attempt failed that connected to no receiver.
-FAILED_STEP = {"dns_error": "dns", "connect_error": "connect", "tls_error": "tls"}
+FAILED_STEP = {
+    "dns_error": "dns", "connect_error": "connect", "proxy_error": "connect", "tls_error": "tls",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

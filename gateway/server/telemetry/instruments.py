@@ -21,7 +21,7 @@ from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.errors import DatabaseFault
-from outbox.states import JobKind, OutcomeName
+from outbox.states import NOT_THE_RECEIVER, JobKind, OutcomeName
 
 # The upper limits of the buckets of histograms, in seconds.
 HTTP = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -269,7 +269,7 @@ class Instruments:
         for outcome in get_args(OutcomeName):
             if outcome == "success":
                 self._transitions["closed", outcome]
-            elif outcome != "aborted":
+            elif outcome not in NOT_THE_RECEIVER:
                 self._transitions["open", outcome]
         for cause in ("gone", "failing"):
             self._transitions["disabled", cause]

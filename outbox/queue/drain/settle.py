@@ -15,6 +15,7 @@ from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
 from outbox.queue.state.head_deliveries import follow
 from outbox.sending.outcome import Outcome
+from outbox.states import NOT_THE_RECEIVER
 
 # The claim implies that the delivery is in flight; a condition on `state` beside it would let
 # PostgreSQL start from all rows in that state, when its statistics are from an empty queue.
@@ -37,14 +38,15 @@ returning id, ordered and state <> 'ready' as over, {lanes.CHAIN}
 # Put off, so that PostgreSQL writes it with the transaction's last statement.
 ATTEMPT = Insert("attempts", (*chain.COVERED, *chain.LINK), referred=False)
 
-# The first failure since the last success stays: it decides when a webhook is disabled.
+# The first failure since the last success stays: it decides when a webhook is disabled. Without a
+# number of failures (`since`) the attempt is not judged: it only is the last one.
 HEALTH = f"""
 update webhooks set last_attempt_at = $2, last_outcome = s.outcome, last_status = s.status,
   unreadable = null,
   last_success_at = case when s.succeeded = 1 then $2 else last_success_at end,
-  failing_since = case when s.since = 0 then null
+  failing_since = case when s.since is null then failing_since when s.since = 0 then null
     when s.succeeded = 1 or failing_since is null then $2 else failing_since end,
-  failures = case when s.succeeded = 1 then s.since else failures + s.since end
+  failures = case when s.succeeded = 1 then s.since else failures + coalesce(s.since, 0) end
 from (
   select value ->> 0 as webhook, value ->> 1 as outcome, cast(value ->> 2 as bigint) as status,
     cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since
@@ -151,8 +153,8 @@ async def _unreadable(tx: Tx, settled: Sequence[Result]) -> list[tuple[str, str]
 
 
 def _concerns_receiver(outcome: Outcome) -> bool:
-    """Return whether an outcome concerns the receiver: neither aborted nor a stale connection."""
-    return outcome.outcome != "aborted" and not outcome.stale
+    """Return whether an outcome concerns the receiver, which a stale connection does not."""
+    return outcome.outcome not in NOT_THE_RECEIVER and not outcome.stale
 
 
 async def _of_past_urls(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> set[tuple[str, str]]:
@@ -191,6 +193,9 @@ async def _health(
         if not relevant:
             hold = max((s.decision.webhook_wait_us or 0 for s in batch if s.unreadable), default=0)
             outcomes.append((webhook_id, 0, 0, hold, *heads.get(webhook_id, ())))
+            if any(s.outcome is not None and s.outcome.outcome == "proxy_error" for s in batch):
+                # Its owner sees it as the last outcome. A probe comes again as it was due.
+                health.append((webhook_id, "proxy_error", None, 0, None))
             continue
         since = 0
         succeeded = 0

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Literal, Protocol
 
 from outbox.durations import SECOND
-from outbox.states import State
+from outbox.states import NOT_THE_RECEIVER, State
 
 WindowStep = Literal["grow", "halve", "keep"]
 
@@ -26,7 +26,7 @@ MOST_RESCUES = 10
 """So many rescues in a row, without a recorded attempt between, end a delivery."""
 RESCUES_AT_ONCE = 2
 """After so many rescues in a row a delivery is sent again at once."""
-CONNECTING = frozenset({"connect_error", "dns_error", "tls_error"})
+CONNECTING = frozenset({"connect_error", "dns_error", "tls_error", "proxy_error"})
 SECONDS = re.compile(r"-?[0-9]{1,18}")
 DATE = re.compile(r"[A-Za-z]{3,9},? [A-Za-z0-9 :-]{16,24}( GMT)?")
 
@@ -137,10 +137,11 @@ def decide(
     halve = throttled or outcome == "timeout" or outcome in CONNECTING
     window: WindowStep = "halve" if halve else "keep"
     wait = schedule.wait(tries, dice)
+    counts = outcome not in NOT_THE_RECEIVER
     if wait is None:
-        return Decision("exhausted", outcome, None, webhook_wait, False, window, True, True)
+        return Decision("exhausted", outcome, None, webhook_wait, False, window, counts, True)
     delay = _microseconds(max(wait, requested or 0.0))
-    return Decision("ready", outcome, delay, webhook_wait, False, window, True, True)
+    return Decision("ready", outcome, delay, webhook_wait, False, window, counts, True)
 
 
 def probed(decision: Decision) -> Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 
 import pytest
@@ -14,7 +15,7 @@ from outbox.sending.request import Via
 from outbox.sending.urls import REFUSED_ADDRESS
 from tests.support.connect_proxy import ConnectProxy, connect_proxy
 from tests.support.process import free_port
-from tests.support.receiver import receiver
+from tests.support.receiver import Visit, hostile, receiver
 from tests.support.senders import LOOPBACK, post, sender
 
 OFFICE = Via(proxy="office")
@@ -105,21 +106,35 @@ async def test_without_its_proxy_a_request_is_not_sent_directly() -> None:
 async def test_a_failure_of_the_proxy_is_told_as_such(says: bytes, error: str) -> None:
     async with connect_proxy(says) as proxy, receiver() as there, sender(through(proxy)) as http:
         outcome = await post(http, there.url, via=OFFICE)
-        assert (outcome.outcome, there.requests) == ("connect_error", [])
+        assert (outcome.outcome, there.requests) == ("proxy_error", [])
         assert (outcome.error or "").startswith(f"the proxy office {error}")
         assert outcome.address is None
+
+
+async def test_a_receiver_that_hangs_behind_the_proxy_is_no_failure_of_the_proxy() -> None:
+    async def hang(visit: Visit) -> None:
+        await asyncio.Event().wait()
+
+    async with (
+        connect_proxy() as proxy, hostile(hang) as there, sender(through(proxy)) as http,
+    ):  # fmt: skip
+        late = await post(http, there.url, via=OFFICE, timeout_s=0.3)
+        assert late.outcome == "timeout"
+        https = there.url.replace("http://", "https://")
+        untold = await post(http, https, via=OFFICE, timeout_s=0.3)
+        assert (untold.outcome, untold.error) == ("tls_error", "the TLS handshake timed out")
 
 
 async def test_a_proxy_that_is_down_or_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiver() as there, sender(through(free_port())) as http:
         down = await post(http, there.url, via=OFFICE)
-        assert (down.outcome, there.requests) == ("connect_error", [])
+        assert (down.outcome, there.requests) == ("proxy_error", [])
         assert down.error == "the proxy office cannot be reached: connection refused"
     patience = ClientTimeout(connect=0.3, sock_connect=0.3)
     monkeypatch.setattr("outbox.sending.connect.CONNECT", patience)
     async with receiver(answer=None) as deaf, sender(through(_port(deaf.url))) as http:
         silent = await post(http, "http://127.0.0.1:9999/", via=OFFICE)
-    assert silent.outcome == "connect_error"
+    assert silent.outcome == "proxy_error"
 
 
 def _port(url: str) -> int:

@@ -393,7 +393,7 @@ def test_five_hundred_webhooks_stay_within_the_budget() -> None:
     metrics = new_metrics()
     outcomes = (
         "success", "throttled", "http_4xx", "http_5xx", "timeout", "connect_error", "dns_error",
-        "tls_error", "protocol_error", "blocked", "aborted", "http_3xx",
+        "tls_error", "protocol_error", "proxy_error", "blocked", "aborted", "http_3xx",
     )  # fmt: skip
     for number in range(2_000):
         webhook_id = f"{number:024x}"

@@ -412,6 +412,46 @@ async def test_a_probe_that_tells_nothing_of_the_receiver_is_made_again_at_once(
     assert (await webhook(db, webhook_id))["circuit_backoff"] == backoff
 
 
+async def test_a_failed_proxy_is_the_last_outcome_and_no_failure(db: Database) -> None:
+    webhook_id = await waiting(db)
+    node = Node(db)
+    await node.fail(FAILURES - 1)
+    before = await webhook(db, webhook_id)
+    assert not (await node.settle(await node.claim(3), "proxy_error")).transitions
+    after = await webhook(db, webhook_id)
+    assert (after["circuit"], after["last_outcome"]) == ("closed", "proxy_error")
+    for column in ("failures", "failing_since", "last_success_at"):
+        assert after[column] == before[column]
+    # The next failure of the receiver itself continues the count.
+    assert [change.to for change in await node.fail(1)] == ["open"]
+
+
+async def test_a_failed_proxy_disables_no_webhook(db: Database) -> None:
+    webhook_id = await waiting(db)
+    node = Node(db)
+    await node.fail(1)
+    await db.write(
+        rows, "update lanes set failing_from = failing_from - $1 returning webhook_id",
+        DISABLED_AFTER,
+    )  # fmt: skip
+    assert not (await node.settle(await node.claim(1), "proxy_error")).transitions
+    assert (await webhook(db, webhook_id))["state"] == "active"
+    assert [change.to for change in await node.fail(1)] == ["disabled"]
+
+
+async def test_a_probe_that_the_proxy_fails_comes_again_after_the_same_wait(db: Database) -> None:
+    node, webhook_id = await opened(db)
+    await db.write(rows, "update webhooks set timeout_ms = 1000 returning id")
+    before = await webhook(db, webhook_id)
+    assert not (await node.settle([await probe(node)], "proxy_error")).transitions
+    after = await webhook(db, webhook_id)
+    assert (after["circuit"], after["failures"]) == ("open", before["failures"])
+    assert after["circuit_backoff"] == before["circuit_backoff"]
+    assert await node.claim() == []
+    await node.later(max(before["circuit_backoff"], (1_000 + probes.SETTLING_MS) * 1_000))
+    assert [each.probe for each in await node.claim()] == [True]
+
+
 async def test_a_busy_receivers_wish_puts_off_the_next_probe(db: Database) -> None:
     node, _ = await opened(db)
     result = node.result(await probe(node), "throttled")

@@ -19,7 +19,7 @@ from outbox.queue.state.policy import (
     rescued,
     retry_after,
 )
-from outbox.states import OutcomeName
+from outbox.states import NOT_THE_RECEIVER, OutcomeName
 
 NOW = 1_760_000_000.0
 SECOND = 1_000_000
@@ -62,7 +62,9 @@ def test_ten_attempts_over_three_days_then_exhausted(name: str) -> None:
     assert waits == [wait * SECOND for wait in
                      (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)]  # fmt: skip
     assert decisions[9].delay_us is None
-    assert all(decision.counts_as_failure and decision.uses_try for decision in decisions)
+    assert all(decision.uses_try for decision in decisions)
+    # A failure of the proxy is none of the receiver.
+    assert {decision.counts_as_failure for decision in decisions} == {name != "proxy_error"}
     assert {decision.reason for decision in decisions} == {name}
 
 
@@ -115,7 +117,8 @@ def test_an_aborted_attempt_is_due_at_once_and_does_not_count(tries: int) -> Non
 
 def test_the_window_halves_on_timeout_throttle_and_connect_failure() -> None:
     halving = {name for name in NAMES if decided(failed(name)).window == "halve"}
-    assert halving == {"timeout", "throttled", "connect_error", "dns_error", "tls_error"}
+    connecting = {"connect_error", "dns_error", "tls_error", "proxy_error"}
+    assert halving == {"timeout", "throttled", *connecting}
     assert decided(failed("timeout"), 9).window == "halve"
 
 
@@ -222,7 +225,7 @@ def test_every_decision_is_whole(
     assert (decision.delay_us is not None) == (decision.state == "ready")
     assert decision.delay_us is None or decision.delay_us >= 0
     assert decision.webhook_wait_us is None or 0 <= decision.webhook_wait_us <= 900 * SECOND
-    assert decision.counts_as_failure == (name not in ("success", "aborted"))
+    assert decision.counts_as_failure == (name not in ("success", *NOT_THE_RECEIVER))
     assert (decision.state == "exhausted") == (name in FAILURES and tries >= len(waits))
 
 
