@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Literal
+from urllib.parse import urlsplit
 
 from yarl import URL
 
@@ -71,6 +72,18 @@ def check_url(url: str, rules: Rules) -> Target:
     if (parsed.raw_host, parsed.port, parsed.scheme) != (host, port, scheme):
         raise _misspelt("this URL is ambiguous; write it in its standard form")
     return Target(parsed, scheme, host, port, literal)
+
+
+def same_server(one: str, other: str) -> bool:
+    """Return whether two URLs have the same scheme, host and port."""
+    try:
+        mine, theirs = (
+            (parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme))
+            for parts in map(urlsplit, (one, other))
+        )
+    except ValueError:
+        return False
+    return mine == theirs
 
 
 def _misspelt(text: str) -> Refused:

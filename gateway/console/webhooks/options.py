@@ -62,10 +62,8 @@ def typed_for(stored: Stored) -> Mapping[str, Any]:
 def judged(request: web.Request, typed: Mapping[str, Any], stored: Stored | None = None) -> Draft:
     """Return the settings that were typed. Raise validation_error with every fault."""
     return settings_of.judge(
-        typed, rules=request.app[GUARD].rules, listens=typed["listens"],
-        headers=(stored.headers or ()) if stored else (),
-        certificate=stored.certificate if stored else None,
-    )  # fmt: skip
+        typed, rules=request.app[GUARD].rules, listens=typed["listens"], stored=stored
+    )
 
 
 def kept(request: web.Request, webhook: Webhook) -> tuple[Stored, Fault | None]:

@@ -25,6 +25,9 @@ UNREADABLE = (
     "The stored certificate cannot be decrypted. Paste the certificate and its key again, or empty "
     "the field."
 )
+MOVED = (
+    "The URL is on another server now; paste the certificate and its key again, or empty the field."
+)
 NEEDS_HTTPS = "A client certificate needs a URL that starts with https://."
 OPERATIONAL = "Operational webhooks have no records, so they cannot send thin events."
 
@@ -50,11 +53,11 @@ def written_rate(rate: int | None) -> str:
 
 
 def read_certificate(
-    text: str, url: str, stored: ClientCertificate | None
+    text: str, url: str, stored: ClientCertificate | None, *, moved: bool = False
 ) -> ClientCertificate | None:
     """Return the client certificate of a text in PEM; None for an empty one.
 
-    `***` keeps `stored`. Raise Wrong.
+    `***` keeps `stored`, unless the webhook has `moved` to another server. Raise Wrong.
     """
     text = text.strip()
     if not text:
@@ -62,6 +65,8 @@ def read_certificate(
     if not url.lower().startswith("https:"):
         raise Wrong("needs_https", NEEDS_HTTPS)
     if text == MASK:
+        if moved:
+            raise Wrong("certificate_moved", MOVED)
         if stored is None:
             raise Wrong("unreadable", UNREADABLE)
         return stored

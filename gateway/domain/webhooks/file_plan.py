@@ -218,8 +218,7 @@ def _step(entry: Entry, found: Webhook | None, tools: Tools) -> Step | None:
     events = entry.typed["events"]
     assert isinstance(events, tuple)
     draft = settings.judge(
-        entry.typed, rules=tools.rules, headers=(stored.headers or ()) if stored else (),
-        certificate=stored.certificate if stored else None,
+        entry.typed, rules=tools.rules, stored=stored,
         listens=is_operational(events) if found is None else found.operational,
     )  # fmt: skip
     if stored is None or found is None:

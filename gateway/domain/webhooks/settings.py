@@ -7,7 +7,7 @@ one line in SETTINGS; its input in the form comes beside that.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from gateway.domain.catalogue import EVENT_NAMES
@@ -31,6 +31,9 @@ NAME_SIGNS = (
 )
 TIMEOUT = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
 HEADER_LINES = "Write each header on its own line, as Name: value."
+HEADER_MOVED = (
+    "The URL is on another server now; enter the value of {name} again, or remove the header."
+)
 
 Typed = str | bool | tuple[str, ...]
 Kind = Literal["text", "number", "flag", "words", "lines", "pairs"]
@@ -47,7 +50,8 @@ class About:
     """What a setting is judged with: the events and the URL of its webhook, the rules of addresses.
 
     `listens`: it is an operational webhook, which has events of its own. `headers` are the stored
-    ones, whose values a header with the value `***` keeps; `***` also keeps `certificate`.
+    ones, whose values a header with the value `***` keeps; `***` also keeps `certificate`. With
+    `moved` it keeps neither: the stored URL is on another server, which must not get them unsaid.
     """
 
     events: Sequence[str]
@@ -56,6 +60,7 @@ class About:
     headers: Sequence[Header] = ()
     certificate: ClientCertificate | None = None
     url: str = ""
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +116,22 @@ def judge(
     *,
     rules: addresses.Rules,
     listens: bool = False,
-    headers: Sequence[Header] = (),
-    certificate: ClientCertificate | None = None,
+    stored: Stored | None = None,
 ) -> Draft:
-    """Return the Draft of what was typed. Raises validation_error with every fault.
+    """Return the Draft of what was typed for a new webhook, or for the `stored` one.
 
     `typed` has all settings by their names; what else it has is ignored. See About for the others.
+    Raises validation_error with every fault.
     """
     events = typed["events"]
     assert isinstance(events, tuple)
-    about = About(events, listens, rules, headers, certificate, str(typed["url"]).strip())
+    url = str(typed["url"]).strip()
+    about = About(events, listens, rules, url=url)
+    if stored is not None:
+        about = replace(
+            about, headers=stored.headers or (), certificate=stored.certificate,
+            moved=not urls.same_server(stored.webhook.url, url),
+        )  # fmt: skip
     faults, values = list[Fault](), dict[str, Any]()
     for one in SETTINGS:
         try:
@@ -222,6 +233,8 @@ def _headers(text: str, about: About) -> tuple[Header, ...]:
         if not colon:
             raise ValueError(HEADER_LINES)
         if value == MASK:
+            if about.moved:
+                raise Wrong("header_moved", HEADER_MOVED.format(name=name))
             value = known.get(name.lower(), "")
             if not value:
                 raise Wrong("header_missing", f"No value of {name} is stored; enter its value.")
@@ -264,7 +277,9 @@ SETTINGS: tuple[Setting, ...] = (
     setting("rate", "text", lambda text, about: brakes.read_rate(text), brakes.written_rate),
     setting(
         "certificate", "text",
-        lambda text, about: brakes.read_certificate(text, about.url, about.certificate),
+        lambda text, about: brakes.read_certificate(
+            text, about.url, about.certificate, moved=about.moved
+        ),
         lambda one: "" if one is None else MASK, stored=lambda one: one.certificate,
     ),
     setting(

@@ -63,6 +63,11 @@ def test_a_file_is_planned_applied_and_exported(run: Run, tmp_path: Path) -> Non
     file.write_text(exported)
     assert "1 as they should be" in output_of(run, "webhooks", "apply", str(file), *OWNER)
 
+    file.write_text(exported.replace("hooks.example.com", "other.example.com"))
+    moved = run("webhooks", "apply", str(file), *OWNER)
+    assert moved.returncode == 1
+    assert "enter the value of Authorization again, or remove the header" in moved.stderr
+
     file.write_text("")
     kept = output_of(run, "webhooks", "apply", str(file), *OWNER)
     assert "1 webhook is not in the file and stays; --prune deletes it." in kept

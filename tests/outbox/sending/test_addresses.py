@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outbox.sending.addresses import Rules, is_public, may_dial, parse_place
-from outbox.sending.urls import REFUSED_ADDRESS, Refused, check_url
+from outbox.sending.urls import REFUSED_ADDRESS, Refused, check_url, same_server
 
 STRICT = Rules()
 PLAIN = Rules(allow_http=True)
@@ -327,3 +327,22 @@ def test_malformed_places_are_refused_with_their_text(text: str) -> None:
     with pytest.raises(ValueError) as refused:
         parse_place(text)
     assert repr(text) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("https://a.example/x", "https://a.example/y?z=1", True),
+        ("https://a.example/x", "HTTPS://A.example:443/y", True),
+        ("https://a.example/", "https://b.example/", False),
+        ("https://a.example/", "https://a.example.b.example/", False),
+        ("https://a.example/", "https://a.example:8443/", False),
+        ("https://a.example/", "http://a.example/", False),
+        ("https://a.example/", "http://a.example:443/", False),
+        ("https://a.example/", "https://a.example:x/", False),
+        ("https://[2606:4700::1111]/", "https://[2606:4700::1111]:443/", True),
+        ("https://a.example/", "https://[", False),
+    ],
+)
+def test_the_server_of_a_url_is_its_scheme_host_and_port(one: str, other: str, same: bool) -> None:
+    assert same_server(one, other) is same

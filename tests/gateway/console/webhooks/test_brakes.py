@@ -128,3 +128,28 @@ async def test_a_certificate_stays_beside_headers_that_cannot_be_decrypted(
     assert (await stored(maria))["certificate"] is not None
     [noted] = await maria.site.db.read(rows, "select fields from audit where action = 'updated'")
     assert noted["fields"] == "headers"
+
+
+@pytest.mark.parametrize("url", ["https://evil.example.com/crm", "https://hooks.example.com:8443/"])
+async def test_another_server_gets_no_stored_header_or_certificate(
+    maria: Guest, pem: str, url: str
+) -> None:
+    webhook = await maria.webhook(URL, "deal.created", certificate=pem, headers="X-Key: s3cret")
+    at = f"{LIST}/{webhook.id}"
+    before = await stored(maria)
+    same: dict[str, Any] = {"url": url, "events": "deal.created"}
+    moved = await maria.submit(at, at=f"{at}/edit", headers="X-Key: ***", certificate="***", **same)
+    assert moved.status == 400
+    assert "enter the value of X-Key again" in moved.html
+    assert "paste the certificate and its key again, or empty the field" in moved.html
+    assert await stored(maria) == before
+    # What is entered again is for the new server, and what is left out is gone.
+    said = await maria.submit(at, at=f"{at}/edit", headers="X-Key: s3cret", certificate="", **same)
+    assert said.status == 200
+    row = await stored(maria)
+    assert (row["url"], row["certificate"]) == (url, None)
+    # Another path of the same server keeps them.
+    path = await maria.submit(
+        at, at=f"{at}/edit", headers="X-Key: ***", url=f"{url}/new", events="deal.created"
+    )
+    assert path.status == 200

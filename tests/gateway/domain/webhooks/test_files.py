@@ -153,6 +153,28 @@ async def test_a_change_names_its_settings_and_deletes_only_when_told(account: A
     assert (erp["name"], erp["timeout_ms"], erp["version"]) == ("erp", None, 2)
 
 
+async def test_a_file_sends_no_stored_secret_to_another_server(
+    db: Database, account: Account
+) -> None:
+    owner_id, tools = account.actor.owner_id, Tools(RULES, ring(), 5)
+    await db.write(
+        outbox_webhooks.create, owner_id=owner_id, draft=EVERY, secret=new_secret(b"s" * 32),
+        ring=tools.ring,
+    )  # fmt: skip
+    account.tools = tools
+    moved = (await account.export()).replace("hooks.example.com", "other.example.com")
+    before = await account.rows()
+    for attempt in (account.plan, account.apply):
+        with pytest.raises(Refusal) as refused:
+            await attempt(moved)
+        assert {one.field.rpartition(" ")[2]: one.code for one in refused.value.faults} == {
+            "headers": "header_moved", "certificate": "certificate_moved",
+        }  # fmt: skip
+    assert await account.rows() == before
+    said = moved.replace('certificate = "***"\n', "").replace("***", "Bearer 2")
+    assert acts(await account.plan(said)) == [("change", "erp", ["url", "headers", "certificate"])]
+
+
 async def test_order_that_a_file_turns_on_and_off_is_finished(account: Account) -> None:
     await account.apply(ERP)
     for text, ordered in ((ERP.replace("ordered = true\n", ""), False), (ERP, True)):
