@@ -96,7 +96,7 @@ def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]
         "parameters": [
             {"name": name, "in": "header", "required": name not in OPTIONAL,
              "schema": {"type": "string"}, "description": text}
-            for name, text in HEADERS.items()
+            for name, text in HEADERS.items() if event in EVENTS or name not in OF_RECORDS
         ],
         "requestBody": {
             "required": True,
@@ -117,8 +117,14 @@ HEADERS = {
     "X-Webhook-Sequence": "The number of the delivery in its webhook: 1, 2, 3, … without holes; "
     "only from webhooks that number their deliveries.",
     "X-Webhook-Replay": "1 on a replay of a numbered delivery, which has the number of that one.",
+    "X-Webhook-Record-Url": "Only in thin events: the address of the record, as in the body.",
+    "X-Webhook-Snapshot": "Only on the deliveries of a snapshot: the id of its job.",
+    "X-Webhook-Test": "1 on a test event sent from the console, and on nothing else.",
     "webhook-id": "The id of the event, as in Standard Webhooks.",
     "webhook-timestamp": "Unix time of this attempt.",
     "webhook-signature": "v1, and the base64 HMAC-SHA256 of id, timestamp and body.",
+    "traceparent": "The trace of the write, as in W3C Trace Context.",
 }
-OPTIONAL = frozenset({"X-Webhook-Sequence", "X-Webhook-Replay"})
+OF_RECORDS = frozenset({"X-Webhook-Record-Url", "X-Webhook-Snapshot"})
+"""Headers that operational events never have."""
+OPTIONAL = OF_RECORDS | {"X-Webhook-Sequence", "X-Webhook-Replay", "X-Webhook-Test", "traceparent"}

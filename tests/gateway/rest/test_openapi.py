@@ -7,6 +7,7 @@ import importlib
 import json
 import pkgutil
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from gateway.rest.document.operations import Operation, Shape
 from gateway.rest.errors import STATUS
 from gateway.rest.routes import ROUTES
 from outbox.sending import request
+from outbox.sending.request import Request, compose, new_secret
 from outbox.webhooks.operational import NAMES as OPERATIONAL
 from tests.support.document import DOCUMENT, entries, faults, resolved
 from tests.support.process import command
@@ -212,12 +214,26 @@ def test_every_event_is_a_webhook_with_exactly_its_fields() -> None:
 
 
 def test_the_headers_of_deliveries_are_documented() -> None:
-    source = Path(request.__file__).read_text()
-    sent = set(re.findall(r'"((?:X-Webhook|webhook)-[\w-]+)"', source))
-    # These are on few deliveries.
-    sent -= {"X-Webhook-Test", "X-Webhook-Snapshot", "X-Webhook-Record-Url"}
-    for entry in DOCUMENT["webhooks"].values():
-        assert {parameter["name"] for parameter in entry["post"]["parameters"]} == sent
+    secret = new_secret(b"s" * 32)
+    plain = Request(
+        "e" * 24, "contact.created", 1, 1, 1, "event", "https://a.example/", b"", (secret,)
+    )
+    full = replace(
+        plain, origin="test", sequence=1, repeats=True, snapshot="j" * 24,
+        traceparent=f"00-{'a' * 32}-{'b' * 16}-01", record_url="https://crm.example/api/contacts/1",
+    )  # fmt: skip
+    of_media = {"Content-Type", "User-Agent"}
+    always, sent = (
+        {name for name, _ in compose(one, service="C", now_wall=1, span_id="c" * 16)} - of_media
+        for one in (plain, full)
+    )
+    assert sent | of_media == request.OURS, "the fullest delivery has all"
+    of_records = {"X-Webhook-Snapshot", "X-Webhook-Record-Url"}
+    for event, entry in DOCUMENT["webhooks"].items():
+        parameters = entry["post"]["parameters"]
+        told = sent if event in EVENTS else sent - of_records
+        assert {one["name"] for one in parameters} == told
+        assert {one["name"] for one in parameters if one["required"]} == always
 
 
 @served

@@ -124,7 +124,5 @@ async def test_a_failing_proxy_opens_no_circuit_and_deliveries_go_on_when_it_wor
     assert (lost["circuit"], lost["state"], lost["failures"]) == ("closed", "active", 0)
     assert (lost["failing_since"], lost["last_outcome"]) == (None, "proxy_error")
     ends = await db.read(rows, "select state, tries from deliveries")
-    assert [(one["state"], one["tries"]) for one in ends] == [
-        ("delivered", 1),
-        ("exhausted", FAILURES + 1),
-    ]
+    tries = {one["state"]: one["tries"] for one in ends}
+    assert tries == {"delivered": 1, "exhausted": FAILURES + 1}
