@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 from gateway.records import digests
 from gateway.records.digests import FIRST, PARTS, USUAL_PARTS, Part
 from gateway.records.resource import Resource
+from gateway.records.values import numbers
 from gateway.records.values.schemas import Id
 from gateway.rest.auth import authenticate
 from gateway.rest.document import describe, shapes
@@ -81,9 +82,9 @@ def _parts(text: str) -> int:
     text = text.strip()
     if not text:
         return USUAL_PARTS
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= PARTS):
+    if (parts := numbers.typed(text, 1, PARTS)) is None:
         raise refused("parts", f"Send a whole number from 1 to {PARTS}.")
-    return int(text)
+    return parts
 
 
 def _shown(part: Part) -> DigestPart:

@@ -142,22 +142,22 @@ def read(form: Form, now: int, zone: str) -> JobForm:
     faults = {}
     since = times.typed(str(typed["since"]), zone)
     until = times.typed(str(typed["until"]), zone, ends=True) if typed["until"] else now
-    rate = str(typed["rate"])
+    rate = recoveries.rate_of(str(typed["rate"]))
     if since is None:
         faults["since"] = "recover.fault.time"
     if until is None:
         faults["until"] = "recover.fault.time"
     if since is not None and until is not None and since >= min(until, now):
         faults["since"] = "recover.fault.order"
-    if not (rate.isascii() and rate.isdigit() and SLOWEST <= int(rate[:9]) <= FASTEST):
+    if rate is None:
         faults["rate"] = "recover.fault.rate"
     if not backfill and not typed["ends"]:
         faults["ends"] = "recover.fault.ends"
-    if faults or since is None or until is None:
+    if faults or since is None or until is None or rate is None:
         return JobForm(backfill, typed, faults, None)
     ends = () if backfill else tuple(end for end in ENDS if end in form.all("ends"))
     names = tuple(name for name in EVENT_NAMES if name in form.all("names")) or None
     # The page that asks for confirmation sends these back, so both mean the same moments.
     sent = {**typed, "since": dates.show(since), "until": dates.show(min(until, now))}
-    draft = Draft(ends, names, since, min(until, now), int(rate))
+    draft = Draft(ends, names, since, min(until, now), rate)
     return JobForm(backfill, typed, {}, draft, sent)

@@ -22,16 +22,17 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Start the snapshot, and show its job."""
-    names, rate = form.all("names"), form.text("rate").strip()
+    names, typed = form.all("names"), form.text("rate").strip()
+    rate = recoveries.rate_of(typed)
     faults = {}
-    if not (rate.isascii() and rate.isdigit() and SLOWEST <= int(rate[:9]) <= FASTEST):
+    if rate is None:
         faults["rate"] = "recover.fault.rate"
     if not names:
         faults["names"] = "snapshot.fault.names"
-    if faults:
-        return await _form(request, visitor, names, rate, faults)
+    if rate is None or faults:
+        return await _form(request, visitor, names, typed, faults)
     job = await request.app[DB].write(
-        recoveries.start_snapshot, visitor.actor, pages.id_of(request), names, int(rate)
+        recoveries.start_snapshot, visitor.actor, pages.id_of(request), names, rate
     )
     tell(request, job)
     return pages.to(f"/console/jobs/{job.id}", "job_started")

@@ -7,6 +7,7 @@ from gateway.domain.webhooks import copies, webhooks
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
+from gateway.records.values import numbers
 from outbox.database.transaction import Tx
 from outbox.queue.replays import jobs
 from outbox.queue.replays.jobs import Draft, Job
@@ -30,6 +31,11 @@ class Count:
     total: int
     complete: bool
     left_out: int | None
+
+
+def rate_of(text: str) -> int | None:
+    """Return the typed rate of a job, in deliveries per second; None for a wrong one."""
+    return numbers.typed(text, jobs.SLOWEST, jobs.FASTEST)
 
 
 async def count(tx: Tx, actor: Actor, webhook_id: str, draft: Draft) -> Count:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import brakes, conditions, schedules
 from gateway.records.errors import Fault, Refusal
+from gateway.records.values import numbers
 from gateway.records.values.format import Wrong
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.sending import addresses, urls
@@ -205,9 +206,9 @@ def whole(text: str, least: int, most: int, message: str) -> int | None:
     number = text.strip()
     if not number:
         return None
-    if not (number.isascii() and number.isdecimal() and least <= int(number[:10]) <= most):
+    if (read := numbers.typed(number, least, most)) is None:
         raise Wrong("out_of_range", message)
-    return int(number)
+    return read
 
 
 def _timeout(text: str, about: About) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from gateway.records.values.format import Format, Wrong
 
+MOST_DIGITS = 18
 _CENTAVO = Decimal("0.01")
 _MOST = Decimal("999999999999.99")
 MOST_CENTAVOS = int(_MOST * 100)
@@ -14,6 +15,13 @@ WHOLE = 10_000
 _THOUSANDTH = Decimal("0.001")
 _MUCH = Decimal("999999.999")
 MOST_THOUSANDTHS = int(_MUCH * 1000)
+
+
+def typed(text: str, least: int, most: int) -> int | None:
+    """Return the whole number of a text of digits; None unless it is from `least` to `most`."""
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        return None
+    return number if least <= (number := int(text)) <= most else None
 
 
 def integer(least: int, most: int) -> Format:

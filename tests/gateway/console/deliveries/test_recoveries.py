@@ -181,6 +181,7 @@ async def test_a_job_at_a_paused_webhook_says_that_it_waits(console: Site, maria
         ({"rate": "0"}, "from 1 to 1,000"),
         ({"rate": "1001"}, "from 1 to 1,000"),
         ({"rate": "²"}, "from 1 to 1,000"),
+        ({"rate": "000000100000"}, "from 1 to 1,000"),
         ({"rate": "1" * 5000}, "from 1 to 1,000"),
         ({"ends": []}, "Select at least one."),
         ({"ends": ["everything"]}, "Select at least one."),

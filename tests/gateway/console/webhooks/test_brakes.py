@@ -85,6 +85,7 @@ async def test_the_settings_are_stored_shown_kept_and_removed(maria: Guest, pem:
     [
         ("concurrency", "0", "from 1 to 1000"),
         ("concurrency", "two", "from 1 to 1000"),
+        ("concurrency", "00000000010000", "from 1 to 1000"),
         ("rate", "0", "such as 5 or 0.5"),
         ("rate", "1001", "such as 5 or 0.5"),
         ("rate", "1e3", "such as 5 or 0.5"),

@@ -140,6 +140,7 @@ async def test_a_wrong_snapshot_is_refused(console: Site, maria: Guest) -> None:
     path = f"/console/webhooks/{webhook.id}/snapshot"
     wrong: Sequence[tuple[dict[str, Any], str]] = (
         ({"rate": "0", "names": "contact.created"}, "whole number from 1 to 1,000"),
+        ({"rate": "000000100000", "names": "contact.created"}, "whole number from 1 to 1,000"),
         ({"rate": "5"}, "Select at least one."),
     )
     for fields, told in wrong:
