@@ -204,6 +204,16 @@ WATCHING = Row(
             steps=up_to(86_400 * 80, 86_400 * 90), lines=True, alert="SecretOld",
         ),
         Panel(
+            "Client certificates that end",
+            "Time that is left to client certificates of webhooks that end within 30 days; below "
+            "zero they have ended. Their owners must replace them.",
+            "s",
+            (Query("min by (webhook, owner) ("
+                   f"webhook_client_certificate_end_timestamp_seconds{{{INSTALLATION}}})"
+                   " - time()", "{{webhook}}"),),
+            lines=True, empty="none ends soon", alert="ClientCertificateEnds",
+        ),
+        Panel(
             "Secrets that cannot be decrypted",
             "Deliveries per second that were put back, because a key that their webhook needs is "
             "missing from the key file; and key files that a running node refuses, 1 per node.",

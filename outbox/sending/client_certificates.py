@@ -27,10 +27,12 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from outbox.durations import SECOND
+from outbox.durations import DAY, SECOND
 
 LONGEST = 32 * 1024
 """Characters of a certificate with its chain and key."""
+ENDS_SOON = 30 * DAY
+"""Microseconds before the end of a certificate from which on its owner is warned."""
 MOST_IN_CHAIN = 10
 SHORTEST_RSA, LONGEST_RSA = 2048, 4096
 """Bits. A handshake with a longer key takes too much of everybody's time."""

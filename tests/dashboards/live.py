@@ -51,6 +51,7 @@ NOBODY = dict.fromkeys(
     ),
     "nobody is behind",
 )  # fmt: skip
+NOBODY["webhook_client_certificate_end_timestamp_seconds"] = "no webhook has a certificate"
 EMPTY: dict[Engine, dict[str, str]] = {
     "sqlite": NOBODY | {"db_pool_connections": "SQLite has no connections to a server"},
     "postgres": NOBODY | {"app_build_info": "the backend is not SQLite"},

@@ -15,8 +15,8 @@ from gateway.domain.webhooks import settings as settings_of
 from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
-from outbox.durations import DAY
 from outbox.queue.state.policy import Schedule
+from outbox.sending.client_certificates import ENDS_SOON
 from outbox.sending.request import MASK, MOST_CUSTOM
 from outbox.webhooks import Draft, Webhook
 from outbox.webhooks.conditions import MOST
@@ -26,8 +26,6 @@ OPERATIONAL = "operational"
 IN_SIGHT = frozenset({"url", "events", "description", "snapshot"})
 FOLDED = {name: typed for name, typed in settings_of.NOTHING.items() if name not in IN_SIGHT}
 """The form folds these options away, unless one is set or wrong."""
-WARN_BEFORE = 30 * DAY
-"""Microseconds before the end of a client certificate from which on its page warns."""
 
 
 def groups(listens: bool = False) -> Mapping[str, Sequence[str]]:
@@ -159,7 +157,7 @@ def _ends_soon(request: web.Request, webhook: Webhook) -> str:
     if webhook.certificate_until is None:
         return ""
     rest = webhook.certificate_until - request.app[DB].clock.wall()
-    return "expired" if rest <= 0 else "soon" if rest < WARN_BEFORE else ""
+    return "expired" if rest <= 0 else "soon" if rest < ENDS_SOON else ""
 
 
 def _preview(

@@ -16,6 +16,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from gateway.domain.accounts.credentials import Scheme
 from gateway.server.telemetry.backlog_series import BacklogSeries
+from gateway.server.telemetry.certificate_series import CertificateSeries
 from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
@@ -55,6 +56,8 @@ class Instruments:
         registry.register(self.webhooks)
         self.backlogs = BacklogSeries()
         registry.register(self.backlogs)
+        self.certificates = CertificateSeries()
+        registry.register(self.certificates)
 
         def counter(name: str, text: str, *labels: str) -> Counters:
             return Counters(name, text, labels, registry)

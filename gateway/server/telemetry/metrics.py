@@ -90,6 +90,7 @@ class Metrics(Instruments, Observer):
             self._oldest.set(math.nan)
             self.backed_up.set(math.nan)
             self.backlogs.refresh(None)
+            self.certificates.refresh(())
             self.webhooks.choose({}, self._clock.monotonic())
             self.webhooks.refresh(None, {})
             return
@@ -98,6 +99,7 @@ class Metrics(Instruments, Observer):
         self._oldest.set(reading.oldest_ready_age)
         self.backed_up.set((reading.backed_up_at or 0) / SECOND)
         self.backlogs.refresh(reading.backlogs)
+        self.certificates.refresh(reading.ending)
         for state in ("active", "paused", "disabled"):
             for circuit in ("closed", "open"):
                 self._endpoints.labels(state, circuit).set(reading.endpoints[state, circuit])

@@ -16,12 +16,15 @@ from outbox.durations import SECOND
 from outbox.queue.log.backlogs import Backlogs
 from outbox.queue.log.waiting_counts import Counting, Waiting
 from outbox.queue.state.lanes import due_now
+from outbox.sending.client_certificates import ENDS_SOON
 
 READING_SECONDS = 0.05
 """A piece starts only if it would end within this time, judged by the previous piece."""
 PIECE_ROWS = 10_000
 MOST_HELD = 20_000
 LONGEST_WAITING = 500
+MOST_ENDING = 20
+"""Client certificates that a reading names: those that end first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,15 @@ class Standing:
     host: str = ""
     failing: bool = False
     """Whether its last attempt failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A client certificate that ends soon or has ended; `until` is in microseconds UTC."""
+
+    webhook_id: str
+    owner_id: str
+    until: int
 
 
 @dataclass(slots=True)
@@ -47,6 +59,7 @@ class Gauges:
     waiting: dict[str, Waiting] = field(default_factory=dict)
     backlogs: Backlogs = field(default_factory=Backlogs)
     standing: dict[str, Standing] = field(default_factory=dict)
+    ending: list[Ending] = field(default_factory=list)
 
 
 # Two partial indexes contain just these rows.
@@ -82,6 +95,10 @@ select min(case when head > wait_until then head else wait_until end) as since f
 
 BACKED_UP = "select backed_up_at from outbox_state where id = 1"
 ENDPOINTS = "select state, circuit, count(*) as n from webhooks group by state, circuit"
+ENDING = f"""
+select id, owner_id, certificate_until from webhooks
+where state = 'active' and certificate_until < $1 order by certificate_until, id limit {MOST_ENDING}
+"""
 STANDING = f"""
 select w.id, w.state, w.last_success_at, w.url, l.failing
 from webhooks w left join lanes l on l.webhook_id = w.id where w.id in {IDS}
@@ -145,6 +162,10 @@ async def _others(tx: Tx) -> Gauges:
         gauges.states[row["state"]] += row["n"]
     for row in await tx.all(ENDPOINTS):
         gauges.endpoints[row["state"], row["circuit"]] = row["n"]
+    gauges.ending = [
+        Ending(row["id"], row["owner_id"], row["certificate_until"])
+        for row in await tx.all(ENDING, tx.now + ENDS_SOON)
+    ]
     return gauges
 
 

@@ -18,7 +18,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.observer import Observer
 from outbox.queue.log.backlogs import Backlog, Backlogs
-from outbox.queue.log.gauges import Gauges, Standing
+from outbox.queue.log.gauges import Ending, Gauges, Standing
 from outbox.queue.log.waiting_counts import Waiting
 from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW
 from tests.support.requirements import need
@@ -56,11 +56,13 @@ outbox_backlog_deliveries outbox_backlog_webhooks webhook_backlog_deliveries
 webhook_backlog_age_seconds owner_backlog_deliveries owner_backlog_age_seconds
 backup_last_success_timestamp_seconds server_process_restarts_total
 retention_purged_total retention_last_success_timestamp_seconds
+webhook_client_certificate_end_timestamp_seconds
 """.split()  # noqa: SIM905 - forty names read better so
 )
 
 
-BEHIND = {name for name in DOCUMENTED if name.startswith(("webhook_backlog_", "owner_backlog_"))}
+OF_TROUBLE = ("webhook_backlog_", "owner_backlog_", "webhook_client_certificate_")
+BEHIND = {name for name in DOCUMENTED if name.startswith(OF_TROUBLE)}
 
 
 def new_metrics(series: int = 500) -> Metrics:
@@ -247,8 +249,11 @@ def test_the_gauges_come_from_one_reading() -> None:
     reading.backlogs = Backlogs(
         7, 30, 12, {"w1": Backlog("ana", 30, 90.0)}, {"ana": Backlog("ana", 42, 90.0)}
     )
+    reading.ending = [Ending("w2", "bia", 9_000_000)]
     metrics.gauges(reading)
     value = metrics.registry.get_sample_value
+    certificate = {"webhook": "w2", "owner": "bia"}
+    assert value("webhook_client_certificate_end_timestamp_seconds", certificate) == 9
     assert value("outbox_deliveries", {"state": "ready"}) == 3
     assert value("outbox_deliveries", {"state": "held"}) == 0
     assert value("outbox_oldest_ready_age_seconds") == 7.5
@@ -265,6 +270,7 @@ def test_the_gauges_come_from_one_reading() -> None:
     # Another node leads now.
     metrics.gauges(None)
     assert value("webhook_backlog_deliveries", webhook) is None
+    assert value("webhook_client_certificate_end_timestamp_seconds", certificate) is None
     assert math.isnan(value("backup_last_success_timestamp_seconds") or 0)
 
 
