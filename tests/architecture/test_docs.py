@@ -16,6 +16,7 @@ from gateway.rest.errors import STATUS
 from gateway.rest.routes import ROUTES
 from gateway.server.config import SECTIONS
 from gateway.server.telemetry.backlog_series import BacklogSeries
+from gateway.server.telemetry.certificate_series import CertificateSeries
 from gateway.server.telemetry.meters import Scraped
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.webhook_series import WebhookSeries
@@ -54,7 +55,7 @@ def exported() -> dict[str, tuple[str, tuple[str, ...]]]:
             family = next(iter(meter.describe()))
             name = family.name + ("_total" if family.type == "counter" else "")
             found[name] = (family.type, vars(meter)["_labelnames"])
-        elif isinstance(meter, Scraped | WebhookSeries | BacklogSeries):
+        elif isinstance(meter, Scraped | WebhookSeries | BacklogSeries | CertificateSeries):
             for family in meter.collect():
                 name = family.name + ("_total" if family.type == "counter" else "")
                 found[name] = (family.type, tuple(vars(family)["_labelnames"]))

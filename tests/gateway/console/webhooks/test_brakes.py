@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 import trustme
 
+from gateway import texts
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY, SECOND
 from outbox.webhooks import open_certificate
 from tests.support.console import Guest
 
 URL = "https://hooks.example.com/crm"
 LIST = "/console/webhooks"
+EN = texts.of("en")
 
 
 async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
@@ -103,6 +106,25 @@ async def test_a_fault_is_named_beside_its_field(
     assert says in page.html
     assert f'id="{name}-fault"' in page.html
     assert not await maria.site.db.read(rows, "select id from webhooks")
+
+
+@pytest.mark.parametrize(
+    ("rest", "says"),
+    [
+        (-SECOND, "brakes.certificate_expired"),
+        (29 * DAY, "brakes.certificate_soon"),
+        (31 * DAY, ""),
+    ],
+)
+async def test_the_page_of_a_webhook_warns_before_its_certificate_ends(
+    maria: Guest, pem: str, rest: int, says: str
+) -> None:
+    webhook = await maria.webhook(URL, "deal.created", certificate=pem)
+    until = maria.site.db.clock.wall() + rest
+    await maria.site.db.write(run, "update webhooks set certificate_until = $1", until)
+    page = await maria.get(f"{LIST}/{webhook.id}")
+    for notice in ("brakes.certificate_expired", "brakes.certificate_soon"):
+        assert (EN(notice) in page.html) == (notice == says)
 
 
 async def test_a_page_never_repeats_a_pasted_key(maria: Guest, pem: str) -> None:
