@@ -31,8 +31,9 @@ async def serve_processes(config: Config, role: Role) -> None:
     """Supervise the processes until SIGTERM or SIGINT. Raise CannotStart."""
     clock, ids = SystemClock(), Ids()
     logs.configure(
-        config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version()
-    )
+        config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version(),
+        form=config.logging.format,
+    )  # fmt: skip
     stopping = asyncio.Event()
     await must_be_free(config)
     try:
