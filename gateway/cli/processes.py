@@ -38,7 +38,7 @@ async def serve_processes(config: Config, role: Role) -> None:
     await must_be_free(config)
     try:
         # Not listening before a process is ready. With SO_REUSEPORT each process would have a queue
-        # of its own, whose connections are lost with it and hang while it stands still.
+        # of its own, whose connections are lost with it and hang while it hangs.
         bound = await asyncio.get_running_loop().create_server(
             asyncio.Protocol, config.server.host or None, config.server.port,
             start_serving=False,
