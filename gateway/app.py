@@ -53,6 +53,7 @@ from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.proxies import Proxies
 from gateway.server.http.public_keys import PUBLIC_KEYS, PublicKeys, add_public_keys
 from gateway.server.http.rate_limits import LIMITS, RateLimits
+from gateway.server.http.usual_addresses import add_usual_addresses
 from gateway.server.parts import PARTS, Parts
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import MEMBER, Member
@@ -208,6 +209,7 @@ def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
     add_probes(router)
     if with_doors:
         add_public_keys(router)
+        add_usual_addresses(router)
         add_routes(router)
         add_graphql(router)
         add_console(router)

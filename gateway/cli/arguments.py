@@ -97,7 +97,7 @@ def doctor(parser: argparse.ArgumentParser) -> None:
         "target", metavar="URL", help="the URL of the receiver, or the id of a webhook"
     )
     parser.add_argument(
-        "--secret", metavar="whsec_…", help="sign with this secret (default: one made for this)"
+        "--secret", metavar="whsec_…", help="sign with this secret (default: a temporary one)"
     )
     parser.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS",
@@ -113,7 +113,7 @@ def certify(parser: argparse.ArgumentParser) -> None:
     secret = parser.add_mutually_exclusive_group()
     secret.add_argument(
         "--secret", metavar="whsec_…",
-        help="the secret of the receiver; others of this machine can see it (default: "
+        help="the secret of the receiver; other users of this machine can see it (default: "
         "$WEBHOOK_SECRET)",
     )  # fmt: skip
     secret.add_argument(
@@ -139,12 +139,12 @@ def listen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--forward", metavar="URL", help="send each event to this URL")
     parser.add_argument(
         "--server", metavar="URL",
-        help="the address of Carteiro (default: $CARTEIRO_URL, else that of this configuration)",
+        help="the address of Carteiro (default: $CARTEIRO_URL, else from this configuration)",
     )  # fmt: skip
     parser.add_argument(
-        "--after", metavar="EVENT", help="begin behind this event (default: behind the newest)"
+        "--after", metavar="EVENT", help="start after this event (default: after the newest)"
     )
-    parser.add_argument("--types", metavar="EVENTS", help="only these events, with commas between")
+    parser.add_argument("--types", metavar="EVENTS", help="only these events, separated by commas")
     parser.add_argument(
         "--secret", metavar="whsec_…", help="sign with this secret (default: a new one)"
     )
@@ -156,27 +156,29 @@ def replay(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
         "--since", metavar="TIME",
-        help="of events since: an RFC 3339 time, or how long ago, such as 90min, 2h or 3d",
+        help="only events since this RFC 3339 time, or age such as 90min, 2h or 3d",
     )  # fmt: skip
     which.add_argument(
         "--delivery", action="append", metavar="ID",
         help="this delivery; can be given more than once",
     )  # fmt: skip
-    parser.add_argument("--until", metavar="TIME", help="and before this time (default: now)")
+    parser.add_argument(
+        "--until", metavar="TIME", help="only events before this time (default: now)"
+    )
     parser.add_argument(
         "--state", choices=("failed", "exhausted", "gone", "dead", "cancelled", "delivered"),
-        default="failed", help="how they ended; failed is exhausted, gone and dead (default)",
+        default="failed", help="their state; failed is exhausted, gone and dead (default)",
     )  # fmt: skip
     parser.add_argument(
         "--rate", type=int, default=1000, metavar="N",
-        help="at most so many replays a second, 1 to 1000 (default)",
+        help="the maximum of replays per second, 1 to 1000 (default)",
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only count them")
 
 
 def verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--webhook", metavar="WEBHOOK", help="only of the webhook with this id (default: of all)"
+        "--webhook", metavar="WEBHOOK", help="only the webhook with this id (default: all)"
     )
     parser.add_argument(
         "--noted", metavar="PLACE:DIGEST",
@@ -240,7 +242,7 @@ def backup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file to write; it must not exist")
     parser.add_argument(
         "--with-key", action="store_true",
-        help="put the key file into it too; whoever has the file can then read all secrets",
+        help="include the key file; anyone with the backup can then read all secrets",
     )  # fmt: skip
 
 
@@ -252,13 +254,13 @@ def restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pause", action="store_true", help="pause all webhooks, so that nothing is sent"
     )
-    parser.add_argument("--check", action="store_true", help="only check that the file is whole")
+    parser.add_argument("--check", action="store_true", help="only check that the file is complete")
 
 
 def secrets_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--give-up-secrets", action="store_true",
-        help="the keys of this database are lost for ever: let new ones belong to it, and give up "
+        help="the keys of this database are lost: create new ones for it, and give up "
         "the secrets in it",
     )  # fmt: skip
 
@@ -266,7 +268,7 @@ def secrets_init(parser: argparse.ArgumentParser) -> None:
 def rotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stage", action="store_true",
-        help="only add the new key, for decrypting; copy the file to every node after it",
+        help="only add the new key, for decrypting; then copy the file to every node",
     )  # fmt: skip
     parser.add_argument(
         "--only-node", action="store_true",
@@ -277,7 +279,7 @@ def rotate(parser: argparse.ArgumentParser) -> None:
 def signing_keys_rotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at-once", action="store_true",
-        help="end the keys before it at once, because somebody else may have one",
+        help="end the earlier keys at once, because somebody else may have one",
     )  # fmt: skip
 
 

@@ -127,7 +127,8 @@ def _rules(config: Config, arguments: Namespace) -> Rules:
         rules = replace(rules, allow_http=True, allow=(*rules.allow, *places))
     return replace(
         rules,
-        http_setting="--loopback for a receiver on this machine, otherwise [egress] allow_http",
+        http_setting="--loopback for a receiver on this machine, otherwise [egress] allow_http, "
+        "and [egress] allow for a private address",
         allow_setting="--loopback for a receiver on this machine, otherwise [egress] allow",
     )
 

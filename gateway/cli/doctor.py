@@ -9,6 +9,7 @@ from msgspec import json
 
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing
+from gateway.cli.endings import FAILED, Ended
 from gateway.cli.language import spoken
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
@@ -20,7 +21,7 @@ from gateway.texts import Texts
 from outbox import webhooks
 from outbox.clock import SystemClock
 from outbox.durations import SECOND
-from outbox.errors import CannotStart, OutboxError
+from outbox.errors import CannotStart
 from outbox.ids import Ids, is_id
 from outbox.queue.state.deliveries import Claimed, Endpoint
 from outbox.queue.state.policy import JITTER, Schedule
@@ -57,11 +58,6 @@ def lines(examination: Examination, addresses: Addresses, *, own_secret: bool) -
         if own_secret and outcome is not None and outcome.status in (401, 403):
             yield t("cli.doctor.unknown_secret")
     yield from _retries(t, examination.schedule, examination.started_at)
-
-
-def reason(step: Step) -> str:
-    """Return the failed step and its sentence on one line."""
-    return f"{NAMES[step.name]}: {tables.inert(step.text).removesuffix('.')}"
 
 
 def record(examination: Examination, addresses: Addresses) -> Mapping[str, Any]:
@@ -116,12 +112,8 @@ def _at(now: int, seconds: float) -> str:
     return dates.show(now + round(seconds * SECOND)).replace("T", " ")[:19] + " UTC"
 
 
-class Unwell(OutboxError):
-    """A delivery to this receiver would fail; the text is the step and its sentence."""
-
-
 async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
-    """Examine a URL, or a webhook by its id. Raise Unwell when a delivery would fail."""
+    """Examine a URL, or a webhook by its id. Raise Ended when a delivery would fail."""
     clock, ids = SystemClock(), Ids()
     guard = Guard(rules_of(config.egress), clock)
     examiner = doctor_of(config, guard, clock, ids)
@@ -147,7 +139,7 @@ async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
         for line in lines(examination, addresses, own_secret=own):
             say(line)
     if examination.failed is not None:
-        raise Unwell(reason(examination.failed))
+        raise Ended(FAILED)
 
 
 async def _of_webhook(config: Config, examiner: Doctor, webhook_id: str, ids: Ids) -> Examination:

@@ -2,6 +2,8 @@
 
 from outbox.errors import OutboxError
 
+FAILED = 1
+"""What was examined would fail, and the output says why."""
 CHANGES = 3
 """What was compared differs. Not 1 and 2, which are failures and invalid arguments."""
 

@@ -31,13 +31,14 @@ async def serve_processes(config: Config, role: Role) -> None:
     """Supervise the processes until SIGTERM or SIGINT. Raise CannotStart."""
     clock, ids = SystemClock(), Ids()
     logs.configure(
-        config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version()
-    )
+        config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version(),
+        form=config.logging.format,
+    )  # fmt: skip
     stopping = asyncio.Event()
     await must_be_free(config)
     try:
         # Not listening before a process is ready. With SO_REUSEPORT each process would have a queue
-        # of its own, whose connections are lost with it and hang while it stands still.
+        # of its own, whose connections are lost with it and hang while it hangs.
         bound = await asyncio.get_running_loop().create_server(
             asyncio.Protocol, config.server.host or None, config.server.port,
             start_serving=False,

@@ -62,8 +62,9 @@ async def serve(
     parts = parts or PARTS
     clock, ids = parts.clock, Ids()
     logs.configure(
-        config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version()
-    )
+        config.logging.level, clock=clock, node=ids.new(clock.wall()), version=program_version(),
+        form=config.logging.format,
+    )  # fmt: skip
     tune_interpreter()
     config = _within_descriptors(config)
     stopping = asyncio.Event()
@@ -170,10 +171,11 @@ async def _greet(db: Database, address: str, role: Role, say: Say) -> None:
     token = base64.urlsafe_b64encode(db.ids.token(32)).rstrip(b"=").decode()
     if await db.write(sessions.offer_first_account, token):
         t = spoken()
-        say(t("cli.first_link"))
+        # Apart from the lines of the log, which a terminal shows before and after it.
+        say(f"\n{t('cli.first_link')}")
         say(f"  {address}/console/first-account?token={token}")
         say(t("cli.first_command"))
-        say(f"  {_program()} user add EMAIL --name NAME")
+        say(f"  {_program()} user add EMAIL --name NAME\n")
 
 
 def _program() -> str:

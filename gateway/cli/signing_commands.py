@@ -40,7 +40,7 @@ async def rotate(config: Config, arguments: Namespace, say: Say) -> None:
         "The keys before it have ended; receivers that still have only these refuse requests until "
         "they fetch the keys again."
         if arguments.at_once
-        else "The key before it signs beside it for 24 hours; receivers need to do nothing."
+        else "The previous key also signs for 24 hours; receivers need to do nothing."
     )
 
 

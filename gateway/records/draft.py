@@ -103,5 +103,7 @@ def refusal(faults: Sequence[Fault]) -> Refusal:
     codes = {fault.code for fault in faults}
     code = codes.pop() if codes <= {"invalid_reference"} or codes <= {"invalid_cnpj"} else ""
     first = faults[0]
-    more = f" (and {len(faults) - 1} more, see details)" if len(faults) > 1 else ""
-    return Refusal(code or "validation_error", f"{first.sentence}{more}", faults=faults)
+    said = first.sentence
+    if more := len(faults) - 1:
+        said = f"{said.removesuffix('.')}; {more} more error{'s' * (more > 1)} in details."
+    return Refusal(code or "validation_error", said, faults=faults)

@@ -54,7 +54,8 @@ def rules_of(egress: Egress) -> Rules:
     """Return the addresses that requests of the installation may reach."""
     return Rules(
         egress.allow_http, tuple(parse_place(place) for place in egress.allow),
-        http_setting="[egress] allow_http in config.local.toml and restart",
+        http_setting="[egress] allow_http, and [egress] allow for a private address, in "
+        "config.local.toml and restart",
         allow_setting="[egress] allow in config.local.toml and restart",
         proxies=named_proxies(egress.proxies),
     )  # fmt: skip

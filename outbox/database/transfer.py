@@ -153,7 +153,7 @@ class Place:
 
 
 def kind_of(table: str, column: str, declared: str) -> Kind:
-    """Return the kind of a column of this type. Raise CannotStart for a type of nobody's."""
+    """Return the kind of a column of this type. Raise CannotStart for an unknown type."""
     kind = KINDS.get(declared.lower())
     if kind is None:
         raise CannotStart(f"the column {table}.{column} has the type {declared}, unknown here")

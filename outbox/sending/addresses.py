@@ -89,7 +89,7 @@ class Rules:
 
     allow_http: bool = False
     allow: tuple[Place, ...] = ()
-    http_setting: str = "the option --allow-http"
+    http_setting: str = "the option --allow-http, and --allow for a private address"
     allow_setting: str = "the option --allow"
     proxies: Mapping[str, Proxy] = field(default_factory=dict, hash=False)
 

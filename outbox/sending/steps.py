@@ -25,10 +25,11 @@ REFUSALS = {
     "webhook and verifies the raw body.",
     404: "there is nothing at this path.",
     405: "it does not accept POST at this path.",
-    410: "it wants no more deliveries. A delivery with this response disables the webhook.",
+    410: "it asked to stop receiving events. A delivery with this response disables the webhook.",
     413: "the body is too large for it.",
     415: "it does not accept JSON.",
 }
+LIMITED = 429
 PLAIN_PORT = ("wrong version number", "record layer failure", "http request")
 """What TLS reports when the receiver answers in plain http."""
 
@@ -48,7 +49,7 @@ def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list
     try:
         target = check_url(url, rules)
     except Refused as refused:
-        if refused.kind == "spelling":
+        if refused.kind != "address":
             return [Step("url", "failed", _sentence(str(refused)))]
         return [
             Step("url", "passed", _of_parts(urlsplit(url))),
@@ -133,7 +134,8 @@ def _of_answer(outcome: Outcome, timeout_s: float) -> str:
         slow = f" It took {waited:.1f} s of the {timeout_s:g} s allowed; respond first."
         return f"{said} to the signed request.{slow if waited > timeout_s * SLOW_SHARE else ''}"
     if name == "throttled":
-        return f"{said}: it wants fewer requests, or is overloaded."
+        limits = "it limits requests." if status == LIMITED else "it is unavailable or overloaded."
+        return f"{said}: {limits}"
     if name == "http_3xx":
         return f"{said}, a redirect. Redirects are not followed: use the URL of the target."
     if name == "http_5xx":

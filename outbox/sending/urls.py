@@ -24,15 +24,18 @@ PORT = re.compile(r"[1-9][0-9]{0,4}")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
+Kind = Literal["spelling", "http", "address"]
+
+
 class Refused(Exception):
     """A URL or an address that deliveries may not use.
 
-    `spelling` texts name the fix to the owner.
+    The texts of all kinds but `address` name the fix to the owner.
     """
 
-    def __init__(self, text: str, kind: Literal["spelling", "address"]) -> None:
+    def __init__(self, text: str, kind: Kind) -> None:
         super().__init__(text)
-        self.kind: Literal["spelling", "address"] = kind
+        self.kind: Kind = kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,8 @@ def check_url(url: str, rules: Rules) -> Target:
     if scheme not in DEFAULT_PORTS:
         raise _misspelt(_start(rules))
     if scheme == "http" and not rules.allow_http:
-        raise _misspelt(
-            f"plain http is not allowed; use https, or allow it with {rules.http_setting}"
+        raise Refused(
+            f"plain http is not allowed; use https, or allow it with {rules.http_setting}", "http"
         )
     text, port, literal = _host(match["authority"], DEFAULT_PORTS[scheme])
     host = text if literal else _name(text)

@@ -133,7 +133,7 @@ async def test_it_fits_a_phone_and_a_desktop(
                 box.answer = None if name == "good" else answer
                 await view.open(f"/console/webhooks/{webhook_id}")
                 await examine(view)
-                await view.page.get_by_text("When would retries follow?").click()
+                await view.page.get_by_text("Retry schedule").click()
                 if name != "down":
                     await view.page.get_by_test_id("attempt").locator("summary").click()
                 file = tmp_path / f"{name}-{size['width']}-{scheme}.png"

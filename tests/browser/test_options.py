@@ -59,7 +59,7 @@ async def test_the_options_are_tried_in_place_and_saved(
         typed = await page.get_by_label("Filter").input_value()
         assert typed == "status = won\nstatus changed\n"
         await page.get_by_role("button", name="Try filter and schedule").click()
-        await page.get_by_text("Does not hold for this sample: status = won.").wait_for()
+        await page.get_by_text("This sample does not meet: status = won.").wait_for()
         assert await page.get_by_test_id("outlook").count() == 1
         await page.get_by_role("button", name="Create webhook").click()
         await page.wait_for_url(WEBHOOK)

@@ -48,7 +48,7 @@ async def test_a_job_runs_to_its_end_before_somebodys_eyes(
         await page.get_by_role("button", name="Send past events").click()
         await page.get_by_role("button", name="Count first").click()
         assert await page.get_by_test_id("job-total").text_content() == (
-            "Deliveries it will make: 3."
+            "Will create 3 deliveries."
         )
         await page.get_by_role("button", name="Start", exact=True).click()
         # Nobody reloads the page.

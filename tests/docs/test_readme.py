@@ -74,7 +74,7 @@ def test_the_link_is_an_alternative_to_the_command(tmp_path: Path) -> None:
     try:
         session.stay("server", "make run")
         session.terminals["server"][0].until(
-            session.here(f"{READY}\nCreate the first account…user add EMAIL --name NAME")
+            session.here(f"{READY}\n\nCreate the first account…user add EMAIL --name NAME")
         )
         text = session.terminals["server"][0].text
         link = re.search(r"http://\S+first-account\?token=\S+", text)

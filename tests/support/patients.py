@@ -51,7 +51,8 @@ STATUSES = (
     (401, "answer", "http_4xx", "answered 401: it refused the signature"),
     (410, "answer", "http_4xx", "disables the webhook"),
     (500, "answer", "http_5xx", "answered 500: it failed"),
-    (503, "answer", "throttled", "answered 503"),
+    (429, "answer", "throttled", "answered 429: it limits requests."),
+    (503, "answer", "throttled", "answered 503: it is unavailable or overloaded."),
     (308, "answer", "http_3xx", "a redirect"),
 )
 SCRIPTS = (

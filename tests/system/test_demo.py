@@ -30,6 +30,17 @@ class Visitor(Console):
             found = re.search(form, await answer.text())
         return found[1] if found else ""
 
+    async def until(self, path: str) -> None:
+        """Wait until a list of deliveries has one."""
+        async with asyncio.timeout(60):
+            while not await self.first(path, r"/console/deliveries/([0-9a-f]{24})"):
+                pass
+
+    async def hook(self, name: str) -> str:
+        """Return the page of the webhook of an inbox."""
+        form = rf'title="[^"]*/{name}" href="/console/webhooks/([0-9a-f]{{24}})"'
+        return f"/console/webhooks/{await self.first('/console/webhooks', form)}"
+
     async def submit(self, form: str, action: str, **fields: str) -> None:
         """Send a form of a page."""
         await self._submit(form, action, list(fields.items()))
@@ -158,10 +169,9 @@ async def test_a_purchase_in_the_shop_shows_in_the_table(tmp_path: Path) -> None
     assert out.decode().endswith("every event arrived once, with a valid signature\n")
 
 
-@pytest.mark.timeout(300)
-async def test_what_somebody_does_in_the_console_is_no_loss(tmp_path: Path) -> None:
-    """A webhook is paused, activated without what was parked, and an event is sent again."""
-    process = await demo("--folder", str(tmp_path))
+async def explored(folder: Path) -> tuple[Process, Visitor]:
+    """Start the demo, and sign in to its console after the first deliveries."""
+    process = await demo("--folder", str(folder))
     assert process.stdout is not None
     found: dict[str, str] = {}
     async for line in process.stdout:
@@ -173,8 +183,25 @@ async def test_what_somebody_does_in_the_console_is_no_loss(tmp_path: Path) -> N
         if re.search(r"[1-9]\d* deliveries", text):
             break
     console = Visitor(found["url"])
+    await console.sign_in(Account(found["email"], found["password"]))
+    return process, console
+
+
+async def ended(process: Process) -> dict[str, str]:
+    """Press Ctrl-C, and return the totals of a demo that found no fault."""
+    process.send_signal(signal.SIGINT)
+    out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b""), out.decode()
+    told = dict(TOTAL.findall(out.decode()))
+    assert (told["lost"], told["bad signatures"]) == ("0", "0"), out.decode()
+    return told
+
+
+@pytest.mark.timeout(300)
+async def test_what_somebody_does_in_the_console_is_no_loss(tmp_path: Path) -> None:
+    """A webhook is paused, activated without what was parked, and an event is sent again."""
+    process, console = await explored(tmp_path)
     try:
-        await console.sign_in(Account(found["email"], found["password"]))
         sent = await console.first(
             "/console/deliveries?state=delivered", r"/console/deliveries/([0-9a-f]{24})"
         )
@@ -184,27 +211,44 @@ async def test_what_somebody_does_in_the_console_is_no_loss(tmp_path: Path) -> N
         await console.submit(f"/console/deliveries/{sent}", f"/console/deliveries/{sent}/replay")
         page = f"/console/webhooks/{hook}"
         await console.submit(page, f"{page}/pause")
-        parked = ""
-        async with asyncio.timeout(60):
-            while not parked:
-                parked = await console.first(
-                    f"{page}/deliveries?state=parked", r"/console/deliveries/([0-9a-f]{24})"
-                )
+        await console.until(f"{page}/deliveries?state=parked")
         await console.submit(f"{page}/activate", f"{page}/activate", parked="none")
         await console.submit(page, f"{page}/pause")
-        async with asyncio.timeout(60):
-            while not await console.first(
-                f"{page}/deliveries?state=parked", r"/console/deliveries/([0-9a-f]{24})"
-            ):
-                pass
+        await console.until(f"{page}/deliveries?state=parked")
     finally:
         await console.close()
-    process.send_signal(signal.SIGINT)
-    out, err = await process.communicate()
-    assert (process.returncode, err) == (0, b""), out
-    told = dict(TOTAL.findall(out.decode()))
-    assert told["lost"] == "0"
-    assert int(told["kept back by you"]) >= 2
+    assert int((await ended(process))["kept back by you"]) >= 2
+
+
+@pytest.mark.timeout(300)
+async def test_what_somebody_sends_again_is_no_fault(tmp_path: Path) -> None:
+    """Deliveries are recovered, also while the demo ends; tests and a snapshot are sent."""
+    process, console = await explored(tmp_path)
+    try:
+        [ledger, newsletter, warehouse] = [
+            await console.hook(name) for name in ("ledger", "newsletter", "warehouse")
+        ]
+        await console.submit(ledger, f"{ledger}/test", event="contact.created")
+        await console.submit(ledger, f"{ledger}/doctor")
+        await console.submit(ledger, f"{ledger}/certify")
+        await console.submit(
+            f"{ledger}/snapshot", f"{ledger}/snapshot", names="contact.created", rate="1000"
+        )
+        since = "2026-01-01T00:00"
+        for page, ends, rate in ((ledger, "delivered", "5"), (newsletter, "cancelled", "1000")):
+            if page == newsletter:
+                await console.submit(page, f"{page}/pause")
+                await console.until(f"{page}/deliveries?state=parked")
+                await console.submit(f"{page}/activate", f"{page}/activate", parked="none")
+            await console.submit(
+                f"{page}/recover", f"{page}/recover", kind="recover", ends=ends, since=since,
+                until="", rate=rate, confirmed="twice" if ends == "delivered" else "count",
+            )  # fmt: skip
+        await console.submit(f"{warehouse}/delete", f"{warehouse}/delete")
+        await console.until("/console/deliveries?state=delivered")
+    finally:
+        await console.close()
+    assert int((await ended(process))["kept back by you"]) >= 1
 
 
 async def test_a_second_ctrl_c_does_not_wait_and_loses_nothing(tmp_path: Path) -> None:

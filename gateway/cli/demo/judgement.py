@@ -1,10 +1,11 @@
 """Asks the gateway what became of deliveries that have not arrived, or that arrived again.
 
-Who explores the console may pause a webhook, activate it without what was parked, or send events
-again: none of this is a loss or a fault.
+Who explores the console may pause a webhook, activate it without what was parked, delete it, or
+send events again: none of this is a loss or a fault.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,12 +34,24 @@ class Judge:
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
-        self._ids: Mapping[str, str] = {}
+        self._ids: dict[str, str] = {}
+        """The webhooks of inboxes, also those that are deleted meanwhile."""
+
+    async def listed(self) -> Collection[str]:
+        """Return the inboxes that have a webhook."""
+        listed = await self._owner.call("GET", "/api/webhooks")
+        ids = {one["url"].rpartition("/")[2]: one["id"] for one in listed["data"]}
+        self._ids |= ids
+        return ids
 
     async def judge(self, missing: Sequence[Missing]) -> Judgement:
         """Judge deliveries that have not arrived."""
         found = Judgement()
+        listed = await self.listed()
         for name in dict.fromkeys(one[0] for one in missing):
+            if name not in listed:
+                found.kept_back += [one for one in missing if one[0] == name]
+                continue
             states = await self._states(name)
             for one in missing:
                 if one[0] != name:
@@ -52,32 +65,27 @@ class Judge:
                     found.lost.append(one)
         return found
 
-    async def sent_again(self, inboxes: Iterable[Inbox]) -> dict[tuple[str, str], int]:
+    async def sent_again(self, inboxes: Iterable[Inbox]) -> Mapping[tuple[str, str], int]:
         """Return how often the owner has sent an event again: (inbox, event id) → replays."""
-        replays: dict[tuple[str, str], int] = {}
+        replays: Counter[tuple[str, str]] = Counter()
         for inbox in inboxes:
-            records = {event_id: record for (_, record), event_id in inbox.arrived.items()}
-            for event_id in [one for one, times in inbox.accepted.items() if times > 1]:
-                query = f"recordId={records.get(event_id, '')}"
-                async for delivery in self._deliveries(inbox.name, query):
-                    if delivery["eventId"] == event_id and delivery["origin"] == "replay":
-                        key = (inbox.name, event_id)
-                        replays[key] = replays.get(key, 0) + 1
+            if all(times == 1 for times in inbox.accepted.values()):
+                continue
+            async for delivery in self._deliveries(inbox.name):
+                if delivery["origin"] == "replay":
+                    replays[inbox.name, delivery["eventId"]] += 1
         return replays
 
     async def _states(self, name: str) -> Mapping[tuple[str, str], set[str]]:
         """Return the states of unfinished and cancelled deliveries: (event, record) → states."""
         states: dict[tuple[str, str], set[str]] = {}
         for state in LISTED:
-            async for one in self._deliveries(name, f"state={state}"):
+            async for one in self._deliveries(name, f"&state={state}"):
                 states.setdefault((one.get("event", ""), one["recordId"]), set()).add(one["state"])
         return states
 
-    async def _deliveries(self, name: str, query: str) -> AsyncIterator[Mapping[str, Any]]:
-        if not self._ids:
-            listed = await self._owner.call("GET", "/api/webhooks")
-            self._ids = {one["url"].rpartition("/")[2]: one["id"] for one in listed["data"]}
-        path = f"/api/deliveries?webhookId={self._ids.get(name, '0' * 24)}&{query}"
+    async def _deliveries(self, name: str, query: str = "") -> AsyncIterator[Mapping[str, Any]]:
+        path = f"/api/deliveries?webhookId={self._ids[name]}{query}"
         after, more = "", True
         while more:
             page = await self._owner.call("GET", path + after)

@@ -94,6 +94,8 @@ class Receiver:
             return web.Response(status=404)
         body = await request.read()
         inbox.requests += 1
+        # Test events of the console, some badly signed to certify the receiver, are no deliveries.
+        tests = "X-Webhook-Test" in request.headers
         if self._thawed is not None:
             self.held.set()
             await self._thawed.wait()
@@ -105,8 +107,11 @@ class Receiver:
         ]
         fault = None if None in faults else faults[0]
         if fault:
-            inbox.bad.append(fault)
+            if not tests:
+                inbox.bad.append(fault)
             return web.Response(status=401, text=fault)
+        if tests:
+            return web.Response(text="thanks")
         inbox.verified += 1
         event_id = request.headers["X-Webhook-Id"]
         if event_id in inbox.seen:

@@ -37,15 +37,15 @@ def faults(
     expected: Expected,
     *,
     complete: bool = True,
-    kept_back: Collection[Missing] = (),
+    excused: Collection[Missing] = (),
     sent_again: Mapping[tuple[str, str], int] | None = None,
 ) -> list[str]:
     """Return all differences, a line each; empty when there are none.
 
-    What the owner did is no fault: deliveries that he keeps back, and events that he has sent
-    again, so often: (inbox, event id) → replays. Unless `complete`, an event that has not arrived
-    is not a fault, as it may still arrive, and neither is an event that nobody expected, as its
-    write may not have been heard of yet.
+    `excused` deliveries have not arrived and are no fault, and neither are events that the owner
+    has sent again, so often: (inbox, event id) → replays. Unless `complete`, an event that has not
+    arrived is not a fault, as it may still arrive, and neither is an event that nobody expected,
+    as its write may not have been heard of yet.
     """
     lines = []
     for inbox in inboxes:
@@ -53,7 +53,7 @@ def faults(
         lines += [
             f"{name}: {event} of {record} never arrived"
             for name, event, record in (missing([inbox], expected) if complete else ())
-            if (name, event, record) not in kept_back
+            if (name, event, record) not in excused
         ]
         for event, record in sorted(inbox.arrived.keys() - due_events) if complete else ():
             lines.append(f"{inbox.name}: {event} of {record} is unexpected")
@@ -125,12 +125,16 @@ def totals(
     *,
     waited: bool = True,
     kept_back: int = 0,
+    unfinished: int = 0,
 ) -> list[str]:
     """Return the final counts, a line each. Unless `waited`, a missing event is not lost yet.
 
-    `kept_back` of those that are missing wait or ended because the owner wants it so.
+    `kept_back` of those that are missing wait or ended because the owner wants it so; `unfinished`
+    of them can still arrive.
     """
     missing = sum(waiting(inbox, expected) for inbox in inboxes) - kept_back
+    if not waited:
+        unfinished = missing
     t = spoken()
     counts = (
         ("demo.written", len(expected), ""),
@@ -138,7 +142,7 @@ def totals(
         ("demo.failed", sum(inbox.refused for inbox in inboxes), t("demo.on_purpose")),
         ("demo.retries", sum(inbox.retries for inbox in inboxes), ""),
         ("demo.bad", sum(len(inbox.bad) for inbox in inboxes), ""),
-        ("demo.lost", missing if waited else 0, ""),
+        ("demo.lost", missing - unfinished, ""),
     )
     lines = [
         f"  {t(name):<19}  {count:>6}{f'  ({note})' if note and count else ''}"
@@ -146,8 +150,8 @@ def totals(
     ]
     if kept_back:
         lines.append(f"  {t('demo.kept_back'):<19}  {kept_back:>6}")
-    if missing and not waited:
-        lines.append(f"  {t('demo.waiting'):<19}  {missing:>6}")
+    if unfinished:
+        lines.append(f"  {t('demo.waiting'):<19}  {unfinished:>6}")
     return [t("demo.totals", seconds=f"{seconds:.1f}"), *lines]
 
 

@@ -5,7 +5,9 @@ import contextlib
 import signal
 import sys
 import tempfile
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -15,7 +17,7 @@ from gateway.cli.demo.breaking.acts import Scene
 from gateway.cli.demo.breaking.moved_clock import MovedClock
 from gateway.cli.demo.breaking.tour import broken, each_once, with_page
 from gateway.cli.demo.goods import Owner
-from gateway.cli.demo.judgement import Judge
+from gateway.cli.demo.judgement import Judge, Judgement
 from gateway.cli.demo.receiver import Inbox, Receiver
 from gateway.cli.demo.server import SERVE, Account, Console, DemoFault, Gateway
 from gateway.cli.demo.shop import Shop
@@ -190,6 +192,7 @@ async def _watch(
     """Write and draw until a signal, then wait for the last deliveries and print totals."""
     inboxes = list(receiver.inboxes.values())
     judge = Judge(feed.owner)
+    await judge.listed()
     begun = clock.monotonic()
     wish.watching = True
     while not wish.requested.is_set():
@@ -205,8 +208,11 @@ async def _watch(
     try:
         async with asyncio.timeout(LAST_SECONDS) as wish.patience:
             await feed.read_all()
-            missing = table.missing(inboxes, writer.expected)
-            await _all_arrived(receiver, writer, (await judge.judge(missing)).kept_back)
+            while missing := table.missing(inboxes, writer.expected):
+                judged = await judge.judge(missing)
+                if not (judged.waiting or judged.lost):
+                    break
+                await asyncio.sleep(PAUSE)
     except TimeoutError:
         pass
     finally:
@@ -240,11 +246,8 @@ async def _check(
     return await _settle(writer, receiver, gateway, screen, seconds)
 
 
-async def _all_arrived(
-    receiver: Receiver, writer: Writer, kept_back: Collection[table.Missing] = ()
-) -> None:
-    inboxes = receiver.inboxes.values()
-    while not set(table.missing(inboxes, writer.expected)) <= {*kept_back}:
+async def _all_arrived(receiver: Receiver, writer: Writer) -> None:
+    while table.missing(receiver.inboxes.values(), writer.expected):
         receiver.changed.clear()
         await receiver.changed.wait()
 
@@ -264,22 +267,29 @@ async def _settle(
     A `judge` tells what somebody did in the console meanwhile.
     """
     inboxes = list(receiver.inboxes.values())
-    kept_back: list[table.Missing] = []
+    judged = Judgement()
     sent_again: Mapping[tuple[str, str], int] = {}
     if judge is not None:
-        missing = table.missing(inboxes, writer.expected)
-        kept_back = (await judge.judge(missing)).kept_back
+        # What a job sends again from here on arrives after the gateway was asked about it.
+        inboxes = [replace(one, accepted=Counter(one.accepted)) for one in inboxes]
+        judged = await judge.judge(table.missing(inboxes, writer.expected))
         sent_again = await judge.sent_again(inboxes)
     status = await gateway.stop()
+    missing = set(table.missing(inboxes, writer.expected))
+    kept_back, unfinished = missing & {*judged.kept_back}, missing & {*judged.waiting}
     faults = table.faults(
-        inboxes, writer.expected, complete=waited, kept_back=kept_back, sent_again=sent_again
-    )
+        inboxes, writer.expected, complete=waited, excused=kept_back | unfinished,
+        sent_again=sent_again,
+    )  # fmt: skip
     if status:
         faults.append(f"the gateway exited with status {status}")
-    kept = len(kept_back)
-    for row in table.totals(inboxes, writer.expected, seconds, waited=waited, kept_back=kept):
+    for row in table.totals(
+        inboxes, writer.expected, seconds, waited=waited, kept_back=len(kept_back),
+        unfinished=len(unfinished),
+    ):  # fmt: skip
         screen.say(row)
-    for row in table.verdict(faults, "demo.right" if waited else "demo.no_faults"):
+    complete = waited and not missing
+    for row in table.verdict(faults, "demo.right" if complete else "demo.no_faults"):
         screen.say(row)
     return 1 if faults else 0
 

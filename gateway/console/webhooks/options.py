@@ -144,10 +144,10 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
         "own_timeout": own_timeout(request),
         "own_schedule": schedules.of_column(webhook.schedule),
         "asked": [conditions.one_line(one) for one in webhook.conditions or ()],
-        "hopeless": [
+        "impossible": [
             trial.event
             for trial in conditions.tried(webhook.conditions or (), webhook.events, 0)
-            if trial.hopeless
+            if trial.impossible
         ],
     }  # fmt: skip
 

@@ -24,7 +24,7 @@ EQUAL = re.compile(r"([^\s=]+)\s*=\s*(.*)")
 NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?", re.ASCII)
 
 SYNTAX = (
-    "Write each condition on a line of its own, as field = value, as field is present or as field "
+    "Write each condition on its own line, as field = value, as field is present or as field "
     "changed."
 )
 COUNT = f"A webhook has at most {MOST} conditions."
@@ -32,8 +32,8 @@ SIZE = f"A value must have at most {LONGEST} characters, without control charact
 TWICE = "The field {field} has two values; an event has only one."
 UNKNOWN = "No selected event has the field {field}. Their fields are: {fields}."
 UNCHANGED = "Only a change of these fields can be a condition: {fields}."
-NEVER_CHANGED = "For no selected event a change can be a condition."
-VALUE = "After = comes the value of {field}. To ask only that it is there: {field} is present."
+NEVER_CHANGED = "No selected event can have a change as a condition."
+VALUE = "Put the value of {field} after =, or require only that there is one: {field} is present."
 NUMERIC = "The value of {field} must be a number, such as 12.50."
 
 
@@ -75,13 +75,13 @@ def one_line(condition: Condition) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Conditions on the sample of one event: those that fail, and of these the hopeless ones."""
+    """Conditions on the sample of one event: those that fail, and of these the impossible ones."""
 
     event: str
     body: str
     failing: Sequence[str]
-    hopeless: Sequence[str]
-    """Those that no event of this name fulfils, so that the webhook never gets it."""
+    impossible: Sequence[str]
+    """Those that no event of this name can match, so the webhook never gets it."""
     beside: Sequence[str]
     """The fields of the record that the event has beside its data, as conditions."""
 
@@ -94,14 +94,14 @@ def tried(conditions: Sequence[Condition], events: Sequence[str], now: int) -> S
         record = sample_fields(event)
         facts = facts_of(message(event, now, data), text_of(record))
         failing = [one for one in conditions if not hold([one], facts)]
-        hopeless = [one_line(one) for one in failing if not _possible(one, event)]
+        impossible = [one_line(one) for one in failing if not _possible(one, event)]
         text = json.dumps(data, ensure_ascii=False, indent=2)
         beside = [
             one_line(Condition(name, _text(field.value)))
             for name, field in record.items()
             if name not in data
         ]
-        trials.append(Trial(event, text, [one_line(one) for one in failing], hopeless, beside))
+        trials.append(Trial(event, text, [one_line(one) for one in failing], impossible, beside))
     return trials
 
 

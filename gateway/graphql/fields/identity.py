@@ -57,7 +57,9 @@ async def _again(enter: Callable[[], Awaitable[SignedIn]]) -> SignedIn:
             return await enter()
         except Raced:
             continue
-    raise Refusal("unavailable", "Another sign-in overtook this one.", facts={"retry_after": 1})
+    raise Refusal(
+        "unavailable", "Another sign-in finished first; try again.", facts={"retry_after": 1}
+    )
 
 
 QUERIES: Mapping[str, Resolver] = {}

@@ -161,6 +161,7 @@ class Retention(Struct, frozen=True):
 
 class Logging(Struct, frozen=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "json", "text"] = "auto"
     deliveries_per_second: Count = 1_000
 
 

@@ -16,7 +16,7 @@ class SharedCounters:
     """A table of levels in memory that all processes of a node map.
 
     Each holder has WAYS possible places, chosen by a hash of its name. There is no lock, so that a
-    process that stands still stops no other: when two processes take from one bucket within the
+    process that hangs stops no other: when two processes take from one bucket within the
     same microseconds, one of the two may not count.
     """
 

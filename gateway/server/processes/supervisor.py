@@ -205,7 +205,7 @@ class Supervisor:
         add(self._past, child.counted, gauges=False)
 
     async def _watch(self, child: Child) -> None:
-        """Replace a process whose event loop stands still: at first its work, later itself."""
+        """Replace a process whose event loop hangs: at first its work, later itself."""
         await child.listening.wait()
         while True:
             await asyncio.sleep(WATCH_SECONDS)

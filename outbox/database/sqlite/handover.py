@@ -14,7 +14,7 @@ from outbox.errors import OutcomeUnknown
 
 
 class Handover:
-    """The mark beside the file that keeps servers from it; it is there before others can send."""
+    """A mark file that blocks serving; it is written before the target may send."""
 
     def __init__(self, place: Place, target: str) -> None:
         self.mark = copied_mark(place.path)

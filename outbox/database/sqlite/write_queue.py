@@ -27,7 +27,7 @@ It takes a few from a request's bytes to its unit; each is over in microseconds.
 SLICE_SECONDS = 0.005
 """The loop steps units for so long, then other callbacks have their turn."""
 REST_TIMES = 200
-"""After a slice longer than LONG_SECONDS the thread steps all units, for so many times as long.
+"""After a slice longer than LONG_SECONDS, run units on the thread for so many times its length.
 
 So units take half a percent of the loop's time when their pages come from a slow disk.
 """

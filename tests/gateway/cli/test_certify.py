@@ -184,9 +184,9 @@ async def test_people_read_a_line_a_check_and_the_counts() -> None:
     async with receiver(answer=Careful(SECRET).handle) as there:
         lines, _ = await run(there.url, json=False)
     assert len(lines) == len(NAMES) + 3
-    assert lines[0].startswith("ok      Test event, rightly signed")
+    assert lines[0].startswith("ok      Test event, correctly signed")
     assert lines[-2].startswith("The receiver passes. 42 passed, 0 with a warning, 0 failed")
-    assert "It must have stored each of" in lines[-1]
+    assert "The receiver must now have stored each of" in lines[-1]
 
 
 def test_no_verdict_and_wrong_use_exit_with_2(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from gateway import texts
 from gateway.cli import doctor as command
+from gateway.cli.endings import Ended
 from gateway.server.config import Config, Egress, Secrets
 from gateway.server.config import Database as Settings
 from outbox.database.transaction import Database
@@ -25,19 +26,21 @@ EGRESS = Egress(allow_http=True, allow=("127.0.0.0/8",))
 
 
 async def doctor(target: str, config: Config | None = None, **given: Any) -> tuple[list[str], str]:
-    """Return the lines, and the reason of a failure."""
+    """Return the lines, and why it ended: `exit 1` when the lines say so, or its message."""
     lines: list[str] = []
     words: dict[str, Any] = {"target": target, "secret": None, "timeout": 1.0, "json": False}
     try:
         await command.doctor(
             config or Config(egress=EGRESS), Namespace(**words | given), lines.append
         )
+    except Ended as end:
+        return lines, f"exit {end.status}"
     except OutboxError as error:
         return lines, str(error)
     return lines, ""
 
 
-async def test_each_fault_is_named_and_told_on_one_line() -> None:
+async def test_each_fault_is_named_and_told_on_one_line_and_once() -> None:
     names = {
         "dns": "DNS", "connect": "Connect", "tls": "TLS", "answer": "Response", "egress": "Egress",
     }  # fmt: skip
@@ -48,14 +51,16 @@ async def test_each_fault_is_named_and_told_on_one_line() -> None:
                 assert reason == ""
                 assert "A delivery to this receiver would succeed." in lines
                 continue
-            assert reason.startswith(f"{names[patient.step]}: "), patient.name
-            assert "\n" not in reason
+            # Nothing follows the lines but the exit status.
+            assert reason == "exit 1", patient.name
             [failed] = [line for line in lines if line.startswith("FAILED")]
+            assert failed.startswith(f"FAILED  {names[patient.step]} "), patient.name
             assert patient.says.removesuffix(".") in failed
-            assert f"A delivery to this receiver would fail: {patient.outcome}." in " ".join(
-                lines
-            ).replace("http_410", "http_4xx")
-            shown = json.loads((await doctor(patient.url, json=True))[0][0])
+            verdict = f"A delivery to this receiver would fail: {patient.outcome}."
+            assert [line.replace("http_410", "http_4xx") for line in lines].count(verdict) == 1
+            [shown], reason = await doctor(patient.url, json=True)
+            assert reason == "exit 1"
+            shown = json.loads(shown)
             assert (shown["failedStep"], shown["status"]) == (patient.step, patient.status)
             assert shown["succeeds"] is False
 
@@ -70,14 +75,22 @@ async def test_it_is_no_way_around_the_egress_rules(monkeypatch: pytest.MonkeyPa
         closed = Config(egress=Egress(allow_http=True))
         for url in (there.url + "/", f"http://localhost:{port}/", f"http://loop.example:{port}/"):
             lines, reason = await doctor(url, closed)
-            assert reason.startswith("Egress: Deliveries to this address are not allowed")
+            assert reason == "exit 1"
+            [failed] = [line for line in lines if line.startswith("FAILED")]
+            assert failed.startswith("FAILED  Egress ")
+            assert "Deliveries to this address are not allowed" in failed
         assert there.requests == []
         # Who runs the command reads the addresses, to change the rules.
         lines, _ = await doctor(f"http://inside.example:{port}/", closed)
         assert "Not allowed: 10.1.2.3." in " ".join(lines)
         assert "93.184.216.34, 10.1.2.3" in " ".join(lines)
-        _, reason = await doctor(there.url + "/", Config())
-        assert reason.startswith("URL: Plain http is not allowed; use https, or allow it with")
+        lines, reason = await doctor(there.url + "/", Config())
+        assert reason == "exit 1"
+        # One message names both settings that a receiver on this machine needs.
+        assert (
+            "Plain http is not allowed; use https, or allow it with [egress] allow_http, and "
+            "[egress] allow for a private address, in config.local.toml and restart."
+        ) in lines[0]
 
 
 async def test_the_right_secret_passes_and_its_own_is_explained() -> None:

@@ -39,6 +39,10 @@ def test_the_first_start_and_the_first_request(tmp_path: Path) -> None:
     with serving_process(tmp_path) as serving:
         shown = serving.out.read_text()
         assert f"console at {serving.url}/console\n" in shown
+        # Apart from the lines of the log on the same terminal.
+        assert re.search(r"\n\nCreate the first account .+\n.+\n.+\n.+--name NAME\n\n", shown), (
+            shown
+        )
         link = re.search(r"http://\S+/console/first-account\?token=\S+", shown)
         assert link is not None
         status, page, _ = serving.ask(link[0].removeprefix(serving.url))

@@ -61,7 +61,7 @@ def test_a_file_is_planned_applied_and_exported(run: Run, tmp_path: Path) -> Non
     exported = output_of(run, "webhooks", "export", *OWNER)
     assert '"Authorization" = "***"' in exported
     file.write_text(exported)
-    assert "1 as they should be" in output_of(run, "webhooks", "apply", str(file), *OWNER)
+    assert "1 unchanged" in output_of(run, "webhooks", "apply", str(file), *OWNER)
 
     file.write_text(exported.replace("hooks.example.com", "other.example.com"))
     moved = run("webhooks", "apply", str(file), *OWNER)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from babel.messages.pofile import read_po
@@ -20,6 +20,7 @@ from gateway.console.frame.templates import environment
 from gateway.domain.catalogue import RESOURCES
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
+from outbox.sending import urls
 from tests.gateway.texts import audit_of_texts as audit
 
 HERE = Path(gateway.__path__[0])
@@ -184,6 +185,11 @@ def test_every_code_of_a_fault_has_a_text() -> None:
     assert {code for code in codes - IN_OTHER_WORDS if f"fault.{code}" not in OWN} == set()
     seeded = "raise Wrong('new_rule', 'Send more.')\nFault('a', 'b' if c else 'd', 'e')\n"
     assert audit.codes_of_faults([seeded]) == {"new_rule", "b", "d"}
+
+
+def test_each_refusal_of_a_url_has_a_text() -> None:
+    # Its code is put together from the kind, so it is in no module.
+    assert {kind for kind in get_args(urls.Kind) if f"fault.refused_{kind}" not in OWN} == set()
 
 
 @pytest.mark.parametrize(

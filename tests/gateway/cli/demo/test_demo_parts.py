@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -86,6 +87,17 @@ async def test_a_bad_signature_is_refused_and_reported(change: dict[str, str]) -
     assert len(table.faults([box], [])) == 1
 
 
+async def test_a_test_event_is_verified_and_counts_as_nothing() -> None:
+    box = inbox(fail_every=1)
+    test = signed() | {"X-Webhook-Test": "1"}
+    async for post in receiving(box):
+        assert await post(test) == 200
+        # Some of the events that certify a receiver are badly signed.
+        assert await post(test | {"webhook-signature": "v1,AAAA"}) == 401
+    assert (box.accepted, box.refused, box.retries, box.verified) == ({}, 0, 0, 0)
+    assert table.faults([box], []) == []
+
+
 async def test_another_body_under_the_same_signature_is_refused() -> None:
     box = inbox()
     async for post in receiving(box):
@@ -143,8 +155,8 @@ def test_totals_count_missing_events_as_lost_only_after_the_wait() -> None:
     box.refused, box.retries = 3, 2
     expected = [("contact.created", "a"), ("contact.created", "b")]
 
-    def told(*, waited: bool) -> dict[str, int]:
-        _, *lines = table.totals([box], expected, 8.04, waited=waited)
+    def told(**given: Any) -> dict[str, int]:
+        _, *lines = table.totals([box], expected, 8.04, **given)
         cells = [line.partition("(")[0].rsplit(maxsplit=1) for line in lines]
         return {name.strip(): int(count) for name, count in cells}
 
@@ -152,9 +164,12 @@ def test_totals_count_missing_events_as_lost_only_after_the_wait() -> None:
               "retries": 2, "bad signatures": 0}  # fmt: skip
     assert told(waited=True) == counts | {"lost": 1}
     assert told(waited=False) == counts | {"lost": 0, "still waiting": 1}
+    assert told(unfinished=1) == counts | {"lost": 0, "still waiting": 1}
+    assert told(kept_back=1) == counts | {"lost": 0, "kept back by you": 1}
     assert table.totals([box], expected, 8.04)[0] == "Totals after 8.0 s"
     assert table.faults([box], expected) == ["box: contact.created of b never arrived"]
     assert table.faults([box], expected, complete=False) == []
+    assert table.faults([box], expected, excused=[("box", "contact.created", "b")]) == []
 
 
 def test_without_a_terminal_a_line_is_written_at_most_once_a_second() -> None:

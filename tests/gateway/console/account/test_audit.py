@@ -321,7 +321,7 @@ async def test_a_page_of_a_record_shows_its_last_changes(
     assert "<html" not in page.html
     for guest, query in ((rui, made), (maria, "x"), (maria, ""), (maria, "%00")):
         page = await guest.get(f"{PAGE}/changes?record={query}")
-        assert (page.status, "No change in the retention" in page.html) == (200, True)
+        assert (page.status, "No changes within the log" in page.html) == (200, True)
 
 
 async def _owner_of(site: Site, email: str) -> str:

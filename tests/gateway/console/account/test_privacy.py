@@ -48,7 +48,7 @@ async def test_a_person_is_found_exported_and_erased_with_a_certificate(maria: G
     persons = Persons(db, maria.site.app[KEYRING])
     await persons.run_once()
     page = await maria.get(page.path)
-    assert "its seal fits" in page.html
+    assert "its seal matches" in page.html
     assert "zoe" not in page.html.lower()
     assert page.id in (await maria.get(HOME)).html
     await db.write(_forge)

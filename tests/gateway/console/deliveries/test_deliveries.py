@@ -67,7 +67,10 @@ async def test_a_write_shows_up_with_its_exact_body(
     ("url", "setting"),
     [
         ("https://127.0.0.1/hook", "[egress] allow in config.local.toml and restart"),
-        ("http://hooks.example.com/", "[egress] allow_http in config.local.toml and restart"),
+        (
+            "http://hooks.example.com/",
+            "[egress] allow_http, and [egress] allow for a private address",
+        ),
     ],
 )
 async def test_a_blocked_attempt_names_the_setting_that_can_allow_it(

@@ -166,7 +166,7 @@ async def test_a_search_takes_what_a_record_is_called(
             assert link, page.html
             assert (await maria.get(link[1])).html.count(ROW) == 1
         none = await maria.get(f"{path}?q=nobody")
-        assert "no record is called so" in none.html
+        assert "no record has this name" in none.html
         assert "Remove a filter" not in none.html
         filtered = await maria.get(f"{path}?q=nobody&event=deal.created")
         assert "Other filters are set" in filtered.html

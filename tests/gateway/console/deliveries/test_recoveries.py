@@ -50,7 +50,7 @@ async def test_failed_deliveries_are_recovered_from_form_to_end(
         "until": "", "rate": "1",
     }  # fmt: skip
     asked = await maria.submit(path, **fields)
-    assert asked.test_id("job-total") == "Deliveries it will make: 2."
+    assert asked.test_id("job-total") == "Will create 2 deliveries."
     assert "At 1 per second it takes about 2 s." in asked.html
     assert "accepted" not in asked.html
     assert len(await states(console.db, webhook_id)) == 4
@@ -95,11 +95,11 @@ async def test_a_new_webhook_gets_past_events(console: Site, maria: Guest) -> No
     webhook = await maria.webhook("http://127.0.0.1:9999/new", "contact.created")
     path = f"/console/webhooks/{webhook.id}/recover"
     page = await maria.get(f"{path}?kind=backfill")
-    assert "that it never got" in page.html
+    assert "subscribes to and never received" in page.html
     assert 'name="ends"' not in page.html
     fields: dict[str, Any] = {"kind": "backfill", "since": since(console), "rate": "5"}
     asked = await maria.submit(path, **fields)
-    assert asked.test_id("job-total") == "Deliveries it will make: 2."
+    assert asked.test_id("job-total") == "Will create 2 deliveries."
     # Events outside the subscription are never sent.
     other = await maria.submit(path, names="deal.created", **fields)
     assert "There is nothing to send" in other.html
@@ -126,7 +126,7 @@ async def test_past_events_that_may_have_arrived_are_left_out_and_the_page_says_
     assert "deleted 30 days" not in (await maria.get(path)).html
     fields: dict[str, Any] = {"kind": "backfill", "since": since(console), "rate": "5"}
     asked = await maria.submit(path, **fields)
-    assert asked.test_id("job-total") == "Deliveries it will make: 1."
+    assert asked.test_id("job-total") == "Will create 1 delivery."
     assert "no longer shows whether these arrived" in (asked.test_id("left-out") or "")
     later = await maria.submit(path, **fields | {"since": dates.show(row["occurred_at"] + 1_000)})
     assert "left-out" not in later.html

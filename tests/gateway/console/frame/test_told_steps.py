@@ -24,11 +24,11 @@ def test_every_pattern_has_a_text_with_its_values() -> None:
         assert values == set(re.findall(r"\{(\w+)\}", PT.forms[f"told.{name}"][0])), name
 
 
-@pytest.mark.parametrize("status", [200, 301, 418, 429, 500, *REFUSALS])
+@pytest.mark.parametrize("status", [200, 301, 418, 429, 500, 503, *REFUSALS])
 def test_the_steps_to_a_response_are_all_told(status: int) -> None:
     names: dict[int, OutcomeName] = {2: "success", 3: "http_3xx", 4: "http_4xx", 5: "http_5xx"}
     outcome = Outcome(
-        "throttled" if status == 429 else names[status // 100], status, None, None,
+        "throttled" if status in (429, 503) else names[status // 100], status, None, None,
         "192.0.2.1:443", 1, 1, 1, 1, 4, [], b"", False, False,
     )  # fmt: skip
     steps = steps_of("https://shop.example/hook", outcome, Rules(), 15)

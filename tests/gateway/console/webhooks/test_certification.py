@@ -68,7 +68,7 @@ async def test_it_ends_when_its_time_is_over(maria: Guest, monkeypatch: pytest.M
         webhook = await maria.webhook(f"{there.url}/hook", "deal.created")
         slow.secret = webhook.test_id("webhook-secret") or ""
         seen = await certify(maria, webhook.id)
-    assert "Not tried, because the time is over." in seen.html
+    assert "Not tried, because time ran out." in seen.html
     assert "The receiver could not be judged." in seen.html
 
 

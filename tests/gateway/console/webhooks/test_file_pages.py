@@ -59,7 +59,7 @@ async def test_a_file_is_compared_confirmed_and_exported(maria: Guest) -> None:
     assert exported.headers["Content-Disposition"] == 'attachment; filename="webhooks.toml"'
     assert "sales" not in exported.html
     again = await maria.upload(PATH, exported.html.encode())
-    assert "Nothing: the webhooks are like the file." in again.html
+    assert "No changes: the webhooks match the file." in again.html
 
 
 async def test_what_is_not_in_the_file_is_deleted_only_when_that_is_ticked(maria: Guest) -> None:
@@ -107,7 +107,7 @@ async def test_a_fault_changes_nothing_and_says_where(
 ) -> None:
     page = await maria.upload(PATH, file)
     assert page.status == (200 if said is None else 400)
-    assert (said or "Nothing: the webhooks") in page.html.replace("&#39;", "'")
+    assert (said or "No changes: the webhooks") in page.html.replace("&#39;", "'")
     assert await maria.site.db.read(rows) == []
 
 

@@ -174,7 +174,7 @@ async def test_every_page_names_the_webhooks_in_trouble(maria: Guest, rui: Guest
         words = " ".join(re.sub("<[^>]*>", "", banner).split())
         assert f"410 Gone: {URL}/gone. Events are parked." in words
         assert f"for five days: {URL}/failed. Events are parked." in words
-        assert f"Failing again and again: {URL}/failing. Deliveries wait" in words
+        assert f"Failing repeatedly: {URL}/failing. Deliveries wait" in words
     own = await maria.get(f"{LIST}/{gone}")
     banner = own.html.partition('data-testid="troubles"')[2].partition("</section>")[0]
     assert f'href="{LIST}/{gone}"' not in banner

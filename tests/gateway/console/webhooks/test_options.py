@@ -96,7 +96,7 @@ async def test_the_form_has_an_input_for_each_declared_setting(maria: Guest) -> 
         ("conditions", "colour = red", f"No selected event has the field colour. {FIELDS}"),
         ("conditions", "email is present", "No selected event has the field email"),
         ("conditions", "status = won\nstatus = lost", "has two values"),
-        ("conditions", "status =", "After = comes the value"),
+        ("conditions", "status =", "Put the value of status after ="),
         ("conditions", "status = wun", "open, won, lost"),
         ("conditions", "value = R$ 3", "must be a number"),
         ("conditions", 'title = "a', "as field = value"),
@@ -135,7 +135,7 @@ async def test_the_preview_says_which_sample_passes_and_saves_nothing(maria: Gue
     assert page.status == 200
     assert 'value="kept"' in page.html
     assert "deal.created can never match: status = won." in page.html
-    assert "Does not hold for this sample: status = won." in page.html
+    assert "This sample does not meet: status = won." in page.html
     assert "<code>status = open</code>" in page.html
     passing = await maria.submit(
         f"{LIST}/preview", at=f"{LIST}/new", events="deal.created", conditions="status = open"
@@ -184,7 +184,7 @@ async def test_the_page_counts_what_the_filter_left_out(maria: Guest) -> None:
     await maria.site.db.write(lose)
     await maria.site.db.write(fan_out, NONE)
     page = await maria.get(f"{LIST}/{webhook.id}")
-    assert "Left out in the time of the charts: 1." in page.html
+    assert "Filtered out in this period: 1." in page.html
 
 
 async def test_the_form_folds_options_away_unless_one_is_set_or_wrong(maria: Guest) -> None:

@@ -166,7 +166,7 @@ async def test_conditions_hold_for_a_snapshot_too(console: Site, maria: Guest) -
     job = await finish(console.db, job_id)
     assert (job.made, job.refused) == (1, 3)
     assert [event["data"]["name"] for event in await made(console.db, job_id)] == ["Ana"]
-    assert "do not hold for them" in (await maria.get(f"/console/jobs/{job_id}")).html
+    assert "do not meet the conditions" in (await maria.get(f"/console/jobs/{job_id}")).html
 
 
 async def test_a_snapshot_waits_for_its_receiver(console: Site, maria: Guest) -> None:

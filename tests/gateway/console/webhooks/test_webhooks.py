@@ -124,8 +124,8 @@ async def test_plain_http_needs_the_installation_to_allow_it(db: Database) -> No
         page = await somebody.webhook("http://hooks.example.com/")
         assert page.status == 400
         assert (
-            "use https, or allow it with [egress] allow_http in config.local.toml and restart"
-            in page.html
+            "use https, or allow it with [egress] allow_http, and [egress] allow for a private "
+            "address, in config.local.toml and restart" in page.html
         )
         page = await somebody.webhook("ftp://hooks.example.com/")
         assert "must start with https://" in page.html
@@ -390,7 +390,7 @@ async def test_an_open_circuit_is_shown_with_its_next_probe(maria: Guest, wait: 
 
     await maria.site.db.write(open_circuit)
     shown = await maria.get(f"{LIST}/{page.id}")
-    assert "sends only a probe now and then" in shown.html
+    assert "sends only a periodic probe" in shown.html
     assert "Next probe:" in shown.html
     assert ("in 4 min" in shown.html) is (wait > 0)
     assert "Probing" in (await maria.get(LIST)).html

@@ -49,7 +49,7 @@ def test_a_value_that_one_of_the_events_has_is_enough() -> None:
     asked = conditions.read("status = won", ["invoice.created", "deal.created"])
     assert asked == (Condition("status", "won"),)
     invoice, deal = conditions.tried(asked, ["invoice.created", "deal.created"], NOW)
-    assert (invoice.hopeless, deal.hopeless) == (["status = won"], ["status = won"])
+    assert (invoice.impossible, deal.impossible) == (["status = won"], ["status = won"])
     with pytest.raises(ValueError, match="pending, paid, canceled"):
         conditions.read("status = won", ["invoice.created"])
 
@@ -72,8 +72,10 @@ def test_the_fields_of_the_record_can_match_these_events_alone(
 ) -> None:
     asked = conditions.read(text, [*can, *never])
     assert conditions.read(conditions.written(asked), can) == asked
-    hopeless = [one.event for one in conditions.tried(asked, [*can, *never], NOW) if one.hopeless]
-    assert hopeless == never
+    impossible = [
+        one.event for one in conditions.tried(asked, [*can, *never], NOW) if one.impossible
+    ]
+    assert impossible == never
 
 
 @pytest.mark.parametrize(
@@ -83,8 +85,8 @@ def test_the_fields_of_the_record_can_match_these_events_alone(
         ("value = 3", "deal.updated", "Their fields are: .*stage.*status"),
         ("title changed", "deal.updated", "Only a change of these fields .*: stage, status"),
         ("colour changed", "deal.updated", "has the field colour"),
-        ("status changed", "deal.deleted", "For no selected event"),
-        ("name changed", "contact.updated", "For no selected event"),
+        ("status changed", "deal.deleted", "No selected event can have a change"),
+        ("name changed", "contact.updated", "No selected event can have a change"),
         ("completed = maybe", "task.completed", "Send true or false"),
         ("email = a@x.com", "deal.updated", "has the field email"),
     ],

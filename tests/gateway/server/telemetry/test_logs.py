@@ -1,4 +1,4 @@
-"""Log lines: one JSON object each, whatever is logged, and never a reason to wait."""
+"""Log lines: one JSON object each, or text on a terminal, and never a reason to wait."""
 
 import asyncio
 import fcntl
@@ -6,14 +6,17 @@ import json
 import logging
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import msgspec
 import pytest
 import structlog
 
 from gateway.server.telemetry import logs
-from gateway.server.telemetry.logs import PIECE, Sink
+from gateway.server.telemetry.logs import PIECE, Sink, TextSink
 from outbox.clock import SystemClock
 from tests.support.log_lines import Lines
 
@@ -213,3 +216,60 @@ def test_a_line_to_a_file_is_there_at_once(tmp_path: Path) -> None:
         assert (tmp_path / "log").read_bytes() == b"{}\n"
     finally:
         os.close(target)
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[int, TextIO]]:
+    """Give the other end of a terminal, and the terminal as a file."""
+    ours, theirs = os.openpty()
+    try:
+        with os.fdopen(theirs, "w") as file:
+            yield ours, file
+    finally:
+        os.close(ours)
+
+
+@pytest.mark.parametrize(
+    ("form", "on_terminal"), [("auto", "text"), ("text", "text"), ("json", "json")]
+)
+def test_a_terminal_gets_text_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch, form: logs.Form, on_terminal: str
+) -> None:
+    with terminal() as (ours, file):
+        monkeypatch.setattr("sys.stderr", file)
+        logs.configure("info", clock=SystemClock(), node="n1", version="1", form=form)
+        logs.logger().warning("slow_place", path="/a", who="Ana Lima", times=3)
+        line = os.read(ours, PIECE).decode().strip()
+    if on_terminal == "json":
+        assert json.loads(line)["node"] == "n1"
+    else:
+        assert line[12:] == 'Z warning slow_place path=/a who="Ana Lima" times=3'
+
+
+@pytest.mark.parametrize("form", ["auto", "json", "text"])
+def test_a_file_gets_json_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: logs.Form
+) -> None:
+    with (tmp_path / "log").open("w") as file:
+        monkeypatch.setattr("sys.stderr", file)
+        logs.configure("info", clock=SystemClock(), node="n1", version="1", form=form)
+        put = logs.record_writer("served")
+        assert put is not None
+        put(Record("/a"), True)
+    line = (tmp_path / "log").read_text()
+    assert line.startswith("{") == (form != "text")
+    assert line.endswith("}\n" if form != "text" else "Z info    served path=/a\n")
+
+
+def test_text_is_inert_on_a_terminal(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as file:
+        sink = TextSink(file.fileno())
+        logs.configure("info", clock=SystemClock(), node="n1", version="1", file=sink)
+        try:
+            raise ValueError("two\nlines \x1b[31m")
+        except ValueError as error:
+            logs.logger().error("failed", exc_info=error, path="/\x1b[2J\x9b\u202e\x7f\n=")
+    [head, *traceback] = (tmp_path / "log").read_text().splitlines()
+    assert head.endswith(r'error   failed path="/\u001b[2J\u009b\u202e\u007f\n="')
+    assert traceback[0].startswith("Traceback")
+    assert traceback[-1] == r"lines \u001b[31m"
