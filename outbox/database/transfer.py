@@ -26,10 +26,6 @@ LEFT_BEHIND = frozenset({"schema_migrations", "nodes"})
 """Tables that stay: migrations write the first, and the second has the processes of a database."""
 OWN_COLUMNS = frozenset({("events", "xid")})
 """Columns that one engine alone has; their values mean nothing in another database."""
-BOOKKEEPING = LEFT_BEHIND | {
-    "outbox_state", "duties", "first_account_links", "signing_keys",
-}  # fmt: skip
-"""Tables that are not empty although nobody has stored anything."""
 
 KINDS: Mapping[str, Kind] = {
     "bigint": "integer", "integer": "integer", "smallint": "integer",

@@ -24,20 +24,21 @@ def snapshot(place: Place, own: Collection[str]) -> AbstractAsyncContextManager[
 
 
 def filling(
-    place: Place, sources: Sources, *, overwrite: bool
+    place: Place, sources: Sources, *, unowned: Collection[str] | None
 ) -> AbstractAsyncContextManager[Filling]:
     """Begin a new database at `place`; it has no schema yet.
 
-    Raise CannotStart while a server uses the place, or when it has data and not `overwrite`.
+    Raise CannotStart while a server uses the place, or when a table beside `unowned` has rows;
+    None replaces whatever is there.
     """
     if place.engine == "sqlite":
         from outbox.database.sqlite.filling import open_filling
 
-        return open_filling(place, sources, overwrite=overwrite)
+        return open_filling(place, sources, unowned=unowned)
     _postgres()
     from outbox.database.postgres.filling import open_filling as open_postgres
 
-    return open_postgres(place, sources, overwrite=overwrite)
+    return open_postgres(place, sources, unowned=unowned)
 
 
 def _postgres() -> None:

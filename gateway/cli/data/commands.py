@@ -23,6 +23,7 @@ from gateway.cli.data.filling import (
 )
 from gateway.cli.data.progress import Progress
 from gateway.cli.data.unfinished import unfinished
+from gateway.domain.ownership import UNOWNED
 from gateway.records.values import dates
 from gateway.server import startup
 from gateway.server.config import Config
@@ -141,7 +142,7 @@ async def restore(config: Config, arguments: Namespace, say: Say) -> None:
                 progress.at(archive.place / archive.size, table.name)
 
             async with transfer_ends.filling(
-                place, startup.SOURCES, overwrite=arguments.overwrite
+                place, startup.SOURCES, unowned=None if arguments.overwrite else UNOWNED
             ) as new:
                 total = await fill(new, manifest.tables, upto, _batches(archive), seen, progress)
                 if arguments.pause:
@@ -179,7 +180,7 @@ async def copy(config: Config, arguments: Namespace, say: Say) -> None:
             def seen(table: Table, rows: int) -> None:
                 progress.at(rows / expected, table.name)
 
-            async with transfer_ends.filling(target, startup.SOURCES, overwrite=False) as new:
+            async with transfer_ends.filling(target, startup.SOURCES, unowned=UNOWNED) as new:
                 total = await fill(new, source.tables, upto, departing(source), seen, progress)
                 await new.commit(source_is.hand_over)
                 source_is.done()

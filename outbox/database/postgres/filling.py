@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Concatenate
 
@@ -19,7 +19,7 @@ from outbox.database.postgres.server import Server
 from outbox.database.postgres.snapshot import COLUMNS, TABLES, connected
 from outbox.database.postgres.tx import PostgresTx
 from outbox.database.transaction import Engine, P, T, Tx
-from outbox.database.transfer import BOOKKEEPING, Kind, Place, Sources, Table, Values
+from outbox.database.transfer import Kind, Place, Sources, Table, Values
 from outbox.errors import CannotStart
 
 # The lock of outbox.database.migrate: a node that starts meanwhile waits for the end.
@@ -222,7 +222,7 @@ class PostgresFilling:
 
 @asynccontextmanager
 async def open_filling(
-    place: Place, sources: Sources, *, overwrite: bool
+    place: Place, sources: Sources, *, unowned: Collection[str] | None
 ) -> AsyncIterator[PostgresFilling]:
     """Begin the transaction and drop our former tables. Raise CannotStart."""
     async with connected(place) as connection:
@@ -237,7 +237,8 @@ async def open_filling(
         tables, functions = created(sources, "postgres")
         existing = {row["name"] for row in await connection.fetch(TABLES)}
         ours = sorted(existing & (tables | {"schema_migrations"}))
-        if not overwrite and (full := await _first_with_rows(connection, ours)):
+        stored = () if unowned is None else [name for name in ours if name not in unowned]
+        if full := await _first_with_rows(connection, stored):
             raise CannotStart(
                 f"the PostgreSQL database has data, in {full} for example; choose an empty one, or "
                 "replace all data of this one by `carteiro restore --overwrite`"
@@ -251,8 +252,6 @@ async def open_filling(
 
 async def _first_with_rows(connection: Connection, tables: Sequence[str]) -> str | None:
     for table in tables:
-        if table not in BOOKKEEPING and await connection.fetchval(
-            f"select true from {table} limit 1"
-        ):
+        if await connection.fetchval(f"select true from {table} limit 1"):
             return table
     return None

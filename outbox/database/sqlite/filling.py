@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any, Concatenate
@@ -16,7 +16,7 @@ from outbox.database import sqlite
 from outbox.database.sqlite.file import File, copied_mark
 from outbox.database.sqlite.snapshot import address
 from outbox.database.transaction import Engine, P, T, Tx
-from outbox.database.transfer import BOOKKEEPING, Place, Sources, Table, Values
+from outbox.database.transfer import Place, Sources, Table, Values
 from outbox.errors import CannotStart, DatabaseUnavailable
 
 COMPANIONS = ("-wal", "-shm", "-journal")
@@ -129,15 +129,15 @@ class SqliteFilling:
 
 @asynccontextmanager
 async def open_filling(
-    place: Place, sources: Sources, *, overwrite: bool
+    place: Place, sources: Sources, *, unowned: Collection[str] | None
 ) -> AsyncIterator[SqliteFilling]:
     """Begin a new file, with the lock of the server. Raise CannotStart."""
     file = place.path
     lock = File(file, place.clock, True, "full")
     lock.lock()
     try:
-        if file.exists() and not overwrite:
-            _must_be_empty(file)
+        if file.exists() and unowned is not None:
+            _must_be_empty(file, unowned)
         # The lock is ours, so this is what an ended process has left.
         new = file.with_name(f"{file.name}.new")
         _remove(new)
@@ -156,14 +156,14 @@ async def open_filling(
         lock.release()
 
 
-def _must_be_empty(file: Path) -> None:
-    """Raise CannotStart when somebody has stored anything in the file."""
+def _must_be_empty(file: Path, unowned: Collection[str]) -> None:
+    """Raise CannotStart when somebody has stored anything in the file, beside these tables."""
     try:
         with closing(sqlite3.connect(address(file), uri=True)) as connection:
             names = [
                 name
                 for (name,) in connection.execute(_STORED)
-                if not name.startswith("sqlite_") and name not in BOOKKEEPING
+                if not name.startswith("sqlite_") and name not in unowned
             ]
             has_rows = any(
                 connection.execute(f"select 1 from {name} limit 1").fetchone() for name in names

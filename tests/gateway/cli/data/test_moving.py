@@ -56,7 +56,7 @@ async def move(source_url: str, target_url: str) -> None:
     source, target = place(source_url), place(target_url)
     async with transfer_ends.snapshot(source, own_tables(source.engine)) as found:
         upto = must_be_known(found.migrations, "the source")
-        async with transfer_ends.filling(target, SOURCES, overwrite=True) as new:
+        async with transfer_ends.filling(target, SOURCES, unowned=None) as new:
             progress = Progress("move", io.StringIO(), CLOCK)
             await fill(new, found.tables, upto, departing(found), lambda *_: None, progress)
             await new.commit()

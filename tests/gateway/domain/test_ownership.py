@@ -1,0 +1,132 @@
+"""Every table declares how its rows belong to an owner, and the declarations are true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gateway.domain.ownership import GATEWAY, OWNERSHIP, UNOWNED
+from outbox.database.ownership import OUTBOX, Common, Way
+from outbox.database.transaction import Database, Tx
+from outbox.queue.upkeep import parking
+from tests.support import every_table
+from tests.support.carts import change, sell
+from tests.support.checkouts import ADDRESS, RULES, bought, coupon, put, sign_up
+from tests.support.databases import SqliteFiles
+from tests.support.drain import drain, inbox, ring
+from tests.support.owned_rows import (
+    Schema,
+    missing_columns,
+    schema,
+    shares,
+    undeclared,
+)
+from tests.support.rest import RestApi
+from tests.support.shop import Shop, open_shop
+
+FILLED = {
+    "users", "api_keys", "tallies", "audit", "contacts", "stores", "store_hosts", "coupons",
+    "coupon_codes", "products", "product_slugs", "product_shelves", "product_terms", "customers",
+    "customer_emails", "customer_sessions", "customer_addresses", "reviews",
+    "review_quotas", "review_totals", "carts", "orders", "order_tokens",
+    "order_holders", "stock_reservations", "checkouts", "webhooks", "lanes", "events",
+    "deliveries", "attempts", "figures", "chain_ends",
+}  # fmt: skip
+
+
+async def test_every_table_is_declared_and_every_declared_column_exists(db: Database) -> None:
+    found = await db.read(schema)
+    assert undeclared(OWNERSHIP, found) == set()
+    assert OWNERSHIP.keys() - found.columns.keys() == set()
+    assert missing_columns(OWNERSHIP, found) == set()
+    assert len(OWNERSHIP) == len(OUTBOX) + len(GATEWAY) > 70
+
+
+async def test_a_table_without_a_declaration_is_found(db: Database) -> None:
+    async def add(tx: Tx) -> Schema:
+        await tx.run("create table strangers (id bigint primary key)")
+        return await schema(tx)
+
+    found = await db.write(add)
+    assert undeclared(OWNERSHIP, found) == {"strangers"}
+    without = {table: ways for table, ways in OWNERSHIP.items() if table != "carts"}
+    assert undeclared(without, found) == {"strangers", "carts"}
+    wrong = {"strangers": (Way("owner_id"), Way("id", "carts", "cart_id"))}
+    assert missing_columns(wrong, found) == {("strangers", "owner_id"), ("carts", "cart_id")}
+
+
+async def test_declarations_agree_with_the_schema(db: Database) -> None:
+    """A column `owner_id` and a foreign key say whose a row is, and parents come first."""
+    found = await db.read(schema)
+    places = list(OWNERSHIP)
+    for table, ways in OWNERSHIP.items():
+        has_owner = "owner_id" in found.columns[table]
+        if isinstance(ways, Common):
+            assert not has_owner, table
+            continue
+        assert has_owner == (Way("owner_id") in ways), table
+        keys = {(name, parent, key) for t, name, parent, key in found.references if t == table}
+        assert all(
+            way.parent is None
+            or (way.column, way.parent, way.key) in keys
+            or all(name != way.column for name, _, _ in keys)
+            for way in ways
+        ), table
+        parents = {parent for _, parent, _ in keys} | {way.parent for way in ways if way.parent}
+        assert all(places.index(parent) < places.index(table) for parent in parents), table
+        assert parents.isdisjoint(UNOWNED), table
+
+
+async def test_each_way_leads_to_the_rows(
+    db: Database, db_url: str, tmp_path: Path, sqlite_files: SqliteFiles
+) -> None:
+    """All ids of the nth row of each table are the same, so each owner has one row of each."""
+    (tmp_path / "template").mkdir()
+    template = await sqlite_files.fresh(tmp_path / "template")
+    rows = every_table.rows_for(template.removeprefix("sqlite:///"))
+    await every_table.fill(db_url, rows)
+    owners = [str(row["id"]) for row in rows["users"]]
+    found = await db.read(shares, OWNERSHIP, owners)
+    assert found == {table: [1, 1, 1, 3] for table in OWNERSHIP.keys() - UNOWNED}
+
+
+async def trade(shop: Shop) -> None:
+    """Let visitors of a shop do what leaves rows in many tables."""
+    await coupon(shop)
+    await bought(shop, idempotencyKey="k1")
+    path = f"/api/stores/{shop.store['id']}"
+    assert (await shop.owner.put(path, {"shippingRules": RULES})).status == 200
+    browser = shop.browser()
+    await sign_up(browser)
+    address = {**ADDRESS, "number": "7", "name": "Maria"}
+    assert (await browser.do("clientAddressSave", "address { id }", **address)).data
+    product = await sell(shop, 30, stock=10)
+    await put(browser, product)
+    await change(browser, "SetShipping", cep=ADDRESS["cep"], type="express")
+    review = {"productId": product, "stars": 5, "text": "Good."}
+    assert (await browser.do("createReview", "review { id }", **review)).data
+    lead = {"email": "lia@example.com", "name": "Lia", "phone": "(11) 97777-1234"}
+    assert (await browser.do("lead", "success", **lead)).data
+
+
+async def test_each_row_of_a_used_database_has_exactly_one_owner(api: RestApi) -> None:
+    shops = [await open_shop(api, f"{name}.example") for name in ("ana", "bia")]
+    owners = [shop.owner.user_id for shop in shops]
+    async with inbox() as receiver, drain(api.db, ring()) as running:
+        # Of each owner one webhook stays, and the other ends after its attempts.
+        paths = [f"/{owner}/{n}" for owner in owners for n in range(2)]
+        webhooks = [
+            await running.webhook(receiver.url + path, "contact.created", owner=path.split("/")[1])
+            for path in paths
+        ]
+        for shop in shops:
+            await trade(shop)
+        for path in paths:
+            await receiver.until(1, path)
+    for ended in webhooks[1::2]:
+        await parking.remove(api.db, ended)
+    found = await api.db.read(shares, OWNERSHIP, owners)
+    for shop in shops:
+        await shop.close()
+    assert found.keys() >= FILLED, FILLED - found.keys()
+    assert {table: n for table, n in found.items() if sum(n[:-1]) != n[-1]} == {}
+    assert {table for table, n in found.items() if not all(n)} == set()
