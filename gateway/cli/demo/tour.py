@@ -237,19 +237,15 @@ async def _check(
     screen.say(t("demo.deliveries"))
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(ONCE_SECONDS):
-            await _all_arrived(receiver, writer)
+            while table.missing(receiver.inboxes.values(), writer.expected):
+                receiver.changed.clear()
+                await receiver.changed.wait()
     seconds = clock.monotonic() - begun
     inboxes = list(receiver.inboxes.values())
     for row in table.rows(inboxes, writer.expected):
         screen.say(row)
     screen.say(table.summary(inboxes, writer.writes, seconds))
     return await _settle(writer, receiver, gateway, screen, seconds)
-
-
-async def _all_arrived(receiver: Receiver, writer: Writer) -> None:
-    while table.missing(receiver.inboxes.values(), writer.expected):
-        receiver.changed.clear()
-        await receiver.changed.wait()
 
 
 async def _settle(
@@ -288,8 +284,7 @@ async def _settle(
         unfinished=len(unfinished),
     ):  # fmt: skip
         screen.say(row)
-    complete = waited and not missing
-    for row in table.verdict(faults, "demo.right" if complete else "demo.no_faults"):
+    for row in table.verdict(faults, "demo.no_faults" if missing or not waited else "demo.right"):
         screen.say(row)
     return 1 if faults else 0
 

@@ -83,7 +83,7 @@ class Source:
         self._failures = 0
 
     async def newest(self) -> str:
-        """Return the place behind the newest event; empty when there is none."""
+        """Return the place after the newest event; empty when there is none."""
         return (await self._page("", types=NO_EVENT)).next_cursor
 
     async def events(self, place: str) -> AsyncIterator[tuple[Entry | None, str]]:

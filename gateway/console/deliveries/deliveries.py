@@ -1,4 +1,4 @@
-"""The pages of one delivery: its attempts, its replay; an attempt as a command of curl."""
+"""The pages of one delivery: its attempts, its replay; an attempt as a curl command."""
 
 import shlex
 
@@ -89,7 +89,7 @@ async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.
 
 
 def curl(attempt: Attempt, body: bytes | None) -> str | None:
-    """Return an attempt as a command of curl; values of custom headers are masked, as in the log.
+    """Return an attempt as a curl command; values of custom headers are masked, as in the log.
 
     None when the body is gone, or too long for a command line.
     """

@@ -1,4 +1,4 @@
-"""Reads a request that somebody has pasted: as HTTP text, or as a command of curl."""
+"""Reads a request that somebody has pasted: as HTTP text, or as a curl command."""
 
 import re
 from collections.abc import Iterator, Mapping

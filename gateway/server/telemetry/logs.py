@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Literal, Protocol, cast
 import msgspec
 import structlog
 
+from gateway.server.telemetry import log_text
 from outbox.clock import Clock
 from outbox.durations import SECOND
 
@@ -40,8 +41,6 @@ class Output(Protocol):
     def flush(self) -> None: ...
 
 
-SAME = frozenset({"node", "version"})
-"""The fields that are the same in each line of a process."""
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -53,8 +52,10 @@ class Sink:
     continue.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, form: Callable[[bytes], bytes] = bytes) -> None:
+        """Write each JSON line in the `form` that the function returns; by default as it is."""
         self._descriptor = descriptor
+        self._form = form
         self._poll: select.poll | None = None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             self._poll = select.poll()
@@ -64,13 +65,9 @@ class Sink:
         self._torn = False
         self.dropped = 0
 
-    def formed(self, line: bytes) -> bytes:
-        """Return a JSON line as it is written."""
-        return line
-
     def write(self, line: bytes) -> int:
         """Accept one JSON line with its line end."""
-        line = self.formed(line)
+        line = self._form(line)
         # The public function raises without a loop, which costs more than writing the line.
         loop = asyncio._get_running_loop()
         if loop is None:
@@ -92,7 +89,7 @@ class Sink:
     def _out(self, lines: Sequence[bytes]) -> None:
         if self.dropped:
             note = {"level": "warning", "event": "log_lines_dropped", "count": self.dropped}
-            if self._put(self.formed(msgspec.json.encode(note) + b"\n")):
+            if self._put(self._form(msgspec.json.encode(note) + b"\n")):
                 self.dropped = 0
         for piece in pieces(lines, self._most):
             if not self._put(b"".join(piece)):
@@ -111,19 +108,6 @@ class Sink:
             pass
         self._torn = (self._torn and done == 0) or 0 < done < len(data)
         return done == len(data)
-
-
-class TextSink(Sink):
-    """A writer of lines for people."""
-
-    def formed(self, line: bytes) -> bytes:
-        """Return time, level, event and fields as text; node and version are left out."""
-        fields = msgspec.json.decode(line)
-        time, level, event = (fields.pop(name, "") for name in ("ts", "level", "event"))
-        traceback = fields.pop("traceback", "").splitlines()
-        words = [f"{name}={_readable(one)}" for name, one in fields.items() if name not in SAME]
-        head = " ".join([time[11:], f"{level:7}", _readable(event), *words]).strip()
-        return "".join(f"{one}\n" for one in [head, *map(_inert, traceback)]).encode()
 
 
 def pieces(lines: Sequence[bytes], most: int) -> Iterator[list[bytes]]:
@@ -195,7 +179,7 @@ def configure(
 ) -> None:  # fmt: skip
     """Set up structlog and logging for this process; `file` is for tests."""
     text = form == "text" or (form == "auto" and sys.stderr.isatty())
-    out = file or (TextSink if text else Sink)(sys.stderr.fileno())
+    out = file or Sink(sys.stderr.fileno(), log_text.of if text else bytes)
     structlog.configure(
         processors=[Renderer(clock, out, {"node": node, "version": version})],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -296,18 +280,6 @@ def traceback_of(error: Any) -> str:
 
 def _escaped(sign: re.Match[str]) -> str:
     return f"\\u{ord(sign[0]):04x}"
-
-
-def _readable(value: Any) -> str:
-    """Return a value in one word, or as JSON."""
-    if isinstance(value, str) and value and not set(value) & {" ", '"', "="}:
-        return _inert(value)
-    return _inert(msgspec.json.encode(value).decode())
-
-
-def _inert(text: str) -> str:
-    """Return a text without what a terminal obeys."""
-    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in text)
 
 
 def _ascii(value: Any) -> str:

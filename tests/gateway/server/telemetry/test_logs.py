@@ -15,8 +15,8 @@ import msgspec
 import pytest
 import structlog
 
-from gateway.server.telemetry import logs
-from gateway.server.telemetry.logs import PIECE, Sink, TextSink
+from gateway.server.telemetry import log_text, logs
+from gateway.server.telemetry.logs import PIECE, Sink
 from outbox.clock import SystemClock
 from tests.support.log_lines import Lines
 
@@ -263,7 +263,7 @@ def test_a_file_gets_json_unless_told_otherwise(
 
 def test_text_is_inert_on_a_terminal(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as file:
-        sink = TextSink(file.fileno())
+        sink = Sink(file.fileno(), log_text.of)
         logs.configure("info", clock=SystemClock(), node="n1", version="1", file=sink)
         try:
             raise ValueError("two\nlines \x1b[31m")
