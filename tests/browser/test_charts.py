@@ -209,7 +209,7 @@ async def test_without_scripts_there_are_charts_and_their_table(
         page = view.page
         await sign_in(view)
         await view.open("/console")
-        await page.get_by_role("link", name="7 days").click()
+        await page.get_by_role("link", name="7 days", exact=True).click()
         assert page.url.endswith("/console?range=7d")
         assert await page.locator("#chart-attempts .bar").count() == 2
         await page.locator("#chart-table summary").click()
