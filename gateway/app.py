@@ -125,7 +125,8 @@ def build_app(
     app = web.Application(client_max_size=config.limits.body_bytes)
     app[FRAME] = frame(
         app, config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
-        health=health, refuse=refuse, patient=db.engine == "postgres", spans=spans,
+        health=health, refuse=refuse,
+        patient=db.engine == "postgres" or bool(db.elsewhere), spans=spans,
     )  # fmt: skip
     app[CONFIG] = config
     app[CLOCK] = clock

@@ -25,6 +25,13 @@ class DatabaseUnavailable(OutboxError):
         return (self.kind,)
 
 
+class OwnerElsewhere(DatabaseUnavailable):
+    """The owner of the request is moving to another database, or has moved; nothing is written."""
+
+    def __init__(self) -> None:
+        super().__init__("read_only", "this owner is moving to another database")
+
+
 class OutcomeUnknown(DatabaseUnavailable):
     """COMMIT failed in a way that leaves its outcome open: the transaction may be committed."""
 

@@ -289,6 +289,20 @@ def copy(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def move(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("email", metavar="EMAIL", help="the account that moves")
+    parser.add_argument(
+        "--to", metavar="URL", required=True, help="the database that gets the account"
+    )
+    parser.add_argument(
+        "--key-file", metavar="FILE", help="the key file of that database (default: as this one)"
+    )
+    parser.add_argument(
+        "--cancel", action="store_true",
+        help="keep the account here, after a command that was ended before the account was there",
+    )  # fmt: skip
+
+
 def demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="run a fixed number of writes and exit")
     parser.add_argument(

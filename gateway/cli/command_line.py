@@ -213,6 +213,11 @@ COMMANDS: tuple[Command, ...] = (
         _from("data.commands", "copy"), arguments.copy,
     ),
     Command(
+        "move", "Move one account to another database, while no server uses either.",
+        "carteiro move maria@example.com --to postgresql://carteiro@two/crm",
+        _from("moving.commands", "move"), arguments.move,
+    ),
+    Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",
         "carteiro secrets init", _from("secret_commands", "init"), arguments.secrets_init,
     ),

@@ -30,6 +30,7 @@ STATUS: Mapping[str, int] = {
     "internal_error": 500,
     "unavailable": 503,
     "outcome_unknown": 503,
+    "moving": 503,
 }
 """The statuses of refusals of the request itself; 400 for all others."""
 FACTS: Mapping[str, str] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from outbox.database.transaction import Commits
-from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
 
 CODES: Final = (
     "invalid_json",
@@ -28,6 +28,7 @@ CODES: Final = (
     "internal_error",
     "unavailable",
     "outcome_unknown",
+    "moving",
     # Of the storefront.
     "store_not_found",
     "product_not_found",
@@ -103,6 +104,8 @@ def of_database(error: DatabaseUnavailable, noted: Commits | None, advice: str) 
     """
     if isinstance(error, OutcomeUnknown) or (noted is not None and noted.any):
         code, text = "outcome_unknown", f"It may have been written. {advice}"
+    elif isinstance(error, OwnerElsewhere):
+        code, text = "moving", "Your data is moving to another installation; try again."
     else:
         code, text = "unavailable", "The database is unavailable; try again."
     return Refusal(code, text, facts={"retry_after": 1})

@@ -31,6 +31,7 @@ STATUS: Mapping[str, int] = {
     "internal_error": 500,
     "unavailable": 503,
     "outcome_unknown": 503,
+    "moving": 503,
 }
 HEADERS: Mapping[str, str] = {
     "retry_after": "Retry-After",

@@ -46,6 +46,7 @@ OUTBOX: Ownership = {
     "nodes": Common.INSTALLATION,
     "duties": Common.INSTALLATION,
     "signing_keys": Common.INSTALLATION,
+    "owners": Common.INSTALLATION,
     "webhooks": OWNED,
     "lanes": OWNED,
     "events": OWNED,
@@ -67,3 +68,15 @@ OUTBOX: Ownership = {
     "erasures": OWNED,
 }
 """The tables of the outbox."""
+
+
+def of_owner(ownership: Ownership, table: str) -> str:
+    """Return the condition, in SQL, of the rows of a table that belong to the owner $1."""
+    ways = ownership[table]
+    assert not isinstance(ways, Common), table
+    return " or ".join(
+        f"{way.column} = $1" if way.parent is None
+        else f"{way.column} in (select {way.key} from {way.parent}"
+        f" where {of_owner(ownership, way.parent)})"
+        for way in ways
+    )  # fmt: skip

@@ -42,7 +42,6 @@ DUTIES = ""
 SCANS_WAITING = 8
 SCANS_EACH = 2
 """Scans of one owner: how many may wait, and how many may run while there is room for more."""
-
 STREAMS = 8
 STREAMS_WAITING = 2
 """Streams at once; an owner may have one, and so many that wait for it."""
@@ -219,6 +218,8 @@ class Database(Protocol):
     ids: Ids
     observer: Observer
     """Receives the reports of the database and of the parts that work with it, for metrics."""
+    elsewhere: Collection[str]
+    """Owners whose requests write nothing here: see outbox.queue.upkeep.owner_moves."""
 
     def apart(self, purpose: Purpose) -> Database:
         """Return the same database on its own connections, which a full pool cannot block.

@@ -1,12 +1,13 @@
-"""Opens both ends of a transfer: the snapshot that is read, and the new database that is filled.
+"""Opens both ends of a transfer: a snapshot and a new database, or two databases that exist.
 
-outbox.database.transfer declares their interfaces.
+outbox.database.transfer and outbox.database.exclusive declare their interfaces.
 """
 
 from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
 
+from outbox.database.exclusive import Exclusive
 from outbox.database.transfer import Filling, Place, Snapshot, Sources
 from outbox.errors import CannotStart
 
@@ -39,6 +40,18 @@ def filling(
     from outbox.database.postgres.filling import open_filling as open_postgres
 
     return open_postgres(place, sources, unowned=unowned)
+
+
+def exclusive(place: Place) -> AbstractAsyncContextManager[Exclusive]:
+    """Open a database for the time of a block. Raise CannotStart while a server uses it."""
+    if place.engine == "sqlite":
+        from outbox.database.sqlite.exclusive import open_exclusive
+
+        return open_exclusive(place)
+    _postgres()
+    from outbox.database.postgres.exclusive import open_exclusive as open_postgres
+
+    return open_postgres(place)
 
 
 def _postgres() -> None:

@@ -7,7 +7,7 @@ block when all of its events are handed out; the newest events are not marked ye
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import pack
 from zlib import crc32
 
@@ -36,6 +36,7 @@ PURGE = """
 delete from event_marks where first_seq in (
   select first_seq from event_marks where first_seq < $1 order by first_seq limit $2)
 """
+REPLACE = "update event_marks set records = $2, requests = $3 where first_seq = $1"
 MARKED = "select max(first_seq) as highest from event_marks"
 BLOCKS = f"""
 select first_seq, records, requests from event_marks
@@ -94,6 +95,12 @@ async def marks_of(tx: Tx, first: int) -> tuple[bytes, bytes]:
 async def store(tx: Tx, first: int, records: bytes, requests: bytes) -> None:
     """Store the marks of a block."""
     await tx.run(INSERT, first, records, requests)
+
+
+async def renew(tx: Tx, seqs: Iterable[int]) -> None:
+    """Make the marks of these places anew, after events are deleted there."""
+    for first in sorted({seq // BLOCK * BLOCK for seq in seqs}):
+        await tx.run(REPLACE, first, *await marks_of(tx, first))
 
 
 async def purge(tx: Tx, before: int, limit: int) -> int:

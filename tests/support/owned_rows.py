@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from outbox.database.ownership import Common, Ownership
+from outbox.database.ownership import Common, Ownership, of_owner
 from outbox.database.transaction import Tx
 
 # Without virtual tables of SQLite and what stores their content.
@@ -66,18 +66,6 @@ def missing_columns(ownership: Ownership, found: Schema) -> set[tuple[str, str]]
         if place[1]
     }
     return {(t, c) for t, c in declared if c not in found.columns.get(t, frozenset())}
-
-
-def of_owner(ownership: Ownership, table: str) -> str:
-    """Return the condition, in SQL, of the rows of a table that belong to the owner $1."""
-    ways = ownership[table]
-    assert not isinstance(ways, Common)
-    return " or ".join(
-        f"{way.column} = $1" if way.parent is None
-        else f"{way.column} in (select {way.key} from {way.parent}"
-        f" where {of_owner(ownership, way.parent)})"
-        for way in ways
-    )  # fmt: skip
 
 
 async def shares(tx: Tx, ownership: Ownership, owners: list[str]) -> dict[str, list[int]]:

@@ -14,7 +14,7 @@ FORGED = ("error.csrf_help", "error.origin_help")
 STATUS = {
     "unauthenticated": 401, "forbidden": 403, "not_found": 404, "method_not_allowed": 405,
     "conflict": 409, "payload_too_large": 413, "unsupported_media_type": 415, "rate_limited": 429,
-    "internal_error": 500, "unavailable": 503, "outcome_unknown": 503,
+    "internal_error": 500, "unavailable": 503, "outcome_unknown": 503, "moving": 503,
 }  # fmt: skip
 FACT_HEADERS = {
     "retry_after": "Retry-After", "allow": "Allow", "accept_encoding": "Accept-Encoding",

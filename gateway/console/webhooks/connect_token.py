@@ -23,7 +23,7 @@ from outbox.database.transaction import commits
 from outbox.errors import DatabaseUnavailable
 from outbox.sending.request import SECRET_BYTES, new_secret
 
-BUSY = {"rate_limited": 429, "unavailable": 503, "outcome_unknown": 503}
+BUSY = {"rate_limited": 429, "unavailable": 503, "outcome_unknown": 503, "moving": 503}
 STATUS = {"not_found": 404, "payload_too_large": 413, "unsupported_media_type": 415}
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 

@@ -167,6 +167,13 @@ async def seal(tx: Tx, erasure_id: str, completed_at: int, seal: str, key: str) 
     await tx.run(_SEALED, erasure_id, completed_at, seal, key)
 
 
+async def seal_again(tx: Tx, erasure_id: str, seal: str, key: str) -> None:
+    """Replace the seal of a certificate."""
+    await tx.run(
+        "update person_erasures set seal = $2, seal_key = $3 where id = $1", erasure_id, seal, key
+    )
+
+
 async def any_open(tx: Tx) -> bool:
     """Return whether an erasure is not done."""
     return await tx.one(_ANY_OPEN) is not None

@@ -28,6 +28,7 @@ from outbox.webhooks.secrets import KeyRing
 
 PURPOSE = "certificates of erasures"
 OF: Mapping[str, Resource] = {of.noun: of for of in (CONTACTS, CUSTOMERS)}
+AT_ONCE = 200
 LONGEST_LIST = 100
 """Ids of records that a certificate names."""
 WHY: Mapping[str, str] = {
@@ -202,6 +203,18 @@ def is_intact(erasure: Erasure, ring: KeyRing) -> bool | None:
     except KeyError:
         return None
     return hmac.compare_digest(expected, erasure.seal)
+
+
+async def seal_again(tx: Tx, owner_id: str, old: KeyRing, new: KeyRing) -> None:
+    """Seal the intact certificates of an owner, who came from another ring, with a key of `new`."""
+    before: str | None = None
+    while page := await person_erasures.page(tx, owner_id, before, AT_ONCE):
+        for erasure in page:
+            completed = erasure.completed_at
+            if completed is not None and not is_intact(erasure, new) and is_intact(erasure, old):
+                sealed = seal(erasure, completed, new)
+                await person_erasures.seal_again(tx, erasure.id, sealed, new.newest)
+        before = page[-1].id
 
 
 def times(erasure: Erasure) -> tuple[str, str | None]:

@@ -36,8 +36,9 @@ UNKNOWN = (
     "outcome_unknown",
     "It may have been written. Repeat it with the same Idempotency-Key, or look before repeating.",
 )
+MOVING = ("moving", "Your data is moving to another installation; try again.")
 MEANINGS: dict[int, str] = {
-    503: "Nothing was written (`unavailable`); or the write may have been made"
+    503: "Nothing was written (`unavailable`, `moving`); or the write may have been made"
     " (`outcome_unknown`), which a repeat with the same Idempotency-Key tells."
 }
 """What the codes of a status mean, where they ask for different things."""
@@ -113,8 +114,8 @@ def response(
     codes = [code for code, its in STATUS.items() if its == status]
     content: dict[str, Any] = {"example": _example(*EXAMPLES[status])}
     if status == 503:
-        both = (EXAMPLES[status], UNKNOWN)
-        content = {"examples": {code: {"value": _example(code, text)} for code, text in both}}
+        all_ = (EXAMPLES[status], UNKNOWN, MOVING)
+        content = {"examples": {code: {"value": _example(code, text)} for code, text in all_}}
     means = MEANINGS.get(status, HTTPStatus(status).phrase).rstrip(".")
     return {
         "description": f"{means}. Codes: {', '.join(f'`{code}`' for code in codes)}.",

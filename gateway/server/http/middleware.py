@@ -99,7 +99,7 @@ def frame(
     """Return the handler of all requests: it runs that of the route, answers errors, logs, counts.
 
     `refuse` renders refusals that no door has rendered. With `patient` the units of a request share
-    one patience with the database.
+    one patience with the database, which also knows whose request it is.
     """
     now = clock.monotonic
     finish = _finish(config, health)

@@ -35,6 +35,7 @@ class TracedDatabase:
         self.batch = inner.batch
         self.clock = inner.clock
         self.ids = inner.ids
+        self.elsewhere = inner.elsewhere
 
     @property
     def observer(self) -> Observer:

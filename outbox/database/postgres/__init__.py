@@ -21,6 +21,7 @@ import asyncpg
 import structlog
 
 from outbox.clock import Clock
+from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Leadership, Pace
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups
@@ -80,6 +81,7 @@ class PostgresDatabase:
         """Use `home`, if given, for signals: this object is that database on other connections."""
         self.clock = clock
         self.ids = ids
+        self.elsewhere: Collection[str] = frozenset()
         self._server = server
         self._home = home or self
         self._observer = Observer()
@@ -181,6 +183,7 @@ class PostgresDatabase:
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        must_be_here(self.elsewhere)
         try:
             written = await self._units.write(unit, args, kwargs, self._groups, self._turn())
         except OutcomeUnknown as unknown:

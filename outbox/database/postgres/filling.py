@@ -24,7 +24,7 @@ from outbox.errors import CannotStart
 
 # The lock of outbox.database.migrate: a node that starts meanwhile waits for the end.
 _LOCK = "select pg_advisory_xact_lock(7201964)"
-_OTHERS = """
+OTHERS = """
 select count(*) from pg_stat_activity
 where datname = current_database() and application_name = 'carteiro' and pid <> pg_backend_pid()
 """
@@ -229,7 +229,7 @@ async def open_filling(
         await connection.execute("begin")
         await connection.execute(_SETTINGS)
         await connection.execute(_LOCK)
-        if others := await connection.fetchval(_OTHERS):
+        if others := await connection.fetchval(OTHERS):
             raise CannotStart(
                 f"{others} sessions of Carteiro use this PostgreSQL database; stop all its servers "
                 "first"

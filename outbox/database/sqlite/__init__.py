@@ -23,6 +23,7 @@ from typing import Any, Concatenate, Literal
 
 from outbox import private_files
 from outbox.clock import Clock
+from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File, damaged
 from outbox.database.sqlite.steps import Job
@@ -63,6 +64,7 @@ class SqliteDatabase:
     def __init__(self, file: File, clock: Clock, ids: Ids) -> None:
         self.clock = clock
         self.ids = ids
+        self.elsewhere: Collection[str] = frozenset()
         self.observer = Observer()
         self._file = file
         self._loop = asyncio.get_running_loop()
@@ -98,6 +100,7 @@ class SqliteDatabase:
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        must_be_here(self.elsewhere)
         result: T = await self._put(self._writes, self._job(unit, args, kwargs))
         note_commit()
         return result

@@ -9,10 +9,9 @@ from outbox.database.ownership import OUTBOX, Common, Way
 from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import parking
 from tests.support import every_table
-from tests.support.carts import change, sell
-from tests.support.checkouts import ADDRESS, RULES, bought, coupon, put, sign_up
 from tests.support.databases import SqliteFiles
 from tests.support.drain import drain, inbox, ring
+from tests.support.movers import trade
 from tests.support.owned_rows import (
     Schema,
     missing_columns,
@@ -21,7 +20,7 @@ from tests.support.owned_rows import (
     undeclared,
 )
 from tests.support.rest import RestApi
-from tests.support.shop import Shop, open_shop
+from tests.support.shop import open_shop
 
 FILLED = {
     "users", "api_keys", "tallies", "audit", "contacts", "stores", "store_hosts", "coupons",
@@ -87,25 +86,6 @@ async def test_each_way_leads_to_the_rows(
     owners = [str(row["id"]) for row in rows["users"]]
     found = await db.read(shares, OWNERSHIP, owners)
     assert found == {table: [1, 1, 1, 3] for table in OWNERSHIP.keys() - UNOWNED}
-
-
-async def trade(shop: Shop) -> None:
-    """Let visitors of a shop do what leaves rows in many tables."""
-    await coupon(shop)
-    await bought(shop, idempotencyKey="k1")
-    path = f"/api/stores/{shop.store['id']}"
-    assert (await shop.owner.put(path, {"shippingRules": RULES})).status == 200
-    browser = shop.browser()
-    await sign_up(browser)
-    address = {**ADDRESS, "number": "7", "name": "Maria"}
-    assert (await browser.do("clientAddressSave", "address { id }", **address)).data
-    product = await sell(shop, 30, stock=10)
-    await put(browser, product)
-    await change(browser, "SetShipping", cep=ADDRESS["cep"], type="express")
-    review = {"productId": product, "stars": 5, "text": "Good."}
-    assert (await browser.do("createReview", "review { id }", **review)).data
-    lead = {"email": "lia@example.com", "name": "Lia", "phone": "(11) 97777-1234"}
-    assert (await browser.do("lead", "success", **lead)).data
 
 
 async def test_each_row_of_a_used_database_has_exactly_one_owner(api: RestApi) -> None:

@@ -86,6 +86,7 @@ LASTING = {
     "import_faults": "as its import",
     "outbox_state": "one row",
     "lanes": "one row a webhook, gone with it; `wait_until` is a time to wait for",
+    "owners": "whether an owner is here, or has moved to another database",
     "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
     "forgotten": "one row a webhook, gone with it",
     "duties": "one row a duty",

@@ -1,0 +1,243 @@
+"""`carteiro move`: takes one owner from one database to another, while no server uses either.
+
+The row of the owner in `owners` says how far it is: leaving in the source, then here in the target
+(committed together with all rows), then gone in the source. A command that was ended in between is
+repeated; until the target has the owner, `--cancel` lets the source have him again.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import structs
+
+from gateway.cli.commands import existing, filled
+from gateway.cli.data import backup_keys
+from gateway.cli.data.progress import Progress
+from gateway.cli.moving.owner_copy import QUEUED_MAIL, OwnerCopy
+from gateway.cli.moving.owner_rows import forget
+from gateway.domain.accounts import users
+from gateway.domain.ownership import OWNERSHIP
+from gateway.domain.privacy import certificates
+from gateway.server import startup
+from gateway.server.config import Config
+from outbox.clock import SystemClock
+from outbox.database import without_password
+from outbox.database.exclusive import Exclusive
+from outbox.database.ownership import of_owner
+from outbox.database.sql import IDS, items
+from outbox.database.transaction import Tx
+from outbox.database.transfer import Place
+from outbox.database.transfer_ends import exclusive
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state.deliveries import Capacity
+from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep.owner_moves import FAR, Standing
+from outbox.webhooks import key_mark
+from outbox.webhooks.secrets import KeyRing
+
+Say = Callable[[str], None]
+Seen = Callable[[float, str], None]
+"""Gets how much is copied, from 0 to 1, and the table that is next."""
+NO_ROOM = Capacity("", "", 0, 0, 0, {}, 0)
+"""Fan-out makes deliveries and claims none."""
+_HOLD_MAIL = "update {0} set due_at = due_at + {1} where due_at < {1} and ({2})"
+_RELEASE_MAIL = "update {0} set due_at = due_at - {1} where due_at >= {1} and ({2})"
+_HOSTS = "select value from store_hosts where {0}"
+_TAKEN_HOST = f"select value from store_hosts where value in {IDS} order by value limit 1"
+
+
+async def move(config: Config, arguments: Namespace, say: Say) -> None:
+    """Move an owner to another database, or go on with it. Raise CannotStart."""
+    other = _configured(config, arguments.to, arguments.key_file)
+    ends = without_password(config.database.url), without_password(arguments.to)
+    if ends[0] == ends[1]:
+        raise CannotStart("--to is the database that has the owner")
+    # Both schemas are those of this program.
+    async with existing(config):
+        pass
+    async with filled(other):
+        pass
+    async with exclusive(_place(config)) as source, exclusive(_place(other)) as target:
+        one = await Move.of(source, target, arguments.email, ends)
+        if arguments.cancel:
+            await one.cancel()
+            say(f"{arguments.email} stays in {ends[0]}.")
+            return
+        rings = await _ring(source, config), await _ring(target, other)
+        if rings[0] is not None and rings[1] is None:
+            raise CannotStart(f"{startup.keys_named(other)} is missing; name one by --key-file")
+        with Progress("move", sys.stderr, SystemClock()) as progress:
+            copied, forgotten = await one.run(rings, progress.at)
+    say(f"Moved {arguments.email}: {copied:,} rows are in {ends[1]}.")
+    say(f"{forgotten:,} rows are deleted in {ends[0]}.")
+
+
+class Move:
+    """The way of one owner from a source to a target, from wherever it is.
+
+    `ends` are the addresses of both.
+    """
+
+    def __init__(
+        self,
+        source: Exclusive,
+        target: Exclusive,
+        ends: tuple[str, str],
+        owner_id: str,
+        here: Standing,
+        there: Standing,
+    ) -> None:
+        self._source, self._target = source, target
+        self._ends = ends
+        self._owner_id = owner_id
+        self._here, self._there = here, there
+
+    @classmethod
+    async def of(
+        cls, source: Exclusive, target: Exclusive, email: str, ends: tuple[str, str]
+    ) -> Move:
+        """Find the owner, who may be in the target already. Raise CannotStart."""
+        async with source.transaction() as tx, target.transaction() as other:
+            user, known = await users.by_email(tx, email), await users.by_email(other, email)
+            found = user or known
+            if found is None:
+                raise CannotStart(f"there is no account {email}")
+            owner_id = str(found["id"])
+            here = await owner_moves.standing(tx, owner_id)
+            there = await owner_moves.standing(other, owner_id)
+            if user is None and here.state != "gone":
+                raise CannotStart(f"there is no account {email}; the target has one")
+            if here.state == "leaving" and here.peer != ends[1]:
+                # That database may have him already.
+                raise CannotStart(f"the owner is leaving for {here.peer}; name it with --to")
+            if here.state != "gone" and not _has_arrived(here, there):
+                if known is not None:
+                    raise CannotStart(f"the target has an account {email} already")
+                await _must_be_free(tx, other, owner_id)
+        return cls(source, target, ends, owner_id, here, there)
+
+    async def run(
+        self, rings: tuple[KeyRing | None, KeyRing | None], seen: Seen
+    ) -> tuple[int, int]:
+        """Go on to the end; return how many rows were copied now and deleted now."""
+        copied = 0
+        if self._here.state == "here":
+            self._here = await self._close()
+        if self._here.state == "leaving":
+            if not _has_arrived(self._here, self._there):
+                copied = await self._copy(rings, seen)
+            async with self._source.transaction() as tx:
+                gone = Standing("gone", self._here.move_id, self._ends[1])
+                await owner_moves.stand(tx, self._owner_id, gone)
+        return copied, await forget(self._source, self._owner_id)
+
+    async def cancel(self) -> None:
+        """Let the source have the owner again. Raise CannotStart when the target has him."""
+        if self._here.state != "leaving" or _has_arrived(self._here, self._there):
+            raise CannotStart(
+                "the owner is not leaving" if self._here.state == "here"
+                else "the target has the owner; repeat the command without --cancel"
+            )  # fmt: skip
+        await self._stay()
+
+    async def _stay(self) -> None:
+        async with self._source.transaction() as tx:
+            await self._mail(tx, _RELEASE_MAIL)
+            await owner_moves.stay(tx, self._owner_id)
+
+    async def _close(self) -> Standing:
+        """Let nothing more of the owner begin in the source, also by servers that start now."""
+        async with self._source.transaction() as tx:
+            closed = Standing("leaving", tx.new_id(), self._ends[1])
+            await owner_moves.stand(tx, self._owner_id, closed)
+            await owner_moves.hold(tx, self._owner_id)
+            await self._mail(tx, _HOLD_MAIL)
+        try:
+            # One that started before has not read it.
+            await self._source.must_be_alone()
+        except CannotStart:
+            await self._stay()
+            raise
+        return closed
+
+    async def _mail(self, tx: Tx, text: str) -> None:
+        for table in QUEUED_MAIL:
+            condition = of_owner(OWNERSHIP, table)
+            await tx.run(text.format(table, FAR, condition), self._owner_id)
+
+    async def _copy(self, rings: tuple[KeyRing | None, KeyRing | None], seen: Seen) -> int:
+        await self._fan_out()
+        copying = OwnerCopy(self._owner_id, (self._source, self._target), rings, seen)
+        async with self._source.transaction() as source, self._target.transaction() as target:
+            await copying.copy(source, target)
+            await _seal_certificates(target, self._owner_id, rings)
+            arrived = Standing("here", self._here.move_id, self._ends[0])
+            await owner_moves.stand(target, self._owner_id, arrived)
+        return copying.rows
+
+    async def _fan_out(self) -> None:
+        """Make the deliveries of all events of the owner."""
+        while True:
+            async with self._source.transaction() as tx:
+                if await owner_moves.is_fanned_out(tx, self._owner_id):
+                    return
+                await fan_out(tx, NO_ROOM)
+
+
+def _has_arrived(here: Standing, there: Standing) -> bool:
+    return bool(here.move_id) and (there.state, there.move_id) == ("here", here.move_id)
+
+
+async def _must_be_free(tx: Tx, other: Tx, owner_id: str) -> None:
+    """Raise CannotStart when a store of the target has a hostname of the owner."""
+    condition = of_owner(OWNERSHIP, "store_hosts")
+    hosts = [row["value"] for row in await tx.all(_HOSTS.format(condition), owner_id)]
+    taken = await other.one(_TAKEN_HOST, items(hosts))
+    if taken is not None:
+        raise CannotStart(f"a store of the target has the hostname {taken['value']}")
+
+
+async def _ring(database: Exclusive, config: Config) -> KeyRing | None:
+    """Return the keys of a database. Raise CannotStart for those of another one."""
+    ring = backup_keys.of(config, Ids())
+    async with database.transaction() as tx:
+        if ring is None and await key_mark.needed(tx.all):
+            raise CannotStart(f"{startup.keys_named(config)} is missing")
+        fault = None if ring is None else await key_mark.objection_in(tx, ring)
+    if fault is not None:
+        url = without_password(config.database.url)
+        raise CannotStart(key_mark.refusal(startup.keys_named(config), url, fault))
+    return ring
+
+
+async def _seal_certificates(
+    tx: Tx, owner_id: str, rings: tuple[KeyRing | None, KeyRing | None]
+) -> None:
+    """Seal the certificates of erasures with a key of the target, if they are intact."""
+    old, new = rings
+    if old is not None and new is not None:
+        await certificates.seal_again(tx, owner_id, old, new)
+
+
+def _configured(config: Config, url: str, key_file: str | None) -> Config:
+    """Return the configuration of the other installation."""
+    database = structs.replace(config.database, url=url, direct_url="")
+    if key_file is None:
+        return structs.replace(config, database=database)
+    if not Path(key_file).exists():
+        raise CannotStart(f"there is no key file {key_file}")
+    secrets = structs.replace(config.secrets, key_file=key_file, keys="")
+    return structs.replace(config, database=database, secrets=secrets)
+
+
+def _place(config: Config) -> Place:
+    settings = config.database
+    return Place(
+        settings.url, SystemClock(), Ids(), settings.direct_url, settings.synchronous_commit
+    )
