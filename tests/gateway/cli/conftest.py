@@ -1,4 +1,4 @@
-"""Databases that an owner goes to."""
+"""Databases that commands write to."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.support.databases import PostgresServer
 async def target(
     request: pytest.FixtureRequest, tmp_path: Path, postgres_server: PostgresServer
 ) -> AsyncIterator[str]:
-    """The address of an empty database."""
+    """The address of an empty database without a schema."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'target.db'}"
         return
