@@ -32,6 +32,9 @@ T = TypeVar("T")
 Engine = Literal["sqlite", "postgres"]
 Values = Sequence[Any]
 """The values of one row in the order of its columns."""
+Wake = Callable[[], None]
+Name = Callable[[], str]
+Idle = Callable[[], bool]
 LetGo = Callable[[], None]
 """Ends the registration that returned it."""
 Purpose = Literal["drain", "lease", "migration"]
@@ -65,10 +68,7 @@ class Patience:
 
 
 patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
-"""The patience of the current request.
-
-On PostgreSQL all units of a request together end within ten seconds.
-"""
+"""The patience of the current request: on PostgreSQL its units end within ten seconds together."""
 
 
 def belongs_to(owner: str) -> None:
@@ -263,12 +263,12 @@ class Database(Protocol):
         (only its own work is rolled back).
         """
 
-    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
+    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
         """Call `callback` on the event loop when there is work for this node's drain.
 
-        A commit that makes work wakes one live node, in turn; `node` returns the id of this node,
-        which may change. With one writer the call may come before COMMIT, as the drain's units see
-        what the transaction wrote. Without `node`, `callback` runs after all commits.
+        A commit that makes work wakes one live node: this one while `idle`, else in turn; `node`
+        returns its id, which may change. With one writer the call may come before COMMIT, as the
+        drain's units see what was written. Without `node`, `callback` runs after all commits.
         """
 
     def announce(self) -> None:

@@ -79,6 +79,8 @@ class Worker:
         self._steady = False
         """Whether the last two events came shortly after one another."""
         self._timer: asyncio.TimerHandle | None = None
+        self._waits = False
+        """Whether it waits for a reason to run its next turn."""
 
     @property
     def node_id(self) -> str:
@@ -88,7 +90,7 @@ class Worker:
     async def run(self) -> None:
         """Deliver until stopped and until the results of all sends are recorded."""
         let_go = (
-            self._db.listen(self._hear, lambda: self.node_id),
+            self._db.listen(self._hear, lambda: self.node_id, self._idle),
             self._db.on_change(self._sends.changed),
         )
         keeper = asyncio.create_task(self._lease.run(), name="lease")
@@ -147,9 +149,11 @@ class Worker:
         elif not self._over():
             # Cheaper than a timeout, which each event would pay.
             timer = asyncio.get_running_loop().call_later(pause, self._wake.set)
+            self._waits = True
             try:
                 await self._wake.wait()
             finally:
+                self._waits = False
                 timer.cancel()
 
     async def _settle_and_take(self, unwritten: int) -> float | None:
@@ -178,6 +182,10 @@ class Worker:
         self._heard_at = now
         self._claimer.hear()
         self._wake.set()
+
+    def _idle(self) -> bool:
+        """Return whether a wake-up begins a turn at once."""
+        return self._waits and not self._wake.is_set()
 
     def _put(self, result: Result) -> None:
         self._settling.put(result)

@@ -74,6 +74,8 @@ class Window:
 
     owner_id: str
     width: int
+    steep_below: int
+    """Below this width each success widens it by one, else as many as it is wide."""
     streak: int = 0
     in_flight: int = 0
     slow: int = 0

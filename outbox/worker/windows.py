@@ -118,7 +118,8 @@ class Windows:
         window = self._windows.get(delivery.webhook_id)
         if window is None:
             self._forget_some()
-            window = Window(delivery.owner_id, FAILING_WINDOW if failing else FIRST_WINDOW)
+            width = FAILING_WINDOW if failing else FIRST_WINDOW
+            window = Window(delivery.owner_id, width, steep_below=width if failing else WIDE)
             self._windows[delivery.webhook_id] = window
         sending = Sending(
             delivery.webhook_id, delivery.owner_id, size, failing, now,
@@ -160,6 +161,7 @@ class Windows:
             self._step_of_slow(window, sending, step, now)
         elif step == "halve":
             window.width, window.streak = max(window.width // 2, 1), 0
+            window.steep_below = window.width
         elif step == "grow":
             self._grow(window, now - sending.started)
         else:
@@ -185,6 +187,7 @@ class Windows:
             window = self._windows[sending.webhook_id]
             if not window.slow_until:
                 window.width, window.streak, window.answering = 1, 0, False
+                window.steep_below = 1
             window.slow += 1
             window.slow_until = now + SLOW_FOR_SECONDS
             self._count(window)
@@ -201,9 +204,16 @@ class Windows:
         self._owners.release(sending.owner_id)
 
     def _grow(self, window: Window, seconds: float) -> None:
-        """Count a success after `seconds`; past WIDE only quick ones widen, and others narrow."""
+        """Count a success after `seconds`; past WIDE only quick ones widen, and others narrow.
+
+        The width doubles with each row of successes until the first failure, and after it up to
+        the width that the failure left, like the slow start of TCP.
+        """
         if window.width >= WIDE and seconds > QUICK_SECONDS:
             window.width, window.streak = max(window.width - 1, WIDE), 0
+            return
+        if window.width < window.steep_below:
+            window.width += 1
             return
         window.streak += 1
         if window.streak >= window.width and window.width < self._widest:

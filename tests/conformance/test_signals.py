@@ -26,7 +26,8 @@ class Ear:
         self.woken = 0
         self.changed: list[str] = []
         self.heard = asyncio.Event()
-        db.listen(self.wake, lambda: self.node)
+        self.idle = False
+        db.listen(self.wake, lambda: self.node, lambda: self.idle)
         db.on_change(self.change)
 
     def wake(self) -> None:
@@ -116,6 +117,16 @@ async def test_a_commit_wakes_one_worker_in_turn(ears: list[Ear]) -> None:
         await woken(ears, number + 1)
     await quiet()
     assert {ear.woken for ear in ears} == {COMMITS // len(ears)}
+
+
+async def test_an_idle_node_takes_what_its_process_commits(ears: list[Ear]) -> None:
+    ears[0].idle = True
+    for number in range(COMMITS):
+        await ears[0].db.write(work)
+        # At once: no signal goes through the database.
+        assert ears[0].woken == number + 1
+    await quiet()
+    assert sum(ear.woken for ear in ears) == COMMITS
 
 
 async def test_remaining_work_wakes_another_worker(ears: list[Ear]) -> None:

@@ -15,7 +15,18 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gateway.server.telemetry.spans import Spans
 from outbox.database.leadership import Leadership, Pace
-from outbox.database.transaction import PACE, Database, LetGo, Purpose, Scrubbed, Tx, Values
+from outbox.database.transaction import (
+    PACE,
+    Database,
+    Idle,
+    LetGo,
+    Name,
+    Purpose,
+    Scrubbed,
+    Tx,
+    Values,
+    Wake,
+)
 from outbox.events import cause
 from outbox.observer import Observer
 
@@ -72,8 +83,8 @@ class TracedDatabase:
     ) -> T:
         return await self._timed("write", unit, self._inner.write(unit, *args, **kwargs))
 
-    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
-        return self._inner.listen(callback, node)
+    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
+        return self._inner.listen(callback, node, idle)
 
     def announce(self) -> None:
         self._inner.announce()

@@ -36,7 +36,9 @@ from outbox.database.transaction import (
     DUTIES,
     PACE,
     Batch,
+    Idle,
     LetGo,
+    Name,
     P,
     Purpose,
     Scrubbed,
@@ -44,6 +46,7 @@ from outbox.database.transaction import (
     T,
     Tx,
     Values,
+    Wake,
     note_commit,
     patience,
     scan_places,
@@ -124,8 +127,8 @@ class PostgresDatabase:
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return PostgresLeadership(self._server, self.clock, pace)
 
-    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
-        return self._signals.listen(callback, node)
+    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
+        return self._signals.listen(callback, node, idle)
 
     def announce(self) -> None:
         self._signals.announce()

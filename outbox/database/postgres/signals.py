@@ -17,7 +17,7 @@ from outbox.clock import Clock, sleep_until_set
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.server import Server
-from outbox.database.transaction import LetGo
+from outbox.database.transaction import Idle, LetGo, Name, Wake
 
 CHANNEL = "carteiro_outbox"
 NOTIFY_SECONDS = 0.005
@@ -42,8 +42,8 @@ order by n.id
 # One minute of tolerance for clock differences.
 _CHANGED = "select id from webhooks where updated_at >= $1 - 60000000"
 
-Wake = Callable[[], None]
 Changed = Callable[[Collection[str]], None]
+_Listener = tuple[Wake, Name | None, Idle | None]
 
 
 class Signals:
@@ -55,7 +55,7 @@ class Signals:
     def __init__(self, server: Server, clock: Clock) -> None:
         self._server = server
         self._clock = clock
-        self._listeners: list[tuple[Wake, Callable[[], str] | None]] = []
+        self._listeners: list[_Listener] = []
         self._watchers: list[Changed] = []
         self._live: list[str] = []
         self._turn = 0
@@ -71,11 +71,15 @@ class Signals:
         self._said.set()
         self._task: asyncio.Task[None] | None = None
 
-    def listen(self, callback: Wake, node: Callable[[], str] | None) -> LetGo:
-        """Call `callback` when there is work for the node that `node` returns (None: any node)."""
-        self._listeners.append((callback, node))
+    def listen(self, callback: Wake, node: Name | None, idle: Idle | None = None) -> LetGo:
+        """Call `callback` when there is work for the node that `node` returns (None: any node).
+
+        While `idle` says so, that node takes what this process commits.
+        """
+        listener = (callback, node, idle)
+        self._listeners.append(listener)
         self._start()
-        return partial(self._listeners.remove, (callback, node))
+        return partial(self._listeners.remove, listener)
 
     def on_change(self, callback: Changed) -> LetGo:
         """Call `callback` with the ids of webhooks that any process changed."""
@@ -111,15 +115,22 @@ class Signals:
         await asyncio.gather(self._task, return_exceptions=True)
 
     def _wake_one(self) -> None:
-        """Wake the next live node in rotation, or all nodes while none is known."""
+        """Wake this node if it is idle, else the next live one in rotation.
+
+        Wake all nodes while none is known. This node begins without a round trip, and what keeps it
+        busy is shared.
+        """
         here = self._here()
-        for callback, node in self._listeners:
+        for callback, node, _ in self._listeners:
             if node is None:
                 callback()
         if not self._live or self._pid is None:
             # No node to choose from, or no connection to send on.
             self._wake_here()
             self._payloads["work"] = None
+        elif (idle := self._idle()) is not None:
+            idle()
+            return
         else:
             self._turn += 1
             chosen = self._live[self._turn % len(self._live)]
@@ -130,10 +141,17 @@ class Signals:
         self._send_soon()
 
     def _here(self) -> dict[str, Wake]:
-        return {node(): callback for callback, node in self._listeners if node is not None}
+        return {node(): callback for callback, node, _ in self._listeners if node is not None}
+
+    def _idle(self) -> Wake | None:
+        """Return what wakes an idle node of this process."""
+        for callback, node, idle in self._listeners:
+            if node is not None and idle is not None and idle() and node() in self._live:
+                return callback
+        return None
 
     def _wake_here(self) -> None:
-        for callback, node in self._listeners:
+        for callback, node, _ in self._listeners:
             if node is not None:
                 callback()
 
@@ -204,7 +222,7 @@ class Signals:
     async def _catch_up(self, connection: Connection) -> None:
         """Call the callbacks once, for signals missed while disconnected."""
         self._wake_here()
-        for callback, node in self._listeners:
+        for callback, node, _ in self._listeners:
             if node is None:
                 callback()
         if self._heard_until is not None and self._watchers:
@@ -243,7 +261,7 @@ class Signals:
             self._something.set()
             return
         here = self._here()
-        for callback, node in self._listeners:
+        for callback, node, _ in self._listeners:
             if node is None:
                 callback()
         if rest in here:

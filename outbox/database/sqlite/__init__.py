@@ -33,13 +33,16 @@ from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.transaction import (
     PACE,
     Batch,
+    Idle,
     LetGo,
+    Name,
     P,
     Purpose,
     Scrubbed,
     T,
     Tx,
     Values,
+    Wake,
     note_commit,
     scan_places,
 )
@@ -82,7 +85,7 @@ class SqliteDatabase:
     def apart(self, purpose: Purpose) -> SqliteDatabase:
         return self
 
-    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
+    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
         listeners = self._listeners if node is None else self._drains
         listeners.append(callback)
         return partial(listeners.remove, callback)

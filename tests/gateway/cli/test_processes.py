@@ -54,11 +54,6 @@ def pids(serving: Serving) -> dict[int, int]:
     return {line["place"]: line["pid"] for line in logged(serving, "process_started")}
 
 
-def worker(serving: Serving) -> int:
-    """Return the process that has got the background work last; 0 while none is told."""
-    return next((line["pid"] for line in reversed(logged(serving, "process_works"))), 0)
-
-
 def metric(serving: Serving, series: str) -> float:
     status, text, _ = serving.ask("/metrics")
     assert status == 200
@@ -92,12 +87,11 @@ def test_one_command_starts_all_and_one_signal_stops_all(
         there = pids(serving)
         assert there.keys() == {0, 1}
         assert serving.process.pid not in there.values()
-        assert [line["pid"] for line in logged(serving, "process_works")] == [there[0]]
         # Each answers on the one port; each request is counted on the one page.
         for _ in range(20):
             assert serving.ask("/livez")[0] == 200
         until(serving, lambda: metric(serving, READ) == 20)
-        # The process that has got the work tells its slots with its first claim.
+        # Each delivers, with its part of the slots.
         until(serving, lambda: metric(serving, "outbox_slots") == 256)
         assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (2, 0)
         assert metric(serving, 'outbox_deliveries{state="ready"}') == 0
@@ -119,16 +113,12 @@ def test_a_killed_process_is_restarted_and_its_counts_stay(
             os.kill(before[place], signal.SIGKILL)
             until(serving, partial(_ended, serving, place + 1))
             status, body, _ = serving.ask("/readyz")
-            # The other one takes writes, and delivers in a moment.
+            # The other one takes writes and delivers.
             assert (status, json.loads(body)) == (200, {"status": "ready"})
             assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (1, 1)
-            if place == 0:
-                # The other one answers, and takes over the work in a moment.
-                until(serving, lambda: worker(serving) == before[1])
             until(serving, lambda: metric(serving, ANSWERING) == 2)
         after = pids(serving)
         assert not set(before.values()) & set(after.values())
-        assert worker(serving) in after.values()
         assert metric(serving, READ) == 20
         until(serving, lambda: metric(serving, "outbox_slots") == 256)
         assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (2, 0)
@@ -141,15 +131,14 @@ def _ended(serving: Serving, count: int) -> bool:
     return len(logged(serving, "process_ended")) == count
 
 
-def test_a_process_that_is_stopped_alone_hands_over_first(
+def test_a_process_that_is_stopped_alone_is_started_again(
     tmp_path: Path, settings: Settings
 ) -> None:
     with running(tmp_path, settings) as serving:
-        first, second = pids(serving)[0], pids(serving)[1]
+        first = pids(serving)[0]
         # The service manager may send it twice.
         os.kill(first, signal.SIGTERM)
         os.kill(first, signal.SIGTERM)
-        until(serving, lambda: worker(serving) == second)
         until(serving, lambda: bool(logged(serving, "process_ended")))
         assert logged(serving, "process_ended")[0]["status"] == 0
         until(serving, lambda: metric(serving, ANSWERING) == 2)
@@ -236,10 +225,8 @@ def test_the_limits_of_a_node_do_not_grow_with_its_processes(
         assert serving.end() == 0
 
 
-def test_the_role_worker_works_in_all(tmp_path: Path, settings: Settings) -> None:
+def test_the_role_worker_sends_in_all(tmp_path: Path, settings: Settings) -> None:
     with running(tmp_path, settings, "--role", "worker") as serving:
-        there = set(pids(serving).values())
-        until(serving, lambda: {line["pid"] for line in logged(serving, "process_works")} == there)
         until(serving, lambda: metric(serving, "outbox_slots") == 256)
         assert serving.end() == 0
 
@@ -275,26 +262,6 @@ def test_a_frozen_process_keeps_no_connection_from_the_other(
                 assert serving.ask("/readyz")[0] == 200
             finally:
                 os.kill(there[place], signal.SIGCONT)
-        assert serving.end() == 0
-
-
-def test_a_process_that_rested_works_again(tmp_path: Path, settings: Settings) -> None:
-    with running(tmp_path, settings) as serving:
-        until(serving, lambda: bool(worker(serving)))
-        first = worker(serving)
-        os.kill(first, signal.SIGSTOP)
-        try:
-            until(serving, lambda: worker(serving) != first)
-        finally:
-            os.kill(first, signal.SIGCONT)
-        until(
-            serving, lambda: [line["pid"] for line in logged(serving, "process_rests")] == [first]
-        )
-        second = worker(serving)
-        os.kill(second, signal.SIGKILL)
-        until(serving, lambda: worker(serving) == first)
-        handed = time.time()
-        until(serving, lambda: metric(serving, TICK) > handed)
         assert serving.end() == 0
 
 

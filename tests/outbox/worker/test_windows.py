@@ -26,20 +26,36 @@ def claimed(webhook_id: str, owner_id: str = "o", body: bytes = b"") -> Claimed:
     )  # fmt: skip
 
 
-def test_a_window_grows_by_one_after_as_many_successes_as_it_is_wide() -> None:
+def finished(windows: Windows, effects: list[WindowStep]) -> list[int]:
+    """Return the width after each of these ends of sends, one after another."""
+    return [windows.finish(windows.start(claimed("w"), False, 0.0), e, 0.0) for e in effects]
+
+
+def test_a_window_doubles_with_each_row_of_successes_until_the_first_failure() -> None:
     windows = Windows(256)
-    widths = [
-        windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.0)
-        for _ in range(2 + 3 + 4)
-    ]
-    assert widths == [2, 3, 3, 3, 4, 4, 4, 4, 5]
+    assert finished(windows, ["grow"] * 2) == [3, 4]
+    assert finished(windows, ["grow"] * 4) == [5, 6, 7, 8]
+    assert finished(windows, ["halve"]) == [4]
+    # From here on by one after as many successes as it is wide.
+    assert finished(windows, ["grow"] * 9) == [4, 4, 4, 5, 5, 5, 5, 5, 6]
+
+
+def test_a_window_past_the_wide_one_grows_by_one_after_as_many_successes() -> None:
+    windows = Windows(256)
+    assert finished(windows, ["grow"] * WIDE)[-3:] == [WIDE, WIDE, WIDE]
+    assert finished(windows, ["grow"] * WIDE)[-3:] == [WIDE + 1] * 3
+
+
+def test_a_webhook_that_fails_is_not_widened_steeply() -> None:
+    windows = Windows(256)
+    windows.finish(windows.start(claimed("w"), True, 0.0), "grow", 0.0)
+    assert finished(windows, ["grow"] * 5) == [2, 3, 3, 3, 4]
 
 
 def test_a_failure_breaks_the_row_of_successes() -> None:
     windows = Windows(256)
-    effects: list[WindowStep] = ["grow", "keep", "grow", "grow"]
-    widths = [windows.finish(windows.start(claimed("w"), False, 0.0), e, 0.0) for e in effects]
-    assert widths == [2, 2, 2, 3]
+    finished(windows, ["halve", "grow"])
+    assert finished(windows, ["grow", "keep", "grow", "grow"]) == [2, 2, 2, 3]
 
 
 def test_it_halves_down_to_one_and_never_grows_past_the_widest() -> None:

@@ -16,7 +16,18 @@ from typing import Any, Concatenate, Literal
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.steps import Job, SqliteTx, fault_of
-from outbox.database.transaction import PACE, Batch, LetGo, P, Purpose, T, Tx
+from outbox.database.transaction import (
+    PACE,
+    Batch,
+    Idle,
+    LetGo,
+    Name,
+    P,
+    Purpose,
+    T,
+    Tx,
+    Wake,
+)
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer
@@ -55,7 +66,7 @@ class Store:
     def apart(self, purpose: Purpose) -> Store:
         return self
 
-    def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
+    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
         self._listeners.append(callback)
         return partial(self._listeners.remove, callback)
 
