@@ -266,9 +266,9 @@ class Database(Protocol):
     def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
         """Call `callback` on the event loop when there is work for this node's drain.
 
-        A commit that makes work wakes one live node: this one while `idle`, else in turn; `node`
-        returns its id, which may change. With one writer the call may come before COMMIT, as the
-        drain's units see what was written. Without `node`, `callback` runs after all commits.
+        A commit that makes work wakes one live node: this one, unless it is not `idle` and another
+        takes it; `node` returns its id, which may change. With one writer the call may come before
+        COMMIT, as the drain's units see what it wrote. Without `node` it comes after all commits.
         """
 
     def announce(self) -> None:

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(1_800)]
 
 
 async def test_two_nodes_share() -> None:
-    told = await nodes.run_shares(20, SEED)
+    told = await nodes.run_shares(10, SEED)
     assert told["pass"], told
 
 

@@ -96,15 +96,17 @@ class Signals:
         if made_work:
             self._wake_one()
 
-    def announce(self) -> None:
-        """Wake one other node because work is left, at a limited rate."""
+    def announce(self) -> bool:
+        """Wake one other node because work is left, at a limited rate. Return whether it does."""
         now = self._clock.monotonic()
         others = [node for node in self._live if node not in self._here()]
-        if others and now - self._announced >= ANNOUNCE_SECONDS:
-            self._announced = now
-            self._turn += 1
-            self._payloads[f"work {others[self._turn % len(others)]}"] = None
-            self._send_soon()
+        if not others or now - self._announced < ANNOUNCE_SECONDS:
+            return False
+        self._announced = now
+        self._turn += 1
+        self._payloads[f"work {others[self._turn % len(others)]}"] = None
+        self._send_soon()
+        return True
 
     async def close(self) -> None:
         """Send pending signals, if that is possible soon, and stop."""
@@ -115,10 +117,10 @@ class Signals:
         await asyncio.gather(self._task, return_exceptions=True)
 
     def _wake_one(self) -> None:
-        """Wake this node if it is idle, else the next live one in rotation.
+        """Wake this node, or another while this one is busy; without one here the next in rotation.
 
-        Wake all nodes while none is known. This node begins without a round trip, and what keeps it
-        busy is shared.
+        Wake all nodes while none is known. This node begins without a round trip, and while it is
+        busy others take a part, at a limited rate: each signal costs the server work.
         """
         here = self._here()
         for callback, node, _ in self._listeners:
@@ -128,27 +130,19 @@ class Signals:
             # No node to choose from, or no connection to send on.
             self._wake_here()
             self._payloads["work"] = None
-        elif (idle := self._idle()) is not None:
-            idle()
-            return
-        else:
+            self._send_soon()
+        elif not here.keys() & set(self._live):
             self._turn += 1
-            chosen = self._live[self._turn % len(self._live)]
-            if chosen in here:
-                here[chosen]()
-                return
-            self._payloads[f"work {chosen}"] = None
-        self._send_soon()
+            self._payloads[f"work {self._live[self._turn % len(self._live)]}"] = None
+            self._send_soon()
+        elif self._idle() or not self.announce():
+            self._wake_here()
 
     def _here(self) -> dict[str, Wake]:
         return {node(): callback for callback, node, _ in self._listeners if node is not None}
 
-    def _idle(self) -> Wake | None:
-        """Return what wakes an idle node of this process."""
-        for callback, node, idle in self._listeners:
-            if node is not None and idle is not None and idle() and node() in self._live:
-                return callback
-        return None
+    def _idle(self) -> bool:
+        return any(idle is not None and idle() for _, _, idle in self._listeners)
 
     def _wake_here(self) -> None:
         for callback, node, _ in self._listeners:
