@@ -6,7 +6,7 @@ database and listens.
 
 import asyncio
 import platform
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache
 
 import msgspec
@@ -55,9 +55,11 @@ from gateway.server.http.public_keys import PUBLIC_KEYS, PublicKeys, add_public_
 from gateway.server.http.rate_limits import LIMITS, RateLimits
 from gateway.server.http.usual_addresses import add_usual_addresses
 from gateway.server.parts import PARTS, Parts
+from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
 from gateway.server.storefront import STOREFRONT, build_storefront
+from gateway.server.telemetry import logs
 from gateway.server.telemetry.collector import collector
 from gateway.server.telemetry.health import HEALTH, Health
 from gateway.server.telemetry.metrics import METRICS, Metrics
@@ -68,6 +70,7 @@ from gateway.server.upkeep.fetching import Fetcher
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database import sqlite
 from outbox.database.transaction import Database
+from outbox.errors import DatabaseUnavailable
 from outbox.sending.guard import Guard
 from outbox.webhooks.secrets import KeyRing
 
@@ -117,7 +120,7 @@ def build_app(
         config.database.disk_bytes, parts, keyring,
     )  # fmt: skip
 
-    health = Health(db, metrics, delivers=delivery is not None, file=startup.sqlite_file(config))
+    health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
     app = web.Application(client_max_size=config.limits.body_bytes)
     app[FRAME] = frame(
@@ -150,20 +153,31 @@ def build_app(
     app[DELIVERY] = delivery
     app[DOCTOR] = doctor
 
+    async def work() -> None:
+        try:
+            await upkeep.start_duties()
+        finally:
+            if delivery is not None and not health.draining:
+                metrics.ticked = clock.monotonic()
+                health.delivers = True
+                delivery.start()
+
+    async def rest() -> None:
+        health.delivers = False
+        await upkeep.stop_duties()
+        if delivery is not None and not health.draining:
+            await delivery.drain(config.server.shutdown_seconds / 2)
+
     async def lifetime(_: web.Application) -> AsyncIterator[None]:
         if traces is not None:
             traces.start()
         unwatch = db.on_change(directory.committed)
         unkeep = db.on_change(app[FIRST_PAGES].committed)
         await upkeep.start()
-        if member is not None:
-            answer_supervisor(member, health, exposition, delivery)
-        try:
-            await upkeep.start_duties()
-        finally:
-            if delivery is not None:
-                metrics.ticked = clock.monotonic()
-                delivery.start()
+        if member is None:
+            await work()
+        else:
+            answer_supervisor(member, work, rest, health, exposition, delivery)
         yield
         if delivery is not None:
             await delivery.drain(config.server.shutdown_seconds / 2)
@@ -205,11 +219,44 @@ def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
 
 def answer_supervisor(
     member: Member,
+    work: Callable[[], Awaitable[None]],
+    rest: Callable[[], Awaitable[None]],
     health: Health,
     exposition: Exposition,
     delivery: Delivery | None,
 ) -> None:
     """Answer the supervisor's calls with the parts of this process."""
+
+    changes: set[asyncio.Task[None]] = set()
+    turn = asyncio.Lock()
+
+    def change(to: Callable[[], Awaitable[None]]) -> None:
+        # In turn, but not awaited: the first reading of a large table and the end of the sends
+        # take longer than the supervisor waits.
+        task = asyncio.create_task(changed(to), name="background-work")
+        changes.add(task)
+        task.add_done_callback(changes.discard)
+
+    async def changed(to: Callable[[], Awaitable[None]]) -> None:
+        async with turn:
+            await to()
+
+    async def begin() -> None:
+        try:
+            await work()
+        except DatabaseUnavailable as error:
+            # Drain and duties have started all the same; the next reading is due in seconds.
+            logs.logger().warning("reading_put_off", error=str(error))
+
+    async def working(_: bytes) -> bytes:
+        if health.draining:
+            raise Gone
+        change(begin)
+        return b""
+
+    async def resting(_: bytes) -> bytes:
+        change(rest)
+        return b""
 
     async def alive(_: bytes) -> bytes:
         return delivery.node_id.encode() if delivery is not None else b""
@@ -226,7 +273,8 @@ def answer_supervisor(
         return await exposition.text()
 
     member.handlers |= {
-        "alive": alive, "take_over": take_over, "readiness": readiness, "metrics": counted,
+        "work": working, "rest": resting, "alive": alive, "take_over": take_over,
+        "readiness": readiness, "metrics": counted,
     }  # fmt: skip
 
 

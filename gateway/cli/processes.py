@@ -47,9 +47,9 @@ async def serve_processes(config: Config, role: Role) -> None:
         raise CannotStart(cannot_listen(config, error)) from None
     port = bound.sockets[0].getsockname()[1]
     sockets = [each.fileno() for each in bound.sockets]
-    share = share_of(config)
+    share = share_of(config, role)
     share = structs.replace(share, server=structs.replace(share.server, port=port))
-    supervisor = Supervisor(share, shared_memory(), clock, stopping, sockets)
+    supervisor = Supervisor(share, role, shared_memory(), clock, stopping, sockets)
     stop_on_signals(partial(_end, supervisor), stopping)
     try:
         await supervisor.run(bound.close)

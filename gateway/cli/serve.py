@@ -131,7 +131,12 @@ async def _listen(
             site = web.TCPSite(runner, server.host or None, server.port, backlog=BACKLOG)
         else:
             assert runner.server is not None
-            site = SharedSite(runner.server, member.sockets, BACKLOG)
+            # With the role worker all processes deliver, and none answers clients.
+            health = app[HEALTH]
+            site = SharedSite(
+                runner.server, member.sockets, BACKLOG,
+                lambda: role == "all" and health.delivers,
+            )  # fmt: skip
         try:
             await site.start()
         except OSError as error:

@@ -14,7 +14,7 @@ from outbox.worker.settling import Settling
 
 
 class Running:
-    """Runs one worker with its own sender, from `start` to `drain`."""
+    """Runs one worker with its own sender, from `start` to `drain`; another after that."""
 
     def __init__(
         self,
@@ -27,11 +27,18 @@ class Running:
         sender: Callable[[Guard, Clock], Sender] = Sender,
         settling: Callable[[Database, Clock], Settling] = Settling,
     ) -> None:
-        self._sender = sender(guard, db.clock)
-        self._worker = Worker(
-            db, ring, self._sender, clock=db.clock, ids=db.ids, settings=settings,
-            journal=journal, settling=settling,
-        )  # fmt: skip
+
+        def worker(through: Sender) -> Worker:
+            return Worker(
+                db, ring, through, clock=db.clock, ids=db.ids, settings=settings, journal=journal,
+                settling=settling,
+            )  # fmt: skip
+
+        self._clock = db.clock
+        self._guard = guard
+        self._worker_with = worker
+        self._sender_of = sender
+        self._renew()
         self._task: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
 
@@ -45,8 +52,17 @@ class Running:
         await self._worker.take_over(node_id)
 
     def start(self) -> None:
-        """Start to deliver, once."""
+        """Start to deliver, unless it does; under another name if it has delivered before."""
+        if self._task is not None and self._draining is None:
+            return
+        if self._draining is not None:
+            self._draining = None
+            self._renew()
         self._task = asyncio.create_task(self._worker.run(), name="delivery")
+
+    def _renew(self) -> None:
+        self._sender = self._sender_of(self._guard, self._clock)
+        self._worker = self._worker_with(self._sender)
 
     async def drain(self, grace: float) -> None:
         """Stop within about `grace` seconds; sends in flight end or are released."""

@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from gateway.server.processes.channel import Handler
 from gateway.server.processes.member import Member
 
 FILE = "BEHAVIOUR"
@@ -38,10 +39,13 @@ async def run(told: Path) -> int:
     async def alive(_: bytes) -> bytes:
         return f"node-{os.getpid()}".encode()
 
-    async def take_over(body: bytes) -> bytes:
-        with (told.parent / "calls").open("a") as calls:
-            calls.write(f"take_over {body.decode()}\n")
-        return b""
+    def note(call: str) -> Handler:
+        async def noted(body: bytes) -> bytes:
+            with (told.parent / "calls").open("a") as calls:
+                calls.write(f"{call} {body.decode() or os.getpid()}\n")
+            return b""
+
+        return noted
 
     async def greet() -> None:
         print(f"ready at {start.config.server.port}", flush=True)
@@ -53,11 +57,9 @@ async def run(told: Path) -> int:
         return EXPOSITION
 
     member.handlers |= {
-        "alive": alive,
-        "take_over": take_over,
-        "readiness": faults,
-        "metrics": metrics,
-    }
+        "alive": alive, "work": note("work"), "rest": note("rest"),
+        "take_over": note("take_over"), "readiness": faults, "metrics": metrics,
+    }  # fmt: skip
     if behaviour == "fail":
         await member.tell("failed", b"no database")
         return 1

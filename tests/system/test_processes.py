@@ -30,6 +30,7 @@ TAKEOVER_SECONDS = 10.0
 """Well below the 30 s of a lease: the supervisor knows that the process has ended."""
 BACK_SECONDS = 40.0
 STILL_SECONDS = 0.2
+LIVE = "select id from nodes where alive_until >= due_now()"
 HELD = """
 select event_id, webhook_id, claim from deliveries where state = 'in_flight' and node_id = '{}'
 """
@@ -42,8 +43,9 @@ COUNTED = re.compile(
 
 @dataclass
 class Kill:
-    """One kill, and what happened."""
+    """One kill: whether it met the process that delivers, and what happened."""
 
+    works: bool
     met: Held
     writes: int
     seconds: float
@@ -51,13 +53,13 @@ class Kill:
 
 
 async def run_process_kills(rounds: int, seed: int, *, module: str = "gateway") -> dict[str, Any]:
-    """SIGKILL one of two processes under load, by turns, `rounds` times."""
+    """SIGKILL one of two processes under load, `rounds` times: by turns the one that delivers."""
     kills: list[Kill] = []
     environment = {"CARTEIRO_SERVER__PROCESSES": str(PROCESSES)}
     async with fleet(seed, 1, module=module, environment=environment) as site:
         # A few kills may all come between two writes; then more follow, up to a bound.
         while len(kills) < rounds or (len(kills) < MOST_TIMES * rounds and not _met(kills)):
-            kills.append(await _kill(site, len(kills) % PROCESSES))
+            kills.append(await _kill(site, works=len(kills) % 2 == 0))
         async with site.load.writing_to([site.nodes[0].product.address], rate=RATE):
             await site.writes(*WRITES)
         counted = await _counted(site)
@@ -85,17 +87,18 @@ def _met(kills: Sequence[Kill]) -> bool:
     return any(kill.writes for kill in kills) and any(kill.met for kill in kills)
 
 
-async def _kill(site: Fleet, place: int) -> Kill:
+async def _kill(site: Fleet, *, works: bool) -> Kill:
     product, load = site.nodes[0].product, site.load
     counted = await _counted(site)
     before = len(load.broken)
     async with load.writing_to([product.address], rate=RATE):
         await site.writes(*WRITES)
-        pid, node = _process(site, place)
-        await in_time(lambda: _sends(site), BACK_SECONDS)
+        pid, node = await _process(site, works=works)
+        if works:
+            await in_time(lambda: _sends(site), BACK_SECONDS)
         # Stopped first, so that what it holds can be read before the others take it over.
         os.kill(pid, signal.SIGSTOP)
-        met = newly(await _still(site, node), site.in_flight)
+        met = newly(await _still(site, node) if works else {}, site.in_flight)
         at = time.monotonic()
         os.kill(pid, signal.SIGKILL)
         seconds = await taken_over_after(site, met, at)
@@ -104,15 +107,16 @@ async def _kill(site: Fleet, place: int) -> Kill:
     webhooks = frozenset(webhook for _, webhook in met)
     assert await in_time(lambda: _whole(site), BACK_SECONDS), product.last_words()
     site.spells.append(Spell(at - 1.0, time.monotonic(), webhooks, product.address))
-    return Kill(met, len(load.broken) - before, seconds, counted)
+    return Kill(works, met, len(load.broken) - before, seconds, counted)
 
 
-def _process(site: Fleet, place: int) -> tuple[int, str]:
-    """Return the process of a place that has started last, and the name of its worker."""
+async def _process(site: Fleet, *, works: bool) -> tuple[int, str]:
+    """Return a process that does the background work, or one that does not, and who delivers."""
     lines = [json.loads(line) for line in site.nodes[0].product.log.read_text().splitlines()]
-    started = [line for line in lines if line["event"] == "process_started"]
-    last = {line["place"]: (line["pid"], line["worker"]) for line in started}
-    return last[place]
+    there = {line["place"]: line["pid"] for line in lines if line["event"] == "process_started"}
+    working = [line["pid"] for line in lines if line["event"] == "process_works"][-1]
+    [node] = [id_ for (id_,) in await query(site.url, LIVE)]
+    return next(pid for pid in there.values() if (pid == working) == works), node
 
 
 async def _still(site: Fleet, node: str) -> Held:

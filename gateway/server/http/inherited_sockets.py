@@ -1,7 +1,8 @@
 """Accepts connections from sockets on which several processes listen.
 
 They share one queue of connections: those that a process has not accepted when it dies or stands
-still go to the others.
+still go to the others. The process that delivers leaves connections to the others, so that writes
+do not take the time of their deliveries.
 """
 
 import asyncio
@@ -12,20 +13,27 @@ from gateway.server.telemetry import logs
 
 PAUSE_SECONDS = 0.5
 """After an accept that failed, such as for want of descriptors."""
+GIVE_WAY_SECONDS = 0.1
+"""Connections that no other process takes in this time are accepted after all."""
 
 
 class SharedSite:
-    """Listens on `sockets`, which it owns, from `start` to `stop`."""
+    """Listens on `sockets`, which it owns, from `start` to `stop`.
+
+    While `gives_way` says so, it first leaves connections to the other processes.
+    """
 
     def __init__(
         self,
         protocol: Callable[[], asyncio.Protocol],
         sockets: Sequence[socket.socket],
         backlog: int,
+        gives_way: Callable[[], bool] = lambda: False,
     ) -> None:
         self._protocol = protocol
         self._sockets = tuple(sockets)
         self._backlog = backlog
+        self._gives_way = gives_way
         self._connecting: set[asyncio.Task[object]] = set()
         self._pauses: dict[socket.socket, asyncio.TimerHandle] = {}
 
@@ -56,21 +64,39 @@ class SharedSite:
         asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
     def _accept(self, listener: socket.socket) -> None:
+        if self._gives_way():
+            self._pause(listener, GIVE_WAY_SECONDS, self._accept_rest)
+            return
         # One at a time: a process that is busy leaves the next to one that is not.
+        self._accept_one(listener)
+
+    def _accept_rest(self, listener: socket.socket) -> None:
+        """Accept all that nobody else has taken."""
+        self._resume(listener)
+        while self._accept_one(listener):
+            pass
+
+    def _accept_one(self, listener: socket.socket) -> bool:
         try:
             connection, _ = listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return
+            return False
         except OSError as error:
             logs.logger().error("accept_failed", error=repr(error))
-            loop = asyncio.get_running_loop()
-            loop.remove_reader(listener)
-            self._pauses[listener] = loop.call_later(PAUSE_SECONDS, self._resume, listener)
-            return
+            self._pause(listener, PAUSE_SECONDS, self._resume)
+            return False
         connection.setblocking(False)
         task = asyncio.create_task(self._connect(connection), name="connection")
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
+        return True
+
+    def _pause(
+        self, listener: socket.socket, seconds: float, then: Callable[[socket.socket], None]
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(listener)
+        self._pauses[listener] = loop.call_later(seconds, then, listener)
 
     async def _connect(self, connection: socket.socket) -> None:
         try:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from gateway.server.config import Config
 from gateway.server.processes.channel import Channel, Gone, Handler, open_channel
 from gateway.server.processes.sums import Families, parse
-from gateway.server.telemetry import logs
 
 T = TypeVar("T")
 
@@ -42,6 +41,7 @@ class Child:
         self.listening = asyncio.Event()
         self.leaving = False
         """Whether it has begun to stop by itself."""
+        self.works = False
         self.silent = False
         """Whether it does not answer now."""
         self.node_id = ""
@@ -105,23 +105,6 @@ class Child:
             raise Gone
         async with asyncio.timeout(seconds):
             return await self._channel.call(name, body)
-
-    async def tell(self, name: str, body: bytes = b"") -> bool:
-        """Return whether it did as it was told."""
-        try:
-            await self.ask(name, body)
-        except (Gone, TimeoutError):
-            self._log_silence(name)
-            return False
-        return True
-
-    def fall_silent(self) -> None:
-        """Note that it does not answer now."""
-        self.silent = True
-        self._log_silence("alive")
-
-    def _log_silence(self, call: str) -> None:
-        logs.logger().warning("process_silent", place=self.place, pid=self.pid, call=call)
 
     async def look(self, seconds: float = ANSWER_SECONDS) -> None:
         """Ask whether it is alive, and for its name."""

@@ -1,6 +1,7 @@
 """Judges whether a node of several processes is ready: one that serves is enough.
 
-The others take its requests, and its deliveries once it has ended or its lease has.
+Of a process that does not answer, another takes the work over; a fault of the one that delivers is
+a fault of the node.
 """
 
 import asyncio
@@ -18,16 +19,18 @@ Answers = dict[Child, list[str] | None]
 """The faults of each process; None of one that did not answer."""
 
 
-async def node_faults(children: Sequence[Child], count: int) -> list[str]:
+async def node_faults(children: Sequence[Child], count: int, *, one_delivers: bool) -> list[str]:
     """Return why a node of `count` processes is not ready; `children` are those that listen."""
     answers = await _answers(children)
-    if any(own == [] for own in answers.values()):
-        return []
     faults: list[str] = []
-    if len(answers) < count:
-        faults.append(f"{count - len(answers)} of {count} processes do not run")
-    for child, own in answers.items():
-        faults += [f"process {child.place + 1} does not respond"] if own is None else own
+    if any(own == [] for own in answers.values()):
+        if one_delivers:
+            faults = [fault for child, own in answers.items() if child.works for fault in own or ()]
+    else:
+        if len(answers) < count:
+            faults.append(f"{count - len(answers)} of {count} processes do not run")
+        for child, own in answers.items():
+            faults += [f"process {child.place + 1} does not respond"] if own is None else own
     return list(dict.fromkeys(faults))
 
 

@@ -3,9 +3,10 @@
 from msgspec import structs
 
 from gateway.server.config import Config
+from gateway.server.program import Role
 
 
-def share_of(config: Config) -> Config:
+def share_of(config: Config, role: Role) -> Config:
     """Return the configuration of one process: an equal part of each bound, rounded up.
 
     Rates are not divided: all processes take from the same buckets
@@ -22,8 +23,13 @@ def share_of(config: Config) -> Config:
         connections=_part(limits.connections, count),
         connections_per_address=_part(limits.connections_per_address, count),
     )
-    delivery = structs.replace(config.delivery, slots=_part(config.delivery.slots, count))
-    return structs.replace(config, limits=bounds, delivery=delivery)
+    # Only with this role all processes send.
+    slots = config.delivery.slots
+    if role == "worker":
+        slots = _part(slots, count)
+    return structs.replace(
+        config, limits=bounds, delivery=structs.replace(config.delivery, slots=slots)
+    )
 
 
 def _part(whole: int, count: int) -> int:

@@ -1,16 +1,15 @@
 """The supervisor of a node's processes: starts them, restarts a dead one, asks and stops all.
 
-Each process answers requests, delivers unless the role is api, and offers to do the duties. Each
-claims under its own name, and its lease and tokens fence it. When one ends, another takes over its
-deliveries. The supervisor opens neither the database nor connections of clients; it holds the
-sockets that all of them listen on: a connection that a dead process had not accepted waits for the
-next.
+One of them does the node's background work: the drain, unless the role is api, and the duties. When
+it ends or does not answer, the next does it. One that answers again rests, so two work for a time:
+each claims under its own name, and its lease and tokens fence it. With the role worker all of them
+work. The supervisor opens neither the database nor connections of clients; it holds the sockets
+that all of them listen on: a connection that a dead process had not accepted waits for the next.
 """
 
 import asyncio
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -20,6 +19,8 @@ from gateway.server.processes.channel import Gone, Handler
 from gateway.server.processes.child import Child, Start, ask_all
 from gateway.server.processes.readiness import node_faults
 from gateway.server.processes.sums import Families, add, counted, render, together
+from gateway.server.processes.work import Work, tell
+from gateway.server.program import Role
 from gateway.server.telemetry import logs
 from outbox.clock import Clock
 from outbox.durations import SECOND
@@ -34,7 +35,7 @@ STEADY_SECONDS = 60.0
 """After this time a process counts as started well."""
 WATCH_SECONDS = 1.0
 SILENT_SECONDS = 3.0
-"""After so long without an answer a process is not asked to take anything over."""
+"""When the process that works has not answered for so long, another works too."""
 FROZEN_SECONDS = 20.0
 """A process that has not answered for so long is killed. Requests on its connections wait for that,
 and so do deliveries that it has claimed, unless its lease (30 s) ends before."""
@@ -48,22 +49,24 @@ class Supervisor:
     def __init__(
         self,
         config: Config,
+        role: Role,
         memory: int,
         clock: Clock,
         stopping: asyncio.Event,
         sockets: Sequence[int] = (),
     ) -> None:
         self._config = config
+        self._one_delivers = role == "all"
         self._inherited = (memory, *sockets)
         self._clock = clock
         self._stopping = stopping
         self._count = config.server.processes
         self._children: dict[int, Child] = {}
-        self._orphans: set[str] = set()
-        """The names of dead processes whose deliveries nobody has taken over yet."""
+        self._work = Work(self._children, stopping, all_work=role == "worker")
         self._past: Families = {}
         self._restarts = 0
         self._started = clock.wall() / SECOND
+        self._handing: set[asyncio.Task[None]] = set()
         self._up = False
         self._turn = asyncio.Lock()
         self._handlers: dict[str, Handler] = {"readiness": self._faults, "metrics": self._metrics}
@@ -89,7 +92,7 @@ class Supervisor:
                 if self._stopping.is_set():
                     return
             self._up = True
-            await first.tell("greet")
+            await tell(first, "greet")
             await self._stopping.wait()
         finally:
             self._stopping.set()
@@ -139,8 +142,8 @@ class Supervisor:
                 "process_ended", place=child.place, pid=child.pid, status=status, text=child.fault
             )
             if child.node_id:
-                self._orphans.add(child.node_id)
-            await self._hand_over()
+                self._work.orphans.add(child.node_id)
+            await self._work.hand_over()
             if self._clock.monotonic() - began >= STEADY_SECONDS:
                 wait = FIRST_WAIT
             if await self._stops_within(wait):
@@ -167,7 +170,7 @@ class Supervisor:
                 # `_stop` has not seen it.
                 child.send(signal.SIGTERM)
             child.may_start.set()
-            if not any(other.ready for other in self._children.values()):
+            if not self._work.ready:
                 waits = [
                     asyncio.create_task(wait)
                     for wait in (child.ended(), child.listening.wait(), self._stopping.wait())
@@ -206,7 +209,7 @@ class Supervisor:
         await child.listening.wait()
         while True:
             await asyncio.sleep(WATCH_SECONDS)
-            late = asyncio.get_running_loop().call_later(SILENT_SECONDS, child.fall_silent)
+            late = asyncio.get_running_loop().call_later(SILENT_SECONDS, self._silence, child)
             try:
                 await self._look(child)
             except TimeoutError:
@@ -217,8 +220,10 @@ class Supervisor:
                 return
             finally:
                 late.cancel()
-            child.silent = False
-            await self._hand_over()
+            if child.silent:
+                child.silent = False
+                await self._work.rest(child)
+            await self._work.hand_over()
 
     async def _look(self, child: Child) -> None:
         """Wait for an answer of `child`. Raise Gone or TimeoutError."""
@@ -228,29 +233,23 @@ class Supervisor:
             # This process may have stood still itself, and have the answer unread.
             await child.look()
 
-    async def _hand_over(self) -> None:
-        """Let a process take over the deliveries of the dead ones; else they wait for one."""
-        for node_id in tuple(self._orphans):
-            living = next((c for c in self._children.values() if c.ready and not c.silent), None)
-            if living is None or self._stopping.is_set():
-                return
-            if not await living.tell("take_over", node_id.encode()):
-                return
-            self._orphans.discard(node_id)
+    def _silence(self, child: Child) -> None:
+        child.silent = True
+        logs.logger().warning("process_silent", place=child.place, pid=child.pid, call="alive")
+        task = asyncio.create_task(self._work.hand_over(), name="hand-over")
+        self._handing.add(task)
+        task.add_done_callback(self._handing.discard)
 
     async def _listens(self, child: Child, _: bytes) -> bytes:
         child.listening.set()
-        with suppress(Gone, TimeoutError):
-            # Its name is known before it can have claimed much.
-            await child.look()
-        logs.logger().info(
-            "process_started", place=child.place, pid=child.pid, worker=child.node_id
-        )
-        await self._hand_over()
+        logs.logger().info("process_started", place=child.place, pid=child.pid)
+        await self._work.hand_over()
         return b""
 
     async def _leaves(self, child: Child, _: bytes) -> bytes:
         child.leaving = True
+        child.works = False
+        await self._work.hand_over()
         return b""
 
     async def _faults(self, _: bytes) -> bytes:
@@ -258,7 +257,7 @@ class Supervisor:
         faults = ["shutting down"]
         if not self._stopping.is_set():
             listening = [c for c in self._children.values() if c.listening.is_set()]
-            faults = await node_faults(listening, self._count)
+            faults = await node_faults(listening, self._count, one_delivers=self._one_delivers)
         return msgspec.json.encode(faults)
 
     async def _metrics(self, _: bytes) -> bytes:

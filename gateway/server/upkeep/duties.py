@@ -156,6 +156,8 @@ class Upkeep:
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)
+        self._looks = False
+        """Whether the scheduler runs the duties; without the leadership they do nothing."""
         self._lag: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -175,9 +177,15 @@ class Upkeep:
         try:
             await self.read_gauges()
         finally:
-            self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
-            # Without the leadership the duties do nothing.
-            self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
+            if not self._looks:
+                self._looks = True
+                self._scheduler.every(READING_SECONDS, "gauges", self._read_on)
+                self._scheduler.every(self.duties.look_seconds, "duties", self.duties.look)
+
+    async def stop_duties(self) -> None:
+        """Stand for leader no more; this process stays ready to start the duties again."""
+        await self.duties.stop()
+        await self.read_gauges()
 
     async def stop(self) -> None:
         """Stop, and save the data that is only in memory."""

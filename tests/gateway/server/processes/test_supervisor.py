@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -14,11 +14,14 @@ import structlog
 
 from gateway.server.config import Config, Server
 from gateway.server.processes import supervisor as module
+from gateway.server.processes.child import Child
 from gateway.server.processes.shared_counters import shared_memory
 from gateway.server.processes.supervisor import Supervisor
 from outbox.clock import SystemClock
 from outbox.errors import CannotStart
 from tests.support.member_process import FILE
+
+Ask = Callable[[str], Awaitable[bytes]]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
 
@@ -31,7 +34,7 @@ class Running:
         self.stopping = asyncio.Event()
         self.memory = shared_memory()
         config = Config(server=Server(processes=processes, shutdown_seconds=1.0))
-        self.supervisor = Supervisor(config, self.memory, SystemClock(), self.stopping)
+        self.supervisor = Supervisor(config, "all", self.memory, SystemClock(), self.stopping)
         self.task = asyncio.create_task(self.supervisor.run())
 
     def behave(self, behaviour: str) -> None:
@@ -47,6 +50,10 @@ class Running:
         """The processes that listen, by place."""
         children = self.supervisor._children
         return [children[place].pid for place in sorted(children) if children[place].ready]
+
+    @property
+    def workers(self) -> list[int]:
+        return [child.pid for child in self.supervisor._children.values() if child.works]
 
     @property
     def calls(self) -> list[str]:
@@ -112,7 +119,7 @@ async def test_a_process_that_the_system_refuses_is_tried_again(
         await there.until(lambda: len(there.pids) == 2)
 
 
-async def test_a_frozen_process_is_killed_and_another_takes_over(
+async def test_a_frozen_process_is_killed_and_another_works(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WATCH_SECONDS", 0.1)
@@ -120,32 +127,12 @@ async def test_a_frozen_process_is_killed_and_another_takes_over(
     monkeypatch.setattr(module, "FROZEN_SECONDS", 3.0)
     async with running(folder) as there:
         await there.until(lambda: len(there.pids) == 2)
-        frozen = there.pids[0]
-        await there.until(lambda: all(c.node_id for c in there.supervisor._children.values()))
+        frozen, other = there.pids
+        assert there.workers == [frozen]
         os.kill(frozen, signal.SIGSTOP)
-        # Before its end nobody may take what it has claimed: it may go on with that.
-        await there.until(lambda: there.calls == [f"take_over node-{frozen}"])
-        assert frozen not in there.pids
+        await there.until(lambda: there.workers == [other])
         await there.until(lambda: len(there.pids) == 2)
-
-
-async def test_nothing_is_handed_to_a_silent_process(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "WATCH_SECONDS", 0.1)
-    monkeypatch.setattr(module, "SILENT_SECONDS", 0.5)
-    async with running(folder, processes=3) as there:
-        await there.until(lambda: len(there.pids) == 3)
-        silent, other, dead = there.pids
-        await there.until(lambda: all(c.node_id for c in there.supervisor._children.values()))
-        os.kill(silent, signal.SIGSTOP)
-        await there.until(lambda: there.supervisor._children[0].silent)
-        os.kill(dead, signal.SIGKILL)
-        # A call to the silent one would wait until it goes on.
-        await there.until(lambda: there.calls == [f"take_over node-{dead}"])
-        os.kill(silent, signal.SIGCONT)
-        await there.until(lambda: not there.supervisor._children[0].silent)
-        assert other in there.pids
+        assert frozen not in there.pids
 
 
 async def test_a_process_that_does_not_stop_is_killed(
@@ -231,15 +218,71 @@ async def test_a_silent_process_is_no_fault_while_another_serves(folder: Path) -
         assert await there.supervisor._faults(b"") == b"[]"
 
 
+async def test_a_fault_of_the_process_that_delivers_is_one_of_the_node(folder: Path) -> None:
+    (folder / "behaviour").write_text("fit")
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        for child in there.supervisor._children.values():
+
+            async def tired(name: str, child: Child = child, ask: Ask = child.ask) -> bytes:
+                return b'["tired"]' if child.works else await ask(name)
+
+            child.ask = tired  # type: ignore[assignment,method-assign] # only its answer differs
+        assert await there.supervisor._faults(b"") == b'["tired"]'
+
+
+async def test_another_works_while_one_is_silent_and_then_one_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(module, "SILENT_SECONDS", 1.0)
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        frozen, other = there.pids
+        await there.until(lambda: there.calls == [f"work {frozen}"])
+        os.kill(frozen, signal.SIGSTOP)
+        await there.until(lambda: there.calls[1:] == [f"work {other}"])
+        # Nobody may take what it has claimed: it may go on with that at any moment.
+        assert not any("take_over" in call for call in there.calls)
+        os.kill(frozen, signal.SIGCONT)
+        await there.until(lambda: there.calls[2:] == [f"rest {frozen}"])
+        assert there.workers == [other]
+        assert there.pids == [frozen, other]
+
+
+async def test_one_alone_works_after_a_call_that_was_answered_too_late(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(module, "SILENT_SECONDS", 4.0)
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        dead, late = there.pids
+        await there.until(lambda: there.calls == [f"work {dead}"])
+        os.kill(late, signal.SIGSTOP)
+        os.kill(dead, signal.SIGKILL)
+        # The call to the stopped one ends before that one counts as silent.
+        await there.until(lambda: len(there.pids) == 2 and dead not in there.pids)
+        [other] = [pid for pid in there.pids if pid != late] or [0]
+        await there.until(lambda: there.workers == [other])
+        os.kill(late, signal.SIGCONT)
+        await there.until(lambda: f"work {late}" in there.calls)
+        await there.until(lambda: f"rest {late}" in there.calls)
+        assert there.workers == [other]
+
+
 async def test_the_next_process_takes_over_from_all_dead_ones(folder: Path) -> None:
     async with running(folder) as there:
         await there.until(lambda: len(there.pids) == 2)
         dead = there.pids
+        await there.until(lambda: len(there.calls) == 1)
         await there.until(lambda: all(c.node_id for c in there.supervisor._children.values()))
         for pid in dead:
             os.kill(pid, signal.SIGKILL)
-        await there.until(lambda: len(there.calls) == 2)
-        assert set(there.calls) == {f"take_over node-{pid}" for pid in dead}
+        await there.until(lambda: len(there.calls) == 4)
+        worker = there.calls[1]
+        assert worker.startswith("work ")
+        assert set(there.calls[2:]) == {f"take_over node-{pid}" for pid in dead}
 
 
 async def test_a_supervisor_that_stood_still_itself_kills_nobody(

@@ -1,0 +1,29 @@
+"""A worker in the background of a process."""
+
+import asyncio
+
+from outbox.database.transaction import Database
+from outbox.sending.guard import Guard
+from outbox.worker import WorkerSettings
+from outbox.worker.run import Running
+from tests.support.drain import RULES, ring
+
+
+def drains() -> int:
+    return sum(task.get_name() == "delivery" for task in asyncio.all_tasks())
+
+
+async def test_a_second_start_starts_no_second_drain(db: Database) -> None:
+    guard = Guard(RULES, db.clock)
+    try:
+        delivery = Running(db, ring(), guard, WorkerSettings())
+        delivery.start()
+        delivery.start()
+        assert drains() == 1
+        await delivery.drain(1.0)
+        assert not drains()
+        delivery.start()
+        assert drains() == 1
+        await delivery.drain(1.0)
+    finally:
+        await guard.close()
