@@ -1,5 +1,5 @@
 # Builds Carteiro from its hashed lock: docker build -t carteiro .
-# docs/deploy.md tells how to run it.
+# docs/how-to/deploy.md tells how to run it.
 ARG PYTHON=python:3.13.7-slim-bookworm
 
 FROM ${PYTHON} AS build

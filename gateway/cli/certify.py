@@ -83,7 +83,7 @@ def line(t: Texts, finding: Finding, timeout_s: float) -> str:
 
 
 def record(found: Certification, timeout_s: float) -> Mapping[str, Any]:
-    """Return the same as JSON; docs/commands.md lists the fields."""
+    """Return the same as JSON; docs/reference/commands.md lists the fields."""
     english = texts.of("en")
     return {
         "url": found.url,

@@ -28,7 +28,8 @@ EN = texts.of("en")
 
 
 def page(name: str) -> str:
-    return (ROOT / "docs" / f"{name}.md").read_text()
+    [path] = (ROOT / "docs").rglob(f"{name}.md")
+    return path.read_text()
 
 
 def test_every_setting_is_in_config_toml_with_its_meaning() -> None:
@@ -65,7 +66,7 @@ def exported() -> dict[str, tuple[str, tuple[str, ...]]]:
 def test_the_metrics_page_equals_what_is_exported() -> None:
     rows = re.findall(
         r"^\| `(\w+)` \| (\w+) \| ([^|]+) \| \S",
-        (ROOT / "docs/metrics.md").read_text(),
+        (ROOT / "docs/reference/metrics.md").read_text(),
         re.MULTILINE,
     )
     told = {
@@ -78,7 +79,7 @@ def test_the_metrics_page_equals_what_is_exported() -> None:
 def test_the_events_page_equals_the_catalogue() -> None:
     rows = re.findall(
         r"^\| `(\w+\.\w+)` \| [^|]+ \| ([^|]+) \|$",
-        (ROOT / "docs/events.md").read_text(),
+        (ROOT / "docs/reference/events.md").read_text(),
         re.MULTILINE,
     )
     assert {name: tuple(fields.split(", ")) for name, fields in rows} == EVENTS
@@ -95,7 +96,7 @@ def test_the_events_page_names_the_fields_that_filters_can_use() -> None:
 def test_the_events_page_has_an_example_of_each_as_the_code_makes_it() -> None:
     told = re.findall(
         r"^`(\w+\.\w+)`\n\n```json\n(.+)\n```$",
-        (ROOT / "docs/events.md").read_text(),
+        (ROOT / "docs/reference/events.md").read_text(),
         re.MULTILINE,
     )
     assert dict(told) == {event: encode(body_of(event).example).decode() for event in EVENTS}
@@ -103,7 +104,7 @@ def test_the_events_page_has_an_example_of_each_as_the_code_makes_it() -> None:
 
 
 def test_the_events_page_names_every_header() -> None:
-    page = (ROOT / "docs/events.md").read_text()
+    page = (ROOT / "docs/reference/events.md").read_text()
     source = (ROOT / "outbox/sending/request.py").read_text()
     sent = set(re.findall(r'"((?:X-Webhook|webhook)-[\w-]+)"', source))
     assert sent
@@ -111,7 +112,9 @@ def test_the_events_page_names_every_header() -> None:
 
 
 def test_the_api_page_equals_the_routes() -> None:
-    told = re.findall(r"^\| `([A-Z]+) (/api\S*)` \|", (ROOT / "docs/api.md").read_text(), re.M)
+    told = re.findall(
+        r"^\| `([A-Z]+) (/api\S*)` \|", (ROOT / "docs/reference/api.md").read_text(), re.M
+    )
     assert sorted(told) == sorted((method, path) for method, path, _ in ROUTES)
 
 
@@ -119,7 +122,7 @@ def test_the_api_page_names_every_error_under_its_status() -> None:
     told = {
         code: int(status)
         for status, codes in re.findall(
-            r"^\| (\d{3}) \| (.+) \|$", (ROOT / "docs/api.md").read_text(), re.M
+            r"^\| (\d{3}) \| (.+) \|$", (ROOT / "docs/reference/api.md").read_text(), re.M
         )
         for code in re.findall(r"`(\w+)`", codes)
     }

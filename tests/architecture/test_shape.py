@@ -40,10 +40,12 @@ def test_modules_have_a_docstring() -> None:
 
 
 def mapped_rooms() -> dict[str, str]:
-    """Room -> duty, read from the map of docs/architecture.md."""
-    text = (ROOT / "docs/architecture.md").read_text()
+    """Room -> duty, read from the map of docs/explanation/architecture.md."""
+    text = (ROOT / "docs/explanation/architecture.md").read_text()
     block = re.search(r"^```text\n(outbox/.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert block, "docs/architecture.md has no map: a ```text block whose first line names outbox/"
+    assert block, (
+        "docs/explanation/architecture.md has no map: a ```text block, first line outbox/"
+    )
     listed: dict[str, str] = {}
     package = ""
     for line in block[1].splitlines():
@@ -65,8 +67,8 @@ def rooms() -> set[str]:
 
 def test_the_map_equals_the_tree() -> None:
     listed = mapped_rooms().keys()
-    assert sorted(rooms() - listed) == [], "not in the map of docs/architecture.md"
-    assert sorted(listed - rooms()) == [], "in the map of docs/architecture.md alone"
+    assert sorted(rooms() - listed) == [], "not in the map of docs/explanation/architecture.md"
+    assert sorted(listed - rooms()) == [], "in the map of docs/explanation/architecture.md alone"
 
 
 def test_the_map_says_what_each_room_is_for() -> None:

@@ -112,7 +112,7 @@ def test_no_other_service_can_take_the_address_of_the_proxy(name: str) -> None:
 
 
 def test_passwords_are_written_for_their_owner_alone_and_not_committed() -> None:
-    for page in (DEPLOY / "compose.postgres.yaml", ROOT / "docs" / "deploy.md"):
+    for page in (DEPLOY / "compose.postgres.yaml", ROOT / "docs" / "how-to/deploy.md"):
         [before] = re.findall(r"(.*)\n.*printf 'CARTEIRO_HOST", page.read_text())
         assert "umask 077" in before, page.name
     said(need("git"), "-C", ROOT, "check-ignore", "docs/deploy/.env")

@@ -10,7 +10,7 @@ from tests.architecture.tree import ROOT
 from tests.docs.pages import text_of
 from tests.support.requirements import need
 
-PAGE = "docs/receivers.md"
+PAGE = "docs/how-to/receivers.md"
 PROGRAMS = ROOT / "docs/examples/receivers"
 HARNESSES = Path(__file__).parent / "harness"
 
@@ -57,7 +57,7 @@ def program(kind: str, language: str) -> str:
 
 def command(language: str) -> str:
     """The command of a language in the page's table."""
-    [found] = re.findall(rf"\(examples/receivers/{language}\) \| `(.*)` \|", text_of(PAGE))
+    [found] = re.findall(rf"\(../examples/receivers/{language}\) \| `(.*)` \|", text_of(PAGE))
     return str(found)
 
 

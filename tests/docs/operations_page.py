@@ -1,6 +1,6 @@
-"""Writes docs/storefront-operations.md from the schema and the documents that the tests send.
+"""Writes storefront-operations.md from the schema and the documents that the tests send.
 
-`python -m tests.docs.operations_page > docs/storefront-operations.md`
+`python -m tests.docs.operations_page > docs/reference/storefront-operations.md`
 """
 
 import json

@@ -21,6 +21,6 @@ def test_every_example_is_valid() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    text = (ROOT / "docs/storefront-operations.md").read_text("utf-8")
-    command = "python -m tests.docs.operations_page > docs/storefront-operations.md"
+    text = (ROOT / "docs/reference/storefront-operations.md").read_text("utf-8")
+    command = "python -m tests.docs.operations_page > docs/reference/storefront-operations.md"
     assert text == "\n".join(lines()).rstrip() + "\n", f"run {command}"

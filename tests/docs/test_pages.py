@@ -21,7 +21,12 @@ from tests.docs.session import Session, agrees
 from tests.support.operations import FOLDER as OPERATIONS
 from tests.support.requirements import need
 
-APART = ("README.md", "docs/first-webhook.md", "docs/payments.md", "docs/receivers.md")
+APART = (
+    "README.md",
+    "docs/tutorials/first-webhook.md",
+    "docs/how-to/payments.md",
+    "docs/how-to/receivers.md",
+)
 """Pages whose commands other files of this folder run."""
 NOTES = {
     "", "demo", "file", "not run", "prints", "run", "step", "terminal",

@@ -1,4 +1,4 @@
-"""The adapter of docs/payments.md, against the server: it reads a token and reports a payment."""
+"""The adapter of payments.md, against the server: it reads a token and reports a payment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.rest import UNLIMITED, RestApi
 from tests.support.shop import Shop, open_shop
 from tests.support.site import serving
 
-PAGE = "docs/payments.md"
+PAGE = "docs/how-to/payments.md"
 
 
 @pytest.fixture

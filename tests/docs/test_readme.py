@@ -21,7 +21,7 @@ from tests.support.requirements import need
 
 pytestmark = pytest.mark.slow
 READY = "Carteiro 0.2.0 is ready; console at http://127.0.0.1:8080/console"
-NEXT = "docs/first-webhook.md"
+NEXT = "docs/tutorials/first-webhook.md"
 CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 

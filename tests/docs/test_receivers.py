@@ -1,4 +1,4 @@
-"""The receivers of docs/receivers.md against a real delivery, and against what must be refused."""
+"""The receivers of receivers.md against a real delivery, and against what must be refused."""
 
 from __future__ import annotations
 
@@ -197,7 +197,9 @@ async def test_a_receiver_accepts_what_is_ours_once_and_nothing_else(
 async def test_the_first_receiver_accepts_what_is_ours_and_survives_the_rest(
     delivery: Delivery, tmp_path: Path
 ) -> None:
-    [first] = [block for block in blocks("docs/first-webhook.md") if block.name == "receiver.py"]
+    [first] = [
+        block for block in blocks("docs/tutorials/first-webhook.md") if block.name == "receiver.py"
+    ]
     async with running("python", tmp_path, delivery.secret, receiver=first.text) as (process, url):
         assert await judged(url, delivery) == EXPECTED
         for headers in ("", "webhook-timestamp: soon\r\n"):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.architecture.tree import ROOT
 
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "explanation/reliability.md"
 FAULTS = [f"R{number}" for number in range(1, 45)]
 NOT_YET = {"R22", "R34"}
 """Nobody has asked for their tests yet; the page says so."""

@@ -68,7 +68,9 @@ def test_every_file_of_the_program_is_installed_and_nothing_else(installed: Path
 
 def test_the_steps_of_the_docs_leave_nothing_of_a_newer_version(tmp_path: Path) -> None:
     """A migration that stayed would let the old version serve a schema that it does not know."""
-    block = (ROOT / "docs" / "deploy.md").read_text().split("python3 -m venv /opt/carteiro\n")[1]
+    block = (
+        (ROOT / "docs" / "how-to/deploy.md").read_text().split("python3 -m venv /opt/carteiro\n")[1]
+    )
     steps = block.partition("\ninstall ")[0].splitlines()
     assert "requirements.lock" in steps[0]
     tree, site = tmp_path / "tree", tmp_path / "site"

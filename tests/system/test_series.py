@@ -1,7 +1,7 @@
 """The metrics page stays small after all operations, by all callers and in odd ways.
 
 The server is a separate process. No response may be a 500, and the page must stay within the budget
-of docs/metrics.md, apart from single webhooks.
+of docs/reference/metrics.md, apart from single webhooks.
 """
 
 from __future__ import annotations

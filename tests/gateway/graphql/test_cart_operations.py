@@ -60,7 +60,7 @@ async def test_the_documents_of_discount_modals(shop: Shop) -> None:
 
 
 def test_the_documentation_shows_these_documents() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "storefront.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reference/storefront.md").read_text("utf-8")
     names = [path.stem for path in FOLDER.glob("*.graphql") if OURS.match(path.stem)]
     assert len(names) == 11
     for name in names:

@@ -1,4 +1,4 @@
-"""The page docs/storefront.md names every code, release and limit of the endpoint."""
+"""The page docs/reference/storefront.md names every code, release and limit of the endpoint."""
 
 import re
 
@@ -8,7 +8,7 @@ from gateway.graphql.versions import RELEASES
 from gateway.records import errors
 from tests.architecture.tree import ROOT
 
-PAGE = (ROOT / "docs" / "storefront.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference/storefront.md").read_text("utf-8")
 REST_ONLY = {"conflicting_credentials", "precondition_failed"}
 
 

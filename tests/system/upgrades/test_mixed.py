@@ -1,6 +1,6 @@
 """A node serves while a newer version migrates its database, and starts again beside it.
 
-The newer version's migration is additive, as `docs/upgrade.md` asks for. PostgreSQL alone: an
+The newer version's migration is additive, as `docs/how-to/upgrade.md` asks for. PostgreSQL alone: an
 SQLite file belongs to one server.
 """
 

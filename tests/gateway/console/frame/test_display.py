@@ -65,7 +65,9 @@ def test_the_steps_of_an_attempt_add_up_to_its_total_time(
 
 
 def test_the_legend_says_what_the_documentation_says() -> None:
-    documented = (ROOT / "docs" / "events.md").read_text().partition("## States of a delivery")[2]
+    documented = (
+        (ROOT / "docs" / "reference/events.md").read_text().partition("## States of a delivery")[2]
+    )
     for state in SHOWN:
         said = documented.partition(f"| `{state}` | ")[2].partition(" |\n")[0]
         said = re.sub(r" \(\[.*?\]\(.*?\)\)", "", said)
@@ -76,12 +78,14 @@ def test_the_legend_says_what_the_documentation_says() -> None:
 def test_the_console_spells_canceled_in_one_way() -> None:
     spelled = {key for key in EN for text in EN.forms[key] if "cancelled" in text.lower()}
     assert spelled == set()
-    assert "cancelled" not in (ROOT / "docs" / "console.md").read_text().lower()
+    assert "cancelled" not in (ROOT / "docs" / "how-to/console.md").read_text().lower()
 
 
 def test_a_state_has_one_word_wherever_it_is_named() -> None:
     """The badge, the filter, the documentation and the metrics use the same word."""
-    documented = (ROOT / "docs" / "events.md").read_text().partition("## States of a delivery")[2]
+    documented = (
+        (ROOT / "docs" / "reference/events.md").read_text().partition("## States of a delivery")[2]
+    )
     for state in SHOWN:
         # The API's word has two l, the console has one spelling for orders and deliveries.
         word = state.replace("cancelled", "canceled").replace("_", " ").capitalize()

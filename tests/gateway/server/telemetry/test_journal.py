@@ -84,7 +84,7 @@ async def test_one_search_finds_the_write_the_event_and_what_the_receiver_saw(
 
 
 async def test_the_page_shows_the_fields_that_there_are(db: Database, lines: Lines) -> None:
-    text = (ROOT / "docs/tracing.md").read_text()
+    text = (ROOT / "docs/how-to/tracing.md").read_text()
     told = [json.loads(line) for line in text.splitlines() if line.startswith('{"ts"')]
     assert [line["event"] for line in told] == ["request", "fanned_out", "attempt", "attempt"]
     await write(db, 1_000, 1, 200)

@@ -198,7 +198,7 @@ async def test_an_attempt_that_somebody_added_is_found(log: Log, db_url: str) ->
 
 
 async def test_a_digest_can_be_computed_from_its_description(log: Log) -> None:
-    """As docs/security.md describes it, with nothing of the program."""
+    """As docs/explanation/security.md describes it, with nothing of the program."""
     db, _, webhooks = log
     before = b""
     for row in await rows(
