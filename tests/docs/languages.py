@@ -57,7 +57,7 @@ def program(kind: str, language: str) -> str:
 
 def command(language: str) -> str:
     """The command of a language in the page's table."""
-    [found] = re.findall(rf"\(../examples/receivers/{language}\) \| `(.*)` \|", text_of(PAGE))
+    [found] = re.findall(rf"\(\.\./examples/receivers/{language}\) \| `(.*)` \|", text_of(PAGE))
     return str(found)
 
 

@@ -1,7 +1,7 @@
 """A node serves while a newer version migrates its database, and starts again beside it.
 
-The newer version's migration is additive, as `docs/how-to/upgrade.md` asks for. PostgreSQL alone: an
-SQLite file belongs to one server.
+The newer version's migration is additive, as `docs/how-to/upgrade.md` asks for. PostgreSQL alone:
+an SQLite file belongs to one server.
 """
 
 from __future__ import annotations
