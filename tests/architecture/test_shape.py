@@ -43,9 +43,7 @@ def mapped_rooms() -> dict[str, str]:
     """Room -> duty, read from the map of docs/explanation/architecture.md."""
     text = (ROOT / "docs/explanation/architecture.md").read_text()
     block = re.search(r"^```text\n(outbox/.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert block, (
-        "docs/explanation/architecture.md has no map: a ```text block, first line outbox/"
-    )
+    assert block, "docs/explanation/architecture.md has no map: a ```text block, first line outbox/"
     listed: dict[str, str] = {}
     package = ""
     for line in block[1].splitlines():

@@ -228,3 +228,11 @@ def test_a_reworded_quotation_is_noticed() -> None:
     assert not said("API key deleted.")
     assert not said("deliveries to that address are not allowed")
     assert not said("this address")
+
+
+def test_the_index_links_every_page() -> None:
+    index = text_of("docs/index.md")
+    linked = {(ROOT / "docs" / path).resolve() for path in re.findall(r"\]\(([^)#]+\.md)", index)}
+    pages = {ROOT / page for page in names() if page.startswith("docs/")} - {ROOT / "docs/index.md"}
+    apart = {page for page in pages if "examples" in page.parts and page.parent.name != "examples"}
+    assert sorted(pages - apart - linked) == []
