@@ -10,7 +10,7 @@ from tests.architecture.tree import ROOT
 from tests.docs.pages import text_of
 from tests.support.requirements import need
 
-PAGE = "docs/how-to/receivers.md"
+PAGE = "docs/how-to/verify-signatures.md"
 PROGRAMS = ROOT / "docs/examples/receivers"
 HARNESSES = Path(__file__).parent / "harness"
 

@@ -25,7 +25,8 @@ APART = (
     "README.md",
     "docs/tutorials/first-webhook.md",
     "docs/how-to/payments.md",
-    "docs/how-to/receivers.md",
+    "docs/how-to/recover-events.md",
+    "docs/how-to/verify-signatures.md",
 )
 """Pages whose commands other files of this folder run."""
 NOTES = {

@@ -1,4 +1,4 @@
-"""The receivers of receivers.md against a real delivery, and against what must be refused."""
+"""The receivers of verify-signatures.md: a real delivery, and what must be refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.sending.request import sign_standard
-from tests.docs.languages import LANGUAGES, PAGE, PROGRAMS, SERVERS, command, prepare, program
+from tests.docs.languages import LANGUAGES, PROGRAMS, SERVERS, command, prepare, program
 from tests.docs.pages import blocks
 from tests.support.console import CONFIG, guest
 from tests.support.databases import SqliteFiles
@@ -266,7 +266,7 @@ def _bash(words: str, folder: Path) -> tuple[int, str]:
 
 
 async def test_the_feed_is_read_once_and_then_from_its_place(site: Site, tmp_path: Path) -> None:
-    found = blocks(PAGE)
+    found = blocks("docs/how-to/recover-events.md")
     [place] = [n for n, block in enumerate(found) if block.note == "run: reconcile.py"]
     block, command = found[place], found[place + 1]
     (tmp_path / block.name).write_text(block.text)

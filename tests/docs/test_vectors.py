@@ -80,7 +80,7 @@ def test_the_file_is_what_the_code_makes() -> None:
 def test_every_reason_and_the_page_tell_the_same() -> None:
     assert len(EXPECTED) == len(VECTORS), "two vectors of one name"
     assert set(EXPECTED.values()) == {"accepted", *REASONS}
-    section = text_of(PAGE).partition("### One function to copy\n")[2].partition("\n### ")[0]
+    section = text_of(PAGE).partition("## One function to copy\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z0-9_]+)` \| [^|]+ \| [^|]+ \|$", section, re.M)
     assert rows == list(REASONS)
     assert f"has {len(VECTORS)} requests" in text_of(PAGE)

@@ -18,7 +18,7 @@ DIGITS = re.compile("[0-9]{1,12}")
 Reason = Literal[
     "", "missing_header", "malformed_timestamp", "no_v1_signature", "wrong_signature",
 ]  # fmt: skip
-"""Why a signature is refused, in the words of docs/how-to/receivers.md; empty when it is right."""
+"""Why a signature is refused, as docs/how-to/verify-signatures.md says; empty when it is right."""
 
 
 @dataclass(frozen=True, slots=True)

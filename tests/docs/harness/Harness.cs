@@ -2,7 +2,7 @@ using System;
 using System.Linq;
 using System.Text;
 
-/// Give each line of requests to the function of docs/how-to/receivers.md, and print what it says.
+/// Give each line of requests to the function of docs/how-to/verify-signatures.md, and print what it says.
 static class Harness
 {
     static void Main()

@@ -4,7 +4,7 @@ import java.util.Base64;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-/** Give each line of requests to the function of docs/how-to/receivers.md, and print what it says. */
+/** Give each line of requests to the function of docs/how-to/verify-signatures.md, and print what it says. */
 final class Harness {
     public static void main(String[] arguments) throws Exception {
         var lines = new BufferedReader(new InputStreamReader(System.in, UTF_8));

@@ -1,4 +1,4 @@
-// Give each line of requests to the function of docs/how-to/receivers.md, and print what it says.
+// Give each line of requests to the function of docs/how-to/verify-signatures.md, and print what it says.
 package main
 
 import (

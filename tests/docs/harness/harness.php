@@ -1,5 +1,5 @@
 <?php
-// Give each line of requests to the function of docs/how-to/receivers.md, and print what it says.
+// Give each line of requests to the function of docs/how-to/verify-signatures.md, and print what it says.
 require 'verify.php';
 
 while (($line = fgets(STDIN)) !== false) {

@@ -1,4 +1,4 @@
-"""Give each line of requests to the function of receivers.md, and print what it says."""
+"""Give each line of requests to the function of verify-signatures.md, and print what it says."""
 
 import base64
 import sys

@@ -1,4 +1,4 @@
-# Give each line of requests to the script of docs/how-to/receivers.md, and print what it says.
+# Give each line of requests to the script of docs/how-to/verify-signatures.md, and print what it says.
 text() { [ "$1" = - ] || printf %s "$1" | base64 -d; }
 
 while read -r secret id sent_at signatures body now; do

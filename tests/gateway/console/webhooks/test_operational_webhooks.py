@@ -146,7 +146,9 @@ def test_samples_have_the_fields_of_real_events() -> None:
 @pytest.mark.parametrize("name", ["endpoint.disabled", "delivery.exhausted"])
 def test_the_page_for_receivers_shows_what_is_sent(name: Name) -> None:
     [line] = re.findall(
-        rf'^\{{"event":"{name}".*$', (ROOT / "docs/how-to/receivers.md").read_text(), re.M
+        rf'^\{{"event":"{name}".*$',
+        (ROOT / "docs/reference/operational-webhooks.md").read_text(),
+        re.M,
     )
     body = json.loads(line)
     now = body["timestamp"] * 1_000_000
