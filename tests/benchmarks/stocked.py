@@ -14,23 +14,32 @@ from gateway.records.values.format import of_json
 from outbox.database.transaction import Database, Tx
 
 
-async def stock(db: Database, owner_id: str, count: int, first: int = 0) -> dict[str, str]:
+async def stock(
+    db: Database, owner_id: str, count: int, first: int = 0, **values: str
+) -> dict[str, str]:
     """Insert `count` records of each resource, without events; return the last id by table.
 
-    `first` makes the values different that are unique in a store or the installation.
+    `first` makes the values different that are unique in a store or the installation; `values`
+    replace those of columns where a resource has these.
     """
     last: dict[str, str] = {}
     for resource in RESOURCES:
         numbers = range(first, first + count)
-        last[resource.table] = await db.write(_some, resource, owner_id, numbers, last)
+        last[resource.table] = await db.write(_some, resource, owner_id, numbers, last, values)
     return last
 
 
 async def _some(
-    tx: Tx, resource: Resource, owner_id: str, numbers: range, known: Mapping[str, str]
+    tx: Tx,
+    resource: Resource,
+    owner_id: str,
+    numbers: range,
+    known: Mapping[str, str],
+    given: Mapping[str, str],
 ) -> str:
     """Return the id of the last record; `known` are ids by table that references can name."""
     values = whole(resource)
+    values |= {column: value for column, value in given.items() if column in values}
     for field, reference in resource.references:
         if reference.table in known and not field.listed_in:
             values[field.column] = known[reference.table]
