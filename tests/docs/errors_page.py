@@ -14,9 +14,9 @@ HEAD = """\
 # Errors
 
 All error codes, with their status in the REST API, their code in the storefront's GraphQL and the
-fix. The list is closed: a version that adds a code says so in the changelog. `error` and `message`
-are texts for developers and may change, so compare codes. [Commands](commands.md) report errors on
-standard error and exit with a status other than 0.
+fix. The list is closed: [a version](../versioning.md) that adds a code says so. `error` and
+`message` are texts for developers and may change, so compare codes. [Commands](commands.md) report
+errors on standard error and exit with a status other than 0.
 """
 FIXES: Mapping[str, tuple[str, str]] = {
     "invalid_json": ("the body is not JSON", "send valid JSON in UTF-8"),

@@ -17,6 +17,7 @@ from mkdocs.config import load_config
 from tests.architecture.tree import ROOT
 
 CONFIG = Path(__file__).with_suffix(".yml")
+STYLE = CONFIG.with_suffix(".css")
 OUTPUT = ROOT / "build" / "docs"
 PARTS = {
     "tutorials": "Tutorials",
@@ -44,6 +45,7 @@ def gather(folder: Path) -> None:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(linked, copy)
     shutil.copyfile(ROOT / "README.md", folder / "README.md")
+    shutil.copyfile(STYLE, folder / STYLE.name)
 
 
 def navigation(folder: Path) -> Iterator[dict[str, Any]]:
@@ -92,4 +94,4 @@ def make(folder: Path, output: Path = OUTPUT) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         make(Path(name))
-    print(f"open {OUTPUT / 'index.html'}")
+    print("python3 -m http.server --directory build/docs serves it; a file has no search")

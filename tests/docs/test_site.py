@@ -49,6 +49,7 @@ def test_a_link_that_leads_nowhere_stops_the_build(tmp_path: Path) -> None:
     (pages / "docs").mkdir(parents=True)
     shutil.copyfile(ROOT / "LICENSE", pages / "CHANGELOG.md")
     page = pages / "README.md"
+    (pages / "site.css").touch()
     page.write_text("# Home\n\n[Changes](CHANGELOG.md)\n")
     build(config(pages, tmp_path / "site"))
     for link in ("CHANGELOG.md#never", "never.md"):
