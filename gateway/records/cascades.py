@@ -1,6 +1,6 @@
-"""Updates or deletes the dependents of a deleted record, as declared, without events.
+"""Updates or deletes the dependants of a deleted record, as declared, without events.
 
-Up to MOST dependents are settled in the transaction of the delete. With more, that transaction only
+Up to MOST dependants are settled in the transaction of the delete. With more, that transaction only
 writes a row to `pending_ends`: reads then behave as if the work were done
 (gateway.records.settled_rows), and Dependants does it in batches, in the background.
 """
@@ -18,7 +18,7 @@ from outbox.database.sql import IDS, items
 from outbox.database.transaction import Database, Tx
 
 MOST = 500
-"""Most dependents that are settled in the transaction of the delete."""
+"""Most dependants that are settled in the transaction of the delete."""
 UNIT_SECONDS = 0.002
 """After this time `settle` starts no further batch."""
 PIECES = {"sqlite": 100, "postgres": 200}
@@ -42,7 +42,7 @@ async def follow(tx: Tx, resource: Resource, owner_id: str, record_id: str) -> N
     """Settle every record that points to the one just deleted, now or in later batches."""
     if not resource.cascades:
         return
-    row = await tx.one(statements.dependents(resource), owner_id, record_id, MOST + 1)
+    row = await tx.one(statements.dependants(resource), owner_id, record_id, MOST + 1)
     if row is not None and row["n"] > MOST:
         await tx.run(_NOTE, owner_id, record_id, resource.noun)
         return
@@ -66,13 +66,13 @@ async def counted(
     """Return of each cascade how many records it changes, up to MOST + 1."""
     found = []
     for cascade in resource.cascades:
-        row = await tx.one(statements.count_dependents(cascade), owner_id, record_id, MOST + 1)
+        row = await tx.one(statements.count_dependants(cascade), owner_id, record_id, MOST + 1)
         found.append((cascade, int(row[0]) if row else 0))
     return found
 
 
 async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, clock: Clock) -> float:
-    """Settle dependents of a deleted record for about UNIT_SECONDS; return the seconds taken.
+    """Settle dependants of a deleted record for about UNIT_SECONDS; return the seconds taken.
 
     After the last dependent, delete the row in `pending_ends`.
     """
@@ -103,8 +103,8 @@ async def _piece(
     most: int,
     gone: dict[str, Counter[int]],
 ) -> int:
-    """Settle up to `most` dependents, return how many, and count deletions in `gone` by slot."""
-    rows = await tx.all(statements.some_dependents(cascade), owner_id, record_id, most)
+    """Settle up to `most` dependants, return how many, and count deletions in `gone` by slot."""
+    rows = await tx.all(statements.some_dependants(cascade), owner_id, record_id, most)
     ids = items([row[0] for row in rows])
     if not rows:
         return 0
@@ -125,7 +125,7 @@ class Dependants:
     """The background duty that settles what `follow` left; run it one at a time.
 
     It runs small units with a pause after each and takes the owners in turn, so that neither other
-    writes nor another owner's dependents wait for one big delete. A run may be cancelled; the next
+    writes nor another owner's dependants wait for one big delete. A run may be cancelled; the next
     one continues it.
     """
 
@@ -135,13 +135,13 @@ class Dependants:
         self._nouns = items(list(self._resources))
 
     async def run_once(self) -> None:
-        """Settle dependents until nothing is pending."""
+        """Settle dependants until nothing is pending."""
         while rows := await self._db.read(_pending, self._nouns):
             for owner_id, record_id, noun in rows:
                 await self.one(owner_id, record_id, noun)
 
     async def one(self, owner_id: str, record_id: str, noun: str) -> None:
-        """Settle some dependents of one record, and pause."""
+        """Settle some dependants of one record, and pause."""
         resource = self._resources[noun]
         took = await self._db.write(settle, resource, owner_id, record_id, self._db.clock)
         await asyncio.sleep(min(REST * took, MOST_REST))
@@ -152,5 +152,5 @@ class Dependants:
 
 
 async def _pending(tx: Tx, nouns: str) -> list[tuple[str, str, str]]:
-    """Return owner, id and noun of deleted records with dependents left, one of each owner."""
+    """Return owner, id and noun of deleted records with dependants left, one of each owner."""
     return [(row[0], row[1], row[2]) for row in await tx.all(_PENDING, nouns, OWNERS)]
