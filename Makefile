@@ -1,7 +1,7 @@
 # One door for everything that is done to this tree; `make` alone lists the targets.
 # Needs python3 >= 3.11 and make; all else is installed into .venv from the hashed locks:
 # requirements.lock for serving (requirements-tracing.lock beside it for spans), requirements-dev.lock,
-# requirements-browser.lock and requirements-codegen.lock for the tests.
+# requirements-browser.lock, requirements-docs.lock and requirements-codegen.lock for the tests.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -9,6 +9,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 BROWSER_STAMP := $(VENV)/.installed-browser
+DOCS_STAMP := $(VENV)/.installed-docs
 NODE_FOLDER := tests/support/node
 NODE_STAMP := $(NODE_FOLDER)/node_modules/.installed
 CODEGEN := $(VENV)/codegen
@@ -35,7 +36,7 @@ QUICK   = TEST_ENGINES=sqlite $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-fast test-all test-faults check dashboards pictures bench mutants proof release lock clean setup
+.PHONY: help run demo test test-fast test-all test-faults check docs dashboards pictures bench mutants proof release lock clean setup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,10 +49,10 @@ run: $(STAMP) ## serve on SQLite; the first start prints how to create the first
 demo: $(STAMP) ## a gateway, a receiver and a live table of deliveries; ARGS=--once checks and ends
 	@$(BIN)/carteiro demo $(ARGS)
 
-test: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## engine and records on both engines, doors and pages on SQLite
+test: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## engine and records on both engines, doors and pages on SQLite
 	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(DAILY)" $(ARGS)
 
-test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## and doors on PostgreSQL, other languages, proxies, pictures, processes
+test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## and doors on PostgreSQL, other languages, proxies, pictures, processes
 	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(ALL)" $(ARGS)
 
 # These tests wait more than they compute, so more of them run at once than there are cores.
@@ -63,12 +64,15 @@ test-fast: $(DEV_STAMP) ## under a minute: SQLite only, no browser, nothing mark
 test-faults: $(DEV_STAMP) ## large cuts of kills, power cuts, full disks, hostile receivers (root for some of them)
 	@$(PYTEST) -m faults --timeout 1800 $(ARGS)
 
-check: $(DEV_STAMP) $(BROWSER_STAMP) ## ruff, mypy --strict, import rules, declared dependencies
+check: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) ## ruff, mypy --strict, import rules, declared dependencies
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/deptry .
+
+docs: $(DEV_STAMP) $(DOCS_STAMP) ## build the site of the docs into build/docs
+	@$(BIN)/python -m tests.docs.site
 
 dashboards: $(DEV_STAMP) ## write the Grafana dashboards in dashboards/*.json
 	@$(BIN)/python -m dashboards.builder
@@ -97,6 +101,8 @@ lock: $(DEV_STAMP) ## resolve pyproject.toml into the hashed locks (needs the ne
 	    --output-file requirements-dev.lock
 	@$(EXTRA) browser | $(RESOLVE) --constraint requirements.lock --constraint requirements-dev.lock - \
 	    --output-file requirements-browser.lock
+	@$(EXTRA) docs | $(RESOLVE) --constraint requirements.lock --constraint requirements-dev.lock - \
+	    --output-file requirements-docs.lock
 	@printf '%s\n' $(GENERATORS) | $(RESOLVE) - --output-file requirements-codegen.lock
 
 RESOLVE = env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile $(LOCK_FLAGS)
@@ -148,6 +154,12 @@ $(BROWSER_STAMP): requirements-browser.lock $(DEV_STAMP)
 	@if $(PIP) install --quiet --require-hashes -r requirements-browser.lock; then touch $@; \
 	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
 	  else echo "playwright could not be installed: browser tests will skip" >&2; fi
+
+# The site and the check of spelling, in the same way.
+$(DOCS_STAMP): requirements-docs.lock $(DEV_STAMP)
+	@if $(PIP) install --quiet --no-compile --require-hashes -r requirements-docs.lock; then touch $@; \
+	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
+	  else echo "mkdocs could not be installed: tests of the site will skip" >&2; fi
 
 # Generators of clients have an environment of their own: one needs another graphql-core than we do.
 $(CODEGEN_STAMP): requirements-codegen.lock

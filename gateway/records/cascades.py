@@ -74,7 +74,7 @@ async def counted(
 async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, clock: Clock) -> float:
     """Settle dependants of a deleted record for about UNIT_SECONDS; return the seconds taken.
 
-    After the last dependant, delete the row in `pending_ends`.
+    After the last dependent, delete the row in `pending_ends`.
     """
     await by_index(tx)
     began = clock.monotonic()

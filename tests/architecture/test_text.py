@@ -19,7 +19,7 @@ REGISTRY = re.compile(
 )
 LOCKS = (
     "requirements.lock", "requirements-tracing.lock", "requirements-dev.lock",
-    "requirements-browser.lock",
+    "requirements-browser.lock", "requirements-docs.lock",
 )  # fmt: skip
 VENDORS = ("gateway/console/static/vendor", "gateway/graphql/static/vendor")
 
@@ -65,8 +65,10 @@ def test_serving_installs_what_it_declares_and_no_tool_of_the_tests() -> None:
     extras = declared["project"]["optional-dependencies"]
     serving = names(declared["project"]["dependencies"] + extras["postgres"])
     assert serving - pins("requirements.lock").keys() == set()
-    assert names(extras["dev"] + extras["browser"]) & pins("requirements.lock").keys() == set()
+    tools = names(extras["dev"] + extras["browser"] + extras["docs"])
+    assert tools & pins("requirements.lock").keys() == set()
     assert names(extras["dev"]) - pins("requirements-dev.lock").keys() == set()
+    assert names(extras["docs"]) - pins("requirements-docs.lock").keys() == set()
     assert names(extras["tracing"]) - pins("requirements-tracing.lock").keys() == set()
 
 

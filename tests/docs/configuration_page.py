@@ -13,9 +13,8 @@ HERE = "docs/reference"
 KEY = re.compile(r"(\w+) = (.*)")
 PAGE = re.compile(r"docs/[\w/-]+\.md(#[\w-]+)?")
 INTRO = """\
+<!-- Generated: python -m tests.docs.configuration_page > docs/reference/configuration.md -->
 # Configuration
-
-<!-- python -m tests.docs.configuration_page writes this page from config.toml -->
 
 `config.toml` holds every key with its default. Leave it unchanged. Write the keys that you change
 to `config.local.toml` beside it (git ignores this file), to a file that `--config` or

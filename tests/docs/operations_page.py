@@ -12,6 +12,7 @@ from gateway.graphql.schema import schema
 from tests.support.operations import FOLDER, operation
 
 HEAD = """\
+<!-- Generated: python -m tests.docs.operations_page > docs/reference/storefront-operations.md -->
 # Operations of the storefront
 
 Every query and mutation with an example: the document and its variables. The cart and the customer

