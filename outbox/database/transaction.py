@@ -281,6 +281,9 @@ class Database(Protocol):
         second.
         """
 
+    def on_move(self, callback: Callable[[], None]) -> LetGo:
+        """Call `callback` when an owner may have moved; nobody does while a server has SQLite."""
+
     def leadership(self, pace: Pace = PACE) -> Leadership:
         """Return a new candidate for leader of all nodes that share this database."""
 
@@ -292,9 +295,6 @@ class Database(Protocol):
         """
 
     def census(self) -> Mapping[str, int]:
-        """Return the number of connections for requests by state; empty on SQLite.
-
-        A thread may call this.
-        """
+        """Return the connections for requests by state, none on SQLite. A thread may call this."""
 
     async def close(self) -> None: ...

@@ -81,6 +81,9 @@ class TracedDatabase:
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         return self._inner.on_change(callback)
 
+    def on_move(self, callback: Callable[[], None]) -> LetGo:
+        return self._inner.on_move(callback)
+
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return self._inner.leadership(pace)
 

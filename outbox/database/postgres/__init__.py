@@ -133,6 +133,9 @@ class PostgresDatabase:
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         return self._signals.on_change(callback)
 
+    def on_move(self, callback: Callable[[], None]) -> LetGo:
+        return self._signals.on_move(callback)
+
     async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
         try:
             connection = await self._server.connect()

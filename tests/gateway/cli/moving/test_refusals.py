@@ -12,7 +12,8 @@ import asyncpg
 import pytest
 
 from gateway.cli.moving import owner_rows
-from gateway.cli.moving.owner_copy import QUEUED_MAIL, OwnerCopy
+from gateway.cli.moving.moved_rows import QUEUED_MAIL
+from gateway.cli.moving.owner_copy import OwnerCopy
 from outbox.clock import SystemClock
 from outbox.database.sqlite.exclusive import SqliteExclusive
 from outbox.database.sqlite.file import File

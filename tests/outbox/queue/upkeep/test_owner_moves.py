@@ -11,7 +11,8 @@ from outbox.queue.upkeep.owner_moves import FAR, Passage, Standing
 from tests.support.drain import OWNER, add_webhook, make, ring
 
 DELIVERY = "select next_at from deliveries where webhook_id = $1 and state = 'ready'"
-ON_THE_WAY = Passage(array("q", [10, 12, 20]), 100, due=7_000, ahead=500)
+NUMBERS = array("q", [100, 101, 102, 103])
+ON_THE_WAY = Passage(array("q", [10, 12, 20]), NUMBERS, due=7_000, ahead=500)
 
 
 def changed(table: str, **row: Any) -> dict[str, Any]:
