@@ -217,9 +217,10 @@ class Database(Protocol):
     clock: Clock
     ids: Ids
     observer: Observer
-    """Receives the reports of the database and of the parts that work with it, for metrics."""
+    """Receives reports of the database and what works with it, for metrics."""
     elsewhere: Collection[str]
-    """Owners whose requests write nothing here: see outbox.queue.upkeep.owner_moves."""
+    absent: Collection[str]
+    """Owners whose requests write, and read, nothing here: see outbox.queue.upkeep.owner_moves."""
 
     def apart(self, purpose: Purpose) -> Database:
         """Return the same database on its own connections, which a full pool cannot block.
@@ -266,9 +267,8 @@ class Database(Protocol):
     def listen(self, callback: Callable[[], None], node: Callable[[], str] | None = None) -> LetGo:
         """Call `callback` on the event loop when there is work for this node's drain.
 
-        A commit that makes work wakes one live node, in turn; `node` returns the id of this node,
-        which may change. With one writer the call may come before COMMIT, as the drain's units see
-        what the transaction wrote. Without `node`, `callback` runs after all commits.
+        A commit that makes work wakes one live node, in turn; `node` returns the id of this one at
+        the time. With one writer it may precede COMMIT. Without `node`, it runs after all commits.
         """
 
     def announce(self) -> None:
@@ -282,7 +282,7 @@ class Database(Protocol):
         """
 
     def on_move(self, callback: Callable[[], None]) -> LetGo:
-        """Call `callback` when an owner may have moved; nobody does while a server has SQLite."""
+        """Call `callback` when an owner may have moved; never on SQLite."""
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         """Return a new candidate for leader of all nodes that share this database."""

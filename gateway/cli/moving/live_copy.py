@@ -144,7 +144,14 @@ class LiveCopy:
             vanished.pop(tuple(_known(row[place]) for place in places), None)
         for part in _parts(list(vanished.values())):
             await self._delete(target, table, key, f"[{','.join(part)}]")
+        if not await self._target.is_referenced(table):
+            # In another order, two rows could have for a moment what only one may have.
+            for part in _parts(list(keys)):
+                await target.run(*await self._deletion(table, f"[{','.join(part)}]"))
         return rows
+
+    async def _deletion(self, table: str, keys: str) -> tuple[str, str]:
+        return f"delete from {table} where {await self._target.among(table)}", keys
 
     async def _delete(self, target: Tx, table: str, key: Sequence[str], keys: str) -> None:
         """Delete rows, and those of tables that belong to the owner only by them."""
@@ -159,7 +166,7 @@ class LiveCopy:
                             f"delete from {child} where {way.column} in (select value ->> 0"
                             " from json_array_elements(cast($1 as json)) as items(value))", keys,
                         )  # fmt: skip
-        await target.run(f"delete from {table} where {await self._target.among(table)}", keys)
+        await target.run(*await self._deletion(table, keys))
 
     async def _store(
         self, target: Tx, table: str, keys: Iterable[str], found: Sequence[Values]

@@ -35,7 +35,7 @@ class TracedDatabase:
         self.batch = inner.batch
         self.clock = inner.clock
         self.ids = inner.ids
-        self.elsewhere = inner.elsewhere
+        self.elsewhere, self.absent = inner.elsewhere, inner.absent
 
     @property
     def observer(self) -> Observer:

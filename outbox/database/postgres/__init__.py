@@ -82,6 +82,7 @@ class PostgresDatabase:
         self.clock = clock
         self.ids = ids
         self.elsewhere: Collection[str] = frozenset()
+        self.absent: Collection[str] = frozenset()
         self._server = server
         self._home = home or self
         self._observer = Observer()
@@ -167,6 +168,7 @@ class PostgresDatabase:
     async def read(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        must_be_here(self.absent)
         return await self._units.read(unit, args, kwargs)
 
     async def scan(
@@ -177,6 +179,7 @@ class PostgresDatabase:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
+        must_be_here(self.absent)
         turn = Turn(self._places, owner, "PostgreSQL: too many long reads at once")
         return await self._units.read(unit, args, kwargs, turn)
 

@@ -28,6 +28,9 @@ _LOCK = "select pg_try_advisory_lock(7201969)"
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _SET = f"select set_config('{MOVER}', $1, false)"
 _TELL = "select pg_notify($1, $2)"
+_REFERENCED = """
+select exists (select 1 from pg_constraint where confrelid = to_regclass($1) and contype = 'f')
+"""
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 TYPES: dict[Kind, str] = {
     "integer": "bigint", "number": "double precision", "text": "text", "boolean": "boolean",
@@ -108,6 +111,10 @@ class Beside(PostgresExclusive):
         """Return the columns that name a row in both databases; none when no columns do."""
         shape = await self.shape(table)
         return ("id",) if shape.generated in shape.key else shape.key
+
+    async def is_referenced(self, table: str) -> bool:
+        """Return whether rows of another table refer to rows of this one."""
+        return bool(await self._connection.fetchval(_REFERENCED, table))
 
     async def among(self, table: str) -> str:
         """Return the condition, in SQL, that the key of a row is in the JSON array $1."""

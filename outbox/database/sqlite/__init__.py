@@ -65,6 +65,7 @@ class SqliteDatabase:
         self.clock = clock
         self.ids = ids
         self.elsewhere: Collection[str] = frozenset()
+        self.absent: Collection[str] = frozenset()
         self.observer = Observer()
         self._file = file
         self._loop = asyncio.get_running_loop()

@@ -15,10 +15,10 @@ RETRY_SECONDS = 1.0
 
 @asynccontextmanager
 async def followed(db: Database) -> AsyncIterator[None]:
-    """Let `db.elsewhere` have these owners for the time of the block."""
+    """Let `db.elsewhere` and `db.absent` have these owners for the time of the block."""
     moved = asyncio.Event()
     let_go = db.on_move(moved.set)
-    db.elsewhere = await db.read(owner_moves.elsewhere)
+    await _look(db)
     following = asyncio.create_task(_follow(db, moved), name="moved-owners")
     try:
         yield
@@ -34,8 +34,13 @@ async def _follow(db: Database, moved: asyncio.Event) -> None:
         await moved.wait()
         moved.clear()
         try:
-            db.elsewhere = await db.read(owner_moves.elsewhere)
+            await _look(db)
         except DatabaseUnavailable:
             # A guard in the database refuses meanwhile what this process does not know of.
             await asyncio.sleep(RETRY_SECONDS)
             moved.set()
+
+
+async def _look(db: Database) -> None:
+    moved = await db.read(owner_moves.elsewhere)
+    db.elsewhere, db.absent = frozenset(moved), owner_moves.absent(moved)

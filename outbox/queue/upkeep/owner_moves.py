@@ -35,7 +35,7 @@ on conflict (id) do update set state = excluded.state, move_id = excluded.move_i
   peer = excluded.peer, changed_at = excluded.changed_at
 """
 _FORGET = "delete from owners where id = $1"
-_ELSEWHERE = "select id from owners where state not in ('here', 'copying')"
+_ELSEWHERE = "select id, state from owners where state not in ('here', 'copying')"
 _HOLD = f"""
 update lanes set wait_until = wait_until + {FAR}, due_at = due_at + {FAR}
 where owner_id = $1 and wait_until < {FAR}
@@ -91,9 +91,14 @@ async def stand(tx: Tx, owner_id: str, at: Standing) -> None:
     await tx.run(_SET, owner_id, at.state, at.move_id, at.peer, tx.now)
 
 
-async def elsewhere(tx: Tx) -> frozenset[str]:
-    """Return the owners who may not write here."""
-    return frozenset(row["id"] for row in await tx.all(_ELSEWHERE))
+async def elsewhere(tx: Tx) -> Mapping[str, State]:
+    """Return the owners who may not write here, and where each is."""
+    return {row["id"]: row["state"] for row in await tx.all(_ELSEWHERE)}
+
+
+def absent(elsewhere: Mapping[str, State]) -> frozenset[str]:
+    """Return those of whom there may be rows here that are not all, or not the newest."""
+    return frozenset(one for one, state in elsewhere.items() if state in ("arriving", "gone"))
 
 
 async def hold(tx: Tx, owner_id: str) -> None:

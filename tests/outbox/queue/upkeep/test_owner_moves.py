@@ -66,14 +66,15 @@ def test_a_webhook_gets_all_that_comes() -> None:
 
 async def test_who_is_elsewhere(db: Database) -> None:
     async def unit(tx: Tx) -> None:
-        assert await owner_moves.elsewhere(tx) == frozenset()
+        assert await owner_moves.elsewhere(tx) == {}
         leaving, gone = Standing("leaving", "m", "there"), Standing("gone", "m", "there")
         for owner, at in (("a", Standing("here", "m", "there")), ("b", leaving), ("c", gone)):
             await owner_moves.stand(tx, owner, at)
         assert await owner_moves.standing(tx, "b") == leaving
-        assert await owner_moves.elsewhere(tx) == {"b", "c"}
+        assert await owner_moves.elsewhere(tx) == {"b": "leaving", "c": "gone"}
+        assert owner_moves.absent(await owner_moves.elsewhere(tx)) == {"c"}
         await owner_moves.stay(tx, "b")
-        assert await owner_moves.elsewhere(tx) == {"c"}
+        assert await owner_moves.elsewhere(tx) == {"c": "gone"}
         assert await owner_moves.standing(tx, "b") == Standing()
 
     await db.write(unit)
