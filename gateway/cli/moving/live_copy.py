@@ -93,8 +93,8 @@ class LiveCopy:
         if name in COUNTED:
             await self._target.step(self._clear, name)
         async for rows in self._rows(name):
-            async with self._target.transaction() as target:
-                await insert(target, name, await self._names(name), rows)
+            async with self._target.transaction():
+                await self._target.fill(name, await self._names(name), rows)
             sent.add(rows)
         async with self._target.snapshot():
             text = await self._chosen(name)
@@ -188,7 +188,7 @@ class LiveCopy:
     async def _replace(self, target: Tx, table: str) -> None:
         await self._clear(target, table)
         async for rows in self._rows(table):
-            await insert(target, table, await self._names(table), rows)
+            await self._target.fill(table, await self._names(table), rows)
 
     async def _clear(self, target: Tx, table: str) -> None:
         await target.run(f"delete from {table} where {_of(table)}", self._owner_id)

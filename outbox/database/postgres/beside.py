@@ -17,13 +17,13 @@ from outbox.database.postgres.signals import CHANNEL
 from outbox.database.postgres.snapshot import connected
 from outbox.database.postgres.tx import PostgresTx
 from outbox.database.transaction import P, T, Tx
-from outbox.database.transfer import Kind, Place
+from outbox.database.transfer import Kind, Place, Values
 from outbox.errors import CannotStart
 
-WAIT_MILLISECONDS = 200
+WAIT_MILLISECONDS = 100
 """A transaction of a move waits for no lock longer than this, as others wait behind it."""
-REST_SECONDS = 0.2
-TRIES = 50
+REST_SECONDS = 0.05
+TRIES = 200
 _LOCK = "select pg_try_advisory_lock(7201969)"
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _SET = f"select set_config('{MOVER}', $1, false)"
@@ -101,6 +101,10 @@ class Beside(PostgresExclusive):
     async def tell(self, what: str) -> None:
         """Send a signal to the servers: see outbox.database.postgres.signals."""
         await self._connection.fetchval(_TELL, CHANNEL, what)
+
+    async def fill(self, table: str, names: Sequence[str], rows: Sequence[Values]) -> None:
+        """Add rows to a table; inside a transaction."""
+        await self._connection.copy_records_to_table(table, records=rows, columns=names)
 
     async def shape(self, table: str) -> Shape:
         if table not in self._shapes:
