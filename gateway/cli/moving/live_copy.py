@@ -6,6 +6,7 @@ has at the end of a pass what that snapshot has.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -26,6 +27,10 @@ CHUNK = 1_000
 """Keys of a statement."""
 LEFT_OUT = {"events": " and seq is not null", "remainders": " and false"}
 """Rows that fan-out has not done with; none are left when the owner leaves."""
+COUNTS = " union all ".join(
+    f"select '{table}' as name, count(*) as count from {table} where {of_owner(OWNERSHIP, table)}"
+    for table in TABLES
+)
 Key = tuple[Any, ...]
 
 
@@ -67,17 +72,16 @@ class LiveCopy:
     async def must_be_equal(self) -> None:
         """Raise CannotStart when a table has another number of rows in the target."""
         async with self._source.snapshot() as source, self._target.snapshot() as target:
-            for table in TABLES:
-                text = f"select count(*) as count from {table} where {_of(table)}"
-                there = await source.one(text, self._owner_id)
-                here = await target.one(text, self._owner_id)
-                assert there is not None
-                assert here is not None
-                if there["count"] != here["count"]:
-                    raise CannotStart(
-                        f"{table} has {here['count']} rows of the owner in the target instead of "
-                        f"{there['count']}"
-                    )
+            there, here = await asyncio.gather(
+                source.all(COUNTS, self._owner_id), target.all(COUNTS, self._owner_id)
+            )
+        stored = {row["name"]: row["count"] for row in here}
+        for row in there:
+            if row["count"] != stored[row["name"]]:
+                raise CannotStart(
+                    f"{row['name']} has {stored[row['name']]} rows of the owner in the target "
+                    f"instead of {row['count']}"
+                )
 
     async def _number(self, source: Tx) -> None:
         passage = self._passage

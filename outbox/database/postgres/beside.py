@@ -47,6 +47,7 @@ class Beside(PostgresExclusive):
         super().__init__(connection, place)
         self.clock: Clock = place.clock
         self._shapes: dict[str, Shape] = {}
+        self._referenced: dict[str, bool] = {}
 
     async def must_be_alone(self) -> None:
         """Do nothing: the database is shared."""
@@ -118,7 +119,9 @@ class Beside(PostgresExclusive):
 
     async def is_referenced(self, table: str) -> bool:
         """Return whether rows of another table refer to rows of this one."""
-        return bool(await self._connection.fetchval(_REFERENCED, table))
+        if table not in self._referenced:
+            self._referenced[table] = await self._connection.fetchval(_REFERENCED, table)
+        return self._referenced[table]
 
     async def among(self, table: str) -> str:
         """Return the condition, in SQL, that the key of a row is in the JSON array $1."""
