@@ -213,7 +213,7 @@ COMMANDS: tuple[Command, ...] = (
         _from("data.commands", "copy"), arguments.copy,
     ),
     Command(
-        "move", "Move one account to another database, while no server uses either.",
+        "move", "Move one account to another database; on PostgreSQL servers keep running.",
         "carteiro move maria@example.com --to postgresql://carteiro@two/crm",
         _from("moving.commands", "move"), arguments.move,
     ),

@@ -35,7 +35,7 @@ from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep.moved_owners import followed
 from outbox.sending.ed25519 import SEED_BYTES
 from outbox.webhooks import key_mark, signing_keys
 
@@ -81,14 +81,14 @@ async def serve(
         applied = await startup.bring_up_to_date(db)
         if applied:
             logs.logger().info("migrated", applied=applied)
-        db.elsewhere = await db.read(owner_moves.elsewhere)
         keyring = await startup.open_keys(config, db, ids)
         await key_mark.tell_missing(db, keyring)
         await db.write(signing_keys.ensure, keyring, ids.token(SEED_BYTES))
         if (open_files := startup.open_files(config)) is not None:
             logs.logger().warning("files_open_to_others", text=open_files)
-        app = build_app(config, db, keyring, role=role, member=member, parts=parts)
-        await _listen(app, config, role, say, stopping)
+        async with followed(db):
+            app = build_app(config, db, keyring, role=role, member=member, parts=parts)
+            await _listen(app, config, role, say, stopping)
     finally:
         await db.close()
     logs.logger().info("stopped")

@@ -1,7 +1,7 @@
-"""Refuse writes of owners who are moving to another database, or have moved.
+"""Refuse requests of owners who are moving to another database, or have moved.
 
-A server reads who they are when it starts, so that a write runs no statement for it: nobody moves
-while servers run.
+A process knows who they are (see outbox.queue.upkeep.moved_owners), so that a request runs no
+statement for it. What it does not know yet, a guard in the database refuses.
 """
 
 from collections.abc import Collection

@@ -47,6 +47,8 @@ OUTBOX: Ownership = {
     "duties": Common.INSTALLATION,
     "signing_keys": Common.INSTALLATION,
     "owners": Common.INSTALLATION,
+    # Empty but for the time of a move.
+    "move_changes": Common.INSTALLATION,
     "webhooks": OWNED,
     "lanes": OWNED,
     "events": OWNED,
@@ -78,5 +80,17 @@ def of_owner(ownership: Ownership, table: str) -> str:
         f"{way.column} = $1" if way.parent is None
         else f"{way.column} in (select {way.key} from {way.parent}"
         f" where {of_owner(ownership, way.parent)})"
+        for way in ways
+    )  # fmt: skip
+
+
+def row_of_owner(ownership: Ownership, table: str, row: str, owner: str) -> str:
+    """Return the condition, in SQL, that the row `row` of a table belongs to `owner`, a literal."""
+    ways = ownership[table]
+    assert not isinstance(ways, Common), table
+    return " or ".join(
+        f"{row}.{way.column} = {owner}" if way.parent is None
+        else f"exists (select 1 from {way.parent} where {way.parent}.{way.key} = {row}.{way.column}"
+        f" and ({row_of_owner(ownership, way.parent, way.parent, owner)}))"
         for way in ways
     )  # fmt: skip

@@ -217,9 +217,10 @@ class Database(Protocol):
     clock: Clock
     ids: Ids
     observer: Observer
-    """Receives the reports of the database and of the parts that work with it, for metrics."""
+    """Receives reports of the database and what works with it, for metrics."""
     elsewhere: Collection[str]
-    """Owners whose requests write nothing here: see outbox.queue.upkeep.owner_moves."""
+    absent: Collection[str]
+    """Owners whose requests write, and read, nothing here: see outbox.queue.upkeep.owner_moves."""
 
     def apart(self, purpose: Purpose) -> Database:
         """Return the same database on its own connections, which a full pool cannot block.
@@ -267,8 +268,8 @@ class Database(Protocol):
         """Call `callback` on the event loop when there is work for this node's drain.
 
         A commit that makes work wakes one live node: this one, unless it is not `idle` and another
-        takes it; `node` returns its id, which may change. With one writer the call may come before
-        COMMIT, as the drain's units see what it wrote. Without `node` it comes after all commits.
+        takes it; `node` returns its id at the time. With one writer it may precede COMMIT. Without
+        `node`, it runs after all commits.
         """
 
     def announce(self) -> None:
@@ -277,9 +278,11 @@ class Database(Protocol):
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         """Call `callback` on the event loop with what a commit changed; see `Tx.changed`.
 
-        For a commit of this process it runs before `write` returns; other nodes receive it within a
-        second.
+        For a commit of this process it runs before `write` returns, on others within a second.
         """
+
+    def on_move(self, callback: Callable[[], None]) -> LetGo:
+        """Call `callback` when an owner may have moved; never on SQLite."""
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         """Return a new candidate for leader of all nodes that share this database."""
@@ -292,9 +295,6 @@ class Database(Protocol):
         """
 
     def census(self) -> Mapping[str, int]:
-        """Return the number of connections for requests by state; empty on SQLite.
-
-        A thread may call this.
-        """
+        """Return the connections for requests by state, none on SQLite. A thread may call this."""
 
     async def close(self) -> None: ...

@@ -70,13 +70,14 @@ async def trade(shop: Shop) -> None:
 
 @dataclass(frozen=True)
 class House:
-    """A database with two owners; the first one's `headers`, and the secret of a webhook."""
+    """A database with two owners, the `headers` of both, and the secret of a webhook."""
 
     url: str
     keys: Path
     owners: list[str]
     emails: list[str]
     headers: Mapping[str, str]
+    other_headers: Mapping[str, str]
     webhook: str
     secret: str
 
@@ -121,7 +122,8 @@ async def furnish(url: str, keys: Path) -> House:
                 await _write(shop.owner, "Unseen")
                 await shop.close()
             emails = await db.read(_emails, owners)
-            return House(url, keys, owners, emails, shops[0].owner.headers, webhook, secret)
+            mine, others = (shop.owner.headers for shop in shops)
+            return House(url, keys, owners, emails, mine, others, webhook, secret)
     finally:
         await db.close()
 

@@ -1,8 +1,10 @@
-"""`carteiro move`: takes one owner from one database to another, while no server uses either.
+"""`carteiro move`: takes one owner from one database to another.
 
-The row of the owner in `owners` says how far it is: leaving in the source, then here in the target
-(committed together with all rows), then gone in the source. A command that was ended in between is
-repeated; until the target has the owner, `--cancel` lets the source have him again.
+Between two databases of PostgreSQL servers may use both: see gateway.cli.moving.live_move. With
+SQLite no server may use either, and the row of the owner in `owners` says how far it is: leaving in
+the source, then here in the target (committed together with all rows), then gone in the source. A
+command that was ended in between is repeated; until the target has the owner, `--cancel` lets the
+source have him again.
 """
 
 from __future__ import annotations
@@ -17,18 +19,16 @@ from msgspec import structs
 from gateway.cli.commands import existing, filled
 from gateway.cli.data import backup_keys
 from gateway.cli.data.progress import Progress
-from gateway.cli.moving.owner_copy import QUEUED_MAIL, OwnerCopy
+from gateway.cli.moving.moved_rows import Rings
+from gateway.cli.moving.owner_copy import OwnerCopy
 from gateway.cli.moving.owner_rows import forget
-from gateway.domain.accounts import users
-from gateway.domain.ownership import OWNERSHIP
+from gateway.cli.moving.standings import Found, Seen, find, has_arrived, hold_mail, release_mail
 from gateway.domain.privacy import certificates
 from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
 from outbox.database import without_password
 from outbox.database.exclusive import Exclusive
-from outbox.database.ownership import of_owner
-from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Place
 from outbox.database.transfer_ends import exclusive
@@ -37,19 +37,13 @@ from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import FAR, Standing
+from outbox.queue.upkeep.owner_moves import Standing
 from outbox.webhooks import key_mark
 from outbox.webhooks.secrets import KeyRing
 
 Say = Callable[[str], None]
-Seen = Callable[[float, str], None]
-"""Gets how much is copied, from 0 to 1, and the table that is next."""
 NO_ROOM = Capacity("", "", 0, 0, 0, {}, 0)
 """Fan-out makes deliveries and claims none."""
-_HOLD_MAIL = "update {0} set due_at = due_at + {1} where due_at < {1} and ({2})"
-_RELEASE_MAIL = "update {0} set due_at = due_at - {1} where due_at >= {1} and ({2})"
-_HOSTS = "select value from store_hosts where {0}"
-_TAKEN_HOST = f"select value from store_hosts where value in {IDS} order by value limit 1"
 
 
 async def move(config: Config, arguments: Namespace, say: Say) -> None:
@@ -63,19 +57,53 @@ async def move(config: Config, arguments: Namespace, say: Say) -> None:
         pass
     async with filled(other):
         pass
+    if _place(config).engine == _place(other).engine == "postgres":
+        await _live(config, other, arguments, ends, say)
+        return
     async with exclusive(_place(config)) as source, exclusive(_place(other)) as target:
-        one = await Move.of(source, target, arguments.email, ends)
+        async with source.transaction() as tx, target.transaction() as there:
+            found = await find(tx, there, arguments.email, ends)
+        one = Move(source, target, ends, found)
         if arguments.cancel:
             await one.cancel()
             say(f"{arguments.email} stays in {ends[0]}.")
             return
-        rings = await _ring(source, config), await _ring(target, other)
-        if rings[0] is not None and rings[1] is None:
-            raise CannotStart(f"{startup.keys_named(other)} is missing; name one by --key-file")
+        rings = await _rings(source, config, target, other)
         with Progress("move", sys.stderr, SystemClock()) as progress:
             copied, forgotten = await one.run(rings, progress.at)
     say(f"Moved {arguments.email}: {copied:,} rows are in {ends[1]}.")
     say(f"{forgotten:,} rows are deleted in {ends[0]}.")
+
+
+async def _live(
+    config: Config, other: Config, arguments: Namespace, ends: tuple[str, str], say: Say
+) -> None:
+    """Move between two databases of PostgreSQL, whether servers use them or not."""
+    from gateway.cli.moving.live_move import LiveMove
+    from outbox.database.postgres.beside import open_beside
+
+    async with open_beside(_place(config)) as source, open_beside(_place(other)) as target:
+        async with source.snapshot() as tx, target.snapshot() as there:
+            found = await find(tx, there, arguments.email, ends)
+        one = LiveMove(source, target, ends, found)
+        if arguments.cancel:
+            await one.cancel()
+            say(f"{arguments.email} stays in {ends[0]}.")
+            return
+        rings = await _rings(source, config, target, other)
+        with Progress("move", sys.stderr, SystemClock()) as progress:
+            moved = await one.run(rings, progress.at)
+    say(f"Moved {arguments.email}: {moved.copied:,} rows are in {ends[1]}.")
+    say(f"Closed for {moved.closed:.2f} seconds.")
+    say(f"{moved.deleted:,} rows are deleted in {ends[0]}.")
+
+
+async def _rings(source: Exclusive, config: Config, target: Exclusive, other: Config) -> Rings:
+    """Return the keys of both ends. Raise CannotStart when the target needs some."""
+    rings = await _ring(source, config), await _ring(target, other)
+    if rings[0] is not None and rings[1] is None:
+        raise CannotStart(f"{startup.keys_named(other)} is missing; name one by --key-file")
+    return rings
 
 
 class Move:
@@ -89,48 +117,20 @@ class Move:
         source: Exclusive,
         target: Exclusive,
         ends: tuple[str, str],
-        owner_id: str,
-        here: Standing,
-        there: Standing,
+        found: Found,
     ) -> None:
         self._source, self._target = source, target
         self._ends = ends
-        self._owner_id = owner_id
-        self._here, self._there = here, there
+        self._owner_id = found.owner_id
+        self._here, self._there = found.here, found.there
 
-    @classmethod
-    async def of(
-        cls, source: Exclusive, target: Exclusive, email: str, ends: tuple[str, str]
-    ) -> Move:
-        """Find the owner, who may be in the target already. Raise CannotStart."""
-        async with source.transaction() as tx, target.transaction() as other:
-            user, known = await users.by_email(tx, email), await users.by_email(other, email)
-            found = user or known
-            if found is None:
-                raise CannotStart(f"there is no account {email}")
-            owner_id = str(found["id"])
-            here = await owner_moves.standing(tx, owner_id)
-            there = await owner_moves.standing(other, owner_id)
-            if user is None and here.state != "gone":
-                raise CannotStart(f"there is no account {email}; the target has one")
-            if here.state == "leaving" and here.peer != ends[1]:
-                # That database may have him already.
-                raise CannotStart(f"the owner is leaving for {here.peer}; name it with --to")
-            if here.state != "gone" and not _has_arrived(here, there):
-                if known is not None:
-                    raise CannotStart(f"the target has an account {email} already")
-                await _must_be_free(tx, other, owner_id)
-        return cls(source, target, ends, owner_id, here, there)
-
-    async def run(
-        self, rings: tuple[KeyRing | None, KeyRing | None], seen: Seen
-    ) -> tuple[int, int]:
+    async def run(self, rings: Rings, seen: Seen) -> tuple[int, int]:
         """Go on to the end; return how many rows were copied now and deleted now."""
         copied = 0
         if self._here.state == "here":
             self._here = await self._close()
         if self._here.state == "leaving":
-            if not _has_arrived(self._here, self._there):
+            if not has_arrived(self._here, self._there):
                 copied = await self._copy(rings, seen)
             async with self._source.transaction() as tx:
                 gone = Standing("gone", self._here.move_id, self._ends[1])
@@ -139,7 +139,7 @@ class Move:
 
     async def cancel(self) -> None:
         """Let the source have the owner again. Raise CannotStart when the target has him."""
-        if self._here.state != "leaving" or _has_arrived(self._here, self._there):
+        if self._here.state != "leaving" or has_arrived(self._here, self._there):
             raise CannotStart(
                 "the owner is not leaving" if self._here.state == "here"
                 else "the target has the owner; repeat the command without --cancel"
@@ -148,7 +148,7 @@ class Move:
 
     async def _stay(self) -> None:
         async with self._source.transaction() as tx:
-            await self._mail(tx, _RELEASE_MAIL)
+            await release_mail(tx, self._owner_id)
             await owner_moves.stay(tx, self._owner_id)
 
     async def _close(self) -> Standing:
@@ -157,7 +157,7 @@ class Move:
             closed = Standing("leaving", tx.new_id(), self._ends[1])
             await owner_moves.stand(tx, self._owner_id, closed)
             await owner_moves.hold(tx, self._owner_id)
-            await self._mail(tx, _HOLD_MAIL)
+            await hold_mail(tx, self._owner_id)
         try:
             # One that started before has not read it.
             await self._source.must_be_alone()
@@ -166,12 +166,7 @@ class Move:
             raise
         return closed
 
-    async def _mail(self, tx: Tx, text: str) -> None:
-        for table in QUEUED_MAIL:
-            condition = of_owner(OWNERSHIP, table)
-            await tx.run(text.format(table, FAR, condition), self._owner_id)
-
-    async def _copy(self, rings: tuple[KeyRing | None, KeyRing | None], seen: Seen) -> int:
+    async def _copy(self, rings: Rings, seen: Seen) -> int:
         await self._fan_out()
         copying = OwnerCopy(self._owner_id, (self._source, self._target), rings, seen)
         async with self._source.transaction() as source, self._target.transaction() as target:
@@ -190,19 +185,6 @@ class Move:
                 await fan_out(tx, NO_ROOM)
 
 
-def _has_arrived(here: Standing, there: Standing) -> bool:
-    return bool(here.move_id) and (there.state, there.move_id) == ("here", here.move_id)
-
-
-async def _must_be_free(tx: Tx, other: Tx, owner_id: str) -> None:
-    """Raise CannotStart when a store of the target has a hostname of the owner."""
-    condition = of_owner(OWNERSHIP, "store_hosts")
-    hosts = [row["value"] for row in await tx.all(_HOSTS.format(condition), owner_id)]
-    taken = await other.one(_TAKEN_HOST, items(hosts))
-    if taken is not None:
-        raise CannotStart(f"a store of the target has the hostname {taken['value']}")
-
-
 async def _ring(database: Exclusive, config: Config) -> KeyRing | None:
     """Return the keys of a database. Raise CannotStart for those of another one."""
     ring = backup_keys.of(config, Ids())
@@ -216,9 +198,7 @@ async def _ring(database: Exclusive, config: Config) -> KeyRing | None:
     return ring
 
 
-async def _seal_certificates(
-    tx: Tx, owner_id: str, rings: tuple[KeyRing | None, KeyRing | None]
-) -> None:
+async def _seal_certificates(tx: Tx, owner_id: str, rings: Rings) -> None:
     """Seal the certificates of erasures with a key of the target, if they are intact."""
     old, new = rings
     if old is not None and new is not None:

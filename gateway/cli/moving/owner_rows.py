@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.cli.moving.owner_copy import TABLES
+from gateway.cli.moving.moved_rows import TABLES
 from gateway.domain.ownership import OWNERSHIP
 from outbox.database.exclusive import Exclusive
 from outbox.database.ownership import of_owner

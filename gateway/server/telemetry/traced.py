@@ -46,7 +46,7 @@ class TracedDatabase:
         self.batch = inner.batch
         self.clock = inner.clock
         self.ids = inner.ids
-        self.elsewhere = inner.elsewhere
+        self.elsewhere, self.absent = inner.elsewhere, inner.absent
 
     @property
     def observer(self) -> Observer:
@@ -91,6 +91,9 @@ class TracedDatabase:
 
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         return self._inner.on_change(callback)
+
+    def on_move(self, callback: Callable[[], None]) -> LetGo:
+        return self._inner.on_move(callback)
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return self._inner.leadership(pace)

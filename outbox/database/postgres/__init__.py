@@ -85,6 +85,7 @@ class PostgresDatabase:
         self.clock = clock
         self.ids = ids
         self.elsewhere: Collection[str] = frozenset()
+        self.absent: Collection[str] = frozenset()
         self._server = server
         self._home = home or self
         self._observer = Observer()
@@ -136,6 +137,9 @@ class PostgresDatabase:
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         return self._signals.on_change(callback)
 
+    def on_move(self, callback: Callable[[], None]) -> LetGo:
+        return self._signals.on_move(callback)
+
     async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
         try:
             connection = await self._server.connect()
@@ -167,6 +171,7 @@ class PostgresDatabase:
     async def read(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        must_be_here(self.absent)
         return await self._units.read(unit, args, kwargs)
 
     async def scan(
@@ -177,6 +182,7 @@ class PostgresDatabase:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
+        must_be_here(self.absent)
         turn = Turn(self._places, owner, "PostgreSQL: too many long reads at once")
         return await self._units.read(unit, args, kwargs, turn)
 

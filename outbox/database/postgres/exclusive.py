@@ -20,7 +20,6 @@ from outbox.errors import CannotStart
 
 # The lock of outbox.database.migrate.
 _LOCK = "select pg_try_advisory_lock(7201964)"
-_BEGIN = "begin isolation level repeatable read"
 _KEY = """
 select a.attname from pg_index i
 join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
@@ -33,6 +32,7 @@ class PostgresExclusive:
     """`Exclusive` on one connection."""
 
     engine: Engine = "postgres"
+    begin = "begin isolation level repeatable read"
 
     def __init__(self, connection: Connection, place: Place) -> None:
         self._connection = connection
@@ -47,7 +47,7 @@ class PostgresExclusive:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
-        await self._connection.execute(_BEGIN)
+        await self._connection.execute(self.begin)
         try:
             tx = PostgresTx(self._place.ids, self._place.clock.wall(), self._connection)
             yield tx

@@ -27,6 +27,8 @@ GOING = (
 )
 STALE = (asyncpg.InvalidCachedStatementError, asyncpg.OutdatedSchemaCacheError)
 """Errors of statements prepared before a schema change; asyncpg has dropped these statements."""
+MOVING = "CAR01"
+"""The SQLSTATE of a write that a guard refuses, because its owner is moving."""
 _RACE = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
@@ -58,3 +60,8 @@ def breaks_off(error: BaseException) -> bool:
     severity = getattr(error, "severity_en", None) or getattr(error, "severity", None)
     gone = isinstance(error, (*LOST, *GOING)) and not isinstance(error, ValueError)
     return gone or severity in ("FATAL", "PANIC")
+
+
+def is_moving(error: BaseException) -> bool:
+    """Return whether a guard has refused the write (see outbox.database.postgres.guards)."""
+    return getattr(error, "sqlstate", None) == MOVING

@@ -49,7 +49,8 @@ _Listener = tuple[Wake, Name | None, Idle | None]
 class Signals:
     """The signals of one process.
 
-    Payloads: `work` (all nodes), `work NODE`, `changed ID ID …`, `here` (another node listens).
+    Payloads: `work` (all nodes), `work NODE`, `changed ID ID …`, `here` (another node listens),
+    `owners` (an owner moves).
     """
 
     def __init__(self, server: Server, clock: Clock) -> None:
@@ -57,6 +58,7 @@ class Signals:
         self._clock = clock
         self._listeners: list[_Listener] = []
         self._watchers: list[Changed] = []
+        self._followers: list[Wake] = []
         self._live: list[str] = []
         self._turn = 0
         self._announced = float("-inf")
@@ -86,6 +88,12 @@ class Signals:
         self._watchers.append(callback)
         self._start()
         return partial(self._watchers.remove, callback)
+
+    def on_move(self, callback: Wake) -> LetGo:
+        """Call `callback` when an owner may have moved."""
+        self._followers.append(callback)
+        self._start()
+        return partial(self._followers.remove, callback)
 
     def committed(self, made_work: bool, changed: Collection[str]) -> None:
         """Send the signals of a committed transaction of this process."""
@@ -216,6 +224,8 @@ class Signals:
     async def _catch_up(self, connection: Connection) -> None:
         """Call the callbacks once, for signals missed while disconnected."""
         self._wake_here()
+        for follow in self._followers:
+            follow()
         for callback, node, _ in self._listeners:
             if node is None:
                 callback()
@@ -249,6 +259,10 @@ class Signals:
         kind, _, rest = payload.partition(" ")
         if kind == "changed":
             self._tell_changed(rest.split())
+            return
+        if kind == "owners":
+            for follow in self._followers:
+                follow()
             return
         if kind == "here":
             self._looked = float("-inf")

@@ -21,7 +21,7 @@ from outbox.database.postgres.commit_outcome import (
     mark,
 )
 from outbox.database.postgres.deferred_rows import Statement, together
-from outbox.database.postgres.faults import STALE, breaks_off, fault_of
+from outbox.database.postgres.faults import STALE, breaks_off, fault_of, is_moving
 from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.limits import SCAN_SECONDS, Limits, Times
@@ -29,7 +29,7 @@ from outbox.database.postgres.pooled import Pooled, Turn
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import NotAlone, PostgresTx
 from outbox.database.transaction import T, patience
-from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
 from outbox.ids import Ids
 from outbox.observer import Observer
 
@@ -243,6 +243,8 @@ class Units:
                         self._observer().fault(kind)
                     raise
                 except Exception as problem:
+                    if is_moving(problem):
+                        raise OwnerElsewhere from problem
                     fault = fault_of(problem)
                     forbidden = isinstance(problem, asyncpg.ReadOnlySQLTransactionError)
                     if fault is None or (forbidden and op == "read"):

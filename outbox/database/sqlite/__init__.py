@@ -68,6 +68,7 @@ class SqliteDatabase:
         self.clock = clock
         self.ids = ids
         self.elsewhere: Collection[str] = frozenset()
+        self.absent: Collection[str] = frozenset()
         self.observer = Observer()
         self._file = file
         self._loop = asyncio.get_running_loop()
@@ -96,6 +97,9 @@ class SqliteDatabase:
     def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
         self._watchers.append(callback)
         return partial(self._watchers.remove, callback)
+
+    def on_move(self, callback: Callable[[], None]) -> LetGo:
+        return lambda: None
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return Alone()

@@ -3,25 +3,31 @@
 A row of `owners` says of an owner whether he is here (as without a row), leaving, or gone. While he
 is leaving, his lanes wait for longer than anybody lives: nothing of him is claimed, and the rows
 say by themselves what they waited for before.
+
+A move between servers that run has three more states. In the source he is first copying, while he
+uses it as always, then resting: his records accept no writes, and the last requests of his webhooks
+settle. In the target he is arriving.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from outbox.database.sql import items
 from outbox.database.transaction import Row, Tx
 from outbox.queue.state import lanes
 
-State = Literal["here", "leaving", "gone"]
+State = Literal["here", "copying", "resting", "leaving", "gone", "arriving"]
 Values = dict[str, Any]
 """One row by its columns."""
 FAR = 2**61
 """Microseconds: added to a due time, it never comes."""
 
+_SENT = "owner_id = $1 and state = 'in_flight'"
 _OF = "select state, move_id, peer from owners where id = $1"
 _SET = """
 insert into owners (id, state, move_id, peer, changed_at) values ($1, $2, $3, $4, $5)
@@ -29,7 +35,7 @@ on conflict (id) do update set state = excluded.state, move_id = excluded.move_i
   peer = excluded.peer, changed_at = excluded.changed_at
 """
 _FORGET = "delete from owners where id = $1"
-_ELSEWHERE = "select id from owners where state <> 'here'"
+_ELSEWHERE = "select id, state from owners where state not in ('here', 'copying')"
 _HOLD = f"""
 update lanes set wait_until = wait_until + {FAR}, due_at = due_at + {FAR}
 where owner_id = $1 and wait_until < {FAR}
@@ -42,7 +48,21 @@ _UNSEEN = """
 select exists (select 1 from events where owner_id = $1 and seq is null) as unseen,
   exists (select 1 from remainders where owner_id = $1) as more
 """
-_SEQS = "select seq from events where owner_id = $1 order by seq"
+_EVENTS = "select id, seq from events where owner_id = $1 and seq > $2 order by seq"
+_LAST_SEQ = "select seq from outbox_state where id = 1"
+_CLOSE = "select state from owners where id = $1 /*postgres for update*/"
+_IN_FLIGHT = f"select count(*) as count from deliveries where {_SENT}"
+_TAKE_CLAIMS = f"""
+update deliveries set state = 'ready', retry = true, claim = null, node_id = null,
+  next_at = due_now()
+where {_SENT}
+"""
+_FORGET_CHANGES = "delete from move_changes where owner_id = $1"
+_CHANGES = "select number, name, key from move_changes where owner_id = $1 order by number"
+_AMONG_NUMBERS = (
+    "in (select cast(value as bigint) from /*sqlite json_each($1)*/"
+    " /*postgres json_array_elements_text(cast($1 as json)) as numbers(value)*/)"
+)
 _TAKE_SEQS = "update outbox_state set seq = seq + cast($1 as bigint) where id = 1 returning seq"
 _DUE = "select due_now() as due"
 _ERASURES = """
@@ -71,9 +91,14 @@ async def stand(tx: Tx, owner_id: str, at: Standing) -> None:
     await tx.run(_SET, owner_id, at.state, at.move_id, at.peer, tx.now)
 
 
-async def elsewhere(tx: Tx) -> frozenset[str]:
-    """Return the owners who are leaving or gone."""
-    return frozenset(row["id"] for row in await tx.all(_ELSEWHERE))
+async def elsewhere(tx: Tx) -> Mapping[str, State]:
+    """Return the owners who may not write here, and where each is."""
+    return {row["id"]: row["state"] for row in await tx.all(_ELSEWHERE)}
+
+
+def absent(elsewhere: Mapping[str, State]) -> frozenset[str]:
+    """Return those of whom there may be rows here that are not all, or not the newest."""
+    return frozenset(one for one, state in elsewhere.items() if state in ("arriving", "gone"))
 
 
 async def hold(tx: Tx, owner_id: str) -> None:
@@ -85,6 +110,47 @@ async def stay(tx: Tx, owner_id: str) -> None:
     """Undo `hold`, and forget that the owner was leaving."""
     await tx.run(_RELEASE, owner_id)
     await tx.run(_FORGET, owner_id)
+
+
+async def close(tx: Tx, owner_id: str) -> None:
+    """Wait for the transactions that write rows of a guarded owner, and let no other one begin."""
+    await tx.one(_CLOSE, owner_id)
+
+
+async def in_flight(tx: Tx, owner_id: str) -> int:
+    """Return how many requests of an owner are on their way."""
+    row = await tx.one(_IN_FLIGHT, owner_id)
+    return 0 if row is None else int(row["count"])
+
+
+async def take_claims(tx: Tx, owner_id: str) -> None:
+    """Let the requests that are on their way settle nothing; they are sent again."""
+    await tx.run(_TAKE_CLAIMS, owner_id)
+
+
+async def changes(tx: Tx, owner_id: str) -> list[Row]:
+    """Return what the guards of an owner have noted."""
+    return await tx.all(_CHANGES, owner_id)
+
+
+async def applied(tx: Tx, numbers: Sequence[int]) -> None:
+    """Forget these notes."""
+    await tx.run(f"delete from move_changes where number {_AMONG_NUMBERS}", items(numbers))
+
+
+async def forget_changes(tx: Tx, owner_id: str) -> None:
+    """Forget all notes about an owner."""
+    await tx.run(_FORGET_CHANGES, owner_id)
+
+
+async def leave_alone(tx: Tx, owner_id: str) -> None:
+    """Forget that an owner was moving; his guards then do nothing."""
+    await tx.run(_FORGET, owner_id)
+
+
+async def seqs(tx: Tx, owner_id: str) -> list[int]:
+    """Return the numbers of an owner's events in order."""
+    return [row["seq"] for row in await tx.all(_EVENTS, owner_id, 0)]
 
 
 async def is_fanned_out(tx: Tx, owner_id: str) -> bool:
@@ -103,18 +169,18 @@ async def settled_here(tx: Tx, owner_id: str) -> None:
 class Passage:
     """What a queue's rows become in another database: the order stays, the numbers do not.
 
-    `seqs` are those of the owner's events before; theirs here follow `last` without holes. `ahead`
-    is how far the due clock here is ahead of the other one.
+    `seqs` are those of the owner's events before, in order; `numbers` are theirs here, behind the
+    number before the first. `ahead` is how far the due clock here is ahead of the other one.
     """
 
     seqs: array[int]
-    last: int
+    numbers: array[int]
     due: int
     ahead: int
 
     def seq(self, before: int) -> int:
         """Return the number of the last event up to the number `before`."""
-        return self.last + bisect_right(self.seqs, before)
+        return self.numbers[bisect_right(self.seqs, before)]
 
     def change(self, table: str, row: Values) -> None:
         """Change one row for its new database."""
@@ -124,14 +190,33 @@ class Passage:
 
 
 async def passage(source: Tx, target: Tx, owner_id: str) -> Passage:
-    """Take numbers for an owner's events in the target, and compare the clocks."""
-    seqs = array("q", [row["seq"] for row in await source.all(_SEQS, owner_id)])
-    taken = await target.one(_TAKE_SEQS, len(seqs))
+    """Compare the clocks, and read which events of an owner both databases have."""
     there, here = await source.one(_DUE), await target.one(_DUE)
-    assert taken is not None
+    last = await target.one(_LAST_SEQ)
     assert there is not None
     assert here is not None
-    return Passage(seqs, int(taken["seq"]) - len(seqs), here["due"], here["due"] - there["due"])
+    assert last is not None
+    known = {row["id"]: row["seq"] for row in await target.all(_EVENTS, owner_id, 0)}
+    seqs, numbers = array("q"), array("q")
+    for row in await source.all(_EVENTS, owner_id, 0):
+        if row["id"] in known:
+            seqs.append(row["seq"])
+            numbers.append(known[row["id"]])
+    numbers.insert(0, numbers[0] - 1 if numbers else last["seq"])
+    return Passage(seqs, numbers, here["due"], here["due"] - there["due"])
+
+
+async def number(source: Tx, target: Tx, owner_id: str, passage: Passage) -> None:
+    """Take numbers in the target for the newer events of an owner, and commit this soon."""
+    after = passage.seqs[-1] if passage.seqs else 0
+    new = array("q", [row["seq"] for row in await source.all(_EVENTS, owner_id, after)])
+    if not new:
+        return
+    taken = await target.one(_TAKE_SEQS, len(new))
+    assert taken is not None
+    last: int = taken["seq"]
+    passage.seqs.extend(new)
+    passage.numbers.extend(range(last - len(new) + 1, last + 1))
 
 
 def _event(passage: Passage, row: Values) -> None:

@@ -77,6 +77,9 @@ class Store:
         self._watchers.append(callback)
         return partial(self._watchers.remove, callback)
 
+    def on_move(self, callback: Callable[[], None]) -> LetGo:
+        return lambda: None
+
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return Alone()
 

@@ -9,11 +9,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import Standing
-from tests.support.databases import PostgresServer, SqliteFiles
+from tests.support.databases import SqliteFiles
 from tests.support.moved import goes_on, has_moved, run, settings, words
 from tests.support.movers import House, furnish, keys_at, look, opened
 from tests.support.process import environment
@@ -43,7 +41,7 @@ HAS = {
 """The kills after which the target has his rows."""
 
 
-def killed(house: House, target: str, keys: Path, when: str, number: int) -> None:
+def killed(house: House, target: str, keys: Path, when: str, number: int | str) -> None:
     """Run the command until it is killed."""
     done = subprocess.run(
         [
@@ -88,29 +86,5 @@ def test_it_goes_on_after_a_kill_at_each_step(tmp_path: Path, sqlite_files: Sqli
         asyncio.run(goes_on(here, target, keys))
 
 
-@pytest.mark.parametrize(
-    ("when", "number"),
-    [("after", CLOSED), ("before", COPIED), ("after", COPIED), ("after", GONE + 40)],
-)
-def test_it_goes_on_between_servers(
-    tmp_path: Path, postgres_server: PostgresServer, when: str, number: int
-) -> None:
-    source, target = asyncio.run(_two(postgres_server))
-    house = asyncio.run(furnish(source, tmp_path / "source.key"))
-    keys_at(keys := tmp_path / "target.key")
-    before = asyncio.run(look(source, house.owners))
-    killed(house, target, keys, when, number)
-    stands(house, target, when, number)
-    run(house, target, keys)
-    has_moved(house, target, before)
-    asyncio.run(goes_on(house, target, keys))
-    for url in (source, target):
-        asyncio.run(postgres_server.drop(url))
-
-
 async def _furnished(files: SqliteFiles, home: Path) -> House:
     return await furnish(await files.fresh(home), home / "source.key")
-
-
-async def _two(server: PostgresServer) -> tuple[str, str]:
-    return await server.fresh(), await server.empty()

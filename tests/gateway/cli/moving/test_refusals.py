@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ import asyncpg
 import pytest
 
 from gateway.cli.moving import owner_rows
-from gateway.cli.moving.owner_copy import QUEUED_MAIL, OwnerCopy
+from gateway.cli.moving.moved_rows import QUEUED_MAIL
+from gateway.cli.moving.owner_copy import OwnerCopy
 from outbox.clock import SystemClock
 from outbox.database.sqlite.exclusive import SqliteExclusive
 from outbox.database.sqlite.file import File
@@ -214,7 +216,7 @@ def test_nothing_is_due_while_an_owner_leaves(
             db.execute("select max(wait_until) from lanes where owner_id <> ?", mine).fetchone()[0]
             < FAR
         )
-    assert asyncio.run(_elsewhere(house)) == {house.mover}
+    assert asyncio.run(_elsewhere(house)) == {house.mover: "leaving"}
     target, keys = there(house)
     run(house, target, keys)
     has_moved(house, target, before)
@@ -227,7 +229,7 @@ def test_nothing_is_due_while_an_owner_leaves(
     asyncio.run(goes_on(house, target, keys))
 
 
-async def _elsewhere(house: House) -> frozenset[str]:
+async def _elsewhere(house: House) -> Mapping[str, str]:
     db = await opened(house.url)
     try:
         return await db.read(owner_moves.elsewhere)

@@ -11,7 +11,8 @@ from outbox.queue.upkeep.owner_moves import FAR, Passage, Standing
 from tests.support.drain import OWNER, add_webhook, make, ring
 
 DELIVERY = "select next_at from deliveries where webhook_id = $1 and state = 'ready'"
-ON_THE_WAY = Passage(array("q", [10, 12, 20]), 100, due=7_000, ahead=500)
+NUMBERS = array("q", [100, 101, 102, 103])
+ON_THE_WAY = Passage(array("q", [10, 12, 20]), NUMBERS, due=7_000, ahead=500)
 
 
 def changed(table: str, **row: Any) -> dict[str, Any]:
@@ -65,14 +66,15 @@ def test_a_webhook_gets_all_that_comes() -> None:
 
 async def test_who_is_elsewhere(db: Database) -> None:
     async def unit(tx: Tx) -> None:
-        assert await owner_moves.elsewhere(tx) == frozenset()
+        assert await owner_moves.elsewhere(tx) == {}
         leaving, gone = Standing("leaving", "m", "there"), Standing("gone", "m", "there")
         for owner, at in (("a", Standing("here", "m", "there")), ("b", leaving), ("c", gone)):
             await owner_moves.stand(tx, owner, at)
         assert await owner_moves.standing(tx, "b") == leaving
-        assert await owner_moves.elsewhere(tx) == {"b", "c"}
+        assert await owner_moves.elsewhere(tx) == {"b": "leaving", "c": "gone"}
+        assert owner_moves.absent(await owner_moves.elsewhere(tx)) == {"c"}
         await owner_moves.stay(tx, "b")
-        assert await owner_moves.elsewhere(tx) == {"c"}
+        assert await owner_moves.elsewhere(tx) == {"c": "gone"}
         assert await owner_moves.standing(tx, "b") == Standing()
 
     await db.write(unit)

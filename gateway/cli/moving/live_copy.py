@@ -1,0 +1,256 @@
+"""Copy the rows of one owner while he uses them: all of them once, then what has changed since.
+
+Each pass reads one snapshot of the source. What it stores is read again and compared, so the target
+has at the end of a pass what that snapshot has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from gateway.cli.moving.moved_rows import COUNTED, QUEUED_MAIL, TABLES, Digest, Rings, changed
+from gateway.domain.ownership import OWNERSHIP
+from outbox.database.ownership import of_owner
+from outbox.database.postgres.beside import Beside
+from outbox.database.sql import insert
+from outbox.database.transaction import Row, Tx, Values
+from outbox.database.transfer import Table
+from outbox.errors import CannotStart
+from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep.owner_moves import FAR, Passage
+
+CHUNK = 1_000
+"""Keys of a statement."""
+LEFT_OUT = {"events": " and seq is not null", "remainders": " and false"}
+"""Rows that fan-out has not done with; none are left when the owner leaves."""
+COUNTS = " union all ".join(
+    f"select '{table}' as name, count(*) as count from {table} where {of_owner(OWNERSHIP, table)}"
+    for table in TABLES
+)
+Key = tuple[Any, ...]
+
+
+class LiveCopy:
+    """The copy of one owner between `ends`, source and target."""
+
+    def __init__(
+        self,
+        owner_id: str,
+        ends: tuple[Beside, Beside],
+        rings: Rings,
+        seen: Callable[[float, str], None],
+    ) -> None:
+        self.rows = 0
+        self._owner_id = owner_id
+        self._source, self._target = ends
+        self._rings = rings
+        self._seen = seen
+        self._passage: Passage | None = None
+
+    async def all(self) -> None:
+        """Copy every table. Raise CannotStart when one differs."""
+        async with self._source.snapshot() as source:
+            await self._number(source)
+            for number, table in enumerate(TABLES):
+                self._seen(number / len(TABLES), table)
+                await self._table(table)
+
+    async def changes(self) -> int:
+        """Copy what has changed since the pass before; return how many changes were noted."""
+        async with self._source.snapshot() as source:
+            noted = await owner_moves.changes(source, self._owner_id)
+            await self._number(source)
+            await self._target.step(self._apply, source, noted)
+        numbers = [row["number"] for row in noted]
+        await self._source.step(owner_moves.applied, numbers)
+        return len(noted)
+
+    async def must_be_equal(self) -> None:
+        """Raise CannotStart when a table has another number of rows in the target."""
+        async with self._source.snapshot() as source, self._target.snapshot() as target:
+            there, here = await asyncio.gather(
+                source.all(COUNTS, self._owner_id), target.all(COUNTS, self._owner_id)
+            )
+        stored = {row["name"]: row["count"] for row in here}
+        for row in there:
+            if row["count"] != stored[row["name"]]:
+                raise CannotStart(
+                    f"{row['name']} has {stored[row['name']]} rows of the owner in the target "
+                    f"instead of {row['count']}"
+                )
+
+    async def _number(self, source: Tx) -> None:
+        passage = self._passage
+        if passage is None:
+            async with self._target.snapshot() as target:
+                passage = await owner_moves.passage(source, target, self._owner_id)
+        self._passage = passage
+        async with self._target.transaction() as target:
+            await owner_moves.number(source, target, self._owner_id, passage)
+
+    async def _table(self, name: str) -> None:
+        sent, stored = Digest(), Digest()
+        if name in COUNTED:
+            await self._target.step(self._clear, name)
+        async for rows in self._rows(name):
+            async with self._target.transaction():
+                await self._target.fill(name, await self._names(name), rows)
+            sent.add(rows)
+        async with self._target.snapshot():
+            text = await self._chosen(name)
+            async with aclosing(self._target.rows(text, self._owner_id)) as batches:
+                async for batch in batches:
+                    stored.add(batch)
+        self._compare(name, sent, stored)
+        self.rows += sent.count
+
+    async def _rows(self, name: str) -> AsyncIterator[Sequence[Values]]:
+        """Yield the owner's rows in the source as the target stores them."""
+        text = await self._chosen(name)
+        async with aclosing(self._source.rows(text, self._owner_id)) as batches:
+            async for batch in batches:
+                yield await self._fitted(name, batch)
+
+    async def _apply(self, target: Tx, source: Tx, noted: Sequence[Row]) -> None:
+        """Let the target have the rows of noted keys as they are in the source."""
+        keys: dict[str, dict[str, None]] = {}
+        for row in noted:
+            keys.setdefault(row["name"], {})[row["key"]] = None
+        found: dict[str, list[Values]] = {}
+        for table in reversed(TABLES):
+            if table in keys and not await self._is_whole(table):
+                found[table] = await self._changed(table, keys[table], source, target)
+        for table in TABLES:
+            if table in found:
+                await self._store(target, table, keys[table], found[table])
+            elif table in keys:
+                await self._replace(target, table)
+
+    async def _changed(
+        self, table: str, keys: Iterable[str], source: Tx, target: Tx
+    ) -> list[Values]:
+        """Return the rows of these keys, and delete those that vanished."""
+        shape = await self._source.shape(table)
+        names, key = shape.table.names, await self._source.key(table)
+        places = [names.index(name) for name in key]
+        among = await self._source.among(table)
+        order = f" order by {shape.generated}" if shape.generated else ""
+        vanished = {self._key(one): one for one in keys}
+        rows: list[Values] = []
+        for part in _parts(list(keys)):
+            text = f"select {', '.join(names)} from {table} where {among}{_left_out(table)}{order}"
+            rows += [_values(names, row) for row in await source.all(text, f"[{','.join(part)}]")]
+        for row in rows:
+            vanished.pop(tuple(_known(row[place]) for place in places), None)
+        for part in _parts(list(vanished.values())):
+            await self._delete(target, table, key, f"[{','.join(part)}]")
+        if not await self._target.is_referenced(table):
+            # In another order, two rows could have for a moment what only one may have.
+            for part in _parts(list(keys)):
+                await target.run(*await self._deletion(table, f"[{','.join(part)}]"))
+        return rows
+
+    async def _deletion(self, table: str, keys: str) -> tuple[str, str]:
+        return f"delete from {table} where {await self._target.among(table)}", keys
+
+    async def _delete(self, target: Tx, table: str, key: Sequence[str], keys: str) -> None:
+        """Delete rows, and those of tables that belong to the owner only by them."""
+        for child, ways in OWNERSHIP.items():
+            if not isinstance(ways, tuple):
+                continue
+            parents = {way.parent for way in ways} - {None}
+            if parents == {table}:
+                for way in ways:
+                    if way.parent is not None and key == (way.key,):
+                        await target.run(
+                            f"delete from {child} where {way.column} in (select value ->> 0"
+                            " from json_array_elements(cast($1 as json)) as items(value))", keys,
+                        )  # fmt: skip
+        await target.run(*await self._deletion(table, keys))
+
+    async def _store(
+        self, target: Tx, table: str, keys: Iterable[str], found: Sequence[Values]
+    ) -> None:
+        names, key = await self._names(table), await self._target.key(table)
+        rows = await self._fitted(table, found)
+        others = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
+        change = f"do update set {others}" if others else "do nothing"
+        await insert(target, table, names, rows, f"on conflict ({', '.join(key)}) {change}")
+        sent, stored = Digest(), Digest()
+        sent.add(rows)
+        text = f"select {', '.join(names)} from {table} where {await self._target.among(table)}"
+        for part in _parts(list(keys)):
+            stored.add(
+                [_values(names, row) for row in await target.all(text, f"[{','.join(part)}]")]
+            )
+        self._compare(table, sent, stored)
+
+    async def _replace(self, target: Tx, table: str) -> None:
+        await self._clear(target, table)
+        async for rows in self._rows(table):
+            await self._target.fill(table, await self._names(table), rows)
+
+    async def _clear(self, target: Tx, table: str) -> None:
+        await target.run(f"delete from {table} where {_of(table)}", self._owner_id)
+
+    async def _is_whole(self, table: str) -> bool:
+        """Return whether the rows of a table are copied all or none."""
+        return table in COUNTED or not await self._source.key(table)
+
+    async def _names(self, table: str) -> tuple[str, ...]:
+        return (await self._source.shape(table)).table.names
+
+    async def _chosen(self, table: str) -> str:
+        shape = await self._source.shape(table)
+        order = f" order by {shape.generated}" if shape.generated else ""
+        names = ", ".join(shape.table.names)
+        return f"select {names} from {table} where {_of(table)}{_left_out(table)}{order}"
+
+    async def _fitted(self, name: str, rows: Sequence[Values]) -> Sequence[Values]:
+        assert self._passage is not None
+        names = await self._names(name)
+        kinds = {one.name: one for one in (await self._target.shape(name)).table.columns}
+        made = []
+        for values in rows:
+            row = changed(name, names, values, self._passage, self._rings)
+            if name in QUEUED_MAIL and row["due_at"] is not None:
+                # Nothing is sent here before the owner has arrived.
+                row["due_at"] += FAR
+            made.append(tuple(row.values()))
+        return self._target.fitted(Table(name, tuple(kinds[one] for one in names), 0), made)
+
+    def _key(self, text: str) -> Key:
+        return tuple(json.loads(text))
+
+    def _compare(self, table: str, sent: Digest, stored: Digest) -> None:
+        if sent.value != stored.value:
+            raise CannotStart(
+                f"{table} has {stored.count} rows of the owner in the target instead of "
+                f"{sent.count}, or other ones; repeat the command"
+            )
+
+
+def _values(names: Sequence[str], row: Row) -> Values:
+    return tuple(row[name] for name in names)
+
+
+def _known(value: Any) -> Any:
+    """Return a value of a key as JSON has it."""
+    return "\\x" + bytes(value).hex() if isinstance(value, bytes | memoryview) else value
+
+
+def _of(table: str) -> str:
+    return f"({of_owner(OWNERSHIP, table)})"
+
+
+def _left_out(table: str) -> str:
+    return LEFT_OUT.get(table, "")
+
+
+def _parts(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(keys), CHUNK):
+        yield keys[start : start + CHUNK]

@@ -1,0 +1,228 @@
+"""Move one owner between two PostgreSQL databases while servers use both.
+
+1. Guards in the source note what changes, and guards in the target keep what arrives as it is.
+2. All rows are copied, then what has changed meanwhile, until little is left.
+3. The owner rests: his records accept no writes, his lanes no claims. Fan-out does his last events
+   and the requests on their way settle, for half a second at most.
+4. He leaves: nothing of him is written any more. The rest is copied.
+5. One transaction lets him be here in the target. The source then says that he is gone, deletes
+   his rows and drops the guards.
+
+The states are in `owners` of both databases, so a command that ended is repeated and goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from gateway.cli.moving.live_copy import LiveCopy
+from gateway.cli.moving.moved_rows import QUEUED_MAIL, TABLES, Rings
+from gateway.cli.moving.owner_rows import forget
+from gateway.cli.moving.standings import Found, Seen, has_arrived, hold_mail, release_mail
+from gateway.domain.ownership import OWNERSHIP
+from gateway.domain.privacy import certificates
+from outbox.database.ownership import OUTBOX
+from outbox.database.postgres import guards
+from outbox.database.postgres.beside import Beside
+from outbox.database.postgres.guards import Guarded
+from outbox.database.transaction import Tx
+from outbox.errors import CannotStart
+from outbox.events import marks
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state.deliveries import Capacity
+from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep.owner_moves import Standing, State
+
+FEW = 200
+"""Changes of a pass, after which the owner may be closed."""
+PASSES = 20
+SETTLE_SECONDS = 0.5
+FAN_OUT_SECONDS = 0.2
+"""Time that fan-out of the servers gets before the command does it."""
+LOOK_SECONDS = 0.01
+NO_ROOM = Capacity("", "", 0, 0, 0, {}, 0)
+"""Fan-out makes deliveries and claims none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a move did: rows copied and deleted, and the seconds for which the owner was closed."""
+
+    copied: int
+    deleted: int
+    closed: float
+
+
+class LiveMove:
+    """The way of one owner from a source to a target, from wherever it is."""
+
+    def __init__(self, source: Beside, target: Beside, ends: tuple[str, str], found: Found) -> None:
+        self._source, self._target = source, target
+        self._ends = ends
+        self._owner_id = found.owner_id
+        self._here, self._there = found.here, found.there
+        self._closed_at = 0.0
+
+    async def run(self, rings: Rings, seen: Seen) -> Moved:
+        """Go on to the end. Raise CannotStart."""
+        copied, closed = 0, 0.0
+        if self._here.state != "gone" and not has_arrived(self._here, self._there):
+            copying = LiveCopy(self._owner_id, (self._source, self._target), rings, seen)
+            await self._arrive(copying)
+            await self._flip(copying, rings)
+            copied, closed = copying.rows, self._source.clock.monotonic() - self._closed_at
+        await self._stand("gone")
+        # Deleting some rows changes others.
+        await self._source.moves(self._here.move_id)
+        await self._target.moves(self._here.move_id)
+        await self._drop(self._target)
+        await self._mark()
+        deleted = await self._forget(self._source)
+        await self._drop(self._source)
+        await self._source.step(owner_moves.forget_changes, self._owner_id)
+        return Moved(copied, deleted, closed)
+
+    async def cancel(self) -> None:
+        """Let the source have the owner again. Raise CannotStart when the target has him."""
+        if self._here.state not in ("copying", "resting", "leaving"):
+            raise CannotStart("the owner is not leaving")
+        if has_arrived(self._here, self._there):
+            raise CannotStart("the target has the owner; repeat the command without --cancel")
+        await self._target.moves(self._here.move_id)
+        await self._forget(self._target)
+        await self._target.step(owner_moves.leave_alone, self._owner_id)
+        await self._drop(self._target)
+        await self._source.step(_stay, self._owner_id)
+        await self._tell(self._source)
+        await self._drop(self._source)
+        await self._source.step(owner_moves.forget_changes, self._owner_id)
+
+    async def _arrive(self, copying: LiveCopy) -> None:
+        """Copy everything, as far as it goes while the owner is served."""
+        if self._here.state == "here" or self._there.state != "arriving":
+            # A source that is closed without anything in the target begins anew.
+            await self._source.step(_stay, self._owner_id)
+            self._here = Standing("here", self._source.new_id(), self._ends[1])
+            await self._stand("copying")
+        await self._target.moves(self._here.move_id)
+        if self._here.state != "copying":
+            return
+        await self._guard()
+        self._there = Standing("arriving", self._here.move_id, self._ends[0])
+        await self._target.step(owner_moves.stand, self._owner_id, self._there)
+        await self._tell(self._target)
+        await self._forget(self._target)
+        await copying.all()
+        for _ in range(PASSES):
+            if await copying.changes() <= FEW:
+                return
+
+    async def _guard(self) -> None:
+        """Make the guards of both databases."""
+        for table in TABLES:
+            settles = table in OUTBOX or table in QUEUED_MAIL
+            guarded = Guarded(table, await self._source.key(table), settles)
+            await self._source.execute(guards.at_source(OWNERSHIP, guarded, self._owner_id))
+            await self._target.execute(
+                guards.at_target(OWNERSHIP, table, self._owner_id, self._here.move_id)
+            )
+
+    async def _drop(self, database: Beside) -> None:
+        for statements in guards.dropped(TABLES, self._owner_id):
+            await database.execute(statements)
+
+    async def _flip(self, copying: LiveCopy, rings: Rings) -> None:
+        """Close the owner, copy the rest, and let him be in the target."""
+        self._closed_at = self._source.clock.monotonic()
+        if self._here.state == "copying":
+            self._here = replace(self._here, state="resting")
+            await self._source.step(_rest, self._owner_id, self._here)
+            await self._tell(self._source)
+        if self._here.state == "resting":
+            await self._settle(copying)
+        await copying.changes()
+        await copying.must_be_equal()
+        arrived = Standing("here", self._here.move_id, self._ends[0])
+        await self._target.step(_open, self._owner_id, arrived, rings)
+        await self._tell(self._target)
+
+    async def _settle(self, copying: LiveCopy) -> None:
+        """Wait for the owner's last events and requests, and close his queue."""
+        clock = self._source.clock
+        since = clock.monotonic()
+        await copying.changes()
+        gone = replace(self._here, state="leaving")
+        while not await self._source.step(
+            _leave, self._owner_id, gone, clock.monotonic() - since > SETTLE_SECONDS
+        ):
+            if clock.monotonic() - since > FAN_OUT_SECONDS:
+                await self._source.step(_fan_out)
+                await self._source.tell("work")
+            await asyncio.sleep(LOOK_SECONDS)
+        self._here = gone
+
+    async def _stand(self, state: State) -> None:
+        """Store where the owner is, by the source, and let its servers know."""
+        self._here = replace(self._here, state=state)
+        await self._source.step(owner_moves.stand, self._owner_id, self._here)
+        await self._tell(self._source)
+
+    async def _tell(self, database: Beside) -> None:
+        await database.tell("owners")
+        await database.tell("work")
+
+    async def _mark(self) -> None:
+        """Mark the owner's events in blocks that were marked before he arrived."""
+        async with self._target.snapshot() as tx:
+            upto = await marks.marked(tx)
+            seqs = [seq for seq in await owner_moves.seqs(tx, self._owner_id) if seq < upto]
+        firsts = sorted({seq // marks.BLOCK for seq in seqs})
+        for first in firsts:
+            await self._target.step(marks.renew, [first * marks.BLOCK])
+
+    async def _forget(self, database: Beside) -> int:
+        return await database.patiently(lambda: forget(database, self._owner_id))
+
+
+async def _rest(tx: Tx, owner_id: str, resting: Standing) -> None:
+    await owner_moves.close(tx, owner_id)
+    await owner_moves.stand(tx, owner_id, resting)
+    await owner_moves.hold(tx, owner_id)
+    await hold_mail(tx, owner_id)
+
+
+async def _leave(tx: Tx, owner_id: str, leaving: Standing, at_once: bool) -> bool:
+    """Close the queue when nothing is left to do in it; `at_once` takes claims away."""
+    if not await owner_moves.is_fanned_out(tx, owner_id):
+        return False
+    if not at_once and await owner_moves.in_flight(tx, owner_id):
+        return False
+    await owner_moves.close(tx, owner_id)
+    if not await owner_moves.is_fanned_out(tx, owner_id):
+        return False
+    # A request that settled may have set the time of its lane.
+    await owner_moves.hold(tx, owner_id)
+    await hold_mail(tx, owner_id)
+    await owner_moves.take_claims(tx, owner_id)
+    await owner_moves.stand(tx, owner_id, leaving)
+    return True
+
+
+async def _open(tx: Tx, owner_id: str, here: Standing, rings: Rings) -> None:
+    await owner_moves.settled_here(tx, owner_id)
+    await release_mail(tx, owner_id)
+    old, new = rings
+    if old is not None and new is not None:
+        await certificates.seal_again(tx, owner_id, old, new)
+    await owner_moves.stand(tx, owner_id, here)
+
+
+async def _stay(tx: Tx, owner_id: str) -> None:
+    await owner_moves.leave_alone(tx, owner_id)
+    await release_mail(tx, owner_id)
+    await owner_moves.stay(tx, owner_id)
+
+
+async def _fan_out(tx: Tx) -> None:
+    await fan_out(tx, NO_ROOM)

@@ -1,0 +1,129 @@
+"""Triggers that watch the rows of one owner while he moves between two databases.
+
+In the source they note the key of each row that changes; once the owner rests or leaves they refuse
+the change instead. Each shares the owner's row of `owners`, so that whoever changes its state waits
+for the transactions that wrote before, and everybody else sees the new state. In the target they
+leave the rows that have arrived as they are: nobody but the move changes them. Rows of other owners
+meet a comparison, or the look-up of a parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from outbox.database.ownership import Ownership, row_of_owner
+from outbox.database.postgres.faults import MOVING
+
+MOVER = "carteiro.move"
+"""The setting that has the id of a move in the sessions of its command."""
+_SOURCE = """
+create or replace function {function}() returns trigger language plpgsql as $guard$
+declare standing text;
+begin
+  if not ({mine}) then
+    return {row};
+  end if;
+  select state into standing from owners where id = {owner} for share;
+  if standing in ({open}) then
+    {notes}
+  elsif standing is not null and not (standing = 'gone'
+    and (tg_op = 'DELETE' or coalesce(current_setting('{mover}', true), '') <> '')) then
+    raise exception 'this owner is moving to another database' using errcode = '{moving}';
+  end if;
+  return {row};
+end $guard$
+"""
+_NOTE = """insert into move_changes (owner_id, name, key)
+      values ({owner}, '{table}', cast(json_build_array({key}) as text));"""
+_NOTE_EARLIER = """if tg_op = 'UPDATE' and ({old}) is distinct from ({new}) then
+      {note}
+    end if;"""
+_TARGET = """
+create or replace function {function}() returns trigger language plpgsql as $guard$
+begin
+  if ({mine}) and current_setting('{mover}', true) is distinct from '{move_id}'
+    and exists (select 1 from owners where id = {owner} and state = 'arriving')
+  then
+    return null;
+  end if;
+  return {row};
+end $guard$
+"""
+_TRIGGER = """
+create or replace trigger {trigger} before {event} on {table} for each row {condition}
+execute function {function}()
+"""
+_DROP = "drop function if exists {function}() cascade"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A table with its key, and whether its rows still change while the owner rests."""
+
+    name: str
+    key: Sequence[str]
+    settles: bool
+
+
+def at_source(ownership: Ownership, table: Guarded, owner_id: str) -> Iterator[str]:
+    """Yield the statements that guard a table of the source."""
+    states = ("copying", "resting") if table.settles else ("copying",)
+    owner = _literal(owner_id)
+    for event, row in (("set", "new"), ("delete", "old")):
+        function = _name(event, table.name, owner_id)
+        yield _SOURCE.format(
+            function=function, mine=row_of_owner(ownership, table.name, row, owner), row=row,
+            mover=MOVER, owner=owner, open=", ".join(map(_literal, states)), moving=MOVING,
+            notes=_notes(table, row, owner) or "null;",
+        )  # fmt: skip
+        yield _trigger(ownership, table.name, event, row, owner_id)
+
+
+def at_target(ownership: Ownership, table: str, owner_id: str, move_id: str) -> Iterator[str]:
+    """Yield the statements that guard a table of the target."""
+    owner = _literal(owner_id)
+    for event, row in (("set", "new"), ("delete", "old")):
+        yield _TARGET.format(
+            function=_name(event, table, owner_id), row=row, owner=owner, mover=MOVER,
+            move_id=move_id, mine=row_of_owner(ownership, table, row, owner),
+        )  # fmt: skip
+        yield _trigger(ownership, table, event, row, owner_id)
+
+
+def dropped(tables: Collection[str], owner_id: str) -> Iterator[Sequence[str]]:
+    """Yield for each table the statements that remove what the others made."""
+    for table in tables:
+        yield [_DROP.format(function=_name(one, table, owner_id)) for one in ("set", "delete")]
+
+
+def _notes(table: Guarded, row: str, owner: str) -> str:
+    """Return what notes the key of a row, and the one it had before."""
+    if not table.key:
+        return _NOTE.format(owner=owner, table=table.name, key="")
+    key, earlier = (", ".join(f"{one}.{name}" for name in table.key) for one in (row, "old"))
+    note = _NOTE.format(owner=owner, table=table.name, key=key)
+    if row == "old":
+        return note
+    before = _NOTE.format(owner=owner, table=table.name, key=earlier)
+    return note + "\n    " + _NOTE_EARLIER.format(old=earlier, new=key, note=before)
+
+
+def _trigger(ownership: Ownership, table: str, event: str, row: str, owner_id: str) -> str:
+    ways = ownership[table]
+    direct = isinstance(ways, tuple) and all(way.parent is None for way in ways)
+    mine = row_of_owner(ownership, table, row, _literal(owner_id))
+    return _TRIGGER.format(
+        trigger=f'"moving_{event}.{owner_id}"', table=table,
+        event="insert or update" if event == "set" else "delete",
+        condition=f"when ({mine})" if direct else "", function=_name(event, table, owner_id),
+    )  # fmt: skip
+
+
+def _name(event: str, table: str, owner_id: str) -> str:
+    """Return the name of a function, which the owner makes that of one move."""
+    return f'"moving_{event}_{table}.{owner_id}"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

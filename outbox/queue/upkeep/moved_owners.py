@@ -1,0 +1,46 @@
+"""Follow which owners may not write here: see outbox.queue.upkeep.owner_moves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from outbox.database.transaction import Database
+from outbox.errors import DatabaseUnavailable
+from outbox.queue.upkeep import owner_moves
+
+RETRY_SECONDS = 1.0
+
+
+@asynccontextmanager
+async def followed(db: Database) -> AsyncIterator[None]:
+    """Let `db.elsewhere` and `db.absent` have these owners for the time of the block."""
+    moved = asyncio.Event()
+    let_go = db.on_move(moved.set)
+    await _look(db)
+    following = asyncio.create_task(_follow(db, moved), name="moved-owners")
+    try:
+        yield
+    finally:
+        let_go()
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+
+
+async def _follow(db: Database, moved: asyncio.Event) -> None:
+    while True:
+        await moved.wait()
+        moved.clear()
+        try:
+            await _look(db)
+        except DatabaseUnavailable:
+            # A guard in the database refuses meanwhile what this process does not know of.
+            await asyncio.sleep(RETRY_SECONDS)
+            moved.set()
+
+
+async def _look(db: Database) -> None:
+    moved = await db.read(owner_moves.elsewhere)
+    db.elsewhere, db.absent = frozenset(moved), owner_moves.absent(moved)

@@ -1,0 +1,95 @@
+"""How long an owner with 100,000 records is closed, and what his move costs other owners."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from tests.gateway.cli.moving.test_live_deaths import Pair, pair
+from tests.support.living import living
+from tests.support.movers import look, opened
+
+__all__ = ["pair"]
+RECORDS = 100_000
+CLOSED_SECONDS = 2.0
+SEQ = "update outbox_state set seq = seq + $1"
+COPIES = {
+    "contacts": ("id", "email"),
+    "events": ("pos", "id", "seq", "record_id"),
+    "deliveries": ("id", "event_id", "record_id", "seq", "sequence"),
+    "attempts": ("delivery_id", "event_id"),
+}
+"""Tables with as many rows more, each a copy of one; these columns are new."""
+NEW = {
+    "pos": "nextval(pg_get_serial_sequence('events', 'pos'))",
+    "seq": "(select seq from outbox_state) - n", "sequence": "null", "email": "null",
+}  # fmt: skip
+IDS = {"record_id": "c", "event_id": "e", "delivery_id": "d"}
+"""The columns with new ids, and the letter of each."""
+COLUMNS = """
+select string_agg(attname, ', ') as names from pg_attribute
+where attrelid = to_regclass($1) and attnum > 0 and not attisdropped and attname <> all ($2)
+"""
+FILL = """
+insert into {table} ({columns}, {new}) {override}
+select {columns}, {values} from (
+  select * from {table} where owner_id = $1 {condition} limit 1) as one
+cross join generate_series(1, {records}) as n
+"""
+
+
+def value(table: str, column: str, owner: str) -> str:
+    """Return the value of a new column, in SQL."""
+    letter = table[0] if column == "id" else IDS.get(column, "")
+    return NEW.get(column) or f"'{letter}{owner[-6:]}' || lpad(cast(n as text), 17, '0')"
+
+
+async def fill(tx: Any, owner: str) -> None:
+    """Give an owner many records, each with an event, a delivery and an attempt."""
+    await tx.run(SEQ, RECORDS + 1)
+    for table, new in COPIES.items():
+        row = await tx.one(COLUMNS, table, list(new))
+        count = await tx.run(
+            FILL.format(
+                table=table, columns=row["names"], new=", ".join(new), records=RECORDS,
+                override="overriding system value" if table == "events" else "",
+                values=", ".join(value(table, column, owner) for column in new),
+                condition="and state = 'delivered'" if table == "deliveries" else "",
+            ),
+            owner,
+        )  # fmt: skip
+        assert count == RECORDS
+
+
+async def _costs(pair: Pair) -> None:
+    db = await opened(pair.house.url)
+    for owner in pair.house.owners:
+        await db.apart("migration").write(fill, owner)
+    await db.close()
+    async with living(pair.house, pair.target, pair.keys) as life:
+        await life.mover.until(200)
+        before, life.other.seconds = life.other.p99, []
+        status, said = await life.move()
+        assert status == 0, said
+        during = life.other.p99
+        await life.mover.until(len(life.mover.made) + 20)
+        assert life.mover.at == 1
+        refused = life.mover.refused[-1] - life.mover.refused[0]
+        print(
+            said, f"writes were refused for {refused:.2f} s",
+            f"p99 of the other owner: {before * 1000:.0f} ms before, {during * 1000:.0f} ms during",
+            f"repeated: {life.repeated}",
+        )  # fmt: skip
+        closed = re.search(r"Closed for ([0-9.]+) seconds", said)
+        assert closed is not None
+        assert float(closed[1]) <= CLOSED_SECONDS
+    assert (await look(pair.house.url, pair.house.owners)).of(0) == {}
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+def test_an_owner_with_many_records_is_closed_for_two_seconds_at_most(pair: Pair) -> None:
+    asyncio.run(_costs(pair))

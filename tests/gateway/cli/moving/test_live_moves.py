@@ -1,0 +1,64 @@
+"""An owner moves between two servers while he and another owner write all the time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from outbox.ids import Ids
+from outbox.webhooks.key_files import read_key_file
+from tests.gateway.cli.moving.test_live_deaths import STEPS, Pair, guards, pair, states
+from tests.support.chains import walked
+from tests.support.living import living
+from tests.support.movers import look
+
+__all__ = ["pair"]
+IN_FLIGHT = 16
+"""Most requests that may be on their way when the queue closes."""
+
+
+async def _moves(pair: Pair) -> None:
+    async with living(pair.house, pair.target, pair.keys) as life:
+        await life.mover.until(20)
+        status, said = await life.move()
+        assert status == 0, said
+        await life.mover.until(len(life.mover.made) + 20)
+        assert life.mover.at == 1
+        print(said, f"p99 of the other owner: {life.other.p99 * 1000:.0f} ms")
+    assert life.repeated <= IN_FLIGHT
+    left = await look(pair.house.url, pair.house.owners)
+    assert left.of(0) == {}
+    assert left.mentions == {"owners": 1}
+
+
+def test_an_owner_moves_while_servers_serve(pair: Pair) -> None:
+    asyncio.run(_moves(pair))
+    assert asyncio.run(states(pair)) == ["gone", "here"]
+    for url in (pair.house.url, pair.target):
+        assert asyncio.run(guards(url)) == 0
+    assert not asyncio.run(walked(pair.target, read_key_file(pair.keys, Ids()))).faults
+
+
+async def _dies(pair: Pair) -> None:
+    async with living(pair.house, pair.target, pair.keys) as life:
+        await life.mover.until(20)
+        for number, (when, step, here, there) in enumerate(STEPS):
+            status, said = await life.move(
+                module=("tests.gateway.cli.moving.dying_move", when, step)
+            )
+            assert status == -9, said
+            assert await states(pair) == [here, there], (when, step)
+            await life.restart(number % 2)
+            await life.restart((number + 1) % 2)
+        status, said = await life.move()
+        assert status == 0, said
+        await life.mover.until(len(life.mover.made) + 20)
+        assert life.mover.at == 1
+    assert (await look(pair.house.url, pair.house.owners)).of(0) == {}
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+def test_the_command_and_both_servers_are_killed_at_each_step(pair: Pair) -> None:
+    asyncio.run(_dies(pair))
