@@ -8,7 +8,7 @@ import pytest
 
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file
-from tests.gateway.cli.moving.test_live_deaths import STEPS, Pair, guards, pair, states
+from tests.gateway.cli.moving.test_live_deaths import STEPS, Pair, Step, guards, pair, states
 from tests.support.chains import walked
 from tests.support.living import living
 from tests.support.movers import look
@@ -40,10 +40,10 @@ def test_an_owner_moves_while_servers_serve(pair: Pair) -> None:
     assert not asyncio.run(walked(pair.target, read_key_file(pair.keys, Ids()))).faults
 
 
-async def _dies(pair: Pair, which: int) -> None:
+async def _dies(pair: Pair, which: int, steps: list[Step]) -> None:
     async with living(pair.house, pair.target, pair.keys) as life:
         await life.mover.until(20)
-        for when, step, here, there in STEPS:
+        for when, step, here, there in steps:
             status, said = await life.move(
                 module=("tests.gateway.cli.moving.dying_move", when, step)
             )
@@ -60,5 +60,8 @@ async def _dies(pair: Pair, which: int) -> None:
 @pytest.mark.faults
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("which", [0, 1], ids=["source", "target"])
-def test_the_command_and_a_server_are_killed_at_each_step(pair: Pair, which: int) -> None:
-    asyncio.run(_dies(pair, which))
+@pytest.mark.parametrize("steps", [STEPS[:9], STEPS[8:]], ids=["open", "closed"])
+def test_the_command_and_a_server_are_killed_at_each_step(
+    pair: Pair, which: int, steps: list[Step]
+) -> None:
+    asyncio.run(_dies(pair, which, steps))
