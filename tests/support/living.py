@@ -24,6 +24,8 @@ from tests.support.moved import words
 from tests.support.movers import House, opened
 from tests.support.process import Serving, environment, serving_process
 
+CLOSED_SECONDS = 400
+"""The longest time for which tests that kill both servers again and again close an owner."""
 NAMES = ("contact.created", "contact.updated")
 POINT = "update webhooks set url = $1 || '/' || id, timeout_ms = 5000"
 FEED = """
@@ -64,7 +66,7 @@ class Caller:
     async def send(self, method: str, path: str, body: Any, key: str) -> Any:
         """Send one write until a server takes it."""
         headers = self.headers | ({"Idempotency-Key": key} if key else {})
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(CLOSED_SECONDS):
             while True:
                 began = monotonic()
                 try:
@@ -103,7 +105,7 @@ class Caller:
 
     async def page(self) -> Any:
         path = "/api/events?limit=100" + (f"&after={self.cursor}" if self.cursor else "")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(CLOSED_SECONDS):
             while True:
                 try:
                     async with self.http.get(

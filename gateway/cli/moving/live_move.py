@@ -91,10 +91,9 @@ class LiveMove:
             raise CannotStart("the target has the owner; repeat the command without --cancel")
         await self._target.moves(self._here.move_id)
         await self._forget(self._target)
-        await self._target.step(owner_moves.leave_alone, self._owner_id)
+        await self._target.turn(owner_moves.leave_alone, self._owner_id)
         await self._drop(self._target)
-        await self._source.step(_stay, self._owner_id)
-        await self._tell(self._source)
+        await self._source.turn(_stay, self._owner_id)
         await self._drop(self._source)
         await self._source.step(owner_moves.forget_changes, self._owner_id)
 
@@ -102,7 +101,7 @@ class LiveMove:
         """Copy everything, as far as it goes while the owner is served."""
         if self._here.state == "here" or self._there.state != "arriving":
             # A source that is closed without anything in the target begins anew.
-            await self._source.step(_stay, self._owner_id)
+            await self._source.turn(_stay, self._owner_id)
             self._here = Standing("here", self._source.new_id(), self._ends[1])
             await self._stand("copying")
         await self._target.moves(self._here.move_id)
@@ -110,8 +109,7 @@ class LiveMove:
             return
         await self._guard()
         self._there = Standing("arriving", self._here.move_id, self._ends[0])
-        await self._target.step(owner_moves.stand, self._owner_id, self._there)
-        await self._tell(self._target)
+        await self._target.turn(owner_moves.stand, self._owner_id, self._there)
         await self._forget(self._target)
         await copying.all()
         for _ in range(PASSES):
@@ -137,15 +135,13 @@ class LiveMove:
         self._closed_at = self._source.clock.monotonic()
         if self._here.state == "copying":
             self._here = replace(self._here, state="resting")
-            await self._source.step(_rest, self._owner_id, self._here)
-            await self._tell(self._source)
+            await self._source.turn(_rest, self._owner_id, self._here)
         if self._here.state == "resting":
             await self._settle(copying)
         await copying.changes()
         await copying.must_be_equal()
         arrived = Standing("here", self._here.move_id, self._ends[0])
-        await self._target.step(_open, self._owner_id, arrived, rings)
-        await self._tell(self._target)
+        await self._target.turn(_open, self._owner_id, arrived, rings)
 
     async def _settle(self, copying: LiveCopy) -> None:
         """Wait for the owner's last events and requests, and close his queue."""
@@ -153,7 +149,7 @@ class LiveMove:
         since = clock.monotonic()
         await copying.changes()
         gone = replace(self._here, state="leaving")
-        while not await self._source.step(
+        while not await self._source.turn(
             _leave, self._owner_id, gone, clock.monotonic() - since > SETTLE_SECONDS
         ):
             if clock.monotonic() - since > FAN_OUT_SECONDS:
@@ -163,14 +159,9 @@ class LiveMove:
         self._here = gone
 
     async def _stand(self, state: State) -> None:
-        """Store where the owner is, by the source, and let its servers know."""
+        """Store where the owner is, by the source."""
         self._here = replace(self._here, state=state)
-        await self._source.step(owner_moves.stand, self._owner_id, self._here)
-        await self._tell(self._source)
-
-    async def _tell(self, database: Beside) -> None:
-        await database.tell("owners")
-        await database.tell("work")
+        await self._source.turn(owner_moves.stand, self._owner_id, self._here)
 
     async def _mark(self) -> None:
         """Mark the owner's events in blocks that were marked before he arrived."""

@@ -10,7 +10,7 @@ alter table owners add constraint owners_state_check
 create table move_changes (
   number /*sqlite integer primary key*/
     /*postgres bigint generated always as identity primary key*/,
-  owner_id text /*postgres collate "C"*/ not null,
+  mover text /*postgres collate "C"*/ not null,
   name text not null,
   key text not null
 );

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import wraps
 from typing import Any, Concatenate
 
 import asyncpg
@@ -79,6 +80,26 @@ class Beside(PostgresExclusive):
                 return await unit(tx, *args, **kwargs)
 
         return await self.patiently(once)
+
+    async def turn(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a unit that changes where an owner is; its commit lets the servers know.
+
+        Nothing changes when it returns False.
+        """
+
+        @wraps(unit)
+        async def told(tx: Tx) -> T:
+            done = await unit(tx, *args, **kwargs)
+            if done is not False:
+                await self.tell("owners")
+            return done
+
+        done = await self.step(told)
+        if done is not False:
+            await self.tell("work")
+        return done
 
     async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run `work`, again while a lock is not free. Raise CannotStart."""

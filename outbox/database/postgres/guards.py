@@ -34,7 +34,7 @@ begin
   return {row};
 end $guard$
 """
-_NOTE = """insert into move_changes (owner_id, name, key)
+_NOTE = """insert into move_changes (mover, name, key)
       values ({owner}, '{table}', cast(json_build_array({key}) as text));"""
 _NOTE_EARLIER = """if tg_op = 'UPDATE' and ({old}) is distinct from ({new}) then
       {note}

@@ -57,8 +57,8 @@ update deliveries set state = 'ready', retry = true, claim = null, node_id = nul
   next_at = due_now()
 where {_SENT}
 """
-_FORGET_CHANGES = "delete from move_changes where owner_id = $1"
-_CHANGES = "select number, name, key from move_changes where owner_id = $1 order by number"
+_FORGET_CHANGES = "delete from move_changes where mover = $1"
+_CHANGES = "select number, name, key from move_changes where mover = $1 order by number"
 _AMONG_NUMBERS = (
     "in (select cast(value as bigint) from /*sqlite json_each($1)*/"
     " /*postgres json_array_elements_text(cast($1 as json)) as numbers(value)*/)"
@@ -97,8 +97,11 @@ async def elsewhere(tx: Tx) -> Mapping[str, State]:
 
 
 def absent(elsewhere: Mapping[str, State]) -> frozenset[str]:
-    """Return those of whom there may be rows here that are not all, or not the newest."""
-    return frozenset(one for one, state in elsewhere.items() if state in ("arriving", "gone"))
+    """Return those of whom there may be rows here that are not all, or not the newest.
+
+    The source of an owner who leaves cannot know whether the target has him already.
+    """
+    return frozenset(one for one, state in elsewhere.items() if state != "resting")
 
 
 async def hold(tx: Tx, owner_id: str) -> None:

@@ -16,7 +16,8 @@ from tests.support.databases import PostgresServer
 from tests.support.moved import goes_on, has_moved, run
 from tests.support.movers import House, furnish, keys_at, look, opened
 
-STEPS = [
+Step = tuple[str, str, str, str]
+STEPS: list[Step] = [
     ("before", "stand.1", "here", "here"),
     ("after", "stand.1", "copying", "here"),
     ("before", "stand.2", "copying", "here"),
@@ -87,7 +88,7 @@ async def guards(url: str) -> int:
         await connection.close()
 
 
-def dies_at(pair: Pair, steps: list[tuple[str, str, str, str]]) -> None:
+def dies_at(pair: Pair, steps: list[Step]) -> None:
     before = asyncio.run(look(pair.house.url, pair.house.owners))
     for when, step, here, there in steps:
         killed(pair.house, pair.target, pair.keys, when, step)

@@ -8,7 +8,7 @@ import pytest
 
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file
-from tests.gateway.cli.moving.test_live_deaths import STEPS, Pair, guards, pair, states
+from tests.gateway.cli.moving.test_live_deaths import STEPS, Pair, Step, guards, pair, states
 from tests.support.chains import walked
 from tests.support.living import living
 from tests.support.movers import look
@@ -40,17 +40,16 @@ def test_an_owner_moves_while_servers_serve(pair: Pair) -> None:
     assert not asyncio.run(walked(pair.target, read_key_file(pair.keys, Ids()))).faults
 
 
-async def _dies(pair: Pair) -> None:
+async def _dies(pair: Pair, which: int, steps: list[Step]) -> None:
     async with living(pair.house, pair.target, pair.keys) as life:
         await life.mover.until(20)
-        for number, (when, step, here, there) in enumerate(STEPS):
+        for when, step, here, there in steps:
             status, said = await life.move(
                 module=("tests.gateway.cli.moving.dying_move", when, step)
             )
             assert status == -9, said
             assert await states(pair) == [here, there], (when, step)
-            await life.restart(number % 2)
-            await life.restart((number + 1) % 2)
+            await life.restart(which)
         status, said = await life.move()
         assert status == 0, said
         await life.mover.until(len(life.mover.made) + 20)
@@ -60,5 +59,9 @@ async def _dies(pair: Pair) -> None:
 
 @pytest.mark.faults
 @pytest.mark.timeout(600)
-def test_the_command_and_both_servers_are_killed_at_each_step(pair: Pair) -> None:
-    asyncio.run(_dies(pair))
+@pytest.mark.parametrize("which", [0, 1], ids=["source", "target"])
+@pytest.mark.parametrize("steps", [STEPS[:9], STEPS[8:]], ids=["open", "closed"])
+def test_the_command_and_a_server_are_killed_at_each_step(
+    pair: Pair, which: int, steps: list[Step]
+) -> None:
+    asyncio.run(_dies(pair, which, steps))

@@ -72,7 +72,8 @@ async def test_who_is_elsewhere(db: Database) -> None:
             await owner_moves.stand(tx, owner, at)
         assert await owner_moves.standing(tx, "b") == leaving
         assert await owner_moves.elsewhere(tx) == {"b": "leaving", "c": "gone"}
-        assert owner_moves.absent(await owner_moves.elsewhere(tx)) == {"c"}
+        assert owner_moves.absent(await owner_moves.elsewhere(tx)) == {"b", "c"}
+        assert owner_moves.absent({"a": "resting", "b": "arriving"}) == {"b"}
         await owner_moves.stay(tx, "b")
         assert await owner_moves.elsewhere(tx) == {"c": "gone"}
         assert await owner_moves.standing(tx, "b") == Standing()
