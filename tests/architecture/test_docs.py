@@ -113,7 +113,7 @@ def test_the_events_page_names_every_header() -> None:
 
 def test_the_api_page_equals_the_routes() -> None:
     told = re.findall(
-        r"^\| `([A-Z]+) (/api\S*)` \|", (ROOT / "docs/reference/api.md").read_text(), re.M
+        r"^\| `([A-Z]+) (/api\S*)` \|", (ROOT / "docs/reference/rest-api.md").read_text(), re.M
     )
     assert sorted(told) == sorted((method, path) for method, path, _ in ROUTES)
 
@@ -122,7 +122,7 @@ def test_the_api_page_names_every_error_under_its_status() -> None:
     told = {
         code: int(status)
         for status, codes in re.findall(
-            r"^\| (\d{3}) \| (.+) \|$", (ROOT / "docs/reference/api.md").read_text(), re.M
+            r"^\| (\d{3}) \| (.+) \|$", (ROOT / "docs/reference/rest-api.md").read_text(), re.M
         )
         for code in re.findall(r"`(\w+)`", codes)
     }
@@ -164,7 +164,7 @@ def test_the_configuration_page_equals_the_settings() -> None:
 
 
 def test_the_troubleshooting_page_has_every_outcome_and_failed_end() -> None:
-    text = page("troubleshooting")
+    text = page("troubleshoot")
     outcomes = {key.removeprefix("outcome.") for key in EN if key.startswith("outcome.")}
     section = re.search(r"^## By outcome$(.*?)^## ", text, re.M | re.S)
     ends = re.search(r"^## By end of a delivery$(.*?)^## ", text, re.M | re.S)

@@ -24,7 +24,7 @@ from tests.support.requirements import need
 APART = (
     "README.md",
     "docs/tutorials/first-webhook.md",
-    "docs/how-to/payments.md",
+    "docs/how-to/accept-payments.md",
     "docs/how-to/recover-events.md",
     "docs/how-to/verify-signatures.md",
 )
