@@ -16,10 +16,13 @@ HEAD = """\
 # Operations of the storefront
 
 Every query and mutation with an example: the document and its variables. The cart and the customer
-come from cookies. [Storefront](storefront.md) explains the endpoint, cookies, errors and limits.
-`GET /graphql/schema.graphql` returns the whole schema. Amounts are in centavos. A `$name` in the
-variables stands for a value of your store.
+come from cookies. [Storefront](storefront.md) explains the endpoint, cookies and limits, and
+[storefront rules](storefront-rules.md) what each operation does. `GET /graphql/schema.graphql`
+returns the whole schema. Amounts are in centavos. A `$name` in the variables stands for a value of
+your store.
 """
+MORE = {"products": ["searchProducts"]}
+"""Further examples of an operation."""
 
 
 def lines() -> Iterator[str]:
@@ -48,9 +51,11 @@ def _operation(name: str, field: GraphQLField) -> Iterator[str]:
     yield "| argument | type | meaning |\n| --- | --- | --- |"
     for one, (kind, description) in told.items():
         yield f"| `{one}` | `{kind}` | {description} |"
-    document, variables = operation(name)
-    yield f"\n```graphql\n{document.strip()}\n```\n"
-    yield f"```json\n{json.dumps(variables, indent=2, ensure_ascii=False)}\n```\n"
+    yield ""
+    for example in (name, *MORE.get(name, ())):
+        document, variables = operation(example)
+        yield f"```graphql\n{document.strip()}\n```\n"
+        yield f"```json\n{json.dumps(variables, indent=2, ensure_ascii=False)}\n```\n"
 
 
 def _told(found: GraphQLInputField) -> tuple[str, str | None]:
