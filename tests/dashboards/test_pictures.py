@@ -22,7 +22,7 @@ def test_the_docs_have_a_picture_of_each_dashboard() -> None:
     assert sizes.keys() == wanted, "run `make pictures`"
     assert {name: size for name, size in sizes.items() if size > LARGEST} == {}
     page = (ROOT / "docs" / "how-to/watch.md").read_text()
-    assert [name for name in wanted if f"(pictures/dashboards/{name})" not in page] == []
+    assert [name for name in wanted if f"/pictures/dashboards/{name})" not in page] == []
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,10 @@ The configuration is valid.
 TABLE = "\n| key | default | meaning |\n| --- | --- | --- |"
 
 
-def page() -> str:
-    """Return the whole page."""
-    return INTRO + "\n".join(_sections((ROOT / "config.toml").read_text())) + "\n"
+def lines() -> Iterator[str]:
+    """Yield the page."""
+    yield INTRO.rstrip()
+    yield from _sections((ROOT / "config.toml").read_text())
 
 
 def _sections(text: str) -> Iterator[str]:
@@ -75,4 +76,4 @@ def _link(found: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print("\n".join(lines()))

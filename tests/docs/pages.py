@@ -25,6 +25,7 @@ PIECE = re.compile(
 )
 COMMENT = re.compile(r"<!-- (.*?) -->", re.DOTALL)
 SHELL = ("sh", "console")
+GENERATED = re.compile(r"\A<!-- Generated: (python -m [\w.]+) > \S+ -->\n")
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ def names() -> list[str]:
 
 def text_of(page: str) -> str:
     return (ROOT / page).read_text()
+
+
+def generated(page: str) -> list[str]:
+    """Return the command that writes the page, or nothing for one that people write."""
+    return GENERATED.findall(text_of(page))
 
 
 def blocks(page: str) -> list[Block]:

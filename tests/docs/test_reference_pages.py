@@ -1,22 +1,52 @@
-"""The generated pages of the reference equal what the code declares."""
+"""The generated pages of the reference equal what the code declares; the others stay short."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
+from gateway.cli.command_line import COMMANDS
 from gateway.records.errors import CODES
 from tests.architecture.tree import ROOT
-from tests.docs import errors_page, options_page
-
-
-@pytest.mark.parametrize(
-    ("page", "lines"), [("options", options_page.lines), ("errors", errors_page.lines)]
+from tests.docs import (
+    bodies_page,
+    checks_page,
+    commands_page,
+    configuration_page,
+    errors_page,
+    operations_page,
+    routes_page,
+    series_page,
 )
-def test_the_page_is_up_to_date(page: str, lines: Callable[[], Iterator[str]]) -> None:
+from tests.docs.pages import generated, names
+
+PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "bodies": bodies_page.lines,
+    "checks": checks_page.lines,
+    "commands": commands_page.lines,
+    "configuration": configuration_page.lines,
+    "errors": errors_page.lines,
+    "routes": routes_page.lines,
+    "series": series_page.lines,
+    "storefront-operations": operations_page.lines,
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_is_up_to_date(page: str) -> None:
     text = (ROOT / f"docs/reference/{page}.md").read_text("utf-8")
-    command = f"python -m tests.docs.{page}_page > docs/reference/{page}.md"
-    assert text == "\n".join(lines()).rstrip() + "\n", f"run {command}"
+    [command] = generated(f"docs/reference/{page}.md")
+    assert text == "\n".join(PAGES[page]()).rstrip() + "\n", f"run {command}"
+
+
+def test_no_other_page_is_marked_as_generated() -> None:
+    marked = [name for name in names() if generated(name)]
+    assert marked == [f"docs/reference/{page}.md" for page in PAGES]
 
 
 def test_every_error_has_a_fix_and_none_is_left_over() -> None:
     assert errors_page.FIXES.keys() == set(CODES)
+
+
+def test_each_link_of_the_page_of_commands_belongs_to_one() -> None:
+    words = {command.words for command in COMMANDS}
+    assert commands_page.MORE.keys() - words == set()
