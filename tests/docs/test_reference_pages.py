@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from gateway.cli.command_line import COMMANDS
+from gateway.domain.catalogue import EVENTS
 from gateway.records.errors import CODES
+from gateway.rest.document.deliveries import WHEN
 from tests.architecture.tree import ROOT
 from tests.docs import (
     bodies_page,
@@ -45,6 +47,10 @@ def test_no_other_page_is_marked_as_generated() -> None:
 
 def test_every_error_has_a_fix_and_none_is_left_over() -> None:
     assert errors_page.FIXES.keys() == set(CODES)
+
+
+def test_each_event_of_records_has_its_cause_and_no_other_has() -> None:
+    assert list(WHEN) == list(EVENTS)
 
 
 def test_each_link_of_the_page_of_commands_belongs_to_one() -> None:
