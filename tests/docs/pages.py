@@ -5,7 +5,6 @@ A comment on the line before a fence says how the tests treat the block:
     <!-- file: NAME -->       the tests write the block to this file
     <!-- terminal: NAME -->   the command stays; it runs beside those that follow
     <!-- prints -->           what the command before prints; … stands for anything
-    <!-- run: NAME -->        a program, which the block after it runs
     <!-- not run: REASON -->  left alone
 
 A comment `<!-- step: WORDS -->` anywhere else is what a reader does in the console.
@@ -40,7 +39,7 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """The first word of the note, `run: NAME` being `run`."""
+        """The first word of the note, `file: NAME` being `file`."""
         return self.note.partition(":")[0]
 
     @property
