@@ -19,6 +19,7 @@ from tests.docs import (
     routes_page,
     series_page,
 )
+from tests.docs.length import MOST, written
 from tests.docs.pages import generated, names
 
 PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
@@ -43,6 +44,12 @@ def test_the_page_is_up_to_date(page: str) -> None:
 def test_no_other_page_is_marked_as_generated() -> None:
     marked = [name for name in names() if generated(name)]
     assert marked == [f"docs/reference/{page}.md" for page in PAGES]
+
+
+def test_the_pages_that_people_write_stay_short() -> None:
+    pages = written()
+    assert pages.keys() == set(names()) - {f"docs/reference/{page}.md" for page in PAGES}
+    assert sum(pages.values()) <= MOST, "python -m tests.docs.length"
 
 
 def test_every_error_has_a_fix_and_none_is_left_over() -> None:
