@@ -1,7 +1,4 @@
-"""Writes docs/reference/bodies.md from the bodies and headers that the code makes.
-
-`python -m tests.docs.bodies_page > docs/reference/bodies.md`
-"""
+"""Writes docs/reference/bodies.md from the bodies and headers that the code makes."""
 
 from collections.abc import Iterator
 
@@ -10,7 +7,6 @@ from gateway.rest.document.deliveries import HEADERS, WHEN, body_of
 from outbox.events.body import encode
 
 HEAD = """\
-<!-- Generated: python -m tests.docs.bodies_page > docs/reference/bodies.md -->
 # Bodies and headers
 
 Each [event](events.md): what causes it, the fields of its `data`, and an example in the exact form
@@ -37,7 +33,3 @@ def lines() -> Iterator[str]:
     for event, fields in EVENTS.items():
         yield f"## {event}\n\n{WHEN[event]} `data` has {', '.join(f'`{one}`' for one in fields)}.\n"
         yield f"```json\n{encode(body_of(event).example).decode()}\n```\n"
-
-
-if __name__ == "__main__":
-    print("\n".join(lines()).rstrip())

@@ -1,7 +1,4 @@
-"""Writes docs/reference/checks.md from the checks of `carteiro certify` and their texts.
-
-`python -m tests.docs.checks_page > docs/reference/checks.md`
-"""
+"""Writes docs/reference/checks.md from the checks of `carteiro certify` and their texts."""
 
 from collections.abc import Iterator
 
@@ -9,7 +6,6 @@ from gateway import texts
 from outbox.worker.certification.checks import CHECKS, GENUINE, SEEN
 
 HEAD = """\
-<!-- Generated: python -m tests.docs.checks_page > docs/reference/checks.md -->
 # Checks
 
 What `carteiro certify` sends to a receiver, what the receiver must do, and what to change when it
@@ -39,7 +35,3 @@ def lines() -> Iterator[str]:
     for name in SEEN:
         verdict = "fault" if name == "silent" else "warning"
         yield f"| `{name}` | {EN(f'certify.check.{name}')} | {verdict} |"
-
-
-if __name__ == "__main__":
-    print("\n".join(lines()).rstrip())

@@ -1,7 +1,4 @@
-"""Writes docs/reference/commands.md from the declarations of the commands.
-
-`python -m tests.docs.commands_page > docs/reference/commands.md`
-"""
+"""Writes docs/reference/commands.md from the declarations of the commands."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -9,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from gateway.cli.command_line import COMMANDS, Command
 
 HEAD = """\
-<!-- Generated: python -m tests.docs.commands_page > docs/reference/commands.md -->
 # Commands
 
 Each command with its arguments, as `--help` prints them. `make setup` installs `carteiro` into
@@ -87,7 +83,3 @@ def _rows(command: Command) -> Iterator[str]:
             name += f" {value}"
         needed = "; required" if action.required and action.option_strings else ""
         yield f"| `{name}` | {(action.help or '') % vars(action)}{needed} |"
-
-
-if __name__ == "__main__":
-    print("\n".join(lines()).rstrip())

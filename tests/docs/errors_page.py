@@ -1,7 +1,4 @@
-"""Writes docs/reference/errors.md from the closed list of error codes.
-
-`python -m tests.docs.errors_page > docs/reference/errors.md`
-"""
+"""Writes docs/reference/errors.md from the closed list of error codes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +7,6 @@ from gateway.records.errors import CODES
 from gateway.rest.errors import STATUS
 
 HEAD = """\
-<!-- Generated: python -m tests.docs.errors_page > docs/reference/errors.md -->
 # Errors
 
 All error codes, with their status in the REST API, their code in the storefront's GraphQL and the
@@ -104,7 +100,3 @@ def lines() -> Iterator[str]:
         means, fix = FIXES[code]
         rest = (f"`{code}`", str(STATUS[code])) if code in STATUS else ("–", "–")
         yield f"| {' | '.join((*rest, f'`{UPPER.get(code, code.upper())}`', means, fix))} |"
-
-
-if __name__ == "__main__":
-    print("\n".join(lines()))

@@ -1,7 +1,4 @@
-"""Writes storefront-operations.md from the schema and the documents that the tests send.
-
-`python -m tests.docs.operations_page > docs/reference/storefront-operations.md`
-"""
+"""Writes storefront-operations.md from the schema and the documents that the tests send."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,7 +9,6 @@ from gateway.graphql.schema import schema
 from tests.support.operations import FOLDER, operation
 
 HEAD = """\
-<!-- Generated: python -m tests.docs.operations_page > docs/reference/storefront-operations.md -->
 # Operations of the storefront
 
 Every query and mutation with an example: the document and its variables. The cart and the customer
@@ -69,7 +65,3 @@ def missing() -> list[str]:
     assert made.mutation_type is not None
     names = {*made.query_type.fields, *made.mutation_type.fields}
     return sorted(name for name in names if not (FOLDER / f"{name}.graphql").exists())
-
-
-if __name__ == "__main__":
-    print("\n".join(lines()).rstrip())

@@ -1,7 +1,4 @@
-"""Writes docs/reference/routes.md from the declarations of the REST API.
-
-`python -m tests.docs.routes_page > docs/reference/routes.md`
-"""
+"""Writes docs/reference/routes.md from the declarations of the REST API."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +9,6 @@ from gateway.rest.document.openapi import document
 from gateway.rest.routes import ROUTES
 
 HEAD = """\
-<!-- Generated: python -m tests.docs.routes_page > docs/reference/routes.md -->
 # Routes
 
 Every route of the [REST API](rest-api.md) with the parameters of its query. Every path with `GET`
@@ -43,7 +39,3 @@ def _row(path: str, entry: dict[str, Any]) -> str:
     told = SENTENCE.split(entry.get("description", ""))[0].rstrip(":.")
     does = f"{entry['summary']}. {told}".removesuffix(". ").replace("|", "\\|")
     return f"| `{path}` | {does} | {', '.join(f'`{one}`' for one in query) or '–'} |"
-
-
-if __name__ == "__main__":
-    print("\n".join(lines()).rstrip())

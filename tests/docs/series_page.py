@@ -1,7 +1,4 @@
-"""Writes docs/reference/series.md from the metrics that a process exports.
-
-`python -m tests.docs.series_page > docs/reference/series.md`
-"""
+"""Writes docs/reference/series.md from the metrics that a process exports."""
 
 from collections.abc import Iterator
 
@@ -10,7 +7,6 @@ from outbox.clock import SystemClock
 from tests.dashboards.exports import BUILD
 
 HEAD = """\
-<!-- Generated: python -m tests.docs.series_page > docs/reference/series.md -->
 # Series
 
 Every metric that a process exports, with the help text of `/metrics`. [Metrics](metrics.md) says
@@ -52,7 +48,3 @@ def _families() -> Iterator[tuple[str, str]]:
             name = family.name + ("_total" if family.type == "counter" else "")
             told = f"| `{name}` | {family.type} | {', '.join(labels) or '–'} |"
             yield name, f"{told} {family.documentation} |"
-
-
-if __name__ == "__main__":
-    print("\n".join(lines()).rstrip())
