@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 
 from gateway.domain.catalogue import EVENTS
+from gateway.rest.document import operational
 from gateway.rest.document.deliveries import HEADERS, WHEN, body_of
 from outbox.events.body import encode
 
 HEAD = """\
 # Bodies and headers
 
-Each [event](events.md): what causes it, the fields of its `data`, and an example in the exact form
-of a delivery. The OpenAPI document has their schemas under `webhooks`.
+Each [event](events.md), those of [operational webhooks](operational-webhooks.md) at the end: what
+causes it, the fields of its `data`, and an example in the exact form of a delivery. The OpenAPI
+document has their schemas under `webhooks`.
 """
 MORE = {
     "X-Webhook-Sequence": "../how-to/recover-events.md#find-what-is-missing",
@@ -30,6 +32,8 @@ def lines() -> Iterator[str]:
         more = f" [More]({MORE[name]})." if name in MORE else ""
         yield f"| `{name}` | {text}{more} |"
     yield ""
-    for event, fields in EVENTS.items():
-        yield f"## {event}\n\n{WHEN[event]} `data` has {', '.join(f'`{one}`' for one in fields)}.\n"
+    every = {**EVENTS, **operational.DATA}
+    for event, cause in {**WHEN, **operational.WHEN}.items():
+        told = ", ".join(f"`{field}`" for field in every[event])
+        yield f"## {event}\n\n{cause} `data` has {told}.\n"
         yield f"```json\n{encode(body_of(event).example).decode()}\n```\n"

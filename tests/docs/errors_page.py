@@ -66,10 +66,17 @@ FIXES: Mapping[str, tuple[str, str]] = {
     ),
     "insufficient_stock": ("the stock has fewer items", "offer what is left"),
     "quantity_limit": ("more than 999 items in a line or 100 lines in a cart", "offer less"),
-    "coupon_not_found": ("no coupon has this code", "show the reason"),
-    "coupon_expired": ("the coupon has ended", "show the reason"),
-    "coupon_not_applicable": ("the coupon does not apply to this cart", "show the reason"),
-    "coupon_usage_limit": ("the coupon has no uses left", "show the reason"),
+    "coupon_not_found": ("the store has no active coupon with this code", "show the reason"),
+    "coupon_expired": ("`endsAt` of the coupon has passed", "show the reason"),
+    "coupon_not_applicable": (
+        "the coupon has not started, the cart is below its `minTotal`, or, at the checkout, a "
+        "modal issued it to another email",
+        "show the reason",
+    ),
+    "coupon_usage_limit": (
+        "every use of the coupon is taken, or the customer has used it as often as it allows",
+        "show the reason",
+    ),
     "invalid_cep": ("the CEP does not have eight digits", "ask for another one"),
     "shipping_required": ("the cart needs a shipping option", "call `shoppingCartSetShipping`"),
     "shipping_unavailable": ("no shipping rule has this CEP", "ask for another address"),
