@@ -21,8 +21,8 @@ def test_the_docs_have_a_picture_of_each_dashboard() -> None:
     sizes = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
     assert sizes.keys() == wanted, "run `make pictures`"
     assert {name: size for name, size in sizes.items() if size > LARGEST} == {}
-    page = (ROOT / "docs" / "how-to/dashboards.md").read_text()
-    assert [name for name in wanted if f"(pictures/dashboards/{name})" not in page] == []
+    page = (ROOT / "docs" / "how-to/watch.md").read_text()
+    assert [name for name in wanted if f"/pictures/dashboards/{name})" not in page] == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-"""Writes docs/reference/configuration.md from config.toml, whose comments say what each key means.
-
-`python -m tests.docs.configuration_page > docs/reference/configuration.md`
-"""
+"""Writes docs/reference/configuration.md from config.toml and its comments."""
 
 import os
 import re
@@ -13,7 +10,6 @@ HERE = "docs/reference"
 KEY = re.compile(r"(\w+) = (.*)")
 PAGE = re.compile(r"docs/[\w/-]+\.md(#[\w-]+)?")
 INTRO = """\
-<!-- Generated: python -m tests.docs.configuration_page > docs/reference/configuration.md -->
 # Configuration
 
 `config.toml` holds every key with its default. Leave it unchanged. Write the keys that you change
@@ -49,9 +45,10 @@ The configuration is valid.
 TABLE = "\n| key | default | meaning |\n| --- | --- | --- |"
 
 
-def page() -> str:
-    """Return the whole page."""
-    return INTRO + "\n".join(_sections((ROOT / "config.toml").read_text())) + "\n"
+def lines() -> Iterator[str]:
+    """Yield the page."""
+    yield INTRO.rstrip()
+    yield from _sections((ROOT / "config.toml").read_text())
 
 
 def _sections(text: str) -> Iterator[str]:
@@ -72,7 +69,3 @@ def _link(found: re.Match[str]) -> str:
     path, _, anchor = found[0].partition("#")
     name = anchor or os.path.basename(path)
     return f"[{name}]({os.path.relpath(path, HERE)}{found[1] or ''})"
-
-
-if __name__ == "__main__":
-    print(page(), end="")

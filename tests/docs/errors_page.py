@@ -1,7 +1,4 @@
-"""Writes docs/reference/errors.md from the closed list of error codes.
-
-`python -m tests.docs.errors_page > docs/reference/errors.md`
-"""
+"""Writes docs/reference/errors.md from the closed list of error codes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +7,6 @@ from gateway.records.errors import CODES
 from gateway.rest.errors import STATUS
 
 HEAD = """\
-<!-- Generated: python -m tests.docs.errors_page > docs/reference/errors.md -->
 # Errors
 
 All error codes, with their status in the REST API, their code in the storefront's GraphQL and the
@@ -70,10 +66,17 @@ FIXES: Mapping[str, tuple[str, str]] = {
     ),
     "insufficient_stock": ("the stock has fewer items", "offer what is left"),
     "quantity_limit": ("more than 999 items in a line or 100 lines in a cart", "offer less"),
-    "coupon_not_found": ("no coupon has this code", "show the reason"),
-    "coupon_expired": ("the coupon has ended", "show the reason"),
-    "coupon_not_applicable": ("the coupon does not apply to this cart", "show the reason"),
-    "coupon_usage_limit": ("the coupon has no uses left", "show the reason"),
+    "coupon_not_found": ("the store has no active coupon with this code", "show the reason"),
+    "coupon_expired": ("`endsAt` of the coupon has passed", "show the reason"),
+    "coupon_not_applicable": (
+        "the coupon has not started, the cart is below its `minTotal`, or, at the checkout, a "
+        "modal issued it to another email",
+        "show the reason",
+    ),
+    "coupon_usage_limit": (
+        "every use of the coupon is taken, or the customer has used it as often as it allows",
+        "show the reason",
+    ),
     "invalid_cep": ("the CEP does not have eight digits", "ask for another one"),
     "shipping_required": ("the cart needs a shipping option", "call `shoppingCartSetShipping`"),
     "shipping_unavailable": ("no shipping rule has this CEP", "ask for another address"),
@@ -104,7 +107,3 @@ def lines() -> Iterator[str]:
         means, fix = FIXES[code]
         rest = (f"`{code}`", str(STATUS[code])) if code in STATUS else ("–", "–")
         yield f"| {' | '.join((*rest, f'`{UPPER.get(code, code.upper())}`', means, fix))} |"
-
-
-if __name__ == "__main__":
-    print("\n".join(lines()))

@@ -1,7 +1,4 @@
-"""Writes storefront-operations.md from the schema and the documents that the tests send.
-
-`python -m tests.docs.operations_page > docs/reference/storefront-operations.md`
-"""
+"""Writes storefront-operations.md from the schema and the documents that the tests send."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,14 +9,16 @@ from gateway.graphql.schema import schema
 from tests.support.operations import FOLDER, operation
 
 HEAD = """\
-<!-- Generated: python -m tests.docs.operations_page > docs/reference/storefront-operations.md -->
 # Operations of the storefront
 
 Every query and mutation with an example: the document and its variables. The cart and the customer
-come from cookies. [Storefront](storefront.md) explains the endpoint, cookies, errors and limits.
-`GET /graphql/schema.graphql` returns the whole schema. Amounts are in centavos. A `$name` in the
-variables stands for a value of your store.
+come from cookies. [Storefront](storefront.md) explains the endpoint, cookies and limits, and
+[storefront rules](storefront-rules.md) what each operation does. `GET /graphql/schema.graphql`
+returns the whole schema. Amounts are in centavos. A `$name` in the variables stands for a value of
+your store.
 """
+MORE = {"products": ["searchProducts"]}
+"""Further examples of an operation."""
 
 
 def lines() -> Iterator[str]:
@@ -48,9 +47,11 @@ def _operation(name: str, field: GraphQLField) -> Iterator[str]:
     yield "| argument | type | meaning |\n| --- | --- | --- |"
     for one, (kind, description) in told.items():
         yield f"| `{one}` | `{kind}` | {description} |"
-    document, variables = operation(name)
-    yield f"\n```graphql\n{document.strip()}\n```\n"
-    yield f"```json\n{json.dumps(variables, indent=2, ensure_ascii=False)}\n```\n"
+    yield ""
+    for example in (name, *MORE.get(name, ())):
+        document, variables = operation(example)
+        yield f"```graphql\n{document.strip()}\n```\n"
+        yield f"```json\n{json.dumps(variables, indent=2, ensure_ascii=False)}\n```\n"
 
 
 def _told(found: GraphQLInputField) -> tuple[str, str | None]:
@@ -64,7 +65,3 @@ def missing() -> list[str]:
     assert made.mutation_type is not None
     names = {*made.query_type.fields, *made.mutation_type.fields}
     return sorted(name for name in names if not (FOLDER / f"{name}.graphql").exists())
-
-
-if __name__ == "__main__":
-    print("\n".join(lines()).rstrip())

@@ -5,7 +5,6 @@ A comment on the line before a fence says how the tests treat the block:
     <!-- file: NAME -->       the tests write the block to this file
     <!-- terminal: NAME -->   the command stays; it runs beside those that follow
     <!-- prints -->           what the command before prints; … stands for anything
-    <!-- run: NAME -->        a program, which the block after it runs
     <!-- not run: REASON -->  left alone
 
 A comment `<!-- step: WORDS -->` anywhere else is what a reader does in the console.
@@ -25,6 +24,7 @@ PIECE = re.compile(
 )
 COMMENT = re.compile(r"<!-- (.*?) -->", re.DOTALL)
 SHELL = ("sh", "console")
+GENERATED = "<!-- Generated: "
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """The first word of the note, `run: NAME` being `run`."""
+        """The first word of the note, `file: NAME` being `file`."""
         return self.note.partition(":")[0]
 
     @property
@@ -58,6 +58,11 @@ def names() -> list[str]:
 
 def text_of(page: str) -> str:
     return (ROOT / page).read_text()
+
+
+def generated(page: str) -> bool:
+    """Whether a program writes the page."""
+    return text_of(page).startswith(GENERATED)
 
 
 def blocks(page: str) -> list[Block]:

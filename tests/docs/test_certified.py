@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,9 @@ from typing import Any
 import pytest
 
 from outbox.sending.request import new_secret
-from outbox.worker.certification.checks import CHECKS, GENUINE, SEEN
 from tests.architecture.tree import ROOT
 from tests.docs.frameworks import FRAMEWORKS, printed, receiving
 from tests.docs.languages import SERVERS
-from tests.docs.pages import text_of
 from tests.docs.test_receivers import running
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -53,15 +50,3 @@ async def test_a_receiver_passes_and_has_each_event_once(tmp_path: Path, kind: s
     assert [*home.iterdir()] == []
     assert all(said.count(event_id) == 1 for event_id in report["accepted"])
     assert not any(event_id in said for event_id in report["forbidden"])
-
-
-def test_the_page_lists_every_check() -> None:
-    text = text_of("docs/how-to/certify-a-receiver.md")
-    section = text[text.index("## Checks of certify\n") :].partition("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", section, re.M) == [
-        *(check.name for check in (GENUINE, *CHECKS) if check.accepts),
-        *(check.name for check in CHECKS if not check.accepts),
-        *SEEN,
-    ]
-    warned = set(re.findall(r"^\| `(\w+)` \|.*\| warning \|$", section, re.M))
-    assert warned == {check.name for check in CHECKS if check.mild} | {"quick", "response_ends"}

@@ -24,13 +24,13 @@ from tests.support.requirements import need
 APART = (
     "README.md",
     "docs/tutorials/first-webhook.md",
-    "docs/how-to/payments.md",
+    "docs/how-to/accept-payments.md",
     "docs/how-to/recover-events.md",
     "docs/how-to/verify-signatures.md",
 )
 """Pages whose commands other files of this folder run."""
 NOTES = {
-    "", "demo", "file", "not run", "prints", "run", "step", "terminal",
+    "", "demo", "file", "not run", "prints", "step", "terminal",
 }  # fmt: skip
 PROGRAMS = {"python"}
 LANGUAGES = PROGRAMS | {"graphql", "ini", "json", "sh", "step", "text", "toml"}
@@ -63,7 +63,7 @@ def test_every_block_is_of_a_kind_that_the_tests_know() -> None:
             assert block.language in LANGUAGES, block
             assert block.kind in NOTES, f"{block}: {block.note}"
             if block.language in PROGRAMS:
-                assert block.kind in ("file", "run"), f"{block} is not run"
+                assert block.kind == "file", f"{block} is not run"
                 assert page in APART, f"{block} is not run"
 
 

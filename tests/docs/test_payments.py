@@ -23,7 +23,7 @@ from tests.support.rest import UNLIMITED, RestApi
 from tests.support.shop import Shop, open_shop
 from tests.support.site import serving
 
-PAGE = "docs/how-to/payments.md"
+PAGE = "docs/how-to/accept-payments.md"
 
 
 @pytest.fixture

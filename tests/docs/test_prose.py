@@ -11,13 +11,12 @@ from pathlib import Path
 
 from gateway import texts
 from tests.architecture.tree import ROOT
-from tests.docs.pages import names
+from tests.docs.pages import generated, names
 from tests.docs.plain_words import AVOIDED, NAMES
 from tests.support.requirements import need
 
 SHORTEST = 9
 """Words of a sentence that counts as told twice."""
-GENERATED = "<!-- Generated: "
 BLOCK = re.compile(r"^```.*?^```$|<!--.*?-->|^[|#][^\n]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -67,7 +66,7 @@ def test_no_text_has_a_phrase_to_avoid() -> None:
 
 
 def test_no_sentence_of_the_docs_is_told_twice() -> None:
-    pages = [page for page in names() if GENERATED not in (ROOT / page).read_text("utf-8")]
+    pages = [page for page in names() if not generated(page)]
     told = [(page, one) for page in pages for one in sentences(page)]
     assert len(told) >= 500
     assert twice(told) == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Mapping
@@ -20,6 +21,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.sending.request import sign_standard
+from tests.architecture.tree import ROOT
 from tests.docs.languages import LANGUAGES, PROGRAMS, SERVERS, command, prepare, program
 from tests.docs.pages import blocks
 from tests.support.console import CONFIG, guest
@@ -267,9 +269,8 @@ def _bash(words: str, folder: Path) -> tuple[int, str]:
 
 async def test_the_feed_is_read_once_and_then_from_its_place(site: Site, tmp_path: Path) -> None:
     found = blocks("docs/how-to/recover-events.md")
-    [place] = [n for n, block in enumerate(found) if block.note == "run: reconcile.py"]
-    block, command = found[place], found[place + 1]
-    (tmp_path / block.name).write_text(block.text)
+    [command] = [block for block in found if "reconcile.py" in block.text]
+    shutil.copy(ROOT / "docs/examples/python/reconcile.py", tmp_path)
     key = await site.key(await site.user())
     words = command.text.replace("http://127.0.0.1:8080", site.url).replace("$KEY", key)
     asked = {"X-API-Key": key}

@@ -1,22 +1,43 @@
-"""The generated pages of the reference equal what the code declares."""
-
-from collections.abc import Callable, Iterator
+"""The generated pages of the reference equal what the code declares; the others stay short."""
 
 import pytest
 
+from gateway.cli.command_line import COMMANDS
+from gateway.domain.catalogue import EVENTS
 from gateway.records.errors import CODES
+from gateway.rest.document.deliveries import WHEN
 from tests.architecture.tree import ROOT
-from tests.docs import errors_page, options_page
+from tests.docs import commands_page, errors_page
+from tests.docs.length import MOST, written
+from tests.docs.pages import generated, names
+from tests.docs.reference import PAGES, text
 
 
-@pytest.mark.parametrize(
-    ("page", "lines"), [("options", options_page.lines), ("errors", errors_page.lines)]
-)
-def test_the_page_is_up_to_date(page: str, lines: Callable[[], Iterator[str]]) -> None:
-    text = (ROOT / f"docs/reference/{page}.md").read_text("utf-8")
-    command = f"python -m tests.docs.{page}_page > docs/reference/{page}.md"
-    assert text == "\n".join(lines()).rstrip() + "\n", f"run {command}"
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_is_up_to_date(page: str) -> None:
+    found = (ROOT / f"docs/reference/{page}.md").read_text("utf-8")
+    assert found == text(page), "run: python -m tests.docs.reference"
+
+
+def test_no_other_page_is_marked_as_generated() -> None:
+    marked = [name for name in names() if generated(name)]
+    assert marked == [f"docs/reference/{page}.md" for page in PAGES]
+
+
+def test_the_pages_that_people_write_stay_short() -> None:
+    pages = written()
+    assert pages.keys() == set(names()) - {f"docs/reference/{page}.md" for page in PAGES}
+    assert sum(pages.values()) <= MOST, "python -m tests.docs.length"
 
 
 def test_every_error_has_a_fix_and_none_is_left_over() -> None:
     assert errors_page.FIXES.keys() == set(CODES)
+
+
+def test_each_event_of_records_has_its_cause_and_no_other_has() -> None:
+    assert list(WHEN) == list(EVENTS)
+
+
+def test_each_link_of_the_page_of_commands_belongs_to_one() -> None:
+    words = {command.words for command in COMMANDS}
+    assert commands_page.MORE.keys() - words == set()

@@ -1,4 +1,4 @@
-"""The documents of storefront.md in the clients that generators make, and in Apollo Client."""
+"""The documents of storefront-operations.md in generated clients and in Apollo Client."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, tzinfo
@@ -17,7 +18,7 @@ import standardwebhooks.webhooks
 from gidgethub import ValidationFailure, sansio
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from tests.docs.languages import HARNESSES, LANGUAGES, PAGE, prepare, program
+from tests.docs.languages import HARNESSES, LANGUAGES, PAGE, PROGRAMS, prepare, program
 from tests.docs.pages import blocks, text_of
 from tests.docs.vectors import FILE, REASONS, VECTORS, text
 
@@ -80,7 +81,7 @@ def test_the_file_is_what_the_code_makes() -> None:
 def test_every_reason_and_the_page_tell_the_same() -> None:
     assert len(EXPECTED) == len(VECTORS), "two vectors of one name"
     assert set(EXPECTED.values()) == {"accepted", *REASONS}
-    section = text_of(PAGE).partition("## One function to copy\n")[2].partition("\n## ")[0]
+    section = text_of(PAGE).partition("## Reasons to refuse\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z0-9_]+)` \| [^|]+ \| [^|]+ \|$", section, re.M)
     assert rows == list(REASONS)
     assert f"has {len(VECTORS)} requests" in text_of(PAGE)
@@ -143,9 +144,8 @@ def _verdict(refusal: Any, row: dict[str, Any]) -> str | None:
 
 def test_the_program_of_the_page_reads_the_file(tmp_path: Path) -> None:
     prepare("python", tmp_path)
-    [place] = [n for n, each in enumerate(blocks(PAGE)) if each.note == "run: vectors.py"]
-    block, command = blocks(PAGE)[place : place + 2]
-    (tmp_path / "vectors.py").write_text(block.text)
+    [command] = [each for each in blocks(PAGE) if "vectors.py" in each.text]
+    shutil.copy(PROGRAMS / "python/vectors.py", tmp_path)
     words = command.text.replace("docs/vectors.json", str(FILE)).replace("python3", sys.executable)
 
     def said() -> str:

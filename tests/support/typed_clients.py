@@ -1,4 +1,4 @@
-"""Clients that others make from the schema and from the documents of storefront.md."""
+"""Clients that others make from the schema and from the documents of storefront-operations.md."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 def documents() -> Mapping[str, str]:
     """Return the documents of the page by the names of their operations."""
-    page = (ROOT / "docs" / "reference/storefront.md").read_text("utf-8")
+    page = (ROOT / "docs/reference/storefront-operations.md").read_text("utf-8")
     found: dict[str, str] = {}
     for text in _BLOCK.findall(page):
         [name] = _NAME.findall(text)

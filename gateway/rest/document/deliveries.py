@@ -13,13 +13,35 @@ from gateway.rest.document.parts import reference
 from outbox.durations import SECOND
 from outbox.webhooks.operational import NAMES
 
-WHEN = {
-    "created": "A {} is created.",
-    "updated": "A {} is changed.",
-    "deleted": "A {} is deleted.",
-    "completed": "An open {} is marked as done.",
-    "paid": "An {} is marked as paid.",
+WHEN: Mapping[str, str] = {
+    "contact.created": "A contact is created: by POST, or by a lead, sign-up or checkout "
+    "of a store.",
+    "contact.updated": "A PUT or PATCH changes a contact, or a lead, sign-up or checkout "
+    "of a store completes it.",
+    "contact.deleted": "A contact is deleted.",
+    "company.created": "A company is created.",
+    "company.updated": "A PUT or PATCH changes a company.",
+    "company.deleted": "A company is deleted.",
+    "deal.created": "A deal is created: by POST, or by a checkout of a store.",
+    "deal.updated": "A PUT or PATCH changes a deal or has its status; or an order of a store is "
+    "paid, is canceled or expires.",
+    "deal.deleted": "A deal is deleted.",
+    "task.created": "A task is created.",
+    "task.completed": "A task that was open is completed.",
+    "task.deleted": "A task is deleted.",
+    "invoice.created": "An invoice is created: by POST, from a quote, or by a checkout of a store.",
+    "invoice.updated": "A PUT or PATCH changes an invoice, or it is canceled; or its order is "
+    "canceled or expires.",
+    "invoice.paid": "An invoice is marked as paid: by POST, by its status in a PUT, or by "
+    "a payment provider.",
+    "quote.created": "A quote is created.",
+    "quote.updated": "A PUT or PATCH changes a quote; it is sent, accepted, rejected or "
+    "canceled; or it expires.",
+    "product.created": "A product is created.",
+    "product.updated": "A PUT or PATCH changes a product; a sale does not.",
+    "product.deleted": "A product is deleted.",
 }
+"""What causes each event of records."""
 
 
 def body_of(event: str) -> Shape:
@@ -83,9 +105,8 @@ def _is_there(resource: Resource, event: str, name: str) -> bool:
 
 
 def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
-    noun, _, change = event.partition(".")
     body = body_of(event)
-    summary = operational.WHEN.get(event) or WHEN[change].format(noun)
+    summary = operational.WHEN.get(event) or WHEN[event]
     filterable = resource_of(event).filterable if event in EVENTS else ()
     beside = {"description": BESIDE.format(" and ".join(filterable))} if filterable else {}
     return {
@@ -110,20 +131,24 @@ BESIDE = "Filters of webhooks can also use {} of the record, as after the write.
 HEADERS = {
     "X-Webhook-Event": "The name of the event.",
     "X-Webhook-Timestamp": "The timestamp of the body.",
-    "X-Webhook-Signature": "sha256= and the hex HMAC-SHA256 of the raw body with the secret.",
-    "X-Webhook-Id": "The id of the event, the same on every retry and replay.",
+    "X-Webhook-Signature": "sha256= and the hex HMAC-SHA256 of the raw body; the key is the whole "
+    "secret, whsec_ included.",
+    "X-Webhook-Id": "The id of the event, the same on every retry and replay: ignore an id "
+    "that you know.",
     "X-Webhook-Attempt": "1 for the first request, then 2, 3, …",
-    "X-Webhook-Record-Version": "The version of the record after this write.",
-    "X-Webhook-Sequence": "The number of the delivery in its webhook: 1, 2, 3, … without holes; "
-    "only from webhooks that number their deliveries.",
+    "X-Webhook-Record-Version": "The version of the record after this write: ignore an older one "
+    "than yours.",
+    "X-Webhook-Sequence": "Only from webhooks that number their deliveries: the number of "
+    "the delivery in its webhook, 1, 2, 3, … without gaps, the same on every retry and replay.",
     "X-Webhook-Replay": "1 on a replay of a numbered delivery, which has the number of that one.",
     "X-Webhook-Record-Url": "Only in thin events: the address of the record, as in the body.",
     "X-Webhook-Snapshot": "Only on the deliveries of a snapshot: the id of its job.",
     "X-Webhook-Test": "1 on a test event sent from the console, and on nothing else.",
     "webhook-id": "The id of the event, as in Standard Webhooks.",
-    "webhook-timestamp": "Unix time of this attempt.",
-    "webhook-signature": "v1, and the base64 HMAC-SHA256 of id, timestamp and body.",
-    "traceparent": "The trace of the write, as in W3C Trace Context.",
+    "webhook-timestamp": "Unix time of this attempt, which the signature covers.",
+    "webhook-signature": "v1, and the base64 HMAC-SHA256 of id, timestamp and body; also v1a, "
+    "and an Ed25519 signature when the webhook asks for it.",
+    "traceparent": "The trace of the write and the span of this attempt, as in W3C Trace Context.",
 }
 OF_RECORDS = frozenset({"X-Webhook-Record-Url", "X-Webhook-Snapshot"})
 """Headers that operational events never have."""

@@ -21,11 +21,17 @@ PARTS: Mapping[str, Schema] = {
     "EndpointState": {"type": "string", "enum": [*get_args(State)]},
 }
 WHEN: Mapping[str, str] = {
-    "endpoint.failing": "Ten attempts of a webhook failed in a row.",
-    "endpoint.disabled": "A webhook was disabled: its receiver answered 410, or failed for days.",
-    "endpoint.recovered": "A webhook that was failing or disabled delivers again.",
-    "delivery.exhausted": "The last attempt of a delivery failed; it is given up.",
-    "person.erased": "A person is erased from records, events and deliveries.",
+    "endpoint.failing": "Ten attempts of a webhook failed in a row: one delivery is retried "
+    "periodically, and the others wait. The reason is the outcome of the last attempt, "
+    "such as timeout.",
+    "endpoint.disabled": "A webhook was disabled, and its events are parked. The reason is gone "
+    "(its receiver answered 410) or failing (for five days).",
+    "endpoint.recovered": "A webhook that was failing or disabled accepts a delivery again (the "
+    "reason is success), or was activated or got another URL (activated).",
+    "delivery.exhausted": "The last attempt of a delivery failed. It is given up; replay it in "
+    "the console.",
+    "person.erased": "A person is erased from records, events and deliveries. Erase the records "
+    "in recordIds, too.",
 }
 DATA: Mapping[str, Mapping[str, Schema]] = {
     "endpoint.failing": _ENDPOINT,

@@ -30,7 +30,8 @@ class BacklogSeries(Collector):
         reading = self._backlogs
         deliveries = GaugeMetricFamily(
             "outbox_backlog_deliveries",
-            "First attempts due at webhooks that are behind: the one with most, and the rest.",
+            "First attempts due at webhooks that are behind: at the largest, which has most, "
+            "and at the rest.",
             labels=("part",),
         )
         count = GaugeMetricFamily(
@@ -42,14 +43,14 @@ class BacklogSeries(Collector):
             labels=WEBHOOK,
         )  # fmt: skip
         age_of_webhook = GaugeMetricFamily(
-            "webhook_backlog_age_seconds", "Age of the oldest of them.", labels=WEBHOOK
+            "webhook_backlog_age_seconds", "Time since the oldest of them was due.", labels=WEBHOOK
         )
         of_owner = GaugeMetricFamily(
             "owner_backlog_deliveries", "First attempts due at the webhooks of an owner.",
             labels=OWNER,
         )  # fmt: skip
         age_of_owner = GaugeMetricFamily(
-            "owner_backlog_age_seconds", "Age of the oldest of them.", labels=OWNER
+            "owner_backlog_age_seconds", "Time since the oldest of them was due.", labels=OWNER
         )
         if reading is not None:
             deliveries.add_metric(("largest",), reading.largest)

@@ -91,13 +91,25 @@ class Instruments:
             active.labels(surface).set_function(partial(self.active.__getitem__, surface))
         self._sockets = gauge("http_server_connections", "Open client sockets.", "state")
         self._rejected = counter(
-            "http_requests_rejected_total", "Requests refused by a guard.", "surface", "reason"
+            "http_requests_rejected_total",
+            "Requests refused by a guard: credentials, rate, size, slowness, form, CSRF.",
+            "surface",
+            "reason",
         )
         self._operations = counter(
-            "graphql_operations_total", "GraphQL operations.", "type", "outcome"
+            "graphql_operations_total",
+            "GraphQL operations: ok, error (a field failed), or the check that refused the "
+            "document, whose type is then unknown.",
+            "type",
+            "outcome",
         )
         self._auth = counter("auth_attempts_total", "Checked credentials.", "scheme", "outcome")
-        self._mails = counter("mail_attempts_total", "Mails, by kind.", "kind", "result")
+        self._mails = counter(
+            "mail_attempts_total",
+            "Mails to customers, buyers and owners: sent, put_off (tried again later) or given_up.",
+            "kind",
+            "result",
+        )
         self.password_hashed = timing(
             "password_hash_duration_seconds",
             "Duration of a password hash, including the wait for its turn.",
@@ -107,7 +119,9 @@ class Instruments:
         self.loop_lag = timing("event_loop_lag_seconds", "Delay of the event loop.", LOOP)
 
         # The delivery side.
-        self._events = counter("outbox_events_total", "Events written.", "event_type")
+        self._events = counter(
+            "outbox_events_total", "Events written, operational ones too.", "event_type"
+        )
         self._created = counter(
             "outbox_deliveries_created_total", "Deliveries created by fan-out.", "event_type"
         )
@@ -118,7 +132,8 @@ class Instruments:
         )
         self._deliveries = gauge(
             "outbox_deliveries",
-            "Waiting deliveries; only on the leader; minutes old when there are a million.",
+            "Waiting deliveries; only on the leader; minutes old when there are a million. "
+            "held is counted up to 20,000.",
             "state",
         )
         self._oldest = gauge(
@@ -127,18 +142,24 @@ class Instruments:
         )
         self._lag = timings(
             "outbox_attempt_lag_seconds",
-            "Time from the due time of an attempt to its request.",
+            "Time from the due time of an attempt to its request, without the wait for other "
+            "requests to the same webhook. limited is a first attempt at a webhook that "
+            "fails or responds slowly, and so gets one request at a time.",
             LAG,
             "attempt",
         )
         self._claims = counter("outbox_claims_total", "Claims of due deliveries.", "result")
         self._claim = timing("outbox_claim_duration_seconds", "Duration of a claim.", SHORT)
         self._rescued = counter(
-            "outbox_rescued_total", "Deliveries rescued from lost claims, by reason.", "reason"
+            "outbox_rescued_total",
+            "Deliveries rescued from lost claims: of an earlier process (startup), of a dead "
+            "node (lease), or lost in a failover (unheld). None uses up a try.",
+            "reason",
         )
         self._unreadable = single(
             "webhook_unreadable_total",
-            "Deliveries put back because a secret of their webhook cannot be decrypted.",
+            "Deliveries put back because a secret or the headers of their webhook cannot be "
+            "decrypted; they wait.",
         )
         self.fenced = single(
             "outbox_fenced_acks_total", "Results not recorded because the claim was lost."
@@ -147,14 +168,18 @@ class Instruments:
             "outbox_deferred_settles_total", "Results recorded later because the lane was locked."
         ).inc
         self.cut = single(
-            "outbox_slow_sends_cut_total", "Slow requests cut because too many were open."
+            "outbox_slow_sends_cut_total",
+            "Slow requests cut because too many were open, of one owner or in all; first "
+            "those to webhooks that do not answer.",
         ).inc
         self.restarted = single(
-            "outbox_drain_faults_total", "Drain loops that an internal error ended."
+            "outbox_drain_faults_total",
+            "Drain loops that an internal error ended; the next one continues.",
         ).inc
         self.clock_skew = gauge(
             "clock_skew_seconds",
-            "Seconds by which this node's clock is ahead of the database server's.",
+            "Seconds by which this node's clock is ahead of the database server's "
+            "(PostgreSQL); past 60 s nothing is sent.",
         ).set
         # Rules compare it with times of this node and with Prometheus's clock.
         gauge("clock_time_seconds", "The time by this node's clock.").set_function(
@@ -164,9 +189,16 @@ class Instruments:
             "outbox_scheduler_last_tick_timestamp_seconds", "Time of the last drain loop."
         )
         self._slots = gauge("outbox_slots", "Maximum number of concurrent requests to webhooks.")
-        self._busy = gauge("outbox_slots_busy", "Requests to webhooks in progress.")
+        self._busy = gauge(
+            "outbox_slots_busy",
+            "Requests to webhooks in progress; up to an eighth above outbox_slots while "
+            "owners with many keep all slots in use.",
+        )
         self._attempts = counter(
-            "webhook_attempts_total", "Requests to webhooks.", "attempt", "outcome"
+            "webhook_attempts_total",
+            "Requests to webhooks, by kind and outcome.",
+            "attempt",
+            "outcome",
         )
         self._attempt = timings(
             "webhook_attempt_duration_seconds", "Duration of a request to a webhook.", ATTEMPT,
@@ -178,12 +210,22 @@ class Instruments:
             LATENCY,
         )
         self._finished = counter(
-            "webhook_deliveries_finished_total", "Finished deliveries.", "result"
+            "webhook_deliveries_finished_total",
+            "Finished deliveries, whatever ended them.",
+            "result",
         )
-        self._endpoints = gauge("webhook_endpoints", "Webhooks.", "state", "circuit")
+        self._endpoints = gauge(
+            "webhook_endpoints",
+            "Webhooks. A circuit is open from the tenth failure in a row to the next "
+            "success; the webhook then gets only probes.",
+            "state",
+            "circuit",
+        )
         self._transitions = counter(
             "webhook_circuit_transitions_total",
-            "Circuits that attempts opened and closed, and webhooks that they disabled.",
+            "Circuits that attempts opened and closed, and webhooks that they disabled. The "
+"reason is the outcome of the last attempt, or gone (410) or failing (for five "
+"days).",
             "to", "reason",
         )  # fmt: skip
         self._connection = counter(
@@ -197,9 +239,16 @@ class Instruments:
         ).inc
 
         self._jobs_made = counter(
-            "webhook_job_deliveries_total", "Deliveries made by jobs.", "kind"
+            "webhook_job_deliveries_total",
+            "Deliveries made by jobs, without those that the command carteiro replay makes itself.",
+            "kind",
         )
-        self._jobs_ended = counter("webhook_jobs_ended_total", "Ended jobs.", "kind", "result")
+        self._jobs_ended = counter(
+            "webhook_jobs_ended_total",
+            "Jobs that are done or cancelled, also by a fault.",
+            "kind",
+            "result",
+        )
 
         # Retention.
         self._purged = counter(
@@ -212,27 +261,46 @@ class Instruments:
 
         self.backed_up = gauge(
             "backup_last_success_timestamp_seconds",
-            "Time of the last complete backup; 0 before the first one.",
+            "Time of the data in the last complete backup; 0 before the first one; only on "
+            "the leader.",
         )
 
         # The store and this process.
         self._transactions = timings(
             "db_transaction_duration_seconds",
-            "Total duration of a transaction.",
+            "Duration of a transaction for its caller, waits and repeats included.",
             SHORT,
             "op",
         )
-        self._faults = counter("db_errors_total", "Errors of the database.", "kind")
+        self._faults = counter(
+            "db_errors_total",
+            "Errors of the database; outcome_unknown counts COMMITs without a known outcome, "
+            "in addition to their cause.",
+            "kind",
+        )
         self._pool = gauge(
-            "db_pool_connections", "Connections to PostgreSQL for requests.", "state"
+            "db_pool_connections",
+            "Connections of this node to PostgreSQL for requests: busy, idle, and those that "
+            "it may still open.",
+            "state",
         )
         # Another thread counts them, so it takes the library's lock.
         self._spans = Counter(
-            "tracing_spans_total", "Spans for the trace collector.", ("result",), registry=registry
+            "tracing_spans_total",
+            "Spans for the trace collector: exported, or dropped because it was slow or away.",
+            ("result",),
+            registry=registry,
         )
         self.file_bytes = gauge("db_file_bytes", "Size of the database.")
-        self.wal_bytes = gauge("db_wal_bytes", "Size of the write-ahead log.")
-        self.free_bytes = gauge("db_free_bytes", "Free space for the database.")
+        self.wal_bytes = gauge(
+            "db_wal_bytes",
+            "Size of the write-ahead log; on PostgreSQL NaN, unless the role is in pg_monitor.",
+        )
+        self.free_bytes = gauge(
+            "db_free_bytes",
+            "Free space for the database; on PostgreSQL the setting disk_bytes less all "
+            "databases that the role may connect to and the log, NaN without it.",
+        )
         for size in (self.file_bytes, self.wal_bytes, self.free_bytes):
             # Until it is measured. PostgreSQL tells neither the size nor the rest of its disk.
             size.set(math.nan)
@@ -247,14 +315,25 @@ class Instruments:
         )
         self._file_refused = gauge(
             "secret_key_file_refused",
-            "1 while the key file on disk lacks the key that encrypts secrets, else 0.",
+            "1 while the key file on disk lacks the key that encrypts secrets, so that this "
+            "process keeps the keys that it has; else 0.",
         )
-        processes = gauge("server_processes", "Processes, by whether they answer.", "state")
+        processes = gauge(
+            "server_processes",
+            "Processes of this node: answering, or missing because they did not start or do "
+            "not answer.",
+            "state",
+        )
         single("server_process_restarts_total", "Ended processes that were started again.")
         # Of several, their supervisor counts them (gateway.server.processes.sums).
         processes.labels("answering").set(1)
         processes.labels("missing").set(0)
-        info = gauge("app_build_info", "Versions of this process and its database engine.", *build)
+        info = gauge(
+            "app_build_info",
+            "Versions of this process and its database engine; console is the address to "
+            "which the dashboards link.",
+            *build,
+        )
         info.labels(*build.values()).set(1)
         self._start_at_zero()
 

@@ -189,16 +189,19 @@ class WebhookSeries(Collector):
             "Time of a webhook's last 2xx response.", labels=label,
         )  # fmt: skip
         up = GaugeMetricFamily(
-            "webhook_endpoint_up", "0 after a failed attempt and while disabled, else 1.",
+            "webhook_endpoint_up",
+            "0 from a failed attempt to the next success and while disabled, else 1.",
             labels=label,
         )  # fmt: skip
         window = GaugeMetricFamily(
             "webhook_endpoint_window",
-            "Maximum number of concurrent requests to a webhook.",
+            "Maximum number of concurrent requests to a webhook, since its last attempt.",
             labels=label,
         )
         info = GaugeMetricFamily(
-            "webhook_endpoint_info", "The host of a webhook.", labels=("webhook", "host")
+            "webhook_endpoint_info",
+            "The host of a webhook; joins it with its id.",
+            labels=("webhook", "host"),
         )
         for webhook_id, series in own:
             state = standing.get(webhook_id)

@@ -1,6 +1,6 @@
 """The checks of a certification, in their order: what each sends, and what the receiver must do.
 
-The names stand in reports and in docs/how-to/certify-a-receiver.md, and never change their meaning.
+The names stand in reports and in docs/reference/checks.md, and never change their meaning.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The documents of the cart and of discount modals, one purchase long."""
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 from outbox.database.transaction import Database
@@ -10,7 +8,7 @@ from tests.gateway.graphql.test_modals import modal
 from tests.gateway.graphql.test_shipping import EXPRESS, RULES, STANDARD, rule
 from tests.support.carts import cart, change, offer, sell
 from tests.support.counted import Counted
-from tests.support.operations import FOLDER, operation
+from tests.support.operations import operation
 from tests.support.rest import UNLIMITED, RestApi
 from tests.support.shop import Browser, Shop, open_shop
 from tests.support.site import serving
@@ -57,18 +55,6 @@ async def test_the_documents_of_discount_modals(shop: Shop) -> None:
         assert saved["success"] is True
     [coupon] = (await shop.owner.get("/api/coupons")).body["data"]
     assert coupon["code"] == saved["couponCode"]
-
-
-def test_the_documentation_shows_these_documents() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "reference/storefront.md").read_text("utf-8")
-    names = [path.stem for path in FOLDER.glob("*.graphql") if OURS.match(path.stem)]
-    assert len(names) == 11
-    for name in names:
-        for kind in ("graphql", "json"):
-            text = (FOLDER / f"{name}.{kind}").read_text("utf-8")
-            # A document whose only variable is the hostname needs no example of it.
-            plain = json.loads(text) == {"hostname": "shop.example"} if kind == "json" else False
-            assert plain or f"```{kind}\n{text}```" in page, f"{name}.{kind}"
 
 
 async def test_the_cart_costs_two_reads_besides_the_visitor(db: Database) -> None:

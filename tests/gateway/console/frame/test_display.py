@@ -78,7 +78,7 @@ def test_the_legend_says_what_the_documentation_says() -> None:
 def test_the_console_spells_canceled_in_one_way() -> None:
     spelled = {key for key in EN for text in EN.forms[key] if "cancelled" in text.lower()}
     assert spelled == set()
-    assert "cancelled" not in (ROOT / "docs" / "how-to/console.md").read_text().lower()
+    assert "cancelled" not in (ROOT / "docs" / "how-to" / "use-the-console.md").read_text().lower()
 
 
 def test_a_state_has_one_word_wherever_it_is_named() -> None:

@@ -147,7 +147,7 @@ def test_samples_have_the_fields_of_real_events() -> None:
 def test_the_page_for_receivers_shows_what_is_sent(name: Name) -> None:
     [line] = re.findall(
         rf'^\{{"event":"{name}".*$',
-        (ROOT / "docs/reference/operational-webhooks.md").read_text(),
+        (ROOT / "docs/reference/bodies.md").read_text(),
         re.M,
     )
     body = json.loads(line)
