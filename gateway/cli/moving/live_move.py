@@ -178,6 +178,9 @@ class LiveMove:
 
 async def _rest(tx: Tx, owner_id: str, resting: Standing) -> None:
     await owner_moves.close(tx, owner_id)
+    if await owner_moves.standing(tx, owner_id) != replace(resting, state="copying"):
+        # What was noted since then may be gone.
+        raise CannotStart("this move was given up meanwhile; repeat the command")
     await owner_moves.stand(tx, owner_id, resting)
     await owner_moves.hold(tx, owner_id)
     await hold_mail(tx, owner_id)

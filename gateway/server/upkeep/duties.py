@@ -46,7 +46,7 @@ from outbox.queue.log.gauges import Readings
 from outbox.queue.order import ordering
 from outbox.queue.replays import jobs
 from outbox.queue.state import notices
-from outbox.queue.upkeep import retention
+from outbox.queue.upkeep import owner_moves, retention
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.retention import Retention
 from outbox.webhooks import signing_keys
@@ -89,6 +89,7 @@ BATCHES = (
     Batches("signing-keys", 600.0, signing_keys.expire, 10),
     Batches("payment-secrets", 600.0, payment_secrets.expire, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
+    Batches("ended-moves", 3600.0, owner_moves.purge, 500, "move_changes"),
     Batches("ended-imports", 600.0, imports.purge, 100, "imports"),
     Batches("idempotency", 600.0, idempotency.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),

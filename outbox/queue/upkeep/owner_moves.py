@@ -19,11 +19,14 @@ from typing import Any, Literal
 
 from outbox.database.sql import items
 from outbox.database.transaction import Row, Tx
+from outbox.durations import SECOND
 from outbox.queue.state import lanes
 
 State = Literal["here", "copying", "resting", "leaving", "gone", "arriving"]
 Values = dict[str, Any]
 """One row by its columns."""
+KEPT = 7 * 86_400 * SECOND
+"""How long a move may be copying before it counts as given up."""
 FAR = 2**61
 """Microseconds: added to a due time, it never comes."""
 
@@ -58,6 +61,13 @@ update deliveries set state = 'ready', retry = true, claim = null, node_id = nul
 where {_SENT}
 """
 _FORGET_CHANGES = "delete from move_changes where mover = $1"
+_LEFT = "delete from owners where state = 'copying' and changed_at < $1"
+_PURGE = """
+delete from move_changes where number in (
+  select number from move_changes where not exists (
+    select 1 from owners where id = mover and state in ('copying', 'resting', 'leaving'))
+  order by number limit $1)
+"""
 _CHANGES = "select number, name, key from move_changes where mover = $1 order by number"
 _AMONG_NUMBERS = (
     "in (select cast(value as bigint) from /*sqlite json_each($1)*/"
@@ -144,6 +154,15 @@ async def applied(tx: Tx, numbers: Sequence[int]) -> None:
 async def forget_changes(tx: Tx, owner_id: str) -> None:
     """Forget all notes about an owner."""
     await tx.run(_FORGET_CHANGES, owner_id)
+
+
+async def purge(tx: Tx, limit: int) -> int:
+    """Give up moves that nobody has gone on with; delete up to `limit` notes of ended ones.
+
+    Of an owner who is copying only; one who is closed waits for the command. Return how many.
+    """
+    await tx.run(_LEFT, tx.now - KEPT)
+    return await tx.run(_PURGE, limit)
 
 
 async def leave_alone(tx: Tx, owner_id: str) -> None:

@@ -50,6 +50,7 @@ TEMPORARY = {
     "figures": "retention",
     "jobs": "ended-jobs",
     "imports": "ended-imports",
+    "move_changes": "ended-moves",
     "event_marks": "event-marks",
     "idempotency": "idempotency",
     "tokens": "tokens",
@@ -249,6 +250,9 @@ async def _everything_old(db: Database) -> None:
             " values ('i', $1, 'contacts', 'done', $2, $2, $2, '[]', '[]', 'utf-8', 1, 1, 1)",
             user_id, False,
         )  # fmt: skip
+        await tx.run(
+            "insert into move_changes (mover, name, key) values ($1, 'contacts', '[]')", user_id
+        )
         await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
         await marks.store(tx, -2 * marks.BLOCK, b"", b"")
         await tx.run("insert into review_quotas (customer_id, day, n) values ('c', 1, 1)")

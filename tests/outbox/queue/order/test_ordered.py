@@ -22,7 +22,7 @@ from outbox.queue.replays.replay import one as replay
 from outbox.queue.state import head_deliveries, lanes
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.state.policy import MOST_RESCUES
-from outbox.queue.upkeep import parking, personal_data, retention
+from outbox.queue.upkeep import owner_moves, parking, personal_data, retention
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
 from tests.support.lines import NONE, URL, WAITS, fanned, result, settled, taken, written
 from tests.support.work import worked
@@ -127,6 +127,16 @@ async def test_a_rescued_head_stays_the_head(db: Database) -> None:
     assert following.id != head.id
 
 
+async def test_a_head_whose_claim_a_move_takes_stays_the_head(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a")
+    [head] = await taken(db, webhook_id, "claim")
+    await db.write(owner_moves.take_claims, OWNER)
+    assert await states(db, webhook_id) == {"a": ["ready", "held"]}
+    await db.write(execute, "update lanes set due_at = 0")
+    [again] = await taken(db, webhook_id, "again")
+    assert again.id == head.id
+
+
 async def test_replays_and_tests_stand_outside(db: Database) -> None:
     webhook_id = await ordered(db, "a", "a")
     [head] = await taken(db, webhook_id)
@@ -172,7 +182,7 @@ TESTED = {
     # All that waits at a webhook ends there, heads last.
     "parking",
     # These only claim or take claims back, or move deliveries into lines and out of them.
-    "claim", "probes", "loading", "queue_transfer", "head_deliveries", "ordering",
+    "claim", "probes", "loading", "queue_transfer", "head_deliveries", "ordering", "owner_moves",
 }  # fmt: skip
 
 
