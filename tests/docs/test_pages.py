@@ -27,8 +27,10 @@ APART = (
     "docs/how-to/accept-payments.md",
     "docs/how-to/recover-events.md",
     "docs/how-to/verify-signatures.md",
+    "docs/pt/first-webhook.md",
+    "docs/pt/verify-signatures.md",
 )
-"""Pages whose commands other files of this folder run."""
+"""Pages whose commands other files of this folder run; those in Portuguese have the same."""
 NOTES = {
     "", "demo", "file", "not run", "prints", "step", "terminal",
 }  # fmt: skip

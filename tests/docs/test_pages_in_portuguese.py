@@ -12,7 +12,8 @@ PAGES = sorted(path.name for path in (ROOT / "docs" / "pt").glob("*.md"))
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_has_the_parts_and_blocks_of_the_english_one(name: str) -> None:
-    english, portuguese = f"docs/tutorials/{name}", f"docs/pt/{name}"
+    [path] = [page for page in (ROOT / "docs").rglob(name) if page.parent.name != "pt"]
+    english, portuguese = path.relative_to(ROOT).as_posix(), f"docs/pt/{name}"
     told = [
         [(block.language, block.note, block.text) for block in blocks(page)]
         for page in (english, portuguese)
@@ -25,4 +26,4 @@ def test_the_page_has_the_parts_and_blocks_of_the_english_one(name: str) -> None
         ]
         assert starts[0] == starts[1], mark
     assert f"](../pt/{name})" in text_of(english)
-    assert f"](../tutorials/{name})" in text_of(portuguese)
+    assert f"](../{path.parent.name}/{name})" in text_of(portuguese)
