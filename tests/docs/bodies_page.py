@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gateway.domain.catalogue import EVENTS
 from gateway.rest.document import operational
-from gateway.rest.document.deliveries import HEADERS, WHEN, body_of
+from gateway.rest.document.deliveries import HEADERS, body_of, cause_of
 from outbox.events.body import encode
 
 HEAD = """\
@@ -33,7 +33,7 @@ def lines() -> Iterator[str]:
         yield f"| `{name}` | {text}{more} |"
     yield ""
     every = {**EVENTS, **operational.DATA}
-    for event, cause in {**WHEN, **operational.WHEN}.items():
-        told = ", ".join(f"`{field}`" for field in every[event])
-        yield f"## {event}\n\n{cause} `data` has {told}.\n"
+    for event, fields in every.items():
+        told = ", ".join(f"`{field}`" for field in fields)
+        yield f"## {event}\n\n{cause_of(event)} `data` has {told}.\n"
         yield f"```json\n{encode(body_of(event).example).decode()}\n```\n"

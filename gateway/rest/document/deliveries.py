@@ -13,35 +13,37 @@ from gateway.rest.document.parts import reference
 from outbox.durations import SECOND
 from outbox.webhooks.operational import NAMES
 
+USUAL: Mapping[str, str] = {
+    "created": "A {} is created.",
+    "updated": "A PUT or PATCH changes a {}.",
+    "deleted": "A {} is deleted.",
+    "completed": "A {} that was open is completed.",
+    "paid": "A {} is marked as paid.",
+}
 WHEN: Mapping[str, str] = {
     "contact.created": "A contact is created: by POST, or by a lead, sign-up or checkout "
     "of a store.",
     "contact.updated": "A PUT or PATCH changes a contact, or a lead, sign-up or checkout "
     "of a store completes it.",
-    "contact.deleted": "A contact is deleted.",
-    "company.created": "A company is created.",
-    "company.updated": "A PUT or PATCH changes a company.",
-    "company.deleted": "A company is deleted.",
     "deal.created": "A deal is created: by POST, or by a checkout of a store.",
     "deal.updated": "A PUT or PATCH changes a deal or has its status; or an order of a store is "
     "paid, is canceled or expires.",
-    "deal.deleted": "A deal is deleted.",
-    "task.created": "A task is created.",
-    "task.completed": "A task that was open is completed.",
-    "task.deleted": "A task is deleted.",
     "invoice.created": "An invoice is created: by POST, from a quote, or by a checkout of a store.",
     "invoice.updated": "A PUT or PATCH changes an invoice, or it is canceled; or its order is "
     "canceled or expires.",
     "invoice.paid": "An invoice is marked as paid: by POST, by its status in a PUT, or by "
     "a payment provider.",
-    "quote.created": "A quote is created.",
     "quote.updated": "A PUT or PATCH changes a quote; it is sent, accepted, rejected or "
     "canceled; or it expires.",
-    "product.created": "A product is created.",
     "product.updated": "A PUT or PATCH changes a product; a sale does not.",
-    "product.deleted": "A product is deleted.",
 }
-"""What causes each event of records."""
+"""What causes an event of records, where there is more than the usual."""
+
+
+def cause_of(event: str) -> str:
+    """Return what causes an event."""
+    noun, _, change = event.partition(".")
+    return operational.WHEN.get(event) or WHEN.get(event) or USUAL[change].format(noun)
 
 
 def body_of(event: str) -> Shape:
@@ -106,13 +108,12 @@ def _is_there(resource: Resource, event: str, name: str) -> bool:
 
 def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:
     body = body_of(event)
-    summary = operational.WHEN.get(event) or WHEN[event]
     filterable = resource_of(event).filterable if event in EVENTS else ()
     beside = {"description": BESIDE.format(" and ".join(filterable))} if filterable else {}
     return {
         "operationId": f"on{body.name.removeprefix('Event')}",
         "tags": ["Events"],
-        "summary": summary,
+        "summary": cause_of(event),
         **beside,
         "parameters": [
             {"name": name, "in": "header", "required": name not in OPTIONAL,
