@@ -30,6 +30,7 @@ from gateway.rest.first_pages import FIRST_PAGES, FirstPages
 from gateway.rest.routes import ROUTES, add_routes
 from gateway.server import startup
 from gateway.server.app_keys import (
+    CELLS,
     CLOCK,
     CONFIG,
     CREDENTIALS,
@@ -42,6 +43,7 @@ from gateway.server.app_keys import (
     PASSWORDS,
     SIGN_IN,
 )
+from gateway.server.cells import cells_of, registration_of
 from gateway.server.config import Config
 from gateway.server.delivery import DELIVERY, Delivery, doctor_of, rules_of
 from gateway.server.http import answers
@@ -97,6 +99,9 @@ def build_app(
     metrics.watch_pool(db.census)
     metrics.watch_key(keyring.newest_key_at, lambda: keyring.refused)
     db.observer = metrics
+    cells = cells_of(config, db)
+    if cells.directory is not None:
+        db.reserve = cells.directory.reserve
     marks = Marks(clock, ids, config.tracing.sample)
     traces = collector(config.tracing, config.service.name, db, marks, metrics)
     spans = None
@@ -117,7 +122,7 @@ def build_app(
     )
     upkeep = Upkeep(
         db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,
-        config.database.disk_bytes, parts, keyring,
+        config.database.disk_bytes, parts, keyring, registration_of(config, db, cells),
     )  # fmt: skip
 
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
@@ -148,7 +153,8 @@ def build_app(
     app[PASSWORDS] = passwords
     app[SIGN_IN] = SignIn(db, passwords, metrics, keep)
     app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, config.limits, keep)
-    directory = Directory(db)
+    app[CELLS] = cells
+    directory = Directory(db, cells)
     app[DIRECTORY] = directory
     app[DELIVERY] = delivery
     app[DOCTOR] = doctor
@@ -185,6 +191,8 @@ def build_app(
         unwatch()
         unkeep()
         await doctor.close()
+        if cells.directory is not None:
+            await cells.directory.close()
         await fetcher.close()
         await guard.close()
         passwords.close()

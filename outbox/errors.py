@@ -28,8 +28,10 @@ class DatabaseUnavailable(OutboxError):
 class OwnerElsewhere(DatabaseUnavailable):
     """The owner of the request is moving to another database, or has moved; nothing is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: tuple[str, str] | None = None) -> None:
+        """`home`: the name and the address of the installation that has the owner, if known."""
         super().__init__("read_only", "this owner is moving to another database")
+        self.home = home
 
 
 class OutcomeUnknown(DatabaseUnavailable):

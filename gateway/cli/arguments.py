@@ -292,8 +292,10 @@ def copy(parser: argparse.ArgumentParser) -> None:
 def move(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("email", metavar="EMAIL", help="the account that moves")
     parser.add_argument(
-        "--to", metavar="URL", required=True, help="the database that gets the account"
-    )
+        "--to", metavar="TARGET", required=True,
+        help="where the account goes: a cell of cell.peers, a configuration file, or the URL of a "
+        "database",
+    )  # fmt: skip
     parser.add_argument(
         "--key-file", metavar="FILE", help="the key file of that database (default: as this one)"
     )

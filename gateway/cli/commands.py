@@ -18,6 +18,7 @@ from gateway.domain.accounts.passwords import Passwords, fault_of
 from gateway.records.values import dates, formats, zones
 from gateway.records.values.format import Wrong
 from gateway.server import startup
+from gateway.server.cells import directory_of
 from gateway.server.config import Config
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Row, Tx
@@ -178,11 +179,16 @@ def _cells(user: Row) -> tables.Cells:
 @asynccontextmanager
 async def _open(config: Config) -> AsyncIterator[Database]:
     db = await startup.open_database(config, SystemClock(), Ids())
+    directory = directory_of(config, db.clock, db.ids)
+    if directory is not None:
+        db.reserve = directory.reserve
     if (open_files := startup.open_files(config)) is not None:
         sys.stderr.write(f"carteiro: warning: {open_files}\n")
     try:
         yield db
     finally:
+        if directory is not None:
+            await directory.close()
         await db.close()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
 from gateway.domain.accounts import api_keys
+from gateway.domain.cells.marks import marked
 from gateway.records.values import dates
 from gateway.server.config import Config
 from outbox.database.transaction import Row
@@ -30,7 +31,7 @@ async def key_add(config: Config, arguments: Namespace, say: Say) -> None:
         user = await user_of(db, arguments.email)
         if user["disabled_at"] is not None:
             raise CannotStart(f"{user['email']} is disabled; enable the account first")
-        text = api_keys.make(db.ids)
+        text = marked(api_keys.make(db.ids), config.cell.name, user["id"])
         await db.write(
             api_keys.add, owner_id=user["id"], name=arguments.name.strip(), text=text,
             scopes=arguments.scope or ["read", "write"],

@@ -19,6 +19,7 @@ from gateway.cli.port import cannot_listen, must_be_free, stop_on_signals
 from gateway.domain.accounts import sessions
 from gateway.server import startup
 from gateway.server.app_keys import DB
+from gateway.server.cells import addresses_of
 from gateway.server.config import Config
 from gateway.server.delivery import DELIVERY
 from gateway.server.http.address import public_address
@@ -86,7 +87,7 @@ async def serve(
         await db.write(signing_keys.ensure, keyring, ids.token(SEED_BYTES))
         if (open_files := startup.open_files(config)) is not None:
             logs.logger().warning("files_open_to_others", text=open_files)
-        async with followed(db):
+        async with followed(db, addresses_of(config)):
             app = build_app(config, db, keyring, role=role, member=member, parts=parts)
             await _listen(app, config, role, say, stopping)
     finally:

@@ -1,7 +1,7 @@
 """Renders errors as `errors[]` members with `extensions`: code, field, requestId."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphql import GraphQLError
@@ -63,6 +63,8 @@ def extensions(refusal: Refusal, request_id: str) -> dict[str, Any]:
             ]
     if "retry_after" in refusal.facts:
         extensions["retryAfter"] = refusal.facts["retry_after"]
+    if "url" in refusal.facts:
+        extensions["url"] = refusal.facts["url"]
     if "shopping_cart" in refusal.facts:
         extensions["shoppingCart"] = refusal.facts["shopping_cart"]
     return {**extensions, "requestId": request_id}
@@ -80,9 +82,7 @@ def render(
         member["locations"] = [{"line": at.line, "column": at.column} for at in error.locations]
     if error.path:
         member["path"] = list(error.path)
-    original: BaseException | None = error
-    while isinstance(original, GraphQLError):
-        original = original.original_error
+    original = _original(error)
     refusal = refusal_of(original, noted.get(error.path[0]) if error.path else None)
     if refusal is not None:
         member["message"] = refusal.message
@@ -100,6 +100,23 @@ def render(
         member["message"] = INTERNAL
         member["extensions"] = {"code": "INTERNAL_SERVER_ERROR", "requestId": request_id}
     return member
+
+
+def misdirection(errors: Sequence[GraphQLError] | None) -> Refusal | None:
+    """Return the refusal of a document for a store that another cell has."""
+    for error in errors or ():
+        refusal = refusal_of(_original(error))
+        if refusal is not None and refusal.code == "misdirected":
+            return refusal
+    return None
+
+
+def _original(error: GraphQLError) -> BaseException | None:
+    """Return what a resolver raised; None for an error of the document."""
+    original: BaseException | None = error
+    while isinstance(original, GraphQLError):
+        original = original.original_error
+    return original
 
 
 def shortened(message: str) -> str:

@@ -31,11 +31,13 @@ STATUS: Mapping[str, int] = {
     "unavailable": 503,
     "outcome_unknown": 503,
     "moving": 503,
+    "misdirected": 421,
 }
 """The statuses of refusals of the request itself; 400 for all others."""
 FACTS: Mapping[str, str] = {
     "retry_after": "Retry-After",
     "allow": "Allow",
+    "cell": "X-Carteiro-Cell",
     "accept_encoding": "Accept-Encoding",
     "rate_limit": "RateLimit",
     "rate_limit_policy": "RateLimit-Policy",

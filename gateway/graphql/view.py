@@ -7,11 +7,11 @@ from aiohttp import web
 from gateway.graphql import graphiql, operation_request
 from gateway.graphql.admission import admit
 from gateway.graphql.documents import Documents
-from gateway.graphql.errors import render
+from gateway.graphql.errors import misdirection, render
 from gateway.graphql.execution import run
 from gateway.graphql.operation_request import OperationRequest
 from gateway.graphql.origins import PREFLIGHT, VARY, must_be_allowed
-from gateway.graphql.responses import GRAPHQL, HEADERS, chosen, respond
+from gateway.graphql.responses import GRAPHQL, HEADERS, chosen, refuse, respond
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
 from gateway.server.telemetry.metrics import METRICS
@@ -56,6 +56,9 @@ async def _answer(request: web.Request, operation: OperationRequest) -> web.Resp
         request.app[DOCUMENTS], visit, operation, reads_only=request.method != "POST"
     )
     request.app[METRICS].operation(outcome.kind, outcome.outcome)
+    misdirected = misdirection(outcome.result.errors)
+    if misdirected is not None:
+        return refuse(misdirected, request)
     members: dict[str, Any] = {}
     if outcome.result.errors:
         members["errors"] = [

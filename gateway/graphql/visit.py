@@ -16,7 +16,7 @@ from gateway.graphql.loaders import Loaders
 from gateway.graphql.origins import must_be_allowed_by
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.server.app_keys import CONFIG, DB, DIRECTORY, REQUEST_ID
+from gateway.server.app_keys import CELLS, CONFIG, DB, DIRECTORY, REQUEST_ID
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.storefront import STOREFRONT, Storefront
@@ -136,7 +136,8 @@ class Visit:
 
     def cart_token(self, store: Record) -> str:
         """Return a new token for a cart in a store."""
-        return make_token(store.id, self.token(TOKEN_BYTES))
+        token = make_token(store.id, self.token(TOKEN_BYTES))
+        return self.request.app[CELLS].marked(token, store.owner_id)
 
     @contextmanager
     def form(self) -> Iterator[None]:

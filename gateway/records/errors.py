@@ -29,6 +29,7 @@ CODES: Final = (
     "unavailable",
     "outcome_unknown",
     "moving",
+    "misdirected",
     # Of the storefront.
     "store_not_found",
     "product_not_found",
@@ -77,7 +78,8 @@ class Refusal(Exception):
     """The refusal of a request. `code` is one of CODES; `message` is for the client's developer.
 
     `facts` are for programs: `retry_after` (seconds), `etag`, `allow` (methods), `rate_limit`,
-    `rate_limit_policy`, and facts of few codes, such as `allowed` and `shopping_cart`.
+    `rate_limit_policy`, `cell` and `url` (of the cell that has the account), and facts of few
+    codes, such as `allowed` and `shopping_cart`.
     """
 
     def __init__(
@@ -96,6 +98,12 @@ class Refusal(Exception):
         self.facts = dict(facts or {})
 
 
+def misdirected(cell: str, url: str) -> Refusal:
+    """Return the refusal of a request for an account that another cell has."""
+    text = f"This account is in the cell {cell}; send the request to {url}."
+    return Refusal("misdirected", text, facts={"cell": cell, "url": url})
+
+
 def of_database(error: DatabaseUnavailable, noted: Commits | None, advice: str) -> Refusal:
     """Return the refusal of a request that the database has failed; `noted` are its commits.
 
@@ -105,6 +113,8 @@ def of_database(error: DatabaseUnavailable, noted: Commits | None, advice: str) 
     if isinstance(error, OutcomeUnknown) or (noted is not None and noted.any):
         code, text = "outcome_unknown", f"It may have been written. {advice}"
     elif isinstance(error, OwnerElsewhere):
+        if error.home is not None:
+            return misdirected(*error.home)
         code, text = "moving", "Your data is moving to another installation; try again."
     else:
         code, text = "unavailable", "The database is unavailable; try again."

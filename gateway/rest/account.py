@@ -13,7 +13,7 @@ from gateway.rest.auth import authenticate, presented
 from gateway.rest.body import read_draft, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS, SIGN_IN
+from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS, SIGN_IN
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Row
@@ -66,12 +66,13 @@ async def create_token(request: web.Request) -> web.Response:
     request.app[LIMITS].sign_in(address)
     values = (await read_draft(request, SIGN_IN_FIELDS)).values
     user_id = await request.app[SIGN_IN].check(values["email"], values["password"], address)
+    cells = request.app[CELLS]
     if user_id is None:
-        raise Refusal("unauthenticated", "Incorrect email or password.")
+        refusal = await cells.of_name("email", users.fold_email(values["email"]))
+        raise refusal or Refusal("unauthenticated", "Incorrect email or password.")
     lifetime = request.app[CONFIG].auth.token_hours * 3600
-    issued = await request.app[DB].write(
-        tokens.add, owner_id=user_id, text=tokens.make(request.app[IDS]), lifetime=lifetime
-    )
+    text = cells.marked(tokens.make(request.app[IDS]), user_id)
+    issued = await request.app[DB].write(tokens.add, owner_id=user_id, text=text, lifetime=lifetime)
     return respond(Token(issued.text, "Bearer", lifetime, dates.show(issued.expires_at)))
 
 

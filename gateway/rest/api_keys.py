@@ -18,7 +18,7 @@ from gateway.rest.body import read_draft, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
 from gateway.rest.document.operations import operation
-from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS
+from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS
 from outbox.database.transaction import Row
 from outbox.ids import is_id
 
@@ -88,7 +88,7 @@ async def create_key(request: web.Request) -> web.Response:
     if expires_at is not None and expires_at <= db.clock.wall():
         message = "expiresAt must be in the future."
         raise refusal([Fault("expiresAt", "out_of_range", message)])
-    text = api_keys.make(request.app[IDS])
+    text = request.app[CELLS].marked(api_keys.make(request.app[IDS]), caller.owner_id)
     row = await db.write(
         api_keys.add, owner_id=caller.owner_id, name=draft.values["name"], text=text,
         scopes=draft.values.get("scopes") or api_keys.SCOPES, expires_at=expires_at,

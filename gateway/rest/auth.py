@@ -8,7 +8,7 @@ from aiohttp import web
 from gateway.domain.accounts.credentials import Scheme
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CALLER, CREDENTIALS
+from gateway.server.app_keys import CALLER, CELLS, CREDENTIALS
 from gateway.server.http.answers import must_have_room
 from gateway.server.http.rate_limits import CHARGED, LIMITS, RATE_LIMIT, Kind
 from outbox.database.transaction import belongs_to
@@ -22,8 +22,8 @@ READS = frozenset({"GET", "HEAD", "OPTIONS"})
 async def authenticate(request: web.Request) -> Actor:
     """Return the caller of `request` and charge the rate limit.
 
-    Raises unauthenticated, conflicting_credentials or rate_limited. It does not check scopes,
-    because not_found takes precedence over a missing scope.
+    Raises unauthenticated, misdirected, conflicting_credentials or rate_limited. It does not check
+    scopes, because not_found takes precedence over a missing scope.
     """
     caller: Actor | None = None
     credentials = request.app[CREDENTIALS]
@@ -35,7 +35,8 @@ async def authenticate(request: web.Request) -> Actor:
         if actor is None:
             actor = await credentials.recognise(text, scheme)
         if actor is None:
-            raise _refused(f"The {_NAMES[scheme]} is invalid, revoked or expired.")
+            elsewhere = await request.app[CELLS].of_credential(text)
+            raise elsewhere or _refused(f"The {_NAMES[scheme]} is invalid, revoked or expired.")
         if caller is not None and caller.owner_id != actor.owner_id:
             raise Refusal(
                 "conflicting_credentials",

@@ -32,11 +32,13 @@ STATUS: Mapping[str, int] = {
     "unavailable": 503,
     "outcome_unknown": 503,
     "moving": 503,
+    "misdirected": 421,
 }
 HEADERS: Mapping[str, str] = {
     "retry_after": "Retry-After",
     "etag": "ETag",
     "allow": "Allow",
+    "cell": "X-Carteiro-Cell",
     "accept_encoding": "Accept-Encoding",
     "rate_limit": "RateLimit",
     "rate_limit_policy": "RateLimit-Policy",

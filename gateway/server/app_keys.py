@@ -9,6 +9,7 @@ from aiohttp import web
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
+from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.stores.directory import Directory
 from gateway.records.access import Actor
 from gateway.server.config import Config
@@ -20,6 +21,7 @@ from outbox.webhooks.secrets import KeyRing
 from outbox.worker.doctor import Doctor
 
 CONFIG = web.AppKey("CONFIG", Config)
+CELLS = web.AppKey("CELLS", Cells)
 CLOCK = web.AppKey("CLOCK", Clock)
 IDS = web.AppKey("IDS", Ids)
 DB = web.AppKey("DB", Database)

@@ -37,7 +37,11 @@ Name = Callable[[], str]
 Idle = Callable[[], bool]
 LetGo = Callable[[], None]
 """Ends the registration that returned it."""
+Home = tuple[str, str]
+"""The name and the address of the installation that an owner has moved to."""
 Purpose = Literal["drain", "lease", "migration"]
+Reserve = Callable[["Sequence[Claim]"], Awaitable[None]]
+"""Reserves what a unit claims, before its COMMIT; an error of it is one of the unit."""
 SynchronousCommit = Literal["on", "remote_apply", "remote_write", "local"]
 PACE = Pace()
 DUTIES = ""
@@ -155,6 +159,21 @@ class Insert:
     referred: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A name that only one owner may have, in this database and in others.
+
+    `holds`: whether the owner has it after the unit, or gives it up. `field` is where the client
+    sent it.
+    """
+
+    kind: str
+    value: str
+    owner_id: str
+    field: str = ""
+    holds: bool = True
+
+
 class Tx(Protocol):
     """One transaction. All statements use `$1` placeholders and the same text on both engines.
 
@@ -170,6 +189,8 @@ class Tx(Protocol):
     changed: set[str]
     """Ids of the webhooks whose rows the unit changed, and names of other things that it changed
     and that processes cache; `on_change` receives them after COMMIT."""
+    claims: list[Claim]
+    """Names for `Database.reserve`."""
 
     def new_id(self) -> str: ...
 
@@ -218,9 +239,12 @@ class Database(Protocol):
     ids: Ids
     observer: Observer
     """Receives reports of the database and what works with it, for metrics."""
-    elsewhere: Collection[str]
-    absent: Collection[str]
-    """Owners whose requests write, and read, nothing here: see outbox.queue.upkeep.owner_moves."""
+    elsewhere: Mapping[str, Home | None]
+    absent: Mapping[str, Home | None]
+    """Owners whose requests write, and read, nothing here, and where they are if that is known:
+    see outbox.queue.upkeep.owner_moves."""
+    reserve: Reserve | None
+    """None: this database alone knows who has a name. Never used on SQLite."""
 
     def apart(self, purpose: Purpose) -> Database:
         """Return the same database on its own connections, which a full pool cannot block.

@@ -12,17 +12,16 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from pathlib import Path
-
-from msgspec import structs
 
 from gateway.cli.commands import existing, filled
 from gateway.cli.data import backup_keys
 from gateway.cli.data.progress import Progress
+from gateway.cli.moving import target
 from gateway.cli.moving.moved_rows import Rings
 from gateway.cli.moving.owner_copy import OwnerCopy
 from gateway.cli.moving.owner_rows import forget
 from gateway.cli.moving.standings import Found, Seen, find, has_arrived, hold_mail, release_mail
+from gateway.cli.moving.target import Address
 from gateway.domain.privacy import certificates
 from gateway.server import startup
 from gateway.server.config import Config
@@ -48,49 +47,73 @@ NO_ROOM = Capacity("", "", 0, 0, 0, {}, 0)
 
 async def move(config: Config, arguments: Namespace, say: Say) -> None:
     """Move an owner to another database, or go on with it. Raise CannotStart."""
-    other = _configured(config, arguments.to, arguments.key_file)
-    ends = without_password(config.database.url), without_password(arguments.to)
-    if ends[0] == ends[1]:
+    other = target.configured(config, arguments)
+    ends = target.named(config), target.named(other)
+    if ends[0] == ends[1] or config.database.url == other.database.url:
         raise CannotStart("--to is the database that has the owner")
     # Both schemas are those of this program.
     async with existing(config):
         pass
     async with filled(other):
         pass
-    if _place(config).engine == _place(other).engine == "postgres":
-        await _live(config, other, arguments, ends, say)
-        return
-    async with exclusive(_place(config)) as source, exclusive(_place(other)) as target:
-        async with source.transaction() as tx, target.transaction() as there:
-            found = await find(tx, there, arguments.email, ends)
-        one = Move(source, target, ends, found)
+    async with target.address(config, other) as address:
+        if _place(config).engine == _place(other).engine == "postgres":
+            await _live(config, other, arguments, ends, address, say)
+        else:
+            await _offline(config, other, arguments, ends, address, say)
+
+
+async def _offline(
+    config: Config,
+    other: Config,
+    arguments: Namespace,
+    ends: tuple[str, str],
+    address: Address,
+    say: Say,
+) -> None:
+    """Move from or to SQLite, while no server uses either database."""
+    async with exclusive(_place(config)) as source, exclusive(_place(other)) as there:
+        async with source.transaction() as tx, there.transaction() as target_tx:
+            found = await find(tx, target_tx, arguments.email, ends)
+        one = Move(source, there, ends, found)
         if arguments.cancel:
             await one.cancel()
             say(f"{arguments.email} stays in {ends[0]}.")
             return
-        rings = await _rings(source, config, target, other)
+        rings = await _rings(source, config, there, other)
+        async with source.transaction() as tx:
+            await address.announce(tx, found.owner_id)
         with Progress("move", sys.stderr, SystemClock()) as progress:
             copied, forgotten = await one.run(rings, progress.at)
+        async with there.transaction() as tx:
+            await address.change(tx, found.owner_id)
     say(f"Moved {arguments.email}: {copied:,} rows are in {ends[1]}.")
     say(f"{forgotten:,} rows are deleted in {ends[0]}.")
 
 
 async def _live(
-    config: Config, other: Config, arguments: Namespace, ends: tuple[str, str], say: Say
+    config: Config,
+    other: Config,
+    arguments: Namespace,
+    ends: tuple[str, str],
+    address: Address,
+    say: Say,
 ) -> None:
     """Move between two databases of PostgreSQL, whether servers use them or not."""
     from gateway.cli.moving.live_move import LiveMove
     from outbox.database.postgres.beside import open_beside
 
-    async with open_beside(_place(config)) as source, open_beside(_place(other)) as target:
-        async with source.snapshot() as tx, target.snapshot() as there:
-            found = await find(tx, there, arguments.email, ends)
-        one = LiveMove(source, target, ends, found)
+    async with open_beside(_place(config)) as source, open_beside(_place(other)) as there:
+        async with source.snapshot() as tx, there.snapshot() as target_tx:
+            found = await find(tx, target_tx, arguments.email, ends)
+        one = LiveMove(source, there, ends, found, address)
         if arguments.cancel:
             await one.cancel()
             say(f"{arguments.email} stays in {ends[0]}.")
             return
-        rings = await _rings(source, config, target, other)
+        rings = await _rings(source, config, there, other)
+        async with source.snapshot() as tx:
+            await address.announce(tx, found.owner_id)
         with Progress("move", sys.stderr, SystemClock()) as progress:
             moved = await one.run(rings, progress.at)
     say(f"Moved {arguments.email}: {moved.copied:,} rows are in {ends[1]}.")
@@ -203,17 +226,6 @@ async def _seal_certificates(tx: Tx, owner_id: str, rings: Rings) -> None:
     old, new = rings
     if old is not None and new is not None:
         await certificates.seal_again(tx, owner_id, old, new)
-
-
-def _configured(config: Config, url: str, key_file: str | None) -> Config:
-    """Return the configuration of the other installation."""
-    database = structs.replace(config.database, url=url, direct_url="")
-    if key_file is None:
-        return structs.replace(config, database=database)
-    if not Path(key_file).exists():
-        raise CannotStart(f"there is no key file {key_file}")
-    secrets = structs.replace(config.secrets, key_file=key_file, keys="")
-    return structs.replace(config, database=database, secrets=secrets)
 
 
 def _place(config: Config) -> Place:

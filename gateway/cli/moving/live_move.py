@@ -20,6 +20,7 @@ from gateway.cli.moving.live_copy import LiveCopy
 from gateway.cli.moving.moved_rows import QUEUED_MAIL, TABLES, Rings
 from gateway.cli.moving.owner_rows import forget
 from gateway.cli.moving.standings import Found, Seen, has_arrived, hold_mail, release_mail
+from gateway.cli.moving.target import Address
 from gateway.domain.ownership import OWNERSHIP
 from gateway.domain.privacy import certificates
 from outbox.database.ownership import OUTBOX
@@ -57,9 +58,17 @@ class Moved:
 class LiveMove:
     """The way of one owner from a source to a target, from wherever it is."""
 
-    def __init__(self, source: Beside, target: Beside, ends: tuple[str, str], found: Found) -> None:
+    def __init__(
+        self,
+        source: Beside,
+        target: Beside,
+        ends: tuple[str, str],
+        found: Found,
+        address: Address,
+    ) -> None:
         self._source, self._target = source, target
         self._ends = ends
+        self._address = address
         self._owner_id = found.owner_id
         self._here, self._there = found.here, found.there
         self._closed_at = 0.0
@@ -73,6 +82,8 @@ class LiveMove:
             await self._flip(copying, rings)
             copied, closed = copying.rows, self._source.clock.monotonic() - self._closed_at
         await self._stand("gone")
+        async with self._target.snapshot() as tx:
+            await self._address.change(tx, self._owner_id)
         # Deleting some rows changes others.
         await self._source.moves(self._here.move_id)
         await self._target.moves(self._here.move_id)

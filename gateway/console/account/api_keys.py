@@ -12,7 +12,7 @@ from gateway.console.frame.reader import READER
 from gateway.domain.accounts import api_keys
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
-from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS
+from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS
 from outbox.durations import DAY
 
 LIST = "/console/keys"
@@ -35,7 +35,7 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     if faults:
         return await _page(request, visitor, typed=(name, scopes, days), faults=faults, status=400)
     database = request.app[DB]
-    text = api_keys.make(request.app[IDS])
+    text = request.app[CELLS].marked(api_keys.make(request.app[IDS]), visitor.actor.owner_id)
     try:
         await database.write(
             api_keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,

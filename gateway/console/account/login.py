@@ -13,7 +13,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong
 from gateway.records.values.patterns import NOT_TEXT
-from gateway.server.app_keys import CONFIG, DB, PASSWORDS, SIGN_IN
+from gateway.server.app_keys import CELLS, CONFIG, DB, PASSWORDS, SIGN_IN
 from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Tx
 
@@ -59,6 +59,9 @@ async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.Str
             raise
         return _slow(request, visitor, where, email, slow, kept)
     if user_id is None:
+        elsewhere = await request.app[CELLS].of_name("email", users.fold_email(email))
+        if elsewhere is not None:
+            raise elsewhere
         return _sign_in_form(request, visitor, where, email, "sign_in.wrong", status=401, kept=kept)
     return await _welcome(request, visitor, user_id, where, kept)
 

@@ -15,9 +15,11 @@ STATUS = {
     "unauthenticated": 401, "forbidden": 403, "not_found": 404, "method_not_allowed": 405,
     "conflict": 409, "payload_too_large": 413, "unsupported_media_type": 415, "rate_limited": 429,
     "internal_error": 500, "unavailable": 503, "outcome_unknown": 503, "moving": 503,
+    "misdirected": 421,
 }  # fmt: skip
 FACT_HEADERS = {
     "retry_after": "Retry-After", "allow": "Allow", "accept_encoding": "Accept-Encoding",
+    "cell": "X-Carteiro-Cell",
 }  # fmt: skip
 
 
@@ -63,10 +65,14 @@ def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> 
         "key": refusal.message if refusal.message in texts else None,
         "message": wording.refused(texts, refusal),
         "back": _back(request),
+        "there": f"{refusal.facts['url']}/console" if "url" in refusal.facts else "",
         "request_id": request.get(REQUEST_ID, ""),
     }
     response = render(request, visitor, "error.html", context, status=status_of(refusal))
     for fact, header in FACT_HEADERS.items():
         if fact in refusal.facts:
             response.headers[header] = str(refusal.facts[fact])
+    if refusal.code == "misdirected":
+        # Else nobody could sign in here with this browser as long as the cookie lives.
+        guard.give_cookie(request, response, guard.new_token(request), None)
     return response

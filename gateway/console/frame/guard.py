@@ -19,7 +19,7 @@ from gateway.domain.accounts import sessions
 from gateway.domain.accounts.sessions import Session
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CONFIG, DB, IDS
+from gateway.server.app_keys import CELLS, CONFIG, DB, IDS
 from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.origins import spelled
 from outbox.database.transaction import Commits, Tx, belongs_to, commits
@@ -102,7 +102,11 @@ async def recognise(request: web.Request) -> Visitor:
     database = request.app[DB]
     shows = request.method in SAFE and "HX-Request" not in request.headers
     session, webhooks = await database.read(_known, token, COUNTED if shows else 0)
-    if session is not None:
+    if session is None:
+        elsewhere = await request.app[CELLS].of_credential(token)
+        if elsewhere is not None:
+            raise elsewhere
+    else:
         belongs_to(session.owner_id)
     if session is not None and session.stale(database.clock.wall()):
         await database.write(sessions.seen, session.id)
@@ -139,7 +143,7 @@ def give_cookie(
 
 async def sign_in(request: web.Request, visitor: Visitor, user_id: str) -> str:
     """Start a session with a new token, and end the previous session of this browser."""
-    token = new_token(request)
+    token = request.app[CELLS].marked(new_token(request), user_id)
     lifetime = request.app[CONFIG].console.session_hours * HOUR
     agent = request.headers.get("User-Agent", "").encode("utf-8", "replace").decode()
     database = request.app[DB]

@@ -145,8 +145,11 @@ async def _answer(
         response = refused(request, visitor, wait)
     except DatabaseUnavailable as fault:
         logger().warning("console_database", error_kind=fault.kinds[-1])
-        code = of_database(fault, commits.get(), "").code
-        response = refused(request, visitor, Refusal(code, f"error.{code}_help"))
+        found = of_database(fault, commits.get(), "")
+        facts = {} if found.code != "misdirected" else found.facts
+        response = refused(
+            request, visitor, Refusal(found.code, f"error.{found.code}_help", facts=facts)
+        )
     except (web.HTTPException, ConnectionError):
         raise
     except Exception as fault:  # noqa: BLE001 - the log has the traceback, the page no details

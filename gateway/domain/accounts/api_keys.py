@@ -1,7 +1,8 @@
 """Generates API keys, checks their form, and stores their digests.
 
 The form of a key is `crt_<8 visible>_<43 base62>`; the last 6 of the 43 are a checksum of the
-characters before them, so that a mistyped key is refused without a query.
+characters before them, so that a mistyped key is refused without a query. In a cell it has a mark
+at its end (see gateway.domain.cells.marks).
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from gateway.domain.accounts import users
+from gateway.domain.cells.marks import MARK
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -24,7 +26,7 @@ from outbox.durations import DAY
 from outbox.ids import Ids
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-SHAPE = re.compile(r"crt_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}", re.ASCII)
+SHAPE = re.compile(rf"(crt_[0-9A-Za-z]{{8}}_[0-9A-Za-z]{{43}})(?:{MARK})?", re.ASCII)
 VISIBLE = len("crt_") + 8
 CHECKSUM = 6
 SCOPES = ("read", "write")
@@ -84,7 +86,8 @@ def make(ids: Ids) -> str:
 
 def well_formed(text: str) -> bool:
     """Return whether the form and the checksum of `text` are those of a key."""
-    return SHAPE.fullmatch(text) is not None and _checksum(text[:-CHECKSUM]) == text[-CHECKSUM:]
+    match = SHAPE.fullmatch(text)
+    return match is not None and _checksum(match[1][:-CHECKSUM]) == match[1][-CHECKSUM:]
 
 
 def digest_of(text: str) -> bytes:

@@ -10,7 +10,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, zones
 from gateway.texts import CODES
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Claim, Row, Tx
 
 LONGEST_EMAIL = 254
 
@@ -98,6 +98,7 @@ async def made(
     if row is None:
         text = "A user with this e-mail address already exists."
         raise Refusal("conflict", text, faults=[Fault("email", "taken", text)])
+    tx.claims.append(Claim("email", row["folded_email"], row["id"], "email"))
     audit.record(tx, Actor(row["id"], via), "created", "account", row["id"])
     return row
 

@@ -47,6 +47,7 @@ _HEADERS: dict[str, tuple[dict[str, str], str]] = {
     "Idempotent-Replayed": (_TEXT, "true when the response is that of an earlier request."),
     "Retry-After": ({"type": "integer"}, "Seconds to wait."),
     "WWW-Authenticate": (_TEXT, "The supported schemes."),
+    "X-Carteiro-Cell": (_TEXT, "The name of the cell that has the account."),
 }
 ALWAYS = ("X-Request-Id",)
 LIMITED = ("RateLimit", "RateLimit-Policy")

@@ -9,10 +9,18 @@ from gateway.rest.document.operations import Operation, Shape
 from gateway.rest.document.parts import reference
 from gateway.rest.errors import STATUS
 
-CALLER = ("unauthenticated", "conflicting_credentials", "forbidden", "rate_limited", "unavailable")
+CALLER = (
+    "unauthenticated", "conflicting_credentials", "forbidden", "misdirected", "rate_limited",
+    "unavailable",
+)  # fmt: skip
 BODY = ("invalid_json", "validation_error", "unsupported_media_type", "payload_too_large")
 REPEAT = ("idempotency_in_progress", "idempotency_mismatch", "payload_too_large")
-HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
+HEADERS = {
+    401: ("WWW-Authenticate",),
+    421: ("X-Carteiro-Cell",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
 EXAMPLES: dict[int, tuple[str, str]] = {
     400: ("validation_error", "name is required."),
     401: ("unauthenticated", "The API key is invalid, revoked or expired."),
@@ -25,6 +33,10 @@ EXAMPLES: dict[int, tuple[str, str]] = {
     ),
     413: ("payload_too_large", "The body is too large."),
     415: ("unsupported_media_type", "Send the body as application/json, in UTF-8."),
+    421: (
+        "misdirected",
+        "This account is in the cell two; send the request to https://two.example.com.",
+    ),
     422: (
         "idempotency_mismatch",
         "This Idempotency-Key was used with a different body; use a new key for a new request.",
@@ -59,6 +71,10 @@ ERROR = Shape(
                 "type": "array",
                 "description": "With invalid_transition: the allowed next states.",
                 "items": {"type": "string"},
+            },
+            "url": {
+                "type": "string",
+                "description": "With misdirected: the address of the cell that has the account.",
             },
             "requestId": {"type": "string"},
         },

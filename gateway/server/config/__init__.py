@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
+from gateway.domain.cells.marks import NAME
 from gateway.server.config import fault_texts
 from gateway.server.config.checks import CHECKS, NORMAL, together
 
@@ -146,6 +147,30 @@ class Connect(Struct, frozen=True):
     ] = ()
 
 
+class Peer(Struct, frozen=True, forbid_unknown_fields=True):
+    """Another cell."""
+
+    name: Annotated[str, Meta(pattern=rf"\A{NAME}\Z")]
+    url: str
+    config: str = ""
+    """The path of its configuration file, for commands."""
+
+
+class Cell(Struct, frozen=True):
+    name: Annotated[
+        str,
+        Meta(
+            pattern=rf"\A({NAME})?\Z",
+            description="1 to 16 lowercase letters, digits and hyphens, a letter first; or empty",
+        ),
+    ] = ""
+    peers: Annotated[
+        tuple[Peer, ...],
+        Meta(description="a list of the other cells, each { name, url } and config for commands"),
+    ] = ()
+    directory: str = ""
+
+
 class Metrics(Struct, frozen=True):
     allow: Words = LOOPBACK + PRIVATE
     hosts: Words = ()
@@ -197,6 +222,7 @@ class Config(Struct, frozen=True):
     storefront: Storefront = Storefront()
     console: Console = Console()
     connect: Connect = Connect()
+    cell: Cell = Cell()
     metrics: Metrics = Metrics()
     retention: Retention = Retention()
     logging: Logging = Logging()
@@ -207,8 +233,8 @@ class Config(Struct, frozen=True):
 SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)
 SECRET_KEYS = frozenset(
     {
-        "database.url", "database.direct_url", "egress.proxies", "metrics.token", "mail.password",
-        "tracing.headers",
+        "cell.directory", "database.url", "database.direct_url", "egress.proxies", "metrics.token",
+        "mail.password", "tracing.headers",
     }
 )  # fmt: skip
 """Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""
@@ -324,10 +350,10 @@ def _unknown(section: str, key: str, source: str) -> str:
 def _typed(text: str, hint: Any) -> Any:
     """Parse a variable: commas separate list items, spaces around values are ignored.
 
-    Apps are a list in JSON.
+    Lists of tables are JSON.
     """
     inner = hint.__origin__ if hasattr(hint, "__metadata__") else hint
-    if inner == tuple[App, ...]:
+    if inner in (tuple[App, ...], tuple[Peer, ...]):
         try:
             return msgspec.json.decode(text)
         except msgspec.DecodeError:

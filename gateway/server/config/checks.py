@@ -113,6 +113,16 @@ def _apps(apps: Sequence[Any]) -> None:
                 raise ValueError(f"write {origin!r} of {app.id!r} as {normal(origin)!r}")
 
 
+def _peers(peers: Sequence[Any]) -> None:
+    seen: set[str] = set()
+    for peer in peers:
+        if peer.name in seen:
+            raise ValueError(f"two cells have the name {peer.name!r}")
+        seen.add(peer.name)
+        if normal(peer.url) != peer.url:
+            raise ValueError(f"write {peer.url!r} of {peer.name!r} as {normal(peer.url)!r}")
+
+
 def _redirect(uri: str) -> bool:
     try:
         parts = urlsplit(uri)
@@ -143,6 +153,25 @@ def together(sections: Mapping[str, Any]) -> list[str]:
             "server.processes: must be 1 on SQLite, which one process serves; set it to 1, or set "
             "database.url to a PostgreSQL database"
         )
+    return faults + _cell_faults(sections["cell"], sections["database"].url)
+
+
+def _cell_faults(cell: Any, url: str) -> list[str]:
+    if not cell.name:
+        keys = [key for key in ("peers", "directory") if getattr(cell, key)]
+        return [f"cell.{key}: needs cell.name, the name of this cell" for key in keys]
+    faults = []
+    if not url.startswith(POSTGRES):
+        faults.append(
+            "cell.name: a cell needs PostgreSQL; set database.url to a PostgreSQL database, or "
+            "leave cell.name empty"
+        )
+    if any(peer.name == cell.name for peer in cell.peers):
+        faults.append(f"cell.peers: lists {cell.name!r}, which is this cell; list the others")
+    if cell.peers and not cell.directory:
+        faults.append(
+            "cell.directory: must be set when cell.peers is set; all cells share one directory"
+        )
     return faults
 
 
@@ -150,6 +179,8 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "server.trusted_proxies": _networks,
     "database.url": _database_url,
     "database.direct_url": _direct_url,
+    "cell.peers": _peers,
+    "cell.directory": _direct_url,
     "connect.apps": _apps,
     "egress.allow": _places,
     "egress.proxies": _proxies,

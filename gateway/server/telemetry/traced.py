@@ -47,6 +47,7 @@ class TracedDatabase:
         self.clock = inner.clock
         self.ids = inner.ids
         self.elsewhere, self.absent = inner.elsewhere, inner.absent
+        self.reserve = inner.reserve
 
     @property
     def observer(self) -> Observer:

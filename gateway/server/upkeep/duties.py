@@ -16,6 +16,7 @@ from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.audit.retention import AuditRetention
 from gateway.domain.catalogue import RESOURCES
+from gateway.domain.cells.registration import Registration
 from gateway.domain.imports import upkeep as imports
 from gateway.domain.imports.importing import Importing
 from gateway.domain.privacy.persons import Persons
@@ -59,6 +60,7 @@ READING_SECONDS = 5.0
 FLUSH_SECONDS = 60.0
 RETENTION_SECONDS = 3600.0
 MARK_SECONDS = 60.0
+NAMES_SECONDS = 60.0
 LINES_SECONDS = 300.0
 SIZES_SECONDS = 15.0
 LOOP_SECONDS = 1.0
@@ -121,6 +123,7 @@ class Upkeep:
         disk_bytes: int = 0,
         parts: Parts = PARTS,
         ring: KeyRing | None = None,
+        registration: Registration | None = None,
     ) -> None:
         self._db = db
         self._clock = db.clock
@@ -154,6 +157,9 @@ class Upkeep:
         self.duties.when(
             partial(ordering.any_turning, db), "turning", partial(ordering.finish_all, db)
         )
+        if registration is not None:
+            self.duties.once_every(NAMES_SECONDS, "cell-names", registration.settle)
+            self.duties.once_every(RETENTION_SECONDS, "cell-register", registration.register)
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)

@@ -36,11 +36,13 @@ from outbox.database.transaction import (
     DUTIES,
     PACE,
     Batch,
+    Home,
     Idle,
     LetGo,
     Name,
     P,
     Purpose,
+    Reserve,
     Scrubbed,
     SynchronousCommit,
     T,
@@ -84,8 +86,9 @@ class PostgresDatabase:
         """Use `home`, if given, for signals: this object is that database on other connections."""
         self.clock = clock
         self.ids = ids
-        self.elsewhere: Collection[str] = frozenset()
-        self.absent: Collection[str] = frozenset()
+        self.elsewhere: Mapping[str, Home | None] = {}
+        self.absent: Mapping[str, Home | None] = {}
+        self.reserve: Reserve | None = None
         self._server = server
         self._home = home or self
         self._observer = Observer()
@@ -194,7 +197,9 @@ class PostgresDatabase:
     ) -> T:
         must_be_here(self.elsewhere)
         try:
-            written = await self._units.write(unit, args, kwargs, self._groups, self._turn())
+            written = await self._units.write(
+                unit, args, kwargs, self._groups, self._turn(), self._home.reserve
+            )
         except OutcomeUnknown as unknown:
             self._signals.committed(unknown.made_work, unknown.changed)
             raise
@@ -210,6 +215,11 @@ class PostgresDatabase:
         current = patience.get()
         owner = DUTIES if current is None else current.owner
         return Turn(self._writes, owner, "PostgreSQL: too many writes at once")
+
+
+def unopened(url: str, clock: Clock, ids: Ids, size: int) -> PostgresDatabase:
+    """Return a database that connects when it is used."""
+    return PostgresDatabase(Server(url, "", "on"), clock, ids, REQUESTS, size)
 
 
 async def open(

@@ -25,6 +25,11 @@ GOING = (
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.TransactionTimeoutError,
 )
+REFUSED = (
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+)
+"""Errors of a connection that the server does not let in, which includes a wrong password."""
 STALE = (asyncpg.InvalidCachedStatementError, asyncpg.OutdatedSchemaCacheError)
 """Errors of statements prepared before a schema change; asyncpg has dropped these statements."""
 MOVING = "CAR01"
@@ -50,7 +55,7 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
         return "read_only"
     # asyncpg also raises InterfaceError for an argument of a wrong type, which is a bug in our
     # code.
-    if isinstance(error, (*LOST, *GOING)) and not isinstance(error, ValueError):
+    if isinstance(error, (*LOST, *GOING, *REFUSED)) and not isinstance(error, ValueError):
         return "connection"
     return None
 

@@ -10,7 +10,7 @@ from outbox.database.postgres.commit_outcome import marking
 from outbox.database.postgres.deferred_rows import Statement, Witness, together
 from outbox.database.postgres.hosts import Connection
 from outbox.database.sql import translate
-from outbox.database.transaction import Insert, Row
+from outbox.database.transaction import Claim, Insert, Row
 from outbox.ids import Ids
 
 Acquire = Callable[[], Awaitable[Connection]]
@@ -29,7 +29,7 @@ class PostgresTx:
 
     __slots__ = (
         "_acquire", "_alone", "_begin", "_connection", "_ids", "asked", "begun", "changed",
-        "marked", "now", "put_off", "wake", "witness",
+        "claims", "marked", "now", "put_off", "wake", "witness",
     )  # fmt: skip
     engine: Literal["sqlite", "postgres"] = "postgres"
 
@@ -61,6 +61,7 @@ class PostgresTx:
         self.witness: Witness | None = None
         self.wake = False
         self.changed: set[str] = set()
+        self.claims: list[Claim] = []
 
     def new_id(self) -> str:
         return self._ids.new(self.now)

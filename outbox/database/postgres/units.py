@@ -28,7 +28,7 @@ from outbox.database.postgres.limits import SCAN_SECONDS, Limits, Times
 from outbox.database.postgres.pooled import Pooled, Turn
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import NotAlone, PostgresTx
-from outbox.database.transaction import T, patience
+from outbox.database.transaction import Reserve, T, patience
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
 from outbox.ids import Ids
 from outbox.observer import Observer
@@ -131,16 +131,19 @@ class Units:
         kwargs: Any,
         groups: Groups | None = None,
         turn: Turn | None = None,
+        reserve: Reserve | None = None,
     ) -> Written[T]:
         """Run `unit` in a transaction, or with others in a group when it only puts rows off.
 
-        A group needs no turn.
+        A group needs no turn. `reserve` gets what the unit claims, if it claims something.
         """
 
         async def attempt(pooled: Pooled, times: Times) -> Written[T]:
             tx = self._writing(pooled)
             async with asyncio.timeout_at(times.body):
                 result = await unit(tx, *args, **kwargs)
+                if tx.claims and reserve is not None:
+                    await reserve(tx.claims)
             try:
                 grouped = (
                     groups is not None and not tx.begun and bool(tx.put_off)

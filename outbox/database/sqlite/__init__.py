@@ -33,11 +33,13 @@ from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.transaction import (
     PACE,
     Batch,
+    Home,
     Idle,
     LetGo,
     Name,
     P,
     Purpose,
+    Reserve,
     Scrubbed,
     T,
     Tx,
@@ -67,8 +69,9 @@ class SqliteDatabase:
     def __init__(self, file: File, clock: Clock, ids: Ids) -> None:
         self.clock = clock
         self.ids = ids
-        self.elsewhere: Collection[str] = frozenset()
-        self.absent: Collection[str] = frozenset()
+        self.elsewhere: Mapping[str, Home | None] = {}
+        self.absent: Mapping[str, Home | None] = {}
+        self.reserve: Reserve | None = None
         self.observer = Observer()
         self._file = file
         self._loop = asyncio.get_running_loop()

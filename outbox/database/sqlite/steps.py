@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from outbox.database.deferred import Deferred
 from outbox.database.sql import inserts, translate
-from outbox.database.transaction import Insert, Row, is_brief
+from outbox.database.transaction import Claim, Insert, Row, is_brief
 from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
 
@@ -52,7 +52,8 @@ class SqliteTx:
     """`Tx` on one connection; its methods never suspend, so a unit runs to its end in one step."""
 
     __slots__ = (
-        "_batch", "_check", "_connection", "_ids", "_put_off", "changed", "now", "wake", "wrote",
+        "_batch", "_check", "_connection", "_ids", "_put_off", "changed", "claims", "now", "wake",
+        "wrote",
     )  # fmt: skip
     engine: Literal["sqlite", "postgres"] = "sqlite"
 
@@ -76,6 +77,7 @@ class SqliteTx:
         self.now = now
         self.wake = False
         self.changed: set[str] = set()
+        self.claims: list[Claim] = []
         self.wrote = False
         """Whether a statement ran that may have changed data."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from types import MappingProxyType
 
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
@@ -14,12 +15,17 @@ RETRY_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def followed(db: Database) -> AsyncIterator[None]:
-    """Let `db.elsewhere` and `db.absent` have these owners for the time of the block."""
+async def followed(
+    db: Database, addresses: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[None]:
+    """Let `db.elsewhere` and `db.absent` have these owners for the time of the block.
+
+    `addresses` are those of other installations by name.
+    """
     moved = asyncio.Event()
     let_go = db.on_move(moved.set)
-    await _look(db)
-    following = asyncio.create_task(_follow(db, moved), name="moved-owners")
+    await _look(db, addresses)
+    following = asyncio.create_task(_follow(db, moved, addresses), name="moved-owners")
     try:
         yield
     finally:
@@ -29,18 +35,19 @@ async def followed(db: Database) -> AsyncIterator[None]:
             await following
 
 
-async def _follow(db: Database, moved: asyncio.Event) -> None:
+async def _follow(db: Database, moved: asyncio.Event, addresses: Mapping[str, str]) -> None:
     while True:
         await moved.wait()
         moved.clear()
         try:
-            await _look(db)
+            await _look(db, addresses)
         except DatabaseUnavailable:
             # A guard in the database refuses meanwhile what this process does not know of.
             await asyncio.sleep(RETRY_SECONDS)
             moved.set()
 
 
-async def _look(db: Database) -> None:
+async def _look(db: Database, addresses: Mapping[str, str]) -> None:
     moved = await db.read(owner_moves.elsewhere)
-    db.elsewhere, db.absent = frozenset(moved), owner_moves.absent(moved)
+    db.elsewhere = owner_moves.homes(moved, addresses)
+    db.absent = owner_moves.homes(owner_moves.absent(moved), addresses)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from outbox.database.sql import items
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Home, Row, Tx
 from outbox.durations import SECOND
 from outbox.queue.state import lanes
 
@@ -38,7 +38,7 @@ on conflict (id) do update set state = excluded.state, move_id = excluded.move_i
   peer = excluded.peer, changed_at = excluded.changed_at
 """
 _FORGET = "delete from owners where id = $1"
-_ELSEWHERE = "select id, state from owners where state not in ('here', 'copying')"
+_ELSEWHERE = "select id, state, move_id, peer from owners where state not in ('here', 'copying')"
 _HOLD = f"""
 update lanes set wait_until = wait_until + {FAR}, due_at = due_at + {FAR}
 where owner_id = $1 and wait_until < {FAR}
@@ -101,17 +101,32 @@ async def stand(tx: Tx, owner_id: str, at: Standing) -> None:
     await tx.run(_SET, owner_id, at.state, at.move_id, at.peer, tx.now)
 
 
-async def elsewhere(tx: Tx) -> Mapping[str, State]:
+async def elsewhere(tx: Tx) -> Mapping[str, Standing]:
     """Return the owners who may not write here, and where each is."""
-    return {row["id"]: row["state"] for row in await tx.all(_ELSEWHERE)}
+    rows = await tx.all(_ELSEWHERE)
+    return {row["id"]: Standing(row["state"], row["move_id"], row["peer"]) for row in rows}
 
 
-def absent(elsewhere: Mapping[str, State]) -> frozenset[str]:
+def homes(
+    elsewhere: Mapping[str, Standing], addresses: Mapping[str, str]
+) -> Mapping[str, Home | None]:
+    """Return where these owners have moved to; None for one who still moves.
+
+    `addresses` are those of installations by name; None also for a database that is not among them.
+    """
+    gone = {one: at.peer for one, at in elsewhere.items() if at.state == "gone"}
+    return {
+        one: (gone[one], addresses[gone[one]]) if gone.get(one) in addresses else None
+        for one in elsewhere
+    }
+
+
+def absent(elsewhere: Mapping[str, Standing]) -> Mapping[str, Standing]:
     """Return those of whom there may be rows here that are not all, or not the newest.
 
     The source of an owner who leaves cannot know whether the target has him already.
     """
-    return frozenset(one for one, state in elsewhere.items() if state != "resting")
+    return {one: at for one, at in elsewhere.items() if at.state != "resting"}
 
 
 async def hold(tx: Tx, owner_id: str) -> None:

@@ -21,6 +21,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from gateway.domain.accounts.api_keys import digest_of
+from gateway.domain.cells.marks import bare
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
 from gateway.domain.storefront.carts import cart_quotas
@@ -228,7 +229,8 @@ def token_of_store(store_id: str, tokens: Iterable[str]) -> str | None:
     return next((token for token in tokens if _belongs(store_id, token)), None)
 
 
-def _belongs(store_id: str, token: str) -> bool:
+def _belongs(store_id: str, text: str) -> bool:
+    token = bare(text)
     if _TOKEN.fullmatch(token) is None:
         return False
     random = urlsafe_b64decode(f"{token}=")[:TOKEN_BYTES]

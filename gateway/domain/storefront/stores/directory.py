@@ -9,7 +9,9 @@ from collections.abc import Collection
 
 from msgspec import json
 
+from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.stores import stores
+from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import hostnames
 from outbox.database.transaction import Database, Tx
@@ -24,19 +26,30 @@ ZonedStore = tuple[Record, str]
 class Directory:
     """The active stores of the installation."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, cells: Cells) -> None:
         self._db = db
+        self._cells = cells
         self._stores: OrderedDict[str, tuple[float, ZonedStore]] = OrderedDict()
         self._origins: dict[str, tuple[float, frozenset[str]]] = {}
 
     async def find(self, hostname: str) -> ZonedStore:
-        """Return the active store with this hostname or alias. Raises store_not_found."""
+        """Return the active store with this hostname or alias.
+
+        Raises store_not_found, and misdirected when another cell has the hostname.
+        """
         now = self._db.clock.monotonic()
         cached = self._stores
         entry = cached.get(hostname)
         if entry is not None and entry[0] > now:
             return entry[1]
-        zoned = await self._db.read(stores.by_hostname, hostname)
+        try:
+            zoned = await self._db.read(stores.by_hostname, hostname)
+        except Refusal:
+            name = hostnames.normal(hostname)
+            refusal = None if name is None else await self._cells.of_name("hostname", name)
+            if refusal is not None:
+                raise refusal from None
+            raise
         # The time starts before the query, because its result may already be outdated. A query
         # during `forget` stores its result in the mapping that nobody reads any more.
         cached[hostname] = (now + KEPT_SECONDS, zoned)

@@ -3,7 +3,7 @@
 A store's hostname and aliases are unique in the installation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import json
 
@@ -19,7 +19,7 @@ from gateway.records.values import cep, formats, hostnames, nested, numbers, pix
 from gateway.records.values.nested import Member
 from gateway.records.values.strictjson import dumps
 from outbox.database.sql import IDS, items
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Claim, Tx
 
 STORES = Resource(
     noun="store",
@@ -223,6 +223,7 @@ async def change(
     if not changes.keys().isdisjoint(("hostname", "aliases")):
         await tx.run("delete from store_hosts where record_id = $1", after.id)
         await _claim(tx, after)
+        _give_up(tx, actor.owner_id, set(_hosts(before)) - set(_hosts(after)))
     tx.changed.add(CHANGED)
     return after
 
@@ -231,7 +232,9 @@ async def remove(
     tx: Tx, actor: Actor, record_id: str, expected: frozenset[str] | None = None
 ) -> None:
     """Delete a store. See actions.remove."""
+    hosts = await tx.all("select value from store_hosts where record_id = $1", record_id)
     await actions.remove(tx, actor, STORES, record_id, expected)
+    _give_up(tx, actor.owner_id, [row["value"] for row in hosts])
     tx.changed.add(CHANGED)
 
 
@@ -243,16 +246,24 @@ def rules(draft: Draft) -> list[Fault]:
 
 async def _claim(tx: Tx, record: Record) -> None:
     """Claim the hostname and the aliases. Raises conflict."""
-    names: Sequence[str] = (record["hostname"], *json.decode(record["aliases"]))
-    for index, name in sorted(enumerate(dict.fromkeys(names)), key=lambda pair: pair[1]):
+    for index, name in sorted(enumerate(_hosts(record)), key=lambda pair: pair[1]):
+        field = f"aliases[{index - 1}]" if index else "hostname"
         claimed = await tx.run(
             "insert into store_hosts (value, record_id) values ($1, $2) on conflict do nothing",
             name, record.id,
         )  # fmt: skip
         if not claimed:
-            field = f"aliases[{index - 1}]" if index else "hostname"
             message = "Another store has this hostname; send another one."
             raise Refusal("conflict", message, faults=[Fault(field, "taken", message)])
+        tx.claims.append(Claim("hostname", name, record.owner_id, field))
+
+
+def _hosts(record: Record) -> Sequence[str]:
+    return tuple(dict.fromkeys((record["hostname"], *json.decode(record["aliases"]))))
+
+
+def _give_up(tx: Tx, owner_id: str, names: Collection[str]) -> None:
+    tx.claims += [Claim("hostname", one, owner_id, holds=False) for one in names]
 
 
 _BY_HOSTNAME = """

@@ -1,0 +1,115 @@
+"""The installation that an owner moves to, and what the directory of cells says of him."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import structs
+
+from gateway.domain.cells.directory import CellDirectory
+from gateway.domain.cells.registration import names_of
+from gateway.records.errors import Refusal
+from gateway.server.cells import directory_of
+from gateway.server.config import Config, ConfigFaults, load
+from outbox.clock import SystemClock
+from outbox.database import without_password
+from outbox.database.transaction import Tx
+from outbox.errors import CannotStart, DatabaseUnavailable
+from outbox.ids import Ids
+
+URLS = ("postgresql://", "postgres://", "sqlite:///")
+_KEYS = "select visible from api_keys where owner_id = $1 and revoked_at is null order by visible"
+
+
+def configured(config: Config, arguments: Namespace) -> Config:
+    """Return the configuration of the target: a database, a cell, or a configuration file.
+
+    Raise CannotStart.
+    """
+    to, key_file = arguments.to, arguments.key_file
+    if to.startswith(URLS):
+        database = structs.replace(config.database, url=to, direct_url="")
+        other = structs.replace(config, database=database, cell=type(config.cell)())
+    else:
+        other = _read(_file(config, to))
+        if key_file is not None:
+            raise CannotStart("--key-file is for a database; a configuration has its own keys")
+    if key_file is None:
+        return other
+    if not Path(key_file).exists():
+        raise CannotStart(f"there is no key file {key_file}")
+    secrets = structs.replace(config.secrets, key_file=key_file, keys="")
+    return structs.replace(other, secrets=secrets)
+
+
+def named(config: Config) -> str:
+    """Return what `owners` calls an installation: the name of its cell, else its database."""
+    return config.cell.name or without_password(config.database.url)
+
+
+def _file(config: Config, to: str) -> Path:
+    cells = {peer.name: peer.config for peer in config.cell.peers}
+    if to in cells and not cells[to]:
+        raise CannotStart(
+            f"cell.peers has no config of {to}; add it: the path of that cell's configuration file"
+        )
+    path = Path(cells.get(to, to))
+    if not path.is_file():
+        raise CannotStart(
+            f"there is no configuration {path}; --to takes the URL of a database, a name in "
+            "cell.peers, or a configuration file"
+        )
+    return path
+
+
+def _read(path: Path) -> Config:
+    try:
+        return load(path, {})
+    except ConfigFaults as wrong:
+        raise CannotStart(f"{path}: {wrong}") from None
+
+
+class Address:
+    """The owner's entries in the directory of the target; without one, nothing."""
+
+    def __init__(self, directory: CellDirectory | None, cell: str, shared: bool) -> None:
+        self._directory = directory
+        self._cell = cell
+        self._shared = shared
+
+    async def announce(self, source: Tx, owner_id: str) -> None:
+        """Enter the names of an owner who comes from outside. Raise CannotStart for a taken one."""
+        if self._directory is None or self._shared:
+            return
+        names = await names_of(source, owner_id, self._cell)
+        try:
+            taken = await self._directory.enter(names)
+        except DatabaseUnavailable as error:
+            raise CannotStart(f"{error}; try again") from None
+        if taken:
+            raise CannotStart(f"another cell has the {taken[0].kind} {taken[0].value}")
+
+    async def change(self, target: Tx, owner_id: str) -> None:
+        """Say that the target has the owner, again without harm. Raise CannotStart."""
+        if self._directory is None:
+            return
+        keys = [str(row["visible"]) for row in await target.all(_KEYS, owner_id)]
+        try:
+            await self._directory.move(owner_id, self._cell, keys)
+        except (DatabaseUnavailable, Refusal) as error:
+            raise CannotStart(f"{error}; the account has moved: repeat the command") from None
+
+
+@asynccontextmanager
+async def address(config: Config, other: Config) -> AsyncIterator[Address]:
+    """Connect to the directory of the target, which the source may share."""
+    directory = directory_of(other, SystemClock(), Ids())
+    try:
+        shared = config.cell.directory == other.cell.directory
+        yield Address(directory, other.cell.name, shared)
+    finally:
+        if directory is not None:
+            await directory.close()

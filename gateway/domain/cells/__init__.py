@@ -1,0 +1,1 @@
+"""Cells: several complete installations, each with its own owners."""
