@@ -100,8 +100,6 @@ def build_app(
     metrics.watch_key(keyring.newest_key_at, lambda: keyring.refused)
     db.observer = metrics
     cells = cells_of(config, db)
-    if cells.directory is not None:
-        db.reserve = cells.directory.reserve
     marks = Marks(clock, ids, config.tracing.sample)
     traces = collector(config.tracing, config.service.name, db, marks, metrics)
     spans = None
@@ -154,8 +152,7 @@ def build_app(
     app[SIGN_IN] = SignIn(db, passwords, metrics, keep)
     app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, config.limits, keep)
     app[CELLS] = cells
-    directory = Directory(db, cells)
-    app[DIRECTORY] = directory
+    app[DIRECTORY] = directory = Directory(db, cells)
     app[DELIVERY] = delivery
     app[DOCTOR] = doctor
 
@@ -191,8 +188,7 @@ def build_app(
         unwatch()
         unkeep()
         await doctor.close()
-        if cells.directory is not None:
-            await cells.directory.close()
+        await cells.close()
         await fetcher.close()
         await guard.close()
         passwords.close()
@@ -288,9 +284,8 @@ def answer_supervisor(
 
 def refuse(refusal: Refusal, request: web.Request, status: int | None = None) -> web.StreamResponse:
     """Return the response of a refusal that no door has rendered, as the request's door does."""
-    if surface_of(request.path) == "graphql":
-        return graphql.refuse(refusal, request, status)
-    return rest.refuse(refusal, request, status)
+    refused = graphql.refuse if surface_of(request.path) == "graphql" else rest.refuse
+    return refused(refusal, request, status)
 
 
 def build_info(db: Database, console: str) -> dict[str, str]:

@@ -31,8 +31,11 @@ def directory_of(config: Config, clock: Clock, ids: Ids) -> CellDirectory | None
 
 
 def cells_of(config: Config, db: Database) -> Cells:
-    """Return this cell and the others."""
-    return Cells(db, config.cell.name, addresses_of(config), directory_of(config, db.clock, db.ids))
+    """Return this cell and the others; from now on units reserve the names that they claim."""
+    directory = directory_of(config, db.clock, db.ids)
+    if directory is not None:
+        db.reserve = directory.reserve
+    return Cells(db, config.cell.name, addresses_of(config), directory)
 
 
 def registration_of(config: Config, db: Database, cells: Cells) -> Registration | None:

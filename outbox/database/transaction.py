@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from outbox.clock import Clock
-from outbox.database.fair_limit import Places
+from outbox.database.claims import Claim, Reserve
 from outbox.database.leadership import Leadership, Pace
 from outbox.ids import Ids
 from outbox.observer import Observer
@@ -40,23 +40,10 @@ LetGo = Callable[[], None]
 Home = tuple[str, str]
 """The name and the address of the installation that an owner has moved to."""
 Purpose = Literal["drain", "lease", "migration"]
-Reserve = Callable[["Sequence[Claim]"], Awaitable[None]]
-"""Reserves what a unit claims, before its COMMIT; an error of it is one of the unit."""
 SynchronousCommit = Literal["on", "remote_apply", "remote_write", "local"]
 PACE = Pace()
 DUTIES = ""
 """The owner of the installation's own scans, for `Database.scan`."""
-SCANS_WAITING = 8
-SCANS_EACH = 2
-"""Scans of one owner: how many may wait, and how many may run while there is room for more."""
-STREAMS = 8
-STREAMS_WAITING = 2
-"""Streams at once; an owner may have one, and so many that wait for it."""
-STREAM_SECONDS = 300.0
-"""The longest time of a stream, because its snapshot keeps old rows."""
-
-WRITES_WAITING = 1_000
-"""Writes of one owner that may wait for a connection; twice as many of all owners."""
 
 
 @dataclass(slots=True)
@@ -119,22 +106,6 @@ def is_brief(unit: Callable[..., Any]) -> bool:
     return getattr(unit, "brief", False)
 
 
-def scan_places(count: int) -> Places:
-    """Return places for `count` concurrent scans; of two or more, one owner leaves one free."""
-    return Places(count, each=min(SCANS_EACH, max(1, count - 1)), waiting=SCANS_WAITING)
-
-
-def write_places(count: int) -> Places:
-    """Return places for `count` concurrent writes; of three or more, one owner leaves some free."""
-    each = max(1, count - max(1, count // 3))
-    return Places(count, each=each, waiting=WRITES_WAITING, most=2 * WRITES_WAITING)
-
-
-def stream_places() -> Places:
-    """Return places for streams."""
-    return Places(STREAMS, each=1, waiting=STREAMS_WAITING)
-
-
 class Row(Protocol):
     """One row: values by column name or position."""
 
@@ -157,21 +128,6 @@ class Insert:
     sums: bool = False
     found: str = ""
     referred: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A name that only one owner may have, in this database and in others.
-
-    `holds`: whether the owner has it after the unit, or gives it up. `field` is where the client
-    sent it.
-    """
-
-    kind: str
-    value: str
-    owner_id: str
-    field: str = ""
-    holds: bool = True
 
 
 class Tx(Protocol):

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from outbox.database.fair_limit import Crowded
-from outbox.database.transaction import SCANS_WAITING, Database, Tx
+from outbox.database.places import SCANS_WAITING
+from outbox.database.transaction import Database, Tx
 
 pytestmark = pytest.mark.timed
 

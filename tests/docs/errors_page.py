@@ -54,6 +54,10 @@ FIXES: Mapping[str, tuple[str, str]] = {
         "repeat it with the same `Idempotency-Key`, or read before you repeat",
     ),
     "moving": ("the account moves to another installation; nothing was written", "repeat later"),
+    "misdirected": (
+        "another cell has the account or the store; nothing was written",
+        "send it to the `url` of the body; the header `X-Carteiro-Cell` names the cell",
+    ),
     "store_not_found": ("no active store has this hostname", "check `hostname`"),
     "product_not_found": ("the store shows no such product", "remove it from the page"),
     "email_already_exists": ("an account has this email address", "sign in, or use another one"),

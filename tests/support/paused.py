@@ -25,6 +25,7 @@ class Paused:
         self.now = tx.now
         self.wake = tx.wake
         self.changed = tx.changed
+        self.claims = tx.claims
 
     async def _wait(self, sql: str) -> None:
         if (self._put_off or self._text in sql) and not self._reached.is_set():

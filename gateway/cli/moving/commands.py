@@ -75,14 +75,14 @@ async def _offline(
     async with exclusive(_place(config)) as source, exclusive(_place(other)) as there:
         async with source.transaction() as tx, there.transaction() as target_tx:
             found = await find(tx, target_tx, arguments.email, ends)
+            if not arguments.cancel:
+                await address.announce(tx, found.owner_id)
         one = Move(source, there, ends, found)
         if arguments.cancel:
             await one.cancel()
             say(f"{arguments.email} stays in {ends[0]}.")
             return
         rings = await _rings(source, config, there, other)
-        async with source.transaction() as tx:
-            await address.announce(tx, found.owner_id)
         with Progress("move", sys.stderr, SystemClock()) as progress:
             copied, forgotten = await one.run(rings, progress.at)
         async with there.transaction() as tx:
@@ -106,14 +106,14 @@ async def _live(
     async with open_beside(_place(config)) as source, open_beside(_place(other)) as there:
         async with source.snapshot() as tx, there.snapshot() as target_tx:
             found = await find(tx, target_tx, arguments.email, ends)
+            if not arguments.cancel:
+                await address.announce(tx, found.owner_id)
         one = LiveMove(source, there, ends, found, address)
         if arguments.cancel:
             await one.cancel()
             say(f"{arguments.email} stays in {ends[0]}.")
             return
         rings = await _rings(source, config, there, other)
-        async with source.snapshot() as tx:
-            await address.announce(tx, found.owner_id)
         with Progress("move", sys.stderr, SystemClock()) as progress:
             moved = await one.run(rings, progress.at)
     say(f"Moved {arguments.email}: {moved.copied:,} rows are in {ends[1]}.")

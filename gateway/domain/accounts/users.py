@@ -10,7 +10,8 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, zones
 from gateway.texts import CODES
-from outbox.database.transaction import Claim, Row, Tx
+from outbox.database.claims import Claim
+from outbox.database.transaction import Row, Tx
 
 LONGEST_EMAIL = 254
 

@@ -53,6 +53,11 @@ class Cells:
         address = None if cell is None else self._addresses.get(cell)
         return None if cell is None or address is None else misdirected(cell, address)
 
+    async def close(self) -> None:
+        """Close the connections to the directory."""
+        if self.directory is not None:
+            await self.directory.close()
+
 
 async def _is_here(tx: Tx, owner_id: str) -> bool:
     return await tx.one("select id from users where id = $1", owner_id) is not None

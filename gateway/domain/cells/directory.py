@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Concatenate, Literal
 
 from gateway.records.errors import Fault, Refusal
+from outbox.database.claims import Claim
 from outbox.database.sql import items
-from outbox.database.transaction import Claim, Database, P, Row, T, Tx, commits
+from outbox.database.transaction import Database, P, Row, T, Tx, commits
 from outbox.errors import DatabaseUnavailable
 
 Kind = Literal["email", "hostname", "owner", "key"]

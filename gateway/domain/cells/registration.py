@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from gateway.domain.cells.directory import PAGE, CellDirectory, Kind, Name
+from outbox.database.claims import Claim
 from outbox.database.sql import IDS, items
-from outbox.database.transaction import Claim, Database, Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 
 _HERE = """
 not exists (select 1 from owners o where o.id = {0} and o.state not in ('here', 'copying'))

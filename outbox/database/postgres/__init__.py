@@ -21,8 +21,10 @@ import asyncpg
 import structlog
 
 from outbox.clock import Clock
+from outbox.database.claims import Reserve
 from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Leadership, Pace
+from outbox.database.places import scan_places, write_places
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups
 from outbox.database.postgres.leadership import PostgresLeadership
@@ -42,7 +44,6 @@ from outbox.database.transaction import (
     Name,
     P,
     Purpose,
-    Reserve,
     Scrubbed,
     SynchronousCommit,
     T,
@@ -51,8 +52,6 @@ from outbox.database.transaction import (
     Wake,
     note_commit,
     patience,
-    scan_places,
-    write_places,
 )
 from outbox.errors import CannotStart, OutcomeUnknown
 from outbox.ids import Ids

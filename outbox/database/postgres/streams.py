@@ -12,13 +12,14 @@ from typing import Any
 import asyncpg
 
 from outbox.clock import Clock
+from outbox.database.places import STREAM_SECONDS, stream_places
 from outbox.database.plans import BY_INDEX
 from outbox.database.postgres.faults import LOST, fault_of
 from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.server import READ, Server
 from outbox.database.sizes import STREAMED_BYTES, Batches
 from outbox.database.sql import translate
-from outbox.database.transaction import STREAM_SECONDS, Values, stream_places
+from outbox.database.transaction import Values
 from outbox.errors import DatabaseUnavailable
 
 

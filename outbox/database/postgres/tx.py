@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
+from outbox.database.claims import Claim
 from outbox.database.deferred import Deferred
 from outbox.database.postgres.commit_outcome import marking
 from outbox.database.postgres.deferred_rows import Statement, Witness, together
 from outbox.database.postgres.hosts import Connection
 from outbox.database.sql import translate
-from outbox.database.transaction import Claim, Insert, Row
+from outbox.database.transaction import Insert, Row
 from outbox.ids import Ids
 
 Acquire = Callable[[], Awaitable[Connection]]

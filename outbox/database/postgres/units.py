@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal
 import asyncpg
 
 from outbox.clock import Clock
+from outbox.database.claims import Reserve
 from outbox.database.deferred import Deferred
 from outbox.database.fair_limit import Crowded
 from outbox.database.postgres.commit_outcome import (
@@ -28,7 +29,7 @@ from outbox.database.postgres.limits import SCAN_SECONDS, Limits, Times
 from outbox.database.postgres.pooled import Pooled, Turn
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import NotAlone, PostgresTx
-from outbox.database.transaction import Reserve, T, patience
+from outbox.database.transaction import T, patience
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
 from outbox.ids import Ids
 from outbox.observer import Observer

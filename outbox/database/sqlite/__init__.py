@@ -23,8 +23,10 @@ from typing import Any, Concatenate, Literal
 
 from outbox import private_files
 from outbox.clock import Clock
+from outbox.database.claims import Reserve
 from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Alone, Leadership, Pace
+from outbox.database.places import scan_places
 from outbox.database.sqlite.file import File, damaged
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.streams import Streams
@@ -39,14 +41,12 @@ from outbox.database.transaction import (
     Name,
     P,
     Purpose,
-    Reserve,
     Scrubbed,
     T,
     Tx,
     Values,
     Wake,
     note_commit,
-    scan_places,
 )
 from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids

@@ -8,9 +8,10 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
+from outbox.database.claims import Claim
 from outbox.database.deferred import Deferred
 from outbox.database.sql import inserts, translate
-from outbox.database.transaction import Claim, Insert, Row, is_brief
+from outbox.database.transaction import Insert, Row, is_brief
 from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
 

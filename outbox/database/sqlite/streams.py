@@ -14,12 +14,13 @@ from typing import Any
 import aiosqlite
 
 from outbox.clock import Clock
+from outbox.database.places import STREAM_SECONDS, stream_places
 from outbox.database.sizes import STREAMED_BYTES, Batches
 from outbox.database.sql import translate
 from outbox.database.sqlite.file import BUSY_MILLISECONDS
 from outbox.database.sqlite.snapshot import address
 from outbox.database.sqlite.steps import fault_of
-from outbox.database.transaction import STREAM_SECONDS, Values, stream_places
+from outbox.database.transaction import Values
 from outbox.errors import DatabaseUnavailable
 
 

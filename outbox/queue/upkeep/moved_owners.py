@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from types import MappingProxyType
 
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Home
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep.owner_moves import Standing
 
 RETRY_SECONDS = 1.0
 
@@ -49,5 +50,19 @@ async def _follow(db: Database, moved: asyncio.Event, addresses: Mapping[str, st
 
 async def _look(db: Database, addresses: Mapping[str, str]) -> None:
     moved = await db.read(owner_moves.elsewhere)
-    db.elsewhere = owner_moves.homes(moved, addresses)
-    db.absent = owner_moves.homes(owner_moves.absent(moved), addresses)
+    db.elsewhere = homes(moved, addresses)
+    db.absent = homes(owner_moves.absent(moved), addresses)
+
+
+def homes(
+    elsewhere: Mapping[str, Standing], addresses: Mapping[str, str]
+) -> Mapping[str, Home | None]:
+    """Return where these owners have moved to; None for one who still moves.
+
+    `addresses` are those of installations by name; None also for a database that is not among them.
+    """
+    gone = {one: at.peer for one, at in elsewhere.items() if at.state == "gone"}
+    return {
+        one: (gone[one], addresses[gone[one]]) if gone.get(one) in addresses else None
+        for one in elsewhere
+    }

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from outbox.database.sql import items
-from outbox.database.transaction import Home, Row, Tx
+from outbox.database.transaction import Row, Tx
 from outbox.durations import SECOND
 from outbox.queue.state import lanes
 
@@ -105,20 +105,6 @@ async def elsewhere(tx: Tx) -> Mapping[str, Standing]:
     """Return the owners who may not write here, and where each is."""
     rows = await tx.all(_ELSEWHERE)
     return {row["id"]: Standing(row["state"], row["move_id"], row["peer"]) for row in rows}
-
-
-def homes(
-    elsewhere: Mapping[str, Standing], addresses: Mapping[str, str]
-) -> Mapping[str, Home | None]:
-    """Return where these owners have moved to; None for one who still moves.
-
-    `addresses` are those of installations by name; None also for a database that is not among them.
-    """
-    gone = {one: at.peer for one, at in elsewhere.items() if at.state == "gone"}
-    return {
-        one: (gone[one], addresses[gone[one]]) if gone.get(one) in addresses else None
-        for one in elsewhere
-    }
 
 
 def absent(elsewhere: Mapping[str, Standing]) -> Mapping[str, Standing]:

@@ -8,7 +8,8 @@ import aiohttp
 import pytest
 
 from gateway.server.config import Config, Limits
-from outbox.database.transaction import SCANS_WAITING, Database, Tx
+from outbox.database.places import SCANS_WAITING
+from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
 

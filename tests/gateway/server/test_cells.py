@@ -10,7 +10,7 @@ from gateway.domain.cells.registration import Registration
 from gateway.server.app_keys import CREDENTIALS
 from outbox.database.transaction import Tx
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.moved_owners import followed
+from outbox.queue.upkeep.moved_owners import followed, homes
 from outbox.queue.upkeep.owner_moves import Standing
 from tests.support.cells import ADDRESSES, Pair, cells
 from tests.support.console import guest
@@ -159,7 +159,7 @@ async def test_an_owner_who_has_moved(pair: Pair) -> None:
         for state, status in (("leaving", 503), ("gone", 421)):
             at = Standing(state, "m", "two")  # type: ignore[arg-type]
             await db.write(owner_moves.stand, maria.user_id, at)
-            db.elsewhere = owner_moves.homes(await db.read(owner_moves.elsewhere), ADDRESSES)
+            db.elsewhere = homes(await db.read(owner_moves.elsewhere), ADDRESSES)
             refused = await maria.post("/api/contacts", {"name": "Lia"})
             assert refused.status == status, refused.text
         is_elsewhere(refused, "two")

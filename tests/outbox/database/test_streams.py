@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from outbox.database.fair_limit import Crowded
+from outbox.database.places import STREAMS_WAITING
 from outbox.database.postgres import streams as postgres
 from outbox.database.sqlite import streams as sqlite
-from outbox.database.transaction import STREAMS_WAITING, Database, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
 
 ROWS = "select name, began_at from duties order by name"

@@ -3,12 +3,10 @@
 A store's hostname and aliases are unique in the installation.
 """
 
-from collections.abc import Collection, Sequence
-
-from msgspec import json
+from collections.abc import Sequence
 
 from gateway.domain.sales import documents
-from gateway.domain.storefront.stores import payment_page, shipping
+from gateway.domain.storefront.stores import hosts, payment_page, shipping
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -19,7 +17,7 @@ from gateway.records.values import cep, formats, hostnames, nested, numbers, pix
 from gateway.records.values.nested import Member
 from gateway.records.values.strictjson import dumps
 from outbox.database.sql import IDS, items
-from outbox.database.transaction import Claim, Tx
+from outbox.database.transaction import Tx
 
 STORES = Resource(
     noun="store",
@@ -204,7 +202,7 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     actor.must("write")
     values = await actions.check(tx, actor, STORES, draft, faults=rules(draft))
     created = await actions.insert(tx, actor, STORES, values)
-    await _claim(tx, created)
+    await hosts.claim(tx, created)
     tx.changed.add(CHANGED)
     return created
 
@@ -221,9 +219,7 @@ async def change(
         return before
     after = await actions.update(tx, actor, before, changes)
     if not changes.keys().isdisjoint(("hostname", "aliases")):
-        await tx.run("delete from store_hosts where record_id = $1", after.id)
-        await _claim(tx, after)
-        _give_up(tx, actor.owner_id, set(_hosts(before)) - set(_hosts(after)))
+        await hosts.change(tx, before, after)
     tx.changed.add(CHANGED)
     return after
 
@@ -232,9 +228,9 @@ async def remove(
     tx: Tx, actor: Actor, record_id: str, expected: frozenset[str] | None = None
 ) -> None:
     """Delete a store. See actions.remove."""
-    hosts = await tx.all("select value from store_hosts where record_id = $1", record_id)
+    names = await hosts.stored(tx, record_id)
     await actions.remove(tx, actor, STORES, record_id, expected)
-    _give_up(tx, actor.owner_id, [row["value"] for row in hosts])
+    hosts.give_up(tx, actor.owner_id, names)
     tx.changed.add(CHANGED)
 
 
@@ -242,28 +238,6 @@ def rules(draft: Draft) -> list[Fault]:
     """Return the faults of the sent shipping rules that depend on each other."""
     sent = draft.sent.get("shippingRules")
     return [] if sent is None else shipping.faults(sent)
-
-
-async def _claim(tx: Tx, record: Record) -> None:
-    """Claim the hostname and the aliases. Raises conflict."""
-    for index, name in sorted(enumerate(_hosts(record)), key=lambda pair: pair[1]):
-        field = f"aliases[{index - 1}]" if index else "hostname"
-        claimed = await tx.run(
-            "insert into store_hosts (value, record_id) values ($1, $2) on conflict do nothing",
-            name, record.id,
-        )  # fmt: skip
-        if not claimed:
-            message = "Another store has this hostname; send another one."
-            raise Refusal("conflict", message, faults=[Fault(field, "taken", message)])
-        tx.claims.append(Claim("hostname", name, record.owner_id, field))
-
-
-def _hosts(record: Record) -> Sequence[str]:
-    return tuple(dict.fromkeys((record["hostname"], *json.decode(record["aliases"]))))
-
-
-def _give_up(tx: Tx, owner_id: str, names: Collection[str]) -> None:
-    tx.claims += [Claim("hostname", one, owner_id, holds=False) for one in names]
 
 
 _BY_HOSTNAME = """

@@ -232,7 +232,7 @@ def test_nothing_is_due_while_an_owner_leaves(
 async def _elsewhere(house: House) -> Mapping[str, str]:
     db = await opened(house.url)
     try:
-        return await db.read(owner_moves.elsewhere)
+        return {one: at.state for one, at in (await db.read(owner_moves.elsewhere)).items()}
     finally:
         await db.close()
 

@@ -10,7 +10,8 @@ import pytest
 
 from gateway.domain.webhooks import conditions
 from outbox.database.fair_limit import Crowded
-from outbox.database.transaction import SCANS_EACH, SCANS_WAITING, Database, Tx
+from outbox.database.places import SCANS_EACH, SCANS_WAITING
+from outbox.database.transaction import Database, Tx
 from outbox.queue.log import delivery_log
 from tests.support.console import CONFIG, Guest
 from tests.support.drain import Inbox

@@ -10,7 +10,7 @@ from gateway.domain.cells.directory import CellDirectory, Name
 from gateway.records.errors import Refusal
 from gateway.server.cells import directory_of
 from outbox.clock import SystemClock
-from outbox.database.transaction import Claim
+from outbox.database.claims import Claim
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
 from tests.support.cells import configured

@@ -11,7 +11,8 @@ import pytest
 
 from outbox.database import sql
 from outbox.database.fair_limit import Crowded
-from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Database, Tx
+from outbox.database.places import SCANS_EACH, SCANS_WAITING
+from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.rescue import rescue

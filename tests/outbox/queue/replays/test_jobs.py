@@ -13,9 +13,10 @@ from outbox.__main__ import MIGRATIONS
 from outbox.clock import SystemClock
 from outbox.database.fair_limit import Crowded
 from outbox.database.migration_files import read_migrations
+from outbox.database.places import SCANS_EACH, SCANS_WAITING
 from outbox.database.plans import by_index
 from outbox.database.sql import items
-from outbox.database.transaction import DUTIES, SCANS_EACH, SCANS_WAITING, Database, Tx
+from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.events.record_fields import RecordField, text_of
 from outbox.ids import Ids
 from outbox.observer import Observer

@@ -7,6 +7,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep.moved_owners import homes
 from outbox.queue.upkeep.owner_moves import FAR, Passage, Standing
 from tests.support.drain import OWNER, add_webhook, make, ring
 
@@ -71,11 +72,16 @@ async def test_who_is_elsewhere(db: Database) -> None:
         for owner, at in (("a", Standing("here", "m", "there")), ("b", leaving), ("c", gone)):
             await owner_moves.stand(tx, owner, at)
         assert await owner_moves.standing(tx, "b") == leaving
-        assert await owner_moves.elsewhere(tx) == {"b": "leaving", "c": "gone"}
-        assert owner_moves.absent(await owner_moves.elsewhere(tx)) == {"b", "c"}
-        assert owner_moves.absent({"a": "resting", "b": "arriving"}) == {"b"}
+        assert await owner_moves.elsewhere(tx) == {"b": leaving, "c": gone}
+        assert owner_moves.absent(await owner_moves.elsewhere(tx)) == {"b": leaving, "c": gone}
+        arriving = Standing("arriving", "m", "there")
+        assert owner_moves.absent({"a": Standing("resting"), "b": arriving}) == {"b": arriving}
+        assert homes({"b": leaving, "c": gone}, {"there": "https://t"}) == {
+            "b": None, "c": ("there", "https://t"),
+        }  # fmt: skip
+        assert homes({"c": gone}, {}) == {"c": None}
         await owner_moves.stay(tx, "b")
-        assert await owner_moves.elsewhere(tx) == {"c": "gone"}
+        assert await owner_moves.elsewhere(tx) == {"c": gone}
         assert await owner_moves.standing(tx, "b") == Standing()
 
     await db.write(unit)
