@@ -37,6 +37,8 @@ def configured(config: Config, arguments: Namespace) -> Config:
         other = _read(_file(config, to))
         if key_file is not None:
             raise CannotStart("--key-file is for a database; a configuration has its own keys")
+        if config.cell.name and config.cell.directory != other.cell.directory:
+            raise CannotStart("cell.directory is not that of the target; cells share one directory")
     if key_file is None:
         return other
     if not Path(key_file).exists():
@@ -88,7 +90,7 @@ class Address:
         try:
             taken = await self._directory.enter(names)
         except DatabaseUnavailable as error:
-            raise CannotStart(f"{error}; try again") from None
+            raise CannotStart(f"cell.directory of the target: {error}") from None
         if taken:
             raise CannotStart(f"another cell has the {taken[0].kind} {taken[0].value}")
 
@@ -100,7 +102,9 @@ class Address:
         try:
             await self._directory.move(owner_id, self._cell, keys)
         except (DatabaseUnavailable, Refusal) as error:
-            raise CannotStart(f"{error}; the account has moved: repeat the command") from None
+            raise CannotStart(
+                f"the account has moved, but not in cell.directory: {error}; repeat the command"
+            ) from None
 
 
 @asynccontextmanager

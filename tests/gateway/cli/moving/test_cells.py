@@ -1,0 +1,187 @@
+"""`carteiro move` between cells: the target by its name, and what the directory says afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gateway.domain.accounts.users import fold_email
+from gateway.domain.cells.directory import CellDirectory, Kind, Name
+from gateway.server.cells import directory_of
+from gateway.server.config import Cell, Config
+from outbox.clock import SystemClock
+from outbox.ids import Ids
+from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep.owner_moves import Standing
+from tests.support.databases import PostgresServer, SqliteFiles
+from tests.support.moved import goes_on, has_moved
+from tests.support.movers import House, furnish, keys_at, look, opened
+from tests.support.process import command
+
+KEY = "crt_"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A house in the cell `one`, the empty cell `two`, and their directory."""
+
+    house: House
+    target: str
+    directory: str
+    folder: Path
+
+    def move(self, *more: str, to: str = "two", config: str = "one.toml", status: int = 0) -> str:
+        """Run the command for the first owner of the house."""
+        words = ["--config", str(self.folder / config), "move", self.house.email, "--to", to, *more]
+        done = command(*words, folder=self.folder, CARTEIRO_DATABASE__URL=self.house.url)
+        assert done.returncode == status, (done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    @property
+    def keys(self) -> Path:
+        return self.folder / "two.key"
+
+
+def write(cells: Cells, name: str, url: str, peers: Sequence[dict[str, str]]) -> None:
+    """Write the configuration of a cell."""
+    listed = ", ".join(
+        "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in peer.items()) + " }"
+        for peer in peers
+    )
+    (cells.folder / f"{name}.toml").write_text(
+        f'[database]\nurl = "{url}"\n[secrets]\nkey_file = "{cells.folder / name}.key"\n'
+        f'[cell]\nname = "{name}"\npeers = [{listed}]\ndirectory = "{cells.directory}"\n'
+    )
+
+
+@pytest.fixture
+def cells(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[Cells]:
+    with asyncio.Runner() as runner:
+        source = runner.run(postgres_server.fresh())
+        target = runner.run(postgres_server.fresh())
+        directory = runner.run(postgres_server.empty())
+        house = runner.run(furnish(source, tmp_path / "one.key"))
+        keys_at(tmp_path / "two.key")
+        made = Cells(house, target, directory, tmp_path)
+        two = {
+            "name": "two",
+            "url": "https://two.example.com",
+            "config": str(tmp_path / "two.toml"),
+        }
+        write(made, "one", source, [two, {"name": "three", "url": "https://three.example.com"}])
+        write(made, "two", target, [{"name": "one", "url": "https://one.example.com"}])
+        yield made
+        for url in (source, target, directory):
+            runner.run(postgres_server.drop(url))
+
+
+def names(cells: Cells, kind: Kind) -> list[Name]:
+    return list(asyncio.run(_asked(cells, kind)))
+
+
+async def _asked(cells: Cells, kind: Kind, *entered: Name) -> Sequence[Name]:
+    config = Config(cell=Cell("one", (), cells.directory))
+    directory = directory_of(config, SystemClock(), Ids())
+    assert isinstance(directory, CellDirectory)
+    try:
+        await directory.enter(entered)
+        return await directory.page(kind, "")
+    finally:
+        await directory.close()
+
+
+async def _standing(url: str, owner_id: str) -> Standing:
+    db = await opened(url)
+    try:
+        return await db.read(owner_moves.standing, owner_id)
+    finally:
+        await db.close()
+
+
+def test_a_move_changes_the_directory(cells: Cells) -> None:
+    house = cells.house
+    before = asyncio.run(look(house.url, house.owners))
+    mine = Name("email", fold_email(house.email), "one", house.mover)
+    other = Name("email", fold_email(house.emails[1]), "one", house.owners[1])
+    host = Name("hostname", "ana.example", "one", house.mover)
+    asyncio.run(_asked(cells, "email", mine, other, host))
+    assert "Moved" in cells.move()
+    has_moved(house, cells.target, before)
+    assert asyncio.run(_standing(house.url, house.mover)).peer == "two"
+    assert asyncio.run(_standing(cells.target, house.mover)).peer == "one"
+    for step in range(2):
+        assert {one.value: one.cell for one in names(cells, "email")} == {
+            fold_email(house.email): "two", fold_email(house.emails[1]): "one",
+        }  # fmt: skip
+        assert [one.cell for one in names(cells, "hostname")] == ["two"]
+        assert [(one.value, one.cell) for one in names(cells, "owner")] == [(house.mover, "two")]
+        [key] = names(cells, "key")
+        assert house.headers["X-API-Key"].startswith(key.value)
+        if not step:
+            # A command that is repeated changes nothing.
+            cells.move()
+    asyncio.run(goes_on(house, cells.target, cells.keys))
+
+
+def test_a_name_that_another_cell_has_is_refused(cells: Cells, sqlite_files: SqliteFiles) -> None:
+    """An owner who comes from outside may have a name that somebody has in a cell."""
+    asyncio.run(_asked(cells, "email", Name("hostname", "ana.example", "one", "f" * 24)))
+    house = cells.house
+    alone = cells.folder / "alone.toml"
+    alone.write_text(f'[database]\nurl = "{house.url}"\n[secrets]\nkey_file = "{house.keys}"\n')
+    said = cells.move(to=str(cells.folder / "two.toml"), config="alone.toml", status=1)
+    assert "another cell has the hostname ana.example" in said
+    assert asyncio.run(_standing(house.url, house.mover)) == Standing()
+
+
+def test_an_owner_of_a_single_sqlite_installation_enters_a_cell(
+    cells: Cells, sqlite_files: SqliteFiles, tmp_path: Path
+) -> None:
+    async def furnished() -> House:
+        (home := tmp_path / "home").mkdir()
+        return await furnish(await sqlite_files.fresh(home), home / "alone.key")
+
+    house = asyncio.run(furnished())
+    before = asyncio.run(look(house.url, house.owners))
+    alone = cells.folder / "alone.toml"
+    alone.write_text(f'[database]\nurl = "{house.url}"\n[secrets]\nkey_file = "{house.keys}"\n')
+    outside = Cells(house, cells.target, cells.directory, cells.folder)
+    outside.move(to=str(cells.folder / "two.toml"), config="alone.toml")
+    has_moved(house, cells.target, before)
+    [mine] = names(cells, "email")
+    assert (mine.value, mine.cell, mine.owner_id) == (fold_email(house.email), "two", house.mover)
+    assert [one.cell for one in names(cells, "hostname")] == ["two"]
+    [key] = names(cells, "key")
+    assert house.headers["X-API-Key"].startswith(key.value)
+
+
+@pytest.mark.parametrize(
+    ("to", "more", "said"),
+    [
+        ("four", (), "--to takes the URL of a database, a name in cell.peers, or"),
+        ("three", (), "cell.peers has no config of three"),
+        ("one.toml", (), "--to is the database that has the owner"),
+        ("two", ("--key-file", "two.key"), "--key-file is for a database"),
+    ],
+)
+def test_a_target_that_cannot_be_used(
+    cells: Cells, to: str, more: tuple[str, ...], said: str
+) -> None:
+    assert said in cells.move(*more, to=to, status=1)
+
+
+def test_a_directory_that_is_wrong_changes_nothing(cells: Cells) -> None:
+    wrong = cells.directory.replace("carteiro_", "missing_", 1)
+    config = cells.folder / "two.toml"
+    config.write_text(config.read_text().replace(cells.directory, wrong))
+    assert "cells share one directory" in cells.move(status=1)
+    alone = cells.folder / "alone.toml"
+    alone.write_text(f'[secrets]\nkey_file = "{cells.house.keys}"\n')
+    said = cells.move(to=str(config), config="alone.toml", status=1)
+    assert "cell.directory of the target: PostgreSQL: connection lost" in said
+    assert asyncio.run(_standing(cells.house.url, cells.house.mover)) == Standing()
