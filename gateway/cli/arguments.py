@@ -290,9 +290,9 @@ def copy(parser: argparse.ArgumentParser) -> None:
 
 
 def move(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("email", metavar="EMAIL", help="the account that moves")
+    parser.add_argument("email", metavar="EMAIL", nargs="?", help="the account that moves")
     parser.add_argument(
-        "--to", metavar="TARGET", required=True,
+        "--to", metavar="TARGET",
         help="where the account goes: a cell of cell.peers, a configuration file, or the URL of a "
         "database",
     )  # fmt: skip
@@ -303,6 +303,35 @@ def move(parser: argparse.ArgumentParser) -> None:
         "--cancel", action="store_true",
         help="keep the account here, after a command that was ended before the account was there",
     )  # fmt: skip
+    parser.add_argument(
+        "--plan", metavar="FILE",
+        help="move the accounts of a plan, as `carteiro cells plan` prints it",
+    )  # fmt: skip
+    parser.add_argument("--rate", type=_rate, metavar="N", help="with --plan: moves an hour")
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate <= 3600:
+        raise argparse.ArgumentTypeError("must be a number above 0, at most 3600")
+    return rate
+
+
+def cells_map(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--folder", metavar="FOLDER", default="/etc/haproxy",
+        help="where HAProxy reads its maps (default: /etc/haproxy)",
+    )  # fmt: skip
+
+
+def cells_push(parser: argparse.ArgumentParser) -> None:
+    cells_map(parser)
+    parser.add_argument(
+        "--socket", metavar="PATH", required=True, help="the stats socket of HAProxy, level admin"
+    )
 
 
 def demo(parser: argparse.ArgumentParser) -> None:

@@ -218,6 +218,24 @@ COMMANDS: tuple[Command, ...] = (
         _from("moving.commands", "move"), arguments.move,
     ),
     Command(
+        "cells list", "List the cells with their accounts, stores, events and sizes.",
+        "carteiro cells list", _from("cells.commands", "listed"), arguments.json,
+    ),
+    Command(
+        "cells plan", "Print which accounts to move so that all cells have about the same load.",
+        "carteiro cells plan", _from("cells.commands", "planned"), arguments.json,
+    ),
+    Command(
+        "cells map", "Write the maps by which HAProxy finds the cell of a request.",
+        "carteiro cells map --folder /etc/haproxy", _from("cells.commands", "mapped"),
+        arguments.cells_map,
+    ),
+    Command(
+        "cells push", "Replace the maps of a running HAProxy.",
+        "carteiro cells push --socket /run/haproxy/carteiro.sock",
+        _from("cells.commands", "pushed"), arguments.cells_push,
+    ),
+    Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",
         "carteiro secrets init", _from("secret_commands", "init"), arguments.secrets_init,
     ),
@@ -242,6 +260,7 @@ GROUPS = {
     "store": "Create and list stores.",
     "webhooks": "Export, compare and change webhooks as files.",
     "signing-keys": "List and replace the Ed25519 keys that receivers verify with.",
+    "cells": "List and balance cells, and tell a proxy where accounts are.",
     "secrets": "Manage the keys that encrypt secrets in the database.",
 }
 

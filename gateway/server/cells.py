@@ -15,7 +15,7 @@ CONNECTIONS = 3
 
 def addresses_of(config: Config) -> Mapping[str, str]:
     """Return the addresses of the other cells by name."""
-    return {peer.name: peer.url for peer in config.cell.peers}
+    return {peer.name: peer.url for peer in config.cell.peers if peer.name != config.cell.name}
 
 
 def directory_of(config: Config, clock: Clock, ids: Ids) -> CellDirectory | None:

@@ -131,7 +131,7 @@ def running(
             stdout=out, stderr=out, start_new_session=True,
         )  # fmt: skip
     try:
-        _until_open(proxy.https, process, log)
+        until_open(proxy.https, process, log)
         yield proxy
     finally:
         process.terminate()
@@ -142,7 +142,8 @@ def running(
             process.wait(10)
 
 
-def _until_open(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+def until_open(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a proxy listens."""
     end = time.monotonic() + START_SECONDS
     while True:
         assert process.poll() is None, log.read_text()

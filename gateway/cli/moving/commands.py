@@ -9,14 +9,16 @@ source have him again.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 
 from gateway.cli.commands import existing, filled
 from gateway.cli.data import backup_keys
 from gateway.cli.data.progress import Progress
-from gateway.cli.moving import target
+from gateway.cli.moving import plans, target
 from gateway.cli.moving.moved_rows import Rings
 from gateway.cli.moving.owner_copy import OwnerCopy
 from gateway.cli.moving.owner_rows import forget
@@ -46,8 +48,37 @@ NO_ROOM = Capacity("", "", 0, 0, 0, {}, 0)
 
 
 async def move(config: Config, arguments: Namespace, say: Say) -> None:
-    """Move an owner to another database, or go on with it. Raise CannotStart."""
-    other = target.configured(config, arguments)
+    """Move an owner to another database, or each one of a plan. Raise CannotStart."""
+    if arguments.plan is not None:
+        if arguments.email or arguments.to or arguments.key_file or arguments.cancel:
+            raise CannotStart("--plan names the accounts and their cells; leave the others out")
+        await follow(config, Path(arguments.plan), arguments.rate, say)
+        return
+    if not (arguments.email and arguments.to):
+        raise CannotStart("enter EMAIL and --to, or --plan")
+    other = target.configured(config, arguments.to, arguments.key_file)
+    await take(config, other, arguments.email, say, cancel=arguments.cancel)
+
+
+async def follow(config: Config, file: Path, rate: float | None, say: Say) -> None:
+    """Do the moves of a plan in order, up to `rate` an hour. Raise CannotStart at the first fault.
+
+    A move that was done before is done again, which changes nothing.
+    """
+    clock, began = SystemClock(), None
+    for email, source, to in plans.read(file):
+        if rate and began is not None:
+            await asyncio.sleep(max(0.0, began + 3600 / rate - clock.monotonic()))
+        began = clock.monotonic()
+        ends = [
+            config if name == config.cell.name else target.peer_config(config, name)
+            for name in (source, to)
+        ]
+        await take(ends[0], ends[1], email, say)
+
+
+async def take(config: Config, other: Config, email: str, say: Say, cancel: bool = False) -> None:
+    """Move an owner, or go on with it. Raise CannotStart."""
     ends = target.named(config), target.named(other)
     if ends[0] == ends[1] or config.database.url == other.database.url:
         raise CannotStart("--to is the database that has the owner")
@@ -58,65 +89,67 @@ async def move(config: Config, arguments: Namespace, say: Say) -> None:
         pass
     async with target.address(config, other) as address:
         if _place(config).engine == _place(other).engine == "postgres":
-            await _live(config, other, arguments, ends, address, say)
+            await _live(config, other, (email, cancel), ends, address, say)
         else:
-            await _offline(config, other, arguments, ends, address, say)
+            await _offline(config, other, (email, cancel), ends, address, say)
 
 
 async def _offline(
     config: Config,
     other: Config,
-    arguments: Namespace,
+    wanted: tuple[str, bool],
     ends: tuple[str, str],
     address: Address,
     say: Say,
 ) -> None:
     """Move from or to SQLite, while no server uses either database."""
+    email, cancel = wanted
     async with exclusive(_place(config)) as source, exclusive(_place(other)) as there:
         async with source.transaction() as tx, there.transaction() as target_tx:
-            found = await find(tx, target_tx, arguments.email, ends)
-            if not arguments.cancel:
+            found = await find(tx, target_tx, email, ends)
+            if not cancel:
                 await address.announce(tx, found.owner_id)
         one = Move(source, there, ends, found)
-        if arguments.cancel:
+        if cancel:
             await one.cancel()
-            say(f"{arguments.email} stays in {ends[0]}.")
+            say(f"{email} stays in {ends[0]}.")
             return
         rings = await _rings(source, config, there, other)
         with Progress("move", sys.stderr, SystemClock()) as progress:
             copied, forgotten = await one.run(rings, progress.at)
         async with there.transaction() as tx:
             await address.change(tx, found.owner_id)
-    say(f"Moved {arguments.email}: {copied:,} rows are in {ends[1]}.")
+    say(f"Moved {email}: {copied:,} rows are in {ends[1]}.")
     say(f"{forgotten:,} rows are deleted in {ends[0]}.")
 
 
 async def _live(
     config: Config,
     other: Config,
-    arguments: Namespace,
+    wanted: tuple[str, bool],
     ends: tuple[str, str],
     address: Address,
     say: Say,
 ) -> None:
     """Move between two databases of PostgreSQL, whether servers use them or not."""
+    email, cancel = wanted
     from gateway.cli.moving.live_move import LiveMove
     from outbox.database.postgres.beside import open_beside
 
     async with open_beside(_place(config)) as source, open_beside(_place(other)) as there:
         async with source.snapshot() as tx, there.snapshot() as target_tx:
-            found = await find(tx, target_tx, arguments.email, ends)
-            if not arguments.cancel:
+            found = await find(tx, target_tx, email, ends)
+            if not cancel:
                 await address.announce(tx, found.owner_id)
         one = LiveMove(source, there, ends, found, address)
-        if arguments.cancel:
+        if cancel:
             await one.cancel()
-            say(f"{arguments.email} stays in {ends[0]}.")
+            say(f"{email} stays in {ends[0]}.")
             return
         rings = await _rings(source, config, there, other)
         with Progress("move", sys.stderr, SystemClock()) as progress:
             moved = await one.run(rings, progress.at)
-    say(f"Moved {arguments.email}: {moved.copied:,} rows are in {ends[1]}.")
+    say(f"Moved {email}: {moved.copied:,} rows are in {ends[1]}.")
     say(f"Closed for {moved.closed:.2f} seconds.")
     say(f"{moved.deleted:,} rows are deleted in {ends[0]}.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,12 +23,11 @@ URLS = ("postgresql://", "postgres://", "sqlite:///")
 _KEYS = "select visible from api_keys where owner_id = $1 and revoked_at is null order by visible"
 
 
-def configured(config: Config, arguments: Namespace) -> Config:
+def configured(config: Config, to: str, key_file: str | None = None) -> Config:
     """Return the configuration of the target: a database, a cell, or a configuration file.
 
     Raise CannotStart.
     """
-    to, key_file = arguments.to, arguments.key_file
     if to.startswith(URLS):
         database = structs.replace(config.database, url=to, direct_url="")
         other = structs.replace(config, database=database, cell=type(config.cell)())
@@ -45,6 +43,11 @@ def configured(config: Config, arguments: Namespace) -> Config:
         raise CannotStart(f"there is no key file {key_file}")
     secrets = structs.replace(config.secrets, key_file=key_file, keys="")
     return structs.replace(other, secrets=secrets)
+
+
+def peer_config(config: Config, name: str) -> Config:
+    """Return the configuration of a cell of cell.peers. Raise CannotStart."""
+    return _read(_file(config, name))
 
 
 def named(config: Config) -> str:

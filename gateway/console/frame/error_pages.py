@@ -6,8 +6,9 @@ from gateway.console.frame import guard, wording
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.frame.templates import render
+from gateway.domain.cells.marks import NOBODY, marked
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import REQUEST_ID
+from gateway.server.app_keys import CONFIG, REQUEST_ID
 from gateway.server.telemetry.metrics import METRICS
 
 FORGED = ("error.csrf_help", "error.origin_help")
@@ -52,6 +53,15 @@ def _back(request: web.Request) -> str:
     return "/console"
 
 
+def _there(request: web.Request, refusal: Refusal) -> str:
+    """Return the console of the cell that has the account.
+
+    With a public address all cells have one console, and a proxy routes by the cookie.
+    """
+    url = refusal.facts.get("url")
+    return "" if url is None else f"{request.app[CONFIG].server.public_url or url}/console"
+
+
 def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> web.Response:
     """Render a refusal as a page. Its message is a key of the catalogue or a sentence."""
     title = "error.csrf" if refusal.message == "error.csrf_help" else f"error.{refusal.code}"
@@ -65,7 +75,7 @@ def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> 
         "key": refusal.message if refusal.message in texts else None,
         "message": wording.refused(texts, refusal),
         "back": _back(request),
-        "there": f"{refusal.facts['url']}/console" if "url" in refusal.facts else "",
+        "there": _there(request, refusal),
         "request_id": request.get(REQUEST_ID, ""),
     }
     response = render(request, visitor, "error.html", context, status=status_of(refusal))
@@ -73,6 +83,9 @@ def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> 
         if fact in refusal.facts:
             response.headers[header] = str(refusal.facts[fact])
     if refusal.code == "misdirected":
-        # Else nobody could sign in here with this browser as long as the cookie lives.
-        guard.give_cookie(request, response, guard.new_token(request), None)
+        # The one before would lead to this page again; a proxy routes this one to that cell.
+        token = guard.new_token(request)
+        if request.app[CONFIG].server.public_url:
+            token = marked(token, refusal.facts["cell"], NOBODY)
+        guard.give_cookie(request, response, token, None)
     return response

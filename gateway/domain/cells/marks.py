@@ -10,6 +10,8 @@ from typing import NamedTuple
 NAME = r"[a-z][a-z0-9-]{0,15}"
 """The form of a cell's name."""
 MARK = rf"\.{NAME}\.[0-9a-f]{{24}}"
+NOBODY = "0" * 24
+"""In the mark of a credential that belongs to nobody yet."""
 _MARKED = re.compile(rf"[^.]+\.({NAME})\.([0-9a-f]{{24}})", re.ASCII)
 
 

@@ -166,8 +166,6 @@ def _cell_faults(cell: Any, url: str) -> list[str]:
             "cell.name: a cell needs PostgreSQL; set database.url to a PostgreSQL database, or "
             "leave cell.name empty"
         )
-    if any(peer.name == cell.name for peer in cell.peers):
-        faults.append(f"cell.peers: lists {cell.name!r}, which is this cell; list the others")
     if cell.peers and not cell.directory:
         faults.append(
             "cell.directory: must be set when cell.peers is set; all cells share one directory"

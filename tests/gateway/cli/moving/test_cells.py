@@ -95,7 +95,7 @@ async def _asked(cells: Cells, kind: Kind, *entered: Name) -> Sequence[Name]:
         await directory.close()
 
 
-async def _standing(url: str, owner_id: str) -> Standing:
+async def standing(url: str, owner_id: str) -> Standing:
     db = await opened(url)
     try:
         return await db.read(owner_moves.standing, owner_id)
@@ -112,8 +112,8 @@ def test_a_move_changes_the_directory(cells: Cells) -> None:
     asyncio.run(_asked(cells, "email", mine, other, host))
     assert "Moved" in cells.move()
     has_moved(house, cells.target, before)
-    assert asyncio.run(_standing(house.url, house.mover)).peer == "two"
-    assert asyncio.run(_standing(cells.target, house.mover)).peer == "one"
+    assert asyncio.run(standing(house.url, house.mover)).peer == "two"
+    assert asyncio.run(standing(cells.target, house.mover)).peer == "one"
     for step in range(2):
         assert {one.value: one.cell for one in names(cells, "email")} == {
             fold_email(house.email): "two", fold_email(house.emails[1]): "one",
@@ -136,7 +136,7 @@ def test_a_name_that_another_cell_has_is_refused(cells: Cells, sqlite_files: Sql
     alone.write_text(f'[database]\nurl = "{house.url}"\n[secrets]\nkey_file = "{house.keys}"\n')
     said = cells.move(to=str(cells.folder / "two.toml"), config="alone.toml", status=1)
     assert "another cell has the hostname ana.example" in said
-    assert asyncio.run(_standing(house.url, house.mover)) == Standing()
+    assert asyncio.run(standing(house.url, house.mover)) == Standing()
 
 
 def test_an_owner_of_a_single_sqlite_installation_enters_a_cell(
@@ -184,4 +184,4 @@ def test_a_directory_that_is_wrong_changes_nothing(cells: Cells) -> None:
     alone.write_text(f'[secrets]\nkey_file = "{cells.house.keys}"\n')
     said = cells.move(to=str(config), config="alone.toml", status=1)
     assert "cell.directory of the target: PostgreSQL: connection lost" in said
-    assert asyncio.run(_standing(cells.house.url, cells.house.mover)) == Standing()
+    assert asyncio.run(standing(cells.house.url, cells.house.mover)) == Standing()
