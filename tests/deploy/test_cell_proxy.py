@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 import pytest
-import trustme
 from aiohttp import web
 
 from gateway.cli.cells.haproxy import Runtime
 from outbox.errors import CannotStart
-from tests.deploy.proxies import DEPLOY, replaced, until_open
+from tests.deploy.cell_proxy import SHARED, CellProxy
 from tests.deploy.test_proxies import Here
 from tests.support.process import free_port
-from tests.support.requirements import need
 
 pytestmark = pytest.mark.slow
 
@@ -33,52 +30,19 @@ MAPS = {
         "other.example": "one",
     },
 }  # fmt: skip
-SHARED = "crm.example.com"
-
-
-@dataclass(frozen=True)
-class CellProxy:
-    """A running HAProxy, the folder of its maps, and its socket."""
-
-    https: int
-    folder: Path
-
-    @property
-    def runtime(self) -> Runtime:
-        return Runtime(self.folder / "carteiro.sock")
 
 
 @contextmanager
-def haproxy(folder: Path, ports: tuple[int, int]) -> Iterator[CellProxy]:
-    """Run the configuration of docs/deploy before two cells."""
-    authority = trustme.CA()
-    issued = authority.issue_cert(SHARED)
-    issued.private_key_and_cert_chain_pem.write_to_path(folder / "carteiro.pem")
+def haproxy(folder: Path, ports: Mapping[str, int]) -> Iterator[CellProxy]:
+    """Run the proxy with MAPS."""
+    proxy = CellProxy(folder, ports)
     for name, entries in MAPS.items():
         (folder / name).write_text("".join(f"{key} {cell}\n" for key, cell in entries.items()))
-    proxy = CellProxy(free_port(), folder)
-    text = replaced(
-        (DEPLOY / "haproxy-cells.cfg").read_text(),
-        ("bind :80\n", f"bind 127.0.0.1:{free_port()}\n"),
-        ("bind :443 ", f"bind 127.0.0.1:{proxy.https} "),
-        ("/etc/ssl/carteiro/", f"{folder}/"),
-        ("/run/haproxy/", f"{folder}/"),
-        ("/etc/haproxy/moved.map", f"{folder}/moved.map"),
-        ("/etc/haproxy/hosts.map", f"{folder}/hosts.map"),
-        ("127.0.0.1:8080", f"127.0.0.1:{ports[0]}"),
-        ("127.0.0.1:8081", f"127.0.0.1:{ports[1]}"),
-    )
-    (folder / "haproxy.cfg").write_text(text)
-    words = [need("haproxy"), "-db", "-f", str(folder / "haproxy.cfg")]
-    log = folder / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    proxy.start()
     try:
-        until_open(proxy.https, process, log)
         yield proxy
     finally:
-        process.terminate()
-        process.wait(10)
+        proxy.kill()
 
 
 @asynccontextmanager
@@ -115,8 +79,7 @@ class Stack:
     async def cell_of(self, host: str = SHARED, path: str = "/api/me", **headers: str) -> str:
         """Return the cell that answers a request, or the status of a refusal."""
         named = {name.replace("_", "-"): text for name, text in headers.items()} | {"Host": host}
-        url = f"https://{SHARED}:{self.proxy.https}{path}"
-        async with self.http.get(url, headers=named, ssl=False) as answer:
+        async with self.http.get(self.proxy.url + path, headers=named, ssl=False) as answer:
             if answer.status != 200:
                 return str(answer.status)
             said = await answer.json()
@@ -129,7 +92,9 @@ async def stack(tmp_path: Path) -> AsyncIterator[Stack]:
     async with AsyncExitStack() as exits:
         sites = [await exits.enter_async_context(cell(name)) for name in ("one", "two")]
         ports = [int(site.name.rpartition(":")[2]) for site in sites]
-        proxy = exits.enter_context(haproxy(tmp_path, (ports[0], ports[1])))
+        proxy = exits.enter_context(
+            haproxy(tmp_path, dict(zip(("one", "two"), ports, strict=True)))
+        )
         http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(resolver=Here()), cookie_jar=aiohttp.DummyCookieJar()
         )

@@ -1,0 +1,205 @@
+"""Three cells behind HAProxy: owners move between them while everybody writes and receives."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from outbox.database.migrate import migrate
+from tests.support.cluster import Cluster
+from tests.support.databases import SOURCES, PostgresServer
+from tests.support.movers import opened
+from tests.support.waiting import until
+from tests.system.cells.town import CELLS, Owner, Town, p99, town
+
+DYING = "tests.gateway.cli.moving.dying_move"
+STEPS = [
+    ("before", "stand.1"), ("after", "stand.1"), ("before", "stand.2"), ("after", "stand.2"),
+    ("after", "_clear.1"), ("before", "_apply.1"), ("after", "_apply.1"), ("before", "_rest.1"),
+    ("after", "_rest.1"), ("before", "_leave.1"), ("after", "_leave.1"), ("before", "_open.1"),
+    ("after", "_open.1"), ("before", "stand.3"), ("after", "stand.3"),
+    ("before", "forget_changes.1"),
+]  # fmt: skip
+"""Where the command is killed."""
+PARTIES = ("command", "source", "target", "proxy", "source database", "target database")
+"""What is killed with it."""
+
+
+async def _fresh(server: PostgresServer) -> dict[str, str]:
+    return {name: await server.fresh() for name in CELLS}
+
+
+@pytest.mark.slow
+def test_a_key_works_before_during_and_after_a_move(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    async def run() -> None:
+        urls, directory = await _fresh(postgres_server), await postgres_server.empty()
+        async with town(tmp_path, urls, directory, owners=1, pause=0.1) as cells:
+            mover = cells.owners[0]
+            assert await mover.status() == (200, "", "")
+            await until(lambda: len(mover.made) >= 3, 60)
+            dead, said = await cells.move(mover, "two", (DYING, "after", "_rest.1"))
+            assert dead == -9, said
+            # He may read what there is, and others notice nothing.
+            count = len(mover.made)
+            assert mover.refused[503] or await _until_refused(mover)
+            others = [len(one.made) for one in cells.owners[1:]]
+            await until(
+                lambda: all(len(o.made) > n for o, n in zip(cells.owners[1:], others, strict=True)),
+                60,
+            )
+            assert len(mover.made) <= count + 1
+            status, said = await cells.command("one", "move", mover.email, "--to", "two")
+            assert status == 0, said
+            mover.cell = "two"
+            # The proxy does not know it yet.
+            assert await mover.status() == (421, "two", "misdirected")
+            await cells.push()
+            assert await mover.status() == (200, "", "")
+            count = len(mover.made)
+            await until(lambda: len(mover.made) >= count + 3, 60)
+            assert not any(one.refused for one in cells.owners[1:])
+        for url in (*urls.values(), directory):
+            await postgres_server.drop(url)
+
+    asyncio.run(run())
+
+
+async def _until_refused(owner: Owner) -> bool:
+    await until(lambda: bool(owner.refused[503]), 60)
+    return True
+
+
+@asynccontextmanager
+async def clusters(folder: Path) -> AsyncIterator[dict[str, Cluster]]:
+    """Three servers of PostgreSQL with the schema, and one for the directory."""
+    made = {name: Cluster(folder / name) for name in (*CELLS, "directory")}
+    try:
+        for name, cluster in made.items():
+            await cluster.create()
+            await cluster.start()
+            if name in CELLS:
+                db = await opened(cluster.url)
+                await migrate(db, SOURCES)
+                await db.close()
+        yield made
+    finally:
+        for cluster in made.values():
+            await cluster.close()
+
+
+async def _killed(
+    cells: Town, servers: dict[str, Cluster], party: str, ends: tuple[str, str]
+) -> None:
+    """Kill a party with -9, and let it come back."""
+    who, _, database = party.partition(" ")
+    if who == "command":
+        return
+    if who == "proxy":
+        cells.proxy.kill()
+        cells.proxy.start()
+        return
+    name = ends[0] if who == "source" else ends[1]
+    if database:
+        await servers[name].kill()
+        await servers[name].start()
+    else:
+        await cells.kill(name)
+        await cells.start(name)
+
+
+async def _moves(cells: Town, servers: dict[str, Cluster], rng: random.Random) -> Counter[str]:
+    """Move owners at random, killed at each step with each party; return what happened."""
+    done: Counter[str] = Counter()
+    cases = list(itertools.product(STEPS, PARTIES))
+    rng.shuffle(cases)
+    for (when, step), party in cases:
+        owner = rng.choice(cells.owners)
+        ends = (owner.cell, rng.choice([name for name in CELLS if name != owner.cell]))
+        status, said = await cells.move(owner, ends[1], (DYING, when, step))
+        assert status == -9, (when, step, said)
+        await _killed(cells, servers, party, ends)
+        for _ in range(20):
+            status, said = await cells.move(owner, ends[1])
+            if status == 0:
+                break
+            done["repeated commands"] += 1
+            await asyncio.sleep(1)
+        assert status == 0, (when, step, party, said)
+        done["moves"] += 1
+        print(done["moves"], when, step, party, *ends, flush=True)
+    return done
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(7_200)
+def test_a_hundred_moves_with_kills_lose_nothing(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    async def run() -> None:
+        async with clusters(tmp_path) as servers:
+            urls = {name: servers[name].url for name in CELLS}
+            directory = servers["directory"].url
+            async with town(tmp_path, urls, directory, owners=20, pause=2.0) as cells:
+                began = monotonic()
+                await _written(cells.owners, 10)
+                quiet = monotonic()
+                rng = random.Random(1)
+                moved = [rng.choice(cells.owners) for _ in range(4)]
+                for owner in moved:
+                    target = rng.choice([name for name in CELLS if name != owner.cell])
+                    status, said = await cells.move(owner, target)
+                    assert status == 0, said
+                    print(said, flush=True)
+                others = [one for one in cells.owners if one not in moved]
+                ended = monotonic()
+                print(
+                    f"p99 of others: {p99(others, began, quiet) * 1000:.0f} ms before,"
+                    f" {p99(others, quiet, ended) * 1000:.0f} ms while four owners moved;"
+                    f" refused: {sum((one.refused for one in others), Counter())}", flush=True,
+                )  # fmt: skip
+                await _one_down(cells, servers)
+                done = await _moves(cells, servers, rng)
+                print(
+                    dict(done), "written:", sum(len(one.made) for one in cells.owners),
+                    "refused:", dict(sum((one.refused for one in cells.owners), Counter())),
+                )  # fmt: skip
+
+    asyncio.run(run())
+
+
+async def _written(owners: Sequence[Owner], count: int) -> None:
+    """Wait until each owner has made so many contacts more."""
+    wanted = {one.id: len(one.made) + count for one in owners}
+    await until(lambda: all(len(one.made) >= wanted[one.id] for one in owners), 300)
+
+
+async def _one_down(cells: Town, servers: dict[str, Cluster]) -> None:
+    """Kill a whole cell; owners of the others see nothing of it."""
+    others = [one for one in cells.owners if one.cell != "three"]
+    before = sum((one.refused for one in others), Counter[int]())
+    began = monotonic()
+    await _written(others, 8)
+    down = monotonic()
+    await cells.kill("three")
+    await servers["three"].kill()
+    await _written(others, 8)
+    up = monotonic()
+    refused = sum((one.refused for one in others), Counter[int]()) - before
+    print(
+        f"a cell is down: p99 of the others {p99(others, began, down) * 1000:.0f} ms before,"
+        f" {p99(others, down, up) * 1000:.0f} ms meanwhile; refused {dict(refused)}", flush=True,
+    )  # fmt: skip
+    assert not refused
+    assert all(any(at > down for at, _ in one.took) for one in others)
+    await servers["three"].start()
+    await cells.start("three")
