@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from outbox.database.sql import ITEMS, items
+from outbox.database.transaction import Tx
+from outbox.queue.state.chain import BODY, COVERED, HEADERS, answer_of, digest_of, event_of, packed
 from tests.gateway.cli.moving.test_live_deaths import Pair, pair
 from tests.support.living import living
 from tests.support.movers import look, opened
@@ -27,6 +30,7 @@ NEW = {
     "pos": "nextval(pg_get_serial_sequence('events', 'pos'))",
     "seq": "(select seq from outbox_state) - n", "sequence": "null", "email": "null",
 }  # fmt: skip
+WORKS = "and state = 'delivered' and webhook_id in (select webhook_id from lanes)"
 IDS = {"record_id": "c", "event_id": "e", "delivery_id": "d"}
 """The columns with new ids, and the letter of each."""
 COLUMNS = """
@@ -39,6 +43,22 @@ select {columns}, {values} from (
   select * from {table} where owner_id = $1 {condition} limit 1) as one
 cross join generate_series(1, {records}) as n
 """
+
+COPIED = """
+select {columns}, e.body_digest, a.state as reached, e.name, e.record_id as event,
+  e.record_version, e.occurred_at
+from (select * from attempts where owner_id = $1 and delivery_id like 'd%') as a
+join (select id, name, record_id, record_version, occurred_at, body_digest from events) as e on e.id = a.event_id
+order by delivery_id
+"""
+LINK = f"""
+update attempts set place = cast(value ->> 1 as bigint),
+  event_digest = decode(value ->> 2, 'hex'), digest = decode(value ->> 3, 'hex'),
+  body_digest = decode(value ->> 4, 'hex')
+from {ITEMS} where delivery_id = value ->> 0
+"""
+HEAD = "select chain_place, chain_digest from lanes where webhook_id = $1"
+END = "update lanes set chain_place = $2, chain_digest = $3 where webhook_id = $1"
 
 
 def value(table: str, column: str, owner: str) -> str:
@@ -57,23 +77,50 @@ async def fill(tx: Any, owner: str) -> None:
                 table=table, columns=row["names"], new=", ".join(new), records=RECORDS,
                 override="overriding system value" if table == "events" else "",
                 values=", ".join(value(table, column, owner) for column in new),
-                condition="and state = 'delivered'" if table == "deliveries" else "",
+                condition=WORKS if table in ("deliveries", "attempts") else "",
             ),
             owner,
         )  # fmt: skip
         assert count == RECORDS
 
 
+async def chain(tx: Tx, owner: str) -> None:
+    """Let these attempts be a chain behind those of their webhook."""
+    copied = await tx.all(COPIED.format(columns=", ".join(COVERED)), owner)
+    webhook = copied[0]["webhook_id"]
+    head = await tx.one(
+        "select chain_place, chain_digest from lanes where webhook_id = $1", webhook
+    )
+    assert head is not None
+    place, before = head["chain_place"], bytes.fromhex(head["chain_digest"])
+    linked = []
+    for row in copied:
+        place += 1
+        event = event_of(row["name"], row["event"], row["record_version"], row["occurred_at"])
+        body = packed(row["body_digest"])
+        values = [row[name] for name in COVERED]
+        before = digest_of(
+            before, values, answer_of(values[HEADERS], values[BODY]), place, body, event, row["reached"],
+        )  # fmt: skip
+        linked.append((row["delivery_id"], place, event.hex(), before.hex(), body.hex()))
+    await tx.run(LINK, items(linked))
+    await tx.run(END, webhook, place, before.hex())
+    # As if they were signed with earlier secrets.
+    await tx.run("update webhooks set secret_place = $2 where id = $1", webhook, place)
+
+
 async def _costs(pair: Pair) -> None:
     db = await opened(pair.house.url)
     for owner in pair.house.owners:
         await db.apart("migration").write(fill, owner)
+    await db.apart("migration").write(chain, pair.house.mover)
     await db.close()
     async with living(pair.house, pair.target, pair.keys) as life:
         await life.mover.until(200)
         before, life.other.seconds = life.other.p99, []
         status, said = await life.move()
         assert status == 0, said
+        assert "It was so before" not in said
         during = life.other.p99
         await life.mover.until(len(life.mover.made) + 20)
         assert life.mover.at == 1
