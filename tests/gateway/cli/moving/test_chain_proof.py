@@ -69,7 +69,8 @@ def test_damage_before_the_owner_is_closed(pair: Pair, monkeypatch: pytest.Monke
 
 
 def test_damage_after_the_owner_is_closed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    advance, closed = ChainProof.advance, []
+    advance = ChainProof.advance
+    closed: list[LiveCopy] = []
 
     async def later(self: ChainProof, *of: Any) -> int:
         """Verify nothing before, as a command that is repeated."""
