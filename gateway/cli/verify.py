@@ -23,7 +23,7 @@ from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids, is_id
 from outbox.queue.proof import witness
 from outbox.queue.proof.attempt_proof import Signed
-from outbox.queue.proof.verification import Fault, Verdict, verify
+from outbox.queue.proof.verification import Verdict, verify
 from outbox.queue.proof.witness import Noted, NotWitnessed, Witness
 
 FIRST_MIGRATION = 21
@@ -143,7 +143,7 @@ def _lines(verdict: Verdict, seen: Witness | None, *, single: bool) -> list[str]
             f"{_count(seen.checkpoints, 'checkpoint')} up to {dates.show(seen.newest)}: "
             f"{_count(verdict.confirmed, 'end')} confirmed, {verdict.expired:,} older than the log."
         )
-    lines += [_sentence(fault) for fault in verdict.faults]
+    lines += [fault.sentence for fault in verdict.faults]
     if single and not verdict.faults:
         lines += [f"To note: {place}:{digest}" for place, digest in verdict.heads.values()]
     return lines
@@ -151,17 +151,6 @@ def _lines(verdict: Verdict, seen: Witness | None, *, single: bool) -> list[str]
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _sentence(fault: Fault) -> str:
-    delivery = f"delivery {fault.delivery_id}"
-    attempt = delivery if fault.number is None else f"attempt {fault.number} of {delivery}"
-    if fault.place is None:
-        return f"Webhook {fault.webhook_id}, {attempt}: {fault.what}."
-    if not fault.missing:
-        return f"Webhook {fault.webhook_id}, place {fault.place}, {attempt}: {fault.what}."
-    behind = f", behind {attempt}" if fault.delivery_id else ""
-    return f"Webhook {fault.webhook_id}, place {fault.place}{behind}: {fault.what}."
 
 
 def _record(verdict: Verdict) -> dict[str, object]:

@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gateway.cli.commands import existing, filled
 from gateway.cli.data import backup_keys
 from gateway.cli.data.progress import Progress
 from gateway.cli.moving import plans, target
+from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.moved_rows import Rings
 from gateway.cli.moving.owner_copy import OwnerCopy
 from gateway.cli.moving.owner_rows import forget
@@ -119,6 +120,8 @@ async def _offline(
             copied, forgotten = await one.run(rings, progress.at)
         async with there.transaction() as tx:
             await address.change(tx, found.owner_id)
+    for sentence in one.sentences:
+        say(sentence)
     say(f"Moved {email}: {copied:,} rows are in {ends[1]}.")
     say(f"{forgotten:,} rows are deleted in {ends[0]}.")
 
@@ -149,6 +152,8 @@ async def _live(
         rings = await _rings(source, config, there, other)
         with Progress("move", sys.stderr, SystemClock()) as progress:
             moved = await one.run(rings, progress.at)
+    for sentence in one.sentences:
+        say(sentence)
     say(f"Moved {email}: {moved.copied:,} rows are in {ends[1]}.")
     say(f"Closed for {moved.closed:.2f} seconds.")
     say(f"{moved.deleted:,} rows are deleted in {ends[0]}.")
@@ -179,6 +184,8 @@ class Move:
         self._ends = ends
         self._owner_id = found.owner_id
         self._here, self._there = found.here, found.there
+        self.sentences: Sequence[str] = ()
+        """What the owner's delivery log had before, and has now."""
 
     async def run(self, rings: Rings, seen: Seen) -> tuple[int, int]:
         """Go on to the end; return how many rows were copied now and deleted now."""
@@ -187,7 +194,11 @@ class Move:
             self._here = await self._close()
         if self._here.state == "leaving":
             if not has_arrived(self._here, self._there):
-                copied = await self._copy(rings, seen)
+                try:
+                    copied = await self._copy(rings, seen)
+                except Damaged:
+                    await self._stay()
+                    raise
             async with self._source.transaction() as tx:
                 gone = Standing("gone", self._here.move_id, self._ends[1])
                 await owner_moves.stand(tx, self._owner_id, gone)
@@ -227,10 +238,16 @@ class Move:
         copying = OwnerCopy(self._owner_id, (self._source, self._target), rings, seen)
         async with self._source.transaction() as source, self._target.transaction() as target:
             await copying.copy(source, target)
+            await self._verify(source, target, rings)
             await _seal_certificates(target, self._owner_id, rings)
             arrived = Standing("here", self._here.move_id, self._ends[0])
             await owner_moves.stand(target, self._owner_id, arrived)
         return copying.rows
+
+    async def _verify(self, source: Tx, target: Tx, rings: Rings) -> None:
+        proof = ChainProof(self._owner_id, (self._source, self._target), rings)
+        await proof.advance(source, target, ())
+        self.sentences = proof.sentences
 
     async def _fan_out(self) -> None:
         """Make the deliveries of all events of the owner."""

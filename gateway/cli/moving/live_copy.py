@@ -20,6 +20,7 @@ from outbox.database.sql import insert
 from outbox.database.transaction import Row, Tx, Values
 from outbox.database.transfer import Table
 from outbox.errors import CannotStart
+from outbox.queue.proof.chain_walk import Key as AttemptKey
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import FAR, Passage
 
@@ -45,6 +46,7 @@ class LiveCopy:
         seen: Callable[[float, str], None],
     ) -> None:
         self.rows = 0
+        self._attempts: list[AttemptKey] = []
         self._owner_id = owner_id
         self._source, self._target = ends
         self._rings = rings
@@ -65,9 +67,17 @@ class LiveCopy:
             noted = await owner_moves.changes(source, self._owner_id)
             await self._number(source)
             await self._target.step(self._apply, source, noted)
+        self._attempts += [
+            tuple(json.loads(row["key"])) for row in noted if row["name"] == "attempts"
+        ]
         numbers = [row["number"] for row in noted]
         await self._source.step(owner_moves.applied, numbers)
         return len(noted)
+
+    def take_attempts(self) -> Sequence[AttemptKey]:
+        """Return the keys of attempts that passes have stored since this was asked before."""
+        taken, self._attempts = self._attempts, []
+        return taken
 
     async def must_be_equal(self) -> None:
         """Raise CannotStart when a table has another number of rows in the target."""

@@ -1,10 +1,11 @@
 """Move one owner between two PostgreSQL databases while servers use both.
 
 1. Guards in the source note what changes, and guards in the target keep what arrives as it is.
-2. All rows are copied, then what has changed meanwhile, until little is left.
+2. All rows are copied, then what has changed meanwhile, until little is left. The target's delivery
+   log is verified.
 3. The owner rests: his records accept no writes, his lanes no claims. Fan-out does his last events
    and the requests on their way settle, for half a second at most.
-4. He leaves: nothing of him is written any more. The rest is copied.
+4. He leaves: nothing of him is written any more. The rest is copied, and new attempts are verified.
 5. One transaction lets him be here in the target. The source then says that he is gone, deletes
    his rows and drops the guards.
 
@@ -14,8 +15,10 @@ The states are in `owners` of both databases, so a command that ended is repeate
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.live_copy import LiveCopy
 from gateway.cli.moving.moved_rows import QUEUED_MAIL, TABLES, Rings
 from gateway.cli.moving.owner_rows import forget
@@ -72,14 +75,22 @@ class LiveMove:
         self._owner_id = found.owner_id
         self._here, self._there = found.here, found.there
         self._closed_at = 0.0
+        self.sentences: Sequence[str] = ()
+        """What the owner's delivery log had before, and has now."""
 
     async def run(self, rings: Rings, seen: Seen) -> Moved:
         """Go on to the end. Raise CannotStart."""
         copied, closed = 0, 0.0
         if self._here.state != "gone" and not has_arrived(self._here, self._there):
             copying = LiveCopy(self._owner_id, (self._source, self._target), rings, seen)
-            await self._arrive(copying)
-            await self._flip(copying, rings)
+            proof = ChainProof(self._owner_id, (self._source, self._target), rings)
+            try:
+                await self._arrive(copying, proof)
+                await self._flip(copying, proof, rings)
+            except Damaged:
+                await self.cancel()
+                raise
+            self.sentences = proof.sentences
             copied, closed = copying.rows, self._source.clock.monotonic() - self._closed_at
         await self._stand("gone")
         async with self._target.snapshot() as tx:
@@ -100,6 +111,10 @@ class LiveMove:
             raise CannotStart("the owner is not leaving")
         if has_arrived(self._here, self._there):
             raise CannotStart("the target has the owner; repeat the command without --cancel")
+        if self._here.state != "copying":
+            # To delete what has arrived takes a while, and nobody needs to wait for it.
+            copying = replace(self._here, state="copying")
+            await self._source.turn(_reopen, self._owner_id, copying)
         await self._target.moves(self._here.move_id)
         await self._forget(self._target)
         await self._target.turn(owner_moves.leave_alone, self._owner_id)
@@ -108,7 +123,7 @@ class LiveMove:
         await self._drop(self._source)
         await self._source.step(owner_moves.forget_changes, self._owner_id)
 
-    async def _arrive(self, copying: LiveCopy) -> None:
+    async def _arrive(self, copying: LiveCopy, proof: ChainProof) -> None:
         """Copy everything, as far as it goes while the owner is served."""
         if self._here.state == "here" or self._there.state != "arriving":
             # A source that is closed without anything in the target begins anew.
@@ -124,8 +139,15 @@ class LiveMove:
         await self._forget(self._target)
         await copying.all()
         for _ in range(PASSES):
-            if await copying.changes() <= FEW:
+            noted = await copying.changes()
+            verified = await self._verify(copying, proof)
+            if max(noted, verified) <= FEW:
                 return
+
+    async def _verify(self, copying: LiveCopy, proof: ChainProof) -> int:
+        """Verify the log as far as it has arrived; return how many attempts were read."""
+        async with self._source.snapshot() as source, self._target.snapshot() as target:
+            return await proof.advance(source, target, copying.take_attempts())
 
     async def _guard(self) -> None:
         """Make the guards of both databases."""
@@ -141,7 +163,7 @@ class LiveMove:
         for statements in guards.dropped(TABLES, self._owner_id):
             await database.execute(statements)
 
-    async def _flip(self, copying: LiveCopy, rings: Rings) -> None:
+    async def _flip(self, copying: LiveCopy, proof: ChainProof, rings: Rings) -> None:
         """Close the owner, copy the rest, and let him be in the target."""
         self._closed_at = self._source.clock.monotonic()
         if self._here.state == "copying":
@@ -151,6 +173,7 @@ class LiveMove:
             await self._settle(copying)
         await copying.changes()
         await copying.must_be_equal()
+        await self._verify(copying, proof)
         arrived = Standing("here", self._here.move_id, self._ends[0])
         await self._target.turn(_open, self._owner_id, arrived, rings)
 
@@ -221,6 +244,12 @@ async def _open(tx: Tx, owner_id: str, here: Standing, rings: Rings) -> None:
     if old is not None and new is not None:
         await certificates.seal_again(tx, owner_id, old, new)
     await owner_moves.stand(tx, owner_id, here)
+
+
+async def _reopen(tx: Tx, owner_id: str, copying: Standing) -> None:
+    await owner_moves.stand(tx, owner_id, copying)
+    await release_mail(tx, owner_id)
+    await owner_moves.release(tx, owner_id)
 
 
 async def _stay(tx: Tx, owner_id: str) -> None:

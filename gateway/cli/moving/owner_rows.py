@@ -13,6 +13,8 @@ from outbox.database.transaction import Tx
 from outbox.events import marks
 
 SLICE = 1_000
+# The full-text index of SQLite has the terms of deleted rows until its parts are merged.
+_MERGE = "/*sqlite insert into product_index (product_index) values ('optimize')*/"
 
 
 async def forget(database: Exclusive, owner_id: str) -> int:
@@ -21,6 +23,9 @@ async def forget(database: Exclusive, owner_id: str) -> int:
     # Triggers may make rows again, of tables that are done.
     while deleted := sum([await _forget(database, table, owner_id) for table in TABLES[::-1]]):
         total += deleted
+    if database.engine == "sqlite":
+        async with database.transaction() as tx:
+            await tx.run(_MERGE)
     return total
 
 

@@ -1,8 +1,7 @@
 """Verify the chains of attempts in a snapshot, and find the first changed row of each.
 
 The database sorts the keys of all attempts and streams them, and rows are read by key in small
-pages: a log may be larger than the memory. It is one module because a chain, its gaps and its noted
-ends are judged by one walk.
+pages: a log may be larger than the memory.
 """
 
 from __future__ import annotations
@@ -11,37 +10,29 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row
 from outbox.database.transfer import Snapshot
-from outbox.durations import DAY
-from outbox.queue.proof.attempt_proof import Judge, Secrets, open_secrets
+from outbox.queue.proof.attempt_proof import Judge
+from outbox.queue.proof.chain_walk import (
+    Chain,
+    Fault,
+    attempts,
+    begin,
+    without_attempt,
+    without_place,
+)
 from outbox.queue.proof.witness import Noted
-from outbox.queue.state.chain import COVERED, Head
-from outbox.queue.state.chain_gaps import Gap, gap_of
+from outbox.queue.state.chain import Head
 from outbox.webhooks.secrets import KeyRing
 
 PAGE = 200
 MOST = 1_000
 """Rows without a place, and deliveries without their attempt, that a verification reads."""
-SLACK = DAY
-"""Tolerance for a clock that was ahead while attempts were made, in microseconds."""
 
 KEYS = """
 select webhook_id, delivery_id, number from attempts
 where place is not null and ($1 = '' or webhook_id = $1)
 order by webhook_id, place, delivery_id, number
-"""
-ROWS = f"""
-select {", ".join(f"a.{name}" for name in COVERED)}, a.place, a.body_digest, a.digest,
-  a.answer_digest, a.event_digest, a.state, e.id as kept, e.body,
-  e.body_digest as event_body_digest, e.erased_at, e.name as event_name, e.record_id,
-  e.record_version, e.occurred_at, d.state as delivery_state
-from (
-  select value ->> 0 as delivery, cast(value ->> 1 as bigint) as number from {ITEMS}) as s
-join attempts a on a.delivery_id = s.delivery and a.number = s.number
-left join events e on e.id = a.event_id
-left join deliveries d on d.id = a.delivery_id
 """
 # Also of chains whose rows are all deleted.
 HEADS = """
@@ -50,16 +41,8 @@ where chain_place > 0 and ($1 = '' or webhook_id = $1)
 union all
 select webhook_id, place, digest from chain_ends where $1 = '' or webhook_id = $1
 """
-GAPS = """
-select webhook_id, first_place, last_place, digest from chain_gaps
-where webhook_id = $1 order by first_place
-"""
 OLDER = """
 select count(*) as had from attempts where place is null and ($1 = '' or webhook_id = $1)
-"""
-SECRETS = """
-select id, secret, staged_secret, old_secret, secret_since, secret_place, created_at from webhooks
-where id = $1
 """
 # Attempts that are older than all chains have no place; those of later deliveries have one.
 UNPLACED = """
@@ -87,21 +70,6 @@ order by d.webhook_id, d.id limit $2
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """The first row of a chain that was changed or is missing, or one that belongs to no chain.
-
-    `delivery_id` and `number` are of the row, or of the last one before what is missing, if any.
-    """
-
-    webhook_id: str
-    place: int | None
-    delivery_id: str | None
-    number: int | None
-    missing: bool
-    what: str
-
-
 @dataclass
 class Verdict:
     """The result of a verification; `older` counts attempts from before there were chains.
@@ -116,112 +84,6 @@ class Verdict:
     heads: dict[str, Head] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     judge: Judge = field(default_factory=Judge)
-
-
-@dataclass
-class _Chain:
-    """One chain, checked row by row up to its first fault."""
-
-    webhook_id: str
-    head: Head | None
-    gaps: list[Gap]
-    secrets: Secrets | None
-    noted: list[Noted] = field(default_factory=list)
-    past: int | None = None
-    began: int | None = None
-    place: int = 0
-    before: bytes = b""
-    last: Row | None = None
-    fault: Fault | None = None
-    confirmed: int = 0
-    expired: int = 0
-
-    def take(self, key: Row, row: Row | None, judge: Judge) -> None:
-        """Check the next attempt."""
-        if self.fault is not None:
-            return
-        if not self._pass_gaps():
-            return
-        if row is None:
-            self._changed(key, "its key is damaged")
-            return
-        if row["place"] != self.place + 1:
-            if isinstance(row["place"], int) and row["place"] > self.place:
-                self._missing("the row is missing")
-            else:
-                self._changed(row, "its place belongs to another row")
-            return
-        if (what := judge.fault_of(row, self.before, self.secrets)) is not None:
-            self._changed(row, what)
-            return
-        self.place, self.before, self.last = row["place"], bytes(row["digest"]), row
-        while self.noted and self.noted[0].place == self.place:
-            if self.noted.pop(0).digest != self.before.hex():
-                self._changed(row, "it is not the row that was noted", self.place)
-                return
-            self.confirmed += 1
-
-    def end(self) -> None:
-        """Compare the last row with the stored end of the chain."""
-        if self.fault is not None:
-            return
-        if not self._pass_gaps():
-            return
-        if self.head is None and not self.place and not any(map(self._recent, self.noted)):
-            # Retention has deleted all of a deleted webhook.
-            self.expired += len(self.noted)
-        elif self.head is None:
-            self._missing("the record of the chain's end is missing")
-        elif self.head[0] > self.place or self.noted:
-            self._missing("the row is missing")
-        elif self.head != (self.place, self.before.hex()):
-            self._missing("the rows do not end as the record of the chain's end")
-
-    def _pass_gaps(self) -> bool:
-        """Pass the gaps that follow; return whether they are right."""
-        while self.gaps and self.gaps[0].first == self.place + 1:
-            gap = self.gaps.pop(0)
-            newest = self.began if self.last is None else self.last["started_at"]
-            self.place, self.before = gap.last, gap.digest
-            if self.past is not None and newest is not None and newest > self.past + SLACK:
-                self._missing(
-                    "the row is missing, and newer than what retention deletes", gap.first
-                )
-                return False
-            while self.noted and self.noted[0].place <= gap.last:
-                noted = self.noted.pop(0)
-                if self._recent(noted):
-                    self._missing(
-                        "the row is missing, and newer than what retention deletes", noted.place
-                    )
-                    return False
-                if noted.place < gap.last:
-                    self.expired += 1
-                elif noted.digest != gap.digest.hex():
-                    self._missing(
-                        "the row that was noted is not the one that was deleted", gap.last
-                    )
-                    return False
-                else:
-                    self.confirmed += 1
-        return True
-
-    def _recent(self, noted: Noted) -> bool:
-        """Return whether the noted attempt is newer than what retention deletes."""
-        return self.past is not None and noted.at is not None and noted.at > self.past + SLACK
-
-    def _missing(self, what: str, place: int | None = None) -> None:
-        delivery_id = None if self.last is None else self.last["delivery_id"]
-        number = None if self.last is None else self.last["number"]
-        self.fault = Fault(
-            self.webhook_id, place or self.place + 1, delivery_id, number, missing=True, what=what
-        )
-
-    def _changed(self, row: Row, what: str, place: int | None = None) -> None:
-        self.fault = Fault(
-            self.webhook_id, place or self.place + 1, row["delivery_id"], row["number"],
-            missing=False, what=what,
-        )  # fmt: skip
 
 
 async def verify(
@@ -248,27 +110,24 @@ async def verify(
     unchained = await _unchained(source, webhook_id)
     unread = set(verdict.heads).union(noted)
 
-    async def begin(one: str) -> _Chain:
-        gaps = [gap_of(row) for row in await source.query(GAPS, one)]
-        webhooks = await source.query(SECRETS, one)
-        secrets = open_secrets(webhooks[0], ring) if webhooks else None
-        began = int(webhooks[0]["created_at"]) if webhooks else None
-        ends = list(noted.get(one, ()))
-        return _Chain(one, verdict.heads.get(one), gaps, secrets, ends, past, began)
+    async def began(one: str) -> Chain:
+        return await begin(
+            source.query, ring, one, verdict.heads.get(one), noted.get(one, ()), past
+        )
 
-    chain: _Chain | None = None
+    chain: Chain | None = None
     async with aclosing(_rows(source, webhook_id)) as pages:
         async for page in pages:
             for key, row in page:
                 if chain is None or chain.webhook_id != key["webhook_id"]:
                     _note(verdict, chain)
                     unread.discard(key["webhook_id"])
-                    chain = await begin(key["webhook_id"])
+                    chain = await began(key["webhook_id"])
                 chain.take(key, row, verdict.judge)
             verdict.attempts += len(page)
     _note(verdict, chain)
     for one in sorted(unread):
-        _note(verdict, await begin(one))
+        _note(verdict, await began(one))
     faulty = {fault.webhook_id for fault in verdict.faults}
     for fault in unchained:
         if fault.webhook_id not in faulty:
@@ -279,18 +138,12 @@ async def verify(
 
 async def _unchained(source: Snapshot, webhook_id: str) -> list[Fault]:
     """Return attempts without the place that they should have, and ends without an attempt."""
-    return [
-        Fault(row["webhook_id"], None, row["delivery_id"], row["number"], missing=False,
-              what="it has no place, but others before it have one")
-        for row in await source.query(UNPLACED, webhook_id, MOST)
-    ] + [
-        Fault(row["webhook_id"], None, row["delivery_id"], None, missing=True,
-              what=f"the delivery is {row['state']}, but no attempt says so")
-        for row in await source.query(UNTOLD, webhook_id, MOST)
-    ]  # fmt: skip
+    unplaced = await source.query(UNPLACED, webhook_id, MOST)
+    untold = await source.query(UNTOLD, webhook_id, MOST)
+    return [*map(without_place, unplaced), *map(without_attempt, untold)]
 
 
-def _note(verdict: Verdict, chain: _Chain | None) -> None:
+def _note(verdict: Verdict, chain: Chain | None) -> None:
     if chain is not None:
         chain.end()
         verdict.confirmed += chain.confirmed
@@ -311,8 +164,5 @@ async def _rows(
             # Set only after the statement that sorts the whole table.
             await source.by_index()
             ids = [(key["delivery_id"], key["number"]) for key in keys]
-            attempts = {
-                (row["delivery_id"], row["number"]): row
-                for row in await source.query(ROWS, items(ids))
-            }
-            yield [(key, attempts.get(one)) for key, one in zip(keys, ids, strict=True)]
+            found = await attempts(source.query, ids)
+            yield [(key, found.get(one)) for key, one in zip(keys, ids, strict=True)]

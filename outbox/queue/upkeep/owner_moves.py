@@ -120,9 +120,14 @@ async def hold(tx: Tx, owner_id: str) -> None:
     await tx.run(_HOLD, owner_id)
 
 
+async def release(tx: Tx, owner_id: str) -> None:
+    """Undo `hold`."""
+    await tx.run(_RELEASE, owner_id)
+
+
 async def stay(tx: Tx, owner_id: str) -> None:
     """Undo `hold`, and forget that the owner was leaving."""
-    await tx.run(_RELEASE, owner_id)
+    await release(tx, owner_id)
     await tx.run(_FORGET, owner_id)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -80,8 +82,11 @@ async def _until_refused(owner: Owner) -> bool:
 
 
 @asynccontextmanager
-async def clusters(folder: Path) -> AsyncIterator[dict[str, Cluster]]:
+async def clusters() -> AsyncIterator[dict[str, Cluster]]:
     """Three servers of PostgreSQL with the schema, and one for the directory."""
+    # Its user may not enter the folder of the test.
+    folder = Path(tempfile.mkdtemp(prefix="carteiro-cells-"))
+    folder.chmod(0o755)
     made = {name: Cluster(folder / name) for name in (*CELLS, "directory")}
     try:
         for name, cluster in made.items():
@@ -95,6 +100,7 @@ async def clusters(folder: Path) -> AsyncIterator[dict[str, Cluster]]:
     finally:
         for cluster in made.values():
             await cluster.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _killed(
@@ -146,7 +152,7 @@ def test_a_hundred_moves_with_kills_lose_nothing(
     tmp_path: Path, postgres_server: PostgresServer
 ) -> None:
     async def run() -> None:
-        async with clusters(tmp_path) as servers:
+        async with clusters() as servers:
             urls = {name: servers[name].url for name in CELLS}
             directory = servers["directory"].url
             async with town(tmp_path, urls, directory, owners=20, pause=2.0) as cells:

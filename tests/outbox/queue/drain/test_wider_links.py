@@ -13,7 +13,8 @@ from outbox.database.transaction import Database
 from outbox.database.transfer import Place
 from outbox.durations import DAY
 from outbox.ids import Ids
-from outbox.queue.proof.verification import SLACK, Verdict, verify
+from outbox.queue.proof.chain_walk import SLACK
+from outbox.queue.proof.verification import Verdict, verify
 from outbox.queue.state.chain import COVERED, LINK
 from outbox.queue.upkeep import retention
 from outbox.webhooks.secrets import KeyRing

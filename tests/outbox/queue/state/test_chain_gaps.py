@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.queue.proof.verification import Fault
+from outbox.queue.proof.chain_walk import Fault
 from outbox.queue.state import chain_gaps
 from outbox.queue.state.chain import Head
 from outbox.queue.upkeep import parking, retention
