@@ -99,16 +99,15 @@ class LiveCopy:
             async with self._target.snapshot() as target:
                 passage = await owner_moves.passage(source, target, self._owner_id)
         self._passage = passage
-        async with self._target.transaction() as target:
-            await owner_moves.number(source, target, self._owner_id, passage)
+        # Fan-out of the target's own events holds this lock for a moment.
+        await self._target.step(owner_moves.number, source, self._owner_id, passage)
 
     async def _table(self, name: str) -> None:
         sent, stored = Digest(), Digest()
         if name in COUNTED:
             await self._target.step(self._clear, name)
         async for rows in self._rows(name):
-            async with self._target.transaction():
-                await self._target.fill(name, await self._names(name), rows)
+            await self._target.step(self._fill, name, rows)
             sent.add(rows)
         async with self._target.snapshot():
             text = await self._chosen(name)
@@ -117,6 +116,9 @@ class LiveCopy:
                     stored.add(batch)
         self._compare(name, sent, stored)
         self.rows += sent.count
+
+    async def _fill(self, target: Tx, name: str, rows: Sequence[Values]) -> None:
+        await self._target.fill(name, await self._names(name), rows)
 
     async def _rows(self, name: str) -> AsyncIterator[Sequence[Values]]:
         """Yield the owner's rows in the source as the target stores them."""

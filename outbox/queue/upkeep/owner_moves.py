@@ -234,7 +234,7 @@ async def passage(source: Tx, target: Tx, owner_id: str) -> Passage:
     return Passage(seqs, numbers, here["due"], here["due"] - there["due"])
 
 
-async def number(source: Tx, target: Tx, owner_id: str, passage: Passage) -> None:
+async def number(target: Tx, source: Tx, owner_id: str, passage: Passage) -> None:
     """Take numbers in the target for the newer events of an owner, and commit this soon."""
     after = passage.seqs[-1] if passage.seqs else 0
     new = array("q", [row["seq"] for row in await source.all(_EVENTS, owner_id, after)])
