@@ -265,6 +265,19 @@ class Instruments:
             "the leader.",
         )
 
+        # Moves of owners.
+        self._moves = gauge(
+            "app_owner_moves",
+            "Owners that move between two databases, or have moved away, by their state in this "
+            "one; only on the leader.",
+            "state",
+        )
+        self._closed_age = gauge(
+            "app_owner_closed_seconds",
+            "Time for which the owner closed longest has been closed for a move; 0 without one; "
+            "only on the leader.",
+        )
+
         # The store and this process.
         self._transactions = timings(
             "db_transaction_duration_seconds",
