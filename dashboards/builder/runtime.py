@@ -169,6 +169,19 @@ STORE = Row(
                    f"{{{INSTALLATION}}} > 0)", "{{job}}"),),
             steps=up_to(86_400, 26 * 3_600), lines=True, empty="no backup", alert="BackupStale",
         ),
+        Panel(
+            "Accounts that move",
+            "Accounts that `carteiro move` takes to another database or from there, by their state "
+            "in this one; those that are gone stay gone.",
+            "short", (Query(whole("app_owner_moves", by="state"), "{{state}}"),),
+        ),
+        Panel(
+            "Closed for a move",
+            "Time for which an account that moves has accepted no writes here; a second or two is "
+            "usual.",
+            "s", (Query(highest("app_owner_closed_seconds", by="job"), "{{job}}"),),
+            steps=up_to(2, 10), lines=True, alert="OwnerClosed",
+        ),
     ),
 )  # fmt: skip
 

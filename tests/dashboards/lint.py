@@ -41,7 +41,8 @@ INSTALLATION_WIDE = {
     "retention_last_success_timestamp_seconds", "outbox_backlog_deliveries",
     "outbox_backlog_webhooks", "webhook_backlog_deliveries", "webhook_backlog_age_seconds",
     "owner_backlog_deliveries", "owner_backlog_age_seconds",
-    "webhook_client_certificate_end_timestamp_seconds",
+    "webhook_client_certificate_end_timestamp_seconds", "app_owner_moves",
+    "app_owner_closed_seconds",
 }  # fmt: skip
 """Figures of the whole installation, whichever node exports them: a choice of nodes cuts none."""
 LOOK_BACK = {"changes", "max_over_time", "predict_linear"}

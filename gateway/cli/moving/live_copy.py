@@ -24,6 +24,8 @@ from outbox.queue.proof.chain_walk import Key as AttemptKey
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import FAR, Passage
 
+TOUCH_SECONDS = 600.0
+"""How often a copy tells the servers that it goes on."""
 CHUNK = 1_000
 """Keys of a statement."""
 LEFT_OUT = {"events": " and seq is not null", "remainders": " and false"}
@@ -47,6 +49,7 @@ class LiveCopy:
     ) -> None:
         self.rows = 0
         self._attempts: list[AttemptKey] = []
+        self._touched = ends[1].clock.monotonic()
         self._owner_id = owner_id
         self._source, self._target = ends
         self._rings = rings
@@ -72,6 +75,8 @@ class LiveCopy:
         ]
         numbers = [row["number"] for row in noted]
         await self._source.step(owner_moves.applied, numbers)
+        await self._source.step(owner_moves.touch, self._owner_id)
+        await self._target.step(owner_moves.touch, self._owner_id)
         return len(noted)
 
     def take_attempts(self) -> Sequence[AttemptKey]:
@@ -108,6 +113,7 @@ class LiveCopy:
             await self._target.step(self._clear, name)
         async for rows in self._rows(name):
             await self._target.step(self._fill, name, rows)
+            await self._go_on()
             sent.add(rows)
         async with self._target.snapshot():
             text = await self._chosen(name)
@@ -119,6 +125,12 @@ class LiveCopy:
 
     async def _fill(self, target: Tx, name: str, rows: Sequence[Values]) -> None:
         await self._target.fill(name, await self._names(name), rows)
+
+    async def _go_on(self) -> None:
+        now = self._target.clock.monotonic()
+        if now - self._touched >= TOUCH_SECONDS:
+            self._touched = now
+            await self._target.step(owner_moves.touch, self._owner_id)
 
     async def _rows(self, name: str) -> AsyncIterator[Sequence[Values]]:
         """Yield the owner's rows in the source as the target stores them."""

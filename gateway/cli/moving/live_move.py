@@ -133,9 +133,10 @@ class LiveMove:
         await self._target.moves(self._here.move_id)
         if self._here.state != "copying":
             return
-        await self._guard()
+        # First both rows: servers drop the guards of owners who do not move.
         self._there = Standing("arriving", self._here.move_id, self._ends[0])
         await self._target.turn(owner_moves.stand, self._owner_id, self._there)
+        await self._guard()
         await self._forget(self._target)
         await copying.all()
         for _ in range(PASSES):
@@ -155,9 +156,7 @@ class LiveMove:
             settles = table in OUTBOX or table in QUEUED_MAIL
             guarded = Guarded(table, await self._source.key(table), settles)
             await self._source.execute(guards.at_source(OWNERSHIP, guarded, self._owner_id))
-            await self._target.execute(
-                guards.at_target(OWNERSHIP, table, self._owner_id, self._here.move_id)
-            )
+            await self._target.execute(guards.at_target(OWNERSHIP, table, self._owner_id))
 
     async def _drop(self, database: Beside) -> None:
         for statements in guards.dropped(TABLES, self._owner_id):
@@ -238,6 +237,10 @@ async def _leave(tx: Tx, owner_id: str, leaving: Standing, at_once: bool) -> boo
 
 
 async def _open(tx: Tx, owner_id: str, here: Standing, rings: Rings) -> None:
+    await owner_moves.close(tx, owner_id)
+    if await owner_moves.standing(tx, owner_id) != replace(here, state="arriving"):
+        # Some of what had arrived may be deleted.
+        raise CannotStart("the target gave this move up meanwhile; repeat the command")
     await owner_moves.settled_here(tx, owner_id)
     await release_mail(tx, owner_id)
     old, new = rings

@@ -12,7 +12,7 @@ from outbox.database.ownership import of_owner
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.errors import CannotStart
-from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep import ended_moves, owner_moves
 from outbox.queue.upkeep.owner_moves import FAR, Standing
 
 Seen = Callable[[float, str], None]
@@ -49,6 +49,10 @@ async def find(tx: Tx, other: Tx, email: str, ends: tuple[str, str]) -> Found:
     if here.state == "arriving":
         raise CannotStart(f"the owner is arriving from {here.peer}; end that move first")
     arrives = there.state == "arriving" and there.move_id == here.move_id
+    if ended_moves.is_given_up(there):
+        raise CannotStart(
+            "the target gave this move up and deletes what had arrived; try again in an hour"
+        )
     if there.state == "arriving" and not arrives:
         raise CannotStart(f"the owner is arriving there from {there.peer}; end that move first")
     if here.state != "gone" and not has_arrived(here, there) and not arrives:

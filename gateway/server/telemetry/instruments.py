@@ -245,10 +245,8 @@ class Instruments:
         )
         self._jobs_ended = counter(
             "webhook_jobs_ended_total",
-            "Jobs that are done or cancelled, also by a fault.",
-            "kind",
-            "result",
-        )
+            "Jobs that are done or cancelled, also by a fault.", "kind", "result",
+        )  # fmt: skip
 
         # Retention.
         self._purged = counter(
@@ -263,6 +261,16 @@ class Instruments:
             "backup_last_success_timestamp_seconds",
             "Time of the data in the last complete backup; 0 before the first one; only on "
             "the leader.",
+        )
+
+        self._moves = gauge(
+            "app_owner_moves",
+            "Owners that move to or from another database, or have moved away, by their state in "
+            "this one; only on the leader.", "state",
+        )  # fmt: skip
+        self._closed_age = gauge(
+            "app_owner_closed_seconds",
+            "Time for which the owner closed longest for a move is closed; only on the leader.",
         )
 
         # The store and this process.

@@ -21,6 +21,7 @@ from outbox.queue.log.waiting_counts import Waiting
 from outbox.states import AttemptKind, Change, End, JobKind, JobState, OutcomeName
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+MOVES = ("copying", "resting", "leaving", "arriving", "gone")
 CLASSES = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
 
 
@@ -89,6 +90,8 @@ class Metrics(Instruments, Observer):
             self._endpoints.clear()
             self._oldest.set(math.nan)
             self.backed_up.set(math.nan)
+            self._moves.clear()
+            self._closed_age.set(math.nan)
             self.backlogs.refresh(None)
             self.certificates.refresh(())
             self.webhooks.choose({}, self._clock.monotonic())
@@ -98,6 +101,9 @@ class Metrics(Instruments, Observer):
             self._deliveries.labels(state).set(reading.states[state])
         self._oldest.set(reading.oldest_ready_age)
         self.backed_up.set((reading.backed_up_at or 0) / SECOND)
+        for move in MOVES:
+            self._moves.labels(move).set(reading.moves[move])
+        self._closed_age.set(reading.closed_age)
         self.backlogs.refresh(reading.backlogs)
         self.certificates.refresh(reading.ending)
         for state in ("active", "paused", "disabled"):

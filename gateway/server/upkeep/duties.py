@@ -47,7 +47,7 @@ from outbox.queue.log.gauges import Readings
 from outbox.queue.order import ordering
 from outbox.queue.replays import jobs
 from outbox.queue.state import notices
-from outbox.queue.upkeep import owner_moves, retention
+from outbox.queue.upkeep import ended_moves, retention
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.retention import Retention
 from outbox.webhooks import signing_keys
@@ -91,7 +91,7 @@ BATCHES = (
     Batches("signing-keys", 600.0, signing_keys.expire, 10),
     Batches("payment-secrets", 600.0, payment_secrets.expire, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
-    Batches("ended-moves", 3600.0, owner_moves.purge, 500, "move_changes"),
+    Batches("ended-moves", 3600.0, ended_moves.purge, 500, "move_changes"),
     Batches("ended-imports", 600.0, imports.purge, 100, "imports"),
     Batches("idempotency", 600.0, idempotency.prune, 100, "idempotency"),
     Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
@@ -138,6 +138,8 @@ class Upkeep:
         self.duties = Duties(db, db.leadership())
         for batches in BATCHES:
             self.duties.once_every(batches.seconds, batches.name, partial(self.run_all, batches))
+        if db.engine == "postgres":
+            self.duties.once_every(RETENTION_SECONDS, "left-moves", partial(_left_moves, db))
         dependants = Dependants(db, RESOURCES)
         self.duties.when(dependants.any_pending, "dependants", dependants.run_once)
         self.duties.once_every(RETENTION_SECONDS, "retention", self._retention.run_once)
@@ -284,3 +286,10 @@ class Upkeep:
             due = loop.time() + LOOP_SECONDS
             await asyncio.sleep(LOOP_SECONDS)
             self._metrics.loop_lag(max(0.0, loop.time() - due))
+
+
+async def _left_moves(db: Database) -> None:
+    # Its driver is an extra.
+    from gateway.server.upkeep.left_moves import LeftMoves
+
+    await LeftMoves(db).run_once()

@@ -13,7 +13,7 @@ import asyncpg
 from outbox.clock import Clock
 from outbox.database.exclusive import Shape
 from outbox.database.postgres.exclusive import PostgresExclusive
-from outbox.database.postgres.guards import MOVER
+from outbox.database.postgres.guards import MOVER, WAIT_MILLISECONDS
 from outbox.database.postgres.signals import CHANNEL
 from outbox.database.postgres.snapshot import connected
 from outbox.database.postgres.tx import PostgresTx
@@ -21,8 +21,6 @@ from outbox.database.transaction import P, T, Tx
 from outbox.database.transfer import Kind, Place, Values
 from outbox.errors import CannotStart
 
-WAIT_MILLISECONDS = 100
-"""A transaction of a move waits for no lock longer than this, as others wait behind it."""
 REST_SECONDS = 0.05
 TRIES = 200
 _LOCK = "select pg_try_advisory_lock(7201969)"

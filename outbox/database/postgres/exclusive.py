@@ -10,6 +10,7 @@ from outbox.database.exclusive import Shape
 from outbox.database.postgres.deferred_rows import together
 from outbox.database.postgres.filling import OTHERS, Fitting
 from outbox.database.postgres.hosts import Connection
+from outbox.database.postgres.keys import KEY
 from outbox.database.postgres.snapshot import COLUMNS, connected
 from outbox.database.postgres.tx import PostgresTx
 from outbox.database.sizes import Batches
@@ -20,12 +21,6 @@ from outbox.errors import CannotStart
 
 # The lock of outbox.database.migrate.
 _LOCK = "select pg_try_advisory_lock(7201964)"
-_KEY = """
-select a.attname from pg_index i
-join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
-where i.indrelid = to_regclass($1) and i.indisprimary
-order by array_position(i.indkey, a.attnum)
-"""
 
 
 class PostgresExclusive:
@@ -65,7 +60,7 @@ class PostgresExclusive:
             for row in described
             if not row["generated"] and (table, row["name"]) not in OWN_COLUMNS
         )
-        key = tuple(row["attname"] for row in await self._connection.fetch(_KEY, table))
+        key = tuple(row["attname"] for row in await self._connection.fetch(KEY, table))
         generated = next((row["name"] for row in described if row["generated"]), None)
         return Shape(Table(table, columns, 0), key, generated)
 

@@ -9,11 +9,13 @@ meet a comparison, or the look-up of a parent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from outbox.database.ownership import Ownership, row_of_owner
 from outbox.database.postgres.faults import MOVING
+from outbox.database.transaction import Tx
 
 MOVER = "carteiro.move"
 """The setting that has the id of a move in the sessions of its command."""
@@ -42,8 +44,8 @@ _NOTE_EARLIER = """if tg_op = 'UPDATE' and ({old}) is distinct from ({new}) then
 _TARGET = """
 create or replace function {function}() returns trigger language plpgsql as $guard$
 begin
-  if ({mine}) and current_setting('{mover}', true) is distinct from '{move_id}'
-    and exists (select 1 from owners where id = {owner} and state = 'arriving')
+  if ({mine}) and exists (select 1 from owners where id = {owner} and state = 'arriving'
+    and move_id is distinct from current_setting('{mover}', true))
   then
     return null;
   end if;
@@ -55,6 +57,15 @@ create or replace trigger {trigger} before {event} on {table} for each row {cond
 execute function {function}()
 """
 _DROP = "drop function if exists {function}() cascade"
+WAIT_MILLISECONDS = 100
+"""A transaction of a move waits for no lock longer than this, as others wait behind it."""
+# The lock of outbox.database.postgres.beside.
+_ALONE = "select pg_try_advisory_xact_lock(7201969) as is_alone"
+_FOUND = """
+select proname as name from pg_proc
+where pronamespace = current_schema()::regnamespace and proname like 'moving%' order by proname
+"""
+_NAMED = re.compile(r"moving_(?:set|delete)_(\w+)\.(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +91,13 @@ def at_source(ownership: Ownership, table: Guarded, owner_id: str) -> Iterator[s
         yield _trigger(ownership, table.name, event, row, owner_id)
 
 
-def at_target(ownership: Ownership, table: str, owner_id: str, move_id: str) -> Iterator[str]:
+def at_target(ownership: Ownership, table: str, owner_id: str) -> Iterator[str]:
     """Yield the statements that guard a table of the target."""
     owner = _literal(owner_id)
     for event, row in (("set", "new"), ("delete", "old")):
         yield _TARGET.format(
             function=_name(event, table, owner_id), row=row, owner=owner, mover=MOVER,
-            move_id=move_id, mine=row_of_owner(ownership, table, row, owner),
+            mine=row_of_owner(ownership, table, row, owner),
         )  # fmt: skip
         yield _trigger(ownership, table, event, row, owner_id)
 
@@ -95,6 +106,39 @@ def dropped(tables: Collection[str], owner_id: str) -> Iterator[Sequence[str]]:
     """Yield for each table the statements that remove what the others made."""
     for table in tables:
         yield [_DROP.format(function=_name(one, table, owner_id)) for one in ("set", "delete")]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A function of a trigger: its table, and the owner whose rows it watches."""
+
+    table: str
+    owner_id: str
+
+
+async def found(tx: Tx) -> list[Found]:
+    """Return the functions of all triggers that moves have made."""
+    names = [_NAMED.fullmatch(row["name"]) for row in await tx.all(_FOUND)]
+    return [Found(one[1], one[2]) for one in names if one is not None]
+
+
+async def drop(tx: Tx, table: str, owner_id: str) -> None:
+    """Drop the triggers of an owner on one table, unless its lock is not free soon."""
+    await tx.run(f"set local lock_timeout = {WAIT_MILLISECONDS}")
+    for statements in dropped([table], owner_id):
+        for statement in statements:
+            await tx.run(statement)
+
+
+async def is_alone(tx: Tx) -> bool:
+    """Return whether no command moves an owner here; none begins before the transaction ends."""
+    row = await tx.one(_ALONE)
+    return row is not None and row["is_alone"]
+
+
+async def moves(tx: Tx, move_id: str) -> None:
+    """Let the triggers of this move know the transaction."""
+    await tx.one(f"select set_config('{MOVER}', $1, true)", move_id)
 
 
 def _notes(table: Guarded, row: str, owner: str) -> str:

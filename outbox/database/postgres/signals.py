@@ -17,7 +17,7 @@ from outbox.clock import Clock, sleep_until_set
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.server import Server
-from outbox.database.transaction import Idle, LetGo, Name, Wake
+from outbox.database.transaction import Idle, LetGo, Name, Tx, Wake
 
 CHANNEL = "carteiro_outbox"
 NOTIFY_SECONDS = 0.005
@@ -276,3 +276,8 @@ class Signals:
             here[rest]()
         elif not rest:
             self._wake_here()
+
+
+async def tell(tx: Tx, what: str) -> None:
+    """Send a signal with the commit of a transaction; of rare ones only."""
+    await tx.one("select pg_notify($1, $2)", CHANNEL, what)

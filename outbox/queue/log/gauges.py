@@ -60,6 +60,10 @@ class Gauges:
     backlogs: Backlogs = field(default_factory=Backlogs)
     standing: dict[str, Standing] = field(default_factory=dict)
     ending: list[Ending] = field(default_factory=list)
+    moves: Counter[str] = field(default_factory=Counter)
+    """Owners that move or have moved away, by state."""
+    closed_age: float = 0.0
+    """Seconds for which the owner closed longest has been closed for a move, 0 without one."""
 
 
 # Two partial indexes contain just these rows.
@@ -95,6 +99,11 @@ select min(case when head > wait_until then head else wait_until end) as since f
 
 BACKED_UP = "select backed_up_at from outbox_state where id = 1"
 ENDPOINTS = "select state, circuit, count(*) as n from webhooks group by state, circuit"
+MOVES = """
+select state, count(*) as n, min(changed_at) as since from owners
+where state <> 'here' group by state
+"""
+CLOSED = ("resting", "leaving")
 ENDING = f"""
 select id, owner_id, certificate_until from webhooks
 where state = 'active' and certificate_until < $1 order by certificate_until, id limit {MOST_ENDING}
@@ -166,6 +175,10 @@ async def _others(tx: Tx) -> Gauges:
         Ending(row["id"], row["owner_id"], row["certificate_until"])
         for row in await tx.all(ENDING, tx.now + ENDS_SOON)
     ]
+    for row in await tx.all(MOVES):
+        gauges.moves[row["state"]] = row["n"]
+        if row["state"] in CLOSED:
+            gauges.closed_age = max(gauges.closed_age, (tx.now - row["since"]) / SECOND)
     return gauges
 
 

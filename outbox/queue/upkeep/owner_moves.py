@@ -19,14 +19,11 @@ from typing import Any, Literal
 
 from outbox.database.sql import items
 from outbox.database.transaction import Row, Tx
-from outbox.durations import SECOND
 from outbox.queue.state import lanes
 
 State = Literal["here", "copying", "resting", "leaving", "gone", "arriving"]
 Values = dict[str, Any]
 """One row by its columns."""
-KEPT = 7 * 86_400 * SECOND
-"""How long a move may be copying before it counts as given up."""
 FAR = 2**61
 """Microseconds: added to a due time, it never comes."""
 
@@ -36,6 +33,9 @@ _SET = """
 insert into owners (id, state, move_id, peer, changed_at) values ($1, $2, $3, $4, $5)
 on conflict (id) do update set state = excluded.state, move_id = excluded.move_id,
   peer = excluded.peer, changed_at = excluded.changed_at
+"""
+_TOUCH = """
+update owners set changed_at = $2 where id = $1 and state in ('copying', 'arriving')
 """
 _FORGET = "delete from owners where id = $1"
 _ELSEWHERE = "select id, state, move_id, peer from owners where state not in ('here', 'copying')"
@@ -61,6 +61,7 @@ update deliveries set state = 'ready', retry = true, claim = null, node_id = nul
 where {_SENT}
 """
 _FORGET_CHANGES = "delete from move_changes where mover = $1"
+_CHANGES = "delete from move_changes where mover = $1"
 _LEFT = "delete from owners where state = 'copying' and changed_at < $1"
 _PURGE = """
 delete from move_changes where number in (
@@ -99,6 +100,11 @@ async def standing(tx: Tx, owner_id: str) -> Standing:
 async def stand(tx: Tx, owner_id: str, at: Standing) -> None:
     """Store where an owner is."""
     await tx.run(_SET, owner_id, at.state, at.move_id, at.peer, tx.now)
+
+
+async def touch(tx: Tx, owner_id: str) -> None:
+    """Note that a move goes on: see outbox.queue.upkeep.ended_moves."""
+    await tx.run(_TOUCH, owner_id, tx.now)
 
 
 async def elsewhere(tx: Tx) -> Mapping[str, Standing]:
@@ -160,15 +166,6 @@ async def applied(tx: Tx, numbers: Sequence[int]) -> None:
 async def forget_changes(tx: Tx, owner_id: str) -> None:
     """Forget all notes about an owner."""
     await tx.run(_FORGET_CHANGES, owner_id)
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Give up moves that nobody has gone on with; delete up to `limit` notes of ended ones.
-
-    Of an owner who is copying only; one who is closed waits for the command. Return how many.
-    """
-    await tx.run(_LEFT, tx.now - KEPT)
-    return await tx.run(_PURGE, limit)
 
 
 async def leave_alone(tx: Tx, owner_id: str) -> None:

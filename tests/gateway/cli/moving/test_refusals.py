@@ -12,14 +12,13 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from gateway.cli.moving import owner_rows
 from gateway.cli.moving.moved_rows import QUEUED_MAIL
 from gateway.cli.moving.owner_copy import OwnerCopy
 from outbox.clock import SystemClock
 from outbox.database.sqlite.exclusive import SqliteExclusive
 from outbox.database.sqlite.file import File
 from outbox.errors import CannotStart
-from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep import owner_moves, owner_rows
 from outbox.queue.upkeep.owner_moves import FAR
 from tests.support.databases import PostgresServer, SqliteFiles
 from tests.support.moved import goes_on, has_moved, run

@@ -137,7 +137,7 @@ async def test_what_arrives_stays_as_it_is(url: str) -> None:
     async with AsyncExitStack() as stack:
         beside = await stack.enter_async_context(open_beside(Place(url, SystemClock(), Ids())))
         for table in TABLES:
-            await beside.execute(guards.at_target(OUTBOX, table.name, OWNER, "m"))
+            await beside.execute(guards.at_target(OUTBOX, table.name, OWNER))
         db = await opened(url)
         stack.push_async_callback(db.close)
         assert await db.write(rename, OWNER) == 1
@@ -147,6 +147,9 @@ async def test_what_arrives_stays_as_it_is(url: str) -> None:
         assert await db.write(rename, OTHER) == 1
         await beside.moves("m")
         assert await beside.step(rename, OWNER) == 1
+        # Nor does a move that was given up.
+        await beside.step(owner_moves.stand, OWNER, Standing("arriving", "n", "there"))
+        assert await beside.step(rename, OWNER) == 0
 
 
 async def test_one_move_at_a_time(url: str) -> None:

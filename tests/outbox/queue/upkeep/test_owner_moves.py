@@ -111,30 +111,3 @@ async def test_what_was_copied_goes_on(db: Database) -> None:
         assert lane["due_at"] == delivery["next_at"]
 
     await db.write(unit)
-
-
-async def test_a_move_that_was_left_is_given_up_and_its_notes_go(db: Database) -> None:
-    async def unit(tx: Tx) -> None:
-        rows = [("closed", "leaving", owner_moves.KEPT + 1)]
-        if tx.engine == "postgres":
-            # SQLite knows no other moves.
-            rows += [("old", "copying", owner_moves.KEPT + 1), ("new", "copying", 0)]
-        for owner, state, age in rows:
-            await tx.run(
-                "insert into owners (id, state, move_id, peer, changed_at)"
-                " values ($1, $2, 'm', '', $3)",
-                owner, state, tx.now - age,
-            )  # fmt: skip
-        for owner in {"old", *(owner for owner, _, _ in rows)}:
-            for number in range(3):
-                await tx.run(
-                    "insert into move_changes (mover, name, key) values ($1, 'contacts', $2)",
-                    owner, f"[{number}]",
-                )  # fmt: skip
-        assert [await owner_moves.purge(tx, 2) for _ in range(3)] == [2, 1, 0]
-        left = {owner: len(await owner_moves.changes(tx, owner)) for owner, _, _ in rows}
-        assert left == {owner: 0 if owner == "old" else 3 for owner, _, _ in rows}
-        assert await owner_moves.standing(tx, "old") == Standing()
-        assert (await owner_moves.standing(tx, "closed")).state == "leaving"
-
-    await db.write(unit)
