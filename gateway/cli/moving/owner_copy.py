@@ -35,7 +35,7 @@ class OwnerCopy:
     async def copy(self, source: Tx, target: Tx) -> None:
         """Copy every table and compare it. Raise CannotStart when one differs."""
         on_the_way = await passage(source, target, self._owner_id)
-        await number(source, target, self._owner_id, on_the_way)
+        await number(target, source, self._owner_id, on_the_way)
         for place, table in enumerate(TABLES):
             self._seen(place / len(TABLES), table)
             await self._table(table, target, on_the_way)

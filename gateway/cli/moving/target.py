@@ -10,7 +10,6 @@ from msgspec import structs
 
 from gateway.domain.cells.directory import CellDirectory
 from gateway.domain.cells.registration import names_of
-from gateway.records.errors import Refusal
 from gateway.server.cells import directory_of
 from gateway.server.config import Config, ConfigFaults, load
 from outbox.clock import SystemClock
@@ -20,7 +19,6 @@ from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 
 URLS = ("postgresql://", "postgres://", "sqlite:///")
-_KEYS = "select visible from api_keys where owner_id = $1 and revoked_at is null order by visible"
 
 
 def configured(config: Config, to: str, key_file: str | None = None) -> Config:
@@ -101,10 +99,10 @@ class Address:
         """Say that the target has the owner, again without harm. Raise CannotStart."""
         if self._directory is None:
             return
-        keys = [str(row["visible"]) for row in await target.all(_KEYS, owner_id)]
+        names = await names_of(target, owner_id, self._cell)
         try:
-            await self._directory.move(owner_id, self._cell, keys)
-        except (DatabaseUnavailable, Refusal) as error:
+            await self._directory.enter(names)
+        except DatabaseUnavailable as error:
             raise CannotStart(
                 f"the account has moved, but not in cell.directory: {error}; repeat the command"
             ) from None

@@ -23,7 +23,7 @@ from outbox.database.transaction import Database, P, Row, T, Tx, commits
 from outbox.errors import DatabaseUnavailable
 
 Kind = Literal["email", "hostname", "owner", "key"]
-"""`owner` and `key` (the visible part of a key without a mark) are those of owners who moved."""
+"""`owner` and `key`, the visible part of an API key, are those of owners who have moved."""
 PATIENCE_SECONDS = 1.5
 """A transaction may be idle for two seconds; then PostgreSQL ends it."""
 KNOWN_SECONDS = 5.0
@@ -45,7 +45,6 @@ SCHEMA = (
   changed_at timestamptz not null default now(),
   primary key (kind, value)
 )""",
-    "create index if not exists names_owner on names (owner_id)",
     "create index if not exists names_unsettled on names (cell, changed_at) where not settled",
 )
 _RESERVE = """
@@ -81,7 +80,6 @@ on conflict (kind, value) do update
   where names.cell = excluded.cell or names.owner_id = excluded.owner_id
 returning value
 """
-_MOVE = "update names set cell = $2, changed_at = now() where owner_id = $1"
 _PAGE = """
 select kind, value, cell, owner_id from names where kind = $1 and value > $2
 order by value limit $3
@@ -156,12 +154,11 @@ class CellDirectory:
         await self._asked(_settle, self._cell, kept, freed)
 
     async def enter(self, names: Sequence[Name]) -> Sequence[Name]:
-        """Store names that this cell has; return those that are another owner's elsewhere."""
-        return await self._asked(_enter, self._cell, names)
+        """Store names that this cell has, also those of an owner who has moved here.
 
-    async def move(self, owner_id: str, cell: str, keys: Sequence[str]) -> None:
-        """Let `cell` have an owner and his names; `keys` are visible parts of keys without mark."""
-        await self._asked(_move, owner_id, cell, keys)
+        Return those that another owner has elsewhere.
+        """
+        return await self._asked(_enter, self._cell, names)
 
     async def page(self, kind: Kind, after: str) -> Sequence[Name]:
         """Return up to PAGE names of a kind after the value `after`, in order."""
@@ -233,12 +230,6 @@ async def _enter(tx: Tx, cell: str, names: Sequence[Name]) -> list[Name]:
         if row is None:
             taken.append(name)
     return taken
-
-
-async def _move(tx: Tx, owner_id: str, cell: str, keys: Sequence[str]) -> None:
-    await tx.run(_MOVE, owner_id, cell)
-    await _enter(tx, cell, [Name("owner", owner_id, cell, owner_id)])
-    await _enter(tx, cell, [Name("key", key, cell, owner_id) for key in keys])
 
 
 async def _page(tx: Tx, kind: str, after: str) -> list[Row]:

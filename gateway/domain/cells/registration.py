@@ -17,6 +17,13 @@ not exists (select 1 from owners o where o.id = {0} and o.state not in ('here', 
 KINDS: Mapping[Kind, str] = {
     "email": "select folded_email as value, id as owner_id from users",
     "hostname": "select h.value, s.owner_id from store_hosts h join stores s on s.id = h.record_id",
+    "owner": (
+        "select id as value, id as owner_id from owners where state = 'here' and move_id <> ''"
+    ),
+    "key": (
+        "select k.visible as value, k.owner_id from api_keys k join owners o on o.id = k.owner_id"
+        " where o.state = 'here' and o.move_id <> '' and k.revoked_at is null"
+    ),
 }
 """The names of each kind that this cell has stored."""
 _STORED = "select value from ({names}) as stored where value in {ids}"

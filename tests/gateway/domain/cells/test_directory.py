@@ -17,6 +17,7 @@ from tests.support.cells import configured
 from tests.support.databases import PostgresServer
 
 MARIA = Claim("email", "maria@example.com", "a" * 24, "email")
+KEY = "crt_4kYb91Qx"
 SHOP = Claim("hostname", "shop.example", "a" * 24, "hostname")
 OLDER = "update names set changed_at = changed_at - interval '61 seconds'"
 
@@ -100,14 +101,17 @@ async def test_a_move_takes_all_names_of_an_owner(
 ) -> None:
     one, two = both
     await one.reserve([MARIA, SHOP, Claim("email", "lia@example.com", "b" * 24, "email")])
-    await two.move(MARIA.owner_id, "two", ["crt_4kYb91Qx"])
+    names = {"email": MARIA.value, "hostname": SHOP.value, "owner": MARIA.owner_id, "key": KEY}
+    assert not await two.enter(
+        [Name(kind, value, "two", MARIA.owner_id) for kind, value in names.items()]
+    )
     assert await one.find("email", MARIA.value) == "two"
     assert await one.find("hostname", SHOP.value) == "two"
     assert await one.find("owner", MARIA.owner_id) == "two"
-    assert await one.find("key", "crt_4kYb91Qx") == "two"
+    assert await one.find("key", KEY) == "two"
     assert await one.find("email", "lia@example.com") is None
     assert await one.enter([Name("email", MARIA.value, "one", "c" * 24)])
-    await one.move(MARIA.owner_id, "one", ["crt_4kYb91Qx"])
+    await one.enter([Name("owner", MARIA.owner_id, "one", MARIA.owner_id)])
     assert await two.find("owner", MARIA.owner_id) == "one"
 
 
