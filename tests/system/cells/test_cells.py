@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import random
 import shutil
 import tempfile
@@ -124,11 +125,14 @@ async def _killed(
 
 
 async def _moves(cells: Town, servers: dict[str, Cluster], rng: random.Random) -> Counter[str]:
-    """Move owners at random, killed at each step with each party; return what happened."""
+    """Move owners at random, killed at each step with each party; return what happened.
+
+    The variable MOVES limits how many, in a random order.
+    """
     done: Counter[str] = Counter()
     cases = list(itertools.product(STEPS, PARTIES))
     rng.shuffle(cases)
-    for (when, step), party in cases:
+    for (when, step), party in cases[: int(os.environ.get("MOVES", len(cases)))]:
         owner = rng.choice(cells.owners)
         ends = (owner.cell, rng.choice([name for name in CELLS if name != owner.cell]))
         status, said = await cells.move(owner, ends[1], (DYING, when, step))
