@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -10,11 +11,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gateway import texts
-from tests.architecture.tree import ROOT
+from tests.architecture.tree import ROOT, modules
 from tests.docs.pages import generated, names
 from tests.docs.plain_words import AVOIDED, NAMES
 from tests.support.requirements import need
 
+COMMENT = re.compile(r"^\s*# (?:.*\n\s*# )*.*", re.MULTILINE)
 SHORTEST = 9
 """Words of a sentence that counts as told twice."""
 BLOCK = re.compile(r"^```.*?^```$|<!--.*?-->|^[|#][^\n]*$", re.MULTILINE | re.DOTALL)
@@ -27,6 +29,18 @@ def prose() -> Iterator[tuple[str, str]]:
             yield page, (ROOT / page).read_text("utf-8")
     for key, forms in texts.of("en").forms.items():
         yield f"text {key}", "\n".join(forms)
+
+
+def told_in_code() -> Iterator[tuple[str, str]]:
+    """Yield the docstrings and the comments of each module."""
+    for path in modules():
+        source = (ROOT / path).read_text("utf-8")
+        for node in ast.walk(ast.parse(source)):
+            text = node.value if isinstance(node, ast.Expr) else None
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                yield path.as_posix(), text.value
+        for comment in COMMENT.findall(source):
+            yield path.as_posix(), re.sub(r"\n\s*#", " ", comment)
 
 
 def odd(pieces: Iterable[tuple[str, str]]) -> list[str]:
@@ -61,6 +75,8 @@ def twice(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 def test_no_text_has_a_phrase_to_avoid() -> None:
     assert odd(prose()) == []
+    assert odd(told_in_code()) == []
+    assert len(list(told_in_code())) >= 4_000
     assert odd([("here", "The process stands\nstill.")])
     assert not odd([("here", "The process stands stillness.")])
 

@@ -1,4 +1,4 @@
-"""Show the progress of long work: a bar on a terminal, a plain line now and then elsewhere."""
+"""Show the progress of long work: a bar on a terminal, a plain line every few seconds elsewhere."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Accepts connections from sockets on which several processes listen.
 
-They share one queue of connections: those that a process has not accepted when it dies or stands
-still go to the others. The process that delivers leaves connections to the others, so that writes
+They share one queue of connections: those that a process has not accepted when it dies or hangs go
+to the others. The process that delivers leaves connections to the others, so that writes
 do not take the time of their deliveries.
 """
 

@@ -1,6 +1,6 @@
 """Queues spans for the collector, up to a bound, and exports them in a thread.
 
-Nothing waits for the collector. When it is slow or away, the queue fills, and further spans are
+No request waits for the collector. When it is slow or away, the queue fills, and further spans are
 dropped and counted.
 
 OpenTelemetry's BatchSpanProcessor does not try a failed batch again, does not tell how many spans

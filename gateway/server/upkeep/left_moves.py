@@ -27,10 +27,11 @@ class LeftMoves:
     async def run_once(self) -> None:
         """Delete the rows, then the triggers, of all moves that are given up or have ended."""
         guarded = await self._db.read(guards.found)
-        for owner_id in await self._db.read(ended_moves.old):
-            if owner_id in {one.owner_id for one in guarded}:
-                await self._forget(owner_id)
         owners = sorted({one.owner_id for one in guarded})
+        for owner_id, state in (await self._db.read(ended_moves.old)).items():
+            # A command drops the triggers of an owner who is gone when his rows are deleted.
+            if state == "arriving" or owner_id in owners:
+                await self._forget(owner_id)
         moving = await self._db.read(ended_moves.moving, owners)
         for table, owner_id in sorted({(one.table, one.owner_id) for one in guarded}):
             if owner_id not in moving:

@@ -196,7 +196,7 @@ def _first(cursor: sqlite3.Cursor) -> Row | None:
 
 
 class Job:
-    """One call of `read` or `write` on its way to its transaction."""
+    """One call of `read` or `write` whose transaction has not begun."""
 
     __slots__ = (
         "abandoned", "args", "began", "brief", "changed", "context", "error", "future", "kwargs",

@@ -57,7 +57,7 @@ class Behind:
             self._deliveries += backlog.deliveries
 
     def drop(self, webhook_id: str) -> None:
-        """Remove a webhook at which nothing waits."""
+        """Remove a webhook without waiting deliveries."""
         before = self._webhooks.pop(webhook_id, None)
         if before is not None:
             self._deliveries -= before.deliveries

@@ -1,6 +1,6 @@
 """Read gauges of the outbox: waiting deliveries and the condition of webhooks.
 
-Readings run now and then, off any hot path. They count waiting rows piece by piece
+Readings run periodically, off any hot path. They count waiting rows piece by piece
 (outbox.queue.log.waiting_counts) until the time for one reading is used up; the next reading
 continues from there.
 """

@@ -14,7 +14,7 @@ from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import Standing, State
 
 KEPT = 7 * 86_400 * SECOND
 """How long a move may stand still before it counts as given up."""
@@ -33,9 +33,9 @@ delete from move_changes where number in (
   order by number limit $1)
 """
 _OLD = f"""
-select id from owners where state in ('arriving', 'gone') and changed_at < $1
+select id, state from owners where state in ('arriving', 'gone') and changed_at < $1
 union
-select id from owners where state = 'arriving' and move_id like '{GIVEN_UP}%' order by id
+select id, state from owners where state = 'arriving' and move_id like '{GIVEN_UP}%' order by id
 """
 _MOVING = f"""
 select id from owners where id in {IDS} and (state not in ('here', 'gone') or changed_at >= $2)
@@ -49,9 +49,9 @@ async def purge(tx: Tx, limit: int) -> int:
     return await tx.run(_PURGE, limit)
 
 
-async def old(tx: Tx) -> list[str]:
+async def old(tx: Tx) -> dict[str, State]:
     """Return the owners of whom rows may be left that an ended move should have deleted."""
-    return [row["id"] for row in await tx.all(_OLD, tx.now - KEPT)]
+    return {row["id"]: row["state"] for row in await tx.all(_OLD, tx.now - KEPT)}
 
 
 async def moving(tx: Tx, owners: list[str]) -> set[str]:

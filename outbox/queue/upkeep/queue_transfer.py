@@ -160,7 +160,7 @@ async def departure(source: Snapshot) -> Departure:
 
 
 async def arrive(tx: Tx) -> None:
-    """Let a transferred queue continue here: nothing is sent, nothing waits longer."""
+    """Let a transferred queue continue here: it sends nothing, and waits no longer than before."""
     if tx.engine == "postgres":
         row = await tx.one(_AHEAD)
         if row is not None and row["ahead"] > 0:

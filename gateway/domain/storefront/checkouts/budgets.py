@@ -45,7 +45,7 @@ def holders(
 ) -> Sequence[Holder]:
     """Return the holders of an order: the visitor's networks and the buyer's email.
 
-    One that costs nothing waits for no payment, so only its stock is bounded.
+    One without a price has no payment to wait for, so only its stock is bounded.
 
     Emails can be guessed like addresses, so a key of the ring is needed for their names, too.
     """

@@ -402,7 +402,8 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
     # The parked one has just ended, and is kept in the log as such.
     assert (after["deliveries"], after["attempts"]) == (1, 1)
     assert value("webhook_deliveries_finished_total", {"result": "cancelled"}) == 1
-    assert set(TEMPORARY.values()) | CONTINUING == set(upkeep.duties.names)
+    ending = {"left-moves"} if db.engine == "postgres" else set()
+    assert set(TEMPORARY.values()) | CONTINUING | ending == set(upkeep.duties.names)
 
 
 async def test_a_key_that_ended_lately_is_still_told_as_such(db: Database) -> None:

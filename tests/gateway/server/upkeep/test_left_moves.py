@@ -184,3 +184,11 @@ async def test_the_target_opens_only_this_move(db: Database) -> None:
     await db.write(owner_moves.stand, "o", Standing("arriving", "m", "there"))
     await db.write(_open, "o", here, (None, None))
     assert await db.read(owner_moves.standing, "o") == here
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_a_move_that_ended_before_it_made_triggers(db: Database, db_url: str) -> None:
+    await db.write(owner_moves.stand, "o", Standing("arriving", "m", "there"))
+    await db.write(owner_moves.stand, "g", Standing("gone", "m", "there"))
+    await duty(db_url)
+    assert await db.read(owner_moves.elsewhere) == {"g": "gone"}
