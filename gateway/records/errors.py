@@ -104,6 +104,12 @@ def misdirected(cell: str, url: str) -> Refusal:
     return Refusal("misdirected", text, facts={"cell": cell, "url": url})
 
 
+def moving() -> Refusal:
+    """Return the refusal of a request for an account that is moving."""
+    text = "Your data is moving to another installation; try again."
+    return Refusal("moving", text, facts={"retry_after": 1})
+
+
 def of_database(error: DatabaseUnavailable, noted: Commits | None, advice: str) -> Refusal:
     """Return the refusal of a request that the database has failed; `noted` are its commits.
 
@@ -113,9 +119,7 @@ def of_database(error: DatabaseUnavailable, noted: Commits | None, advice: str) 
     if isinstance(error, OutcomeUnknown) or (noted is not None and noted.any):
         code, text = "outcome_unknown", f"It may have been written. {advice}"
     elif isinstance(error, OwnerElsewhere):
-        if error.home is not None:
-            return misdirected(*error.home)
-        code, text = "moving", "Your data is moving to another installation; try again."
+        return moving() if error.home is None else misdirected(*error.home)
     else:
         code, text = "unavailable", "The database is unavailable; try again."
     return Refusal(code, text, facts={"retry_after": 1})

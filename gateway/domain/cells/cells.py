@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from gateway.domain.cells.directory import CellDirectory, Kind
 from gateway.domain.cells.marks import mark_of, marked
-from gateway.records.errors import Refusal, misdirected
+from gateway.records.errors import Refusal, misdirected, moving
 from outbox.database.transaction import Database, Tx
 
 
@@ -40,8 +40,9 @@ class Cells:
         if mark is None:
             return None
         if mark.owner_id in self._db.elsewhere:
+            # During a move the rows of the credential may be gone here, or not here yet.
             home = self._db.elsewhere[mark.owner_id]
-            return None if home is None else misdirected(*home)
+            return moving() if home is None else misdirected(*home)
         address = self._addresses.get(mark.cell)
         if address is None or await self._db.read(_is_here, mark.owner_id):
             return None

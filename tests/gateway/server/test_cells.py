@@ -172,6 +172,19 @@ async def test_an_owner_who_has_moved(pair: Pair) -> None:
         is_elsewhere(await maria.get("/api/me"), "two")
 
 
+async def test_a_credential_whose_rows_have_not_arrived(pair: Pair) -> None:
+    maria = await signed_up(pair.one)
+    db = pair.two.db
+    there = Person(pair.two.http, maria.user_id, maria.headers)
+    async with followed(db, {"one": ADDRESSES["one"]}):
+        at = Standing("arriving", "m", "one")
+        await db.write(owner_moves.stand, maria.user_id, at)
+        db.elsewhere = homes(await db.read(owner_moves.elsewhere), ADDRESSES)
+        refused = await there.get("/api/me")
+    assert (refused.status, refused.body["code"]) == (503, "moving")
+    assert refused.headers["Retry-After"] == "1"
+
+
 async def test_the_duties_make_the_directory_true(pair: Pair) -> None:
     lia = await pair.two.user("lia@example.com")
     registration = Registration(pair.two.db, pair.directory, "two")
