@@ -70,9 +70,11 @@ def refused(request: web.Request, visitor: Visitor | None, refusal: Refusal) -> 
             "console", "csrf" if refusal.message in FORGED else "forbidden"
         )
     texts = request[READER].texts
+    # Its message is for programs.
+    key = "error.misdirected_help" if refusal.code == "misdirected" else refusal.message
     context = {
         "title": title if title in texts else "error.other",
-        "key": refusal.message if refusal.message in texts else None,
+        "key": key if key in texts else None,
         "message": wording.refused(texts, refusal),
         "back": _back(request),
         "there": _there(request, refusal),

@@ -98,6 +98,7 @@ async def test_the_console_at_the_wrong_cell(pair: Pair) -> None:
         assert refused.status == 421
         assert refused.headers["X-Carteiro-Cell"] == "one"
         assert 'href="https://one.example.com/console"' in refused.html
+        assert "Your account is in another cell of this service." in refused.html
         [cookie] = [one for one in here.http.cookie_jar if one.key == "carteiro"]
         assert ".one." in cookie.value
         there.http.cookie_jar.clear()
