@@ -86,7 +86,7 @@ EXAMPLE = Events(
 
 @operation(
     "listEvents", "Events", "Read the events feed", shapes.struct(EXAMPLE), headers=("Link",),
-    description="The caller's events in the order of their deliveries, oldest first, as "
+    description="The caller's events in the order of their commits, oldest first, as "
     "long as they are stored (30 days by default). `body` contains exactly the bytes "
     "of the deliveries, so you can verify a signature over it. Test events are left out. "
     "With `types` a page can be short or empty although `hasMore` is true. With `webhook` it reads "
