@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from gateway import texts
 from tests.architecture.tree import ROOT
 from tests.docs.pages import blocks, text_of
 
 ENGLISH, PORTUGUESE = "README.md", "README.pt-BR.md"
+TWINS = {path.name for path in (ROOT / "docs" / "pt").glob("*.md")}
 COMMENT = re.compile(r"\s*#.*$", re.M)
 EN, PT = texts.of("en"), texts.of("pt-BR")
 
@@ -27,8 +29,13 @@ def screens(page: str) -> list[str]:
 
 def test_it_has_the_same_commands_and_links() -> None:
     assert commands(PORTUGUESE) == commands(ENGLISH)
-    # Each links to the other one.
-    assert set(links(PORTUGUESE)) - {ENGLISH} == set(links(ENGLISH)) - {PORTUGUESE}
+    # Each links to the other one, and the one in Portuguese to all pages in Portuguese.
+    here = {f"docs/pt/{name}" for name in TWINS}
+    assert here <= set(links(PORTUGUESE))
+    told = (set(links(PORTUGUESE)) - here) | {
+        one for one in links(ENGLISH) if Path(one).name in TWINS
+    }
+    assert told - {ENGLISH} == set(links(ENGLISH)) - {PORTUGUESE}
     assert ENGLISH in links(PORTUGUESE)
     assert PORTUGUESE in links(ENGLISH)
     for link in links(PORTUGUESE):
