@@ -13,6 +13,8 @@ from gateway.domain.cells.directory import CellDirectory, Kind
 from gateway.domain.cells.marks import mark_of, marked
 from gateway.records.errors import Refusal, misdirected, moving
 from outbox.database.transaction import Database, Tx
+from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep.owner_moves import Standing
 
 
 class Cells:
@@ -39,20 +41,22 @@ class Cells:
         mark = mark_of(text) if self._name else None
         if mark is None:
             return None
-        if mark.owner_id in self._db.elsewhere:
-            # During a move the rows of the credential may be gone here, or not here yet.
-            home = self._db.elsewhere[mark.owner_id]
-            return moving() if home is None else misdirected(*home)
-        address = self._addresses.get(mark.cell)
-        if address is None or await self._db.read(_is_here, mark.owner_id):
-            return None
-        return misdirected(mark.cell, address)
+        # Not what this process remembers of moves: it may not have heard of the last one.
+        at, is_here = await self._db.read(_where, mark.owner_id)
+        if at.state in ("here", "copying"):
+            return None if is_here else self._at(mark.cell)
+        # During a move the rows of the credential may be gone here, or not here yet.
+        return (self._at(at.peer) if at.state == "gone" else None) or moving()
+
+    def _at(self, cell: str) -> Refusal | None:
+        """Return the refusal that names a cell; None for one that is not known."""
+        address = self._addresses.get(cell)
+        return None if address is None else misdirected(cell, address)
 
     async def of_name(self, kind: Kind, value: str) -> Refusal | None:
         """Return the refusal of a name that is unknown here, if another cell has it."""
         cell = None if self.directory is None else await self.directory.find(kind, value)
-        address = None if cell is None else self._addresses.get(cell)
-        return None if cell is None or address is None else misdirected(cell, address)
+        return None if cell is None else self._at(cell)
 
     async def close(self) -> None:
         """Close the connections to the directory."""
@@ -60,5 +64,8 @@ class Cells:
             await self.directory.close()
 
 
-async def _is_here(tx: Tx, owner_id: str) -> bool:
-    return await tx.one("select id from users where id = $1", owner_id) is not None
+async def _where(tx: Tx, owner_id: str) -> tuple[Standing, bool]:
+    """Return how far the last move of an owner is, and whether this cell has the account."""
+    at = await owner_moves.standing(tx, owner_id)
+    user = await tx.one("select id from users where id = $1", owner_id)
+    return at, user is not None
