@@ -1,4 +1,7 @@
-"""Lists the commands with their arguments, help and examples, and builds the parser."""
+"""Lists the commands with their arguments, help and examples, and builds the parser.
+
+It is one module because a reader looks for every command in one place.
+"""
 
 import argparse
 import difflib

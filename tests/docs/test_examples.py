@@ -207,7 +207,7 @@ def test_the_page_names_each_example() -> None:
     there = {
         path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.*") if path.is_file()
     }
-    folders = "django|laravel|nextjs|python|rails|shop|typescript"
+    folders = "django|laravel|nextjs|python|rails|recipes|shop|typescript"
     named = set(re.findall(rf"\]\(((?:{folders})/[^)]+)\)", page))
     languages = {path for path in there if path.split("/")[1:2] and path.split("/")[1] in LANGUAGES}
     assert named == there - languages - {"README.md"}
