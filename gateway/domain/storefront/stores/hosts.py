@@ -36,12 +36,6 @@ async def change(tx: Tx, before: Record, after: Record) -> None:
     give_up(tx, after.owner_id, set(of(before)).difference(of(after)))
 
 
-async def stored(tx: Tx, record_id: str) -> list[str]:
-    """Return the hostnames of a store."""
-    rows = await tx.all("select value from store_hosts where record_id = $1", record_id)
-    return [str(row["value"]) for row in rows]
-
-
 def give_up(tx: Tx, owner_id: str, names: Collection[str]) -> None:
     """Let other cells have these hostnames, once the unit is committed."""
     tx.claims += [Claim("hostname", one, owner_id, holds=False) for one in sorted(names)]

@@ -181,6 +181,8 @@ async def test_figures_that_begin_inside_the_range_say_so(maria: Guest, db: Data
     webhook_id = (await maria.webhook("https://shop.example/")).id
     said = "Attempts and events are counted since"
     assert said not in (await maria.get("/console")).html
+    # The schema of a long test run is made more than an hour before this test.
+    await db.write(_run, "update outbox_state set figures_since = $1", db.clock.wall())
     await db.write(
         _run, "update webhooks set created_at = created_at - $1 where id = $2", HOUR, webhook_id
     )
