@@ -1,13 +1,22 @@
 """Refuse requests of owners who are moving to another database, or have moved.
 
 A process knows who they are (see outbox.queue.upkeep.moved_owners), so that a request runs no
-statement for it. What it does not know yet, a guard in the database refuses.
+statement for it. What it does not know yet, a guard in the database refuses when it writes. A read
+has no guard, and would find what a move deletes table by table: while the process cannot hear of
+moves, each read asks.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
 
-from outbox.database.transaction import Home, patience
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from outbox.database.transaction import Home, T, Tx, patience
 from outbox.errors import OwnerElsewhere
+
+_ABSENT = """
+select id from owners where id = $1 and state not in ('here', 'copying', 'resting')
+"""
 
 
 def must_be_here(elsewhere: Mapping[str, Home | None]) -> None:
@@ -16,3 +25,15 @@ def must_be_here(elsewhere: Mapping[str, Home | None]) -> None:
         current = patience.get()
         if current is not None and current.owner in elsewhere:
             raise OwnerElsewhere(elsewhere[current.owner])
+
+
+def asking(unit: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+    """Return a unit that raises OwnerElsewhere when the request's owner may have no rows here."""
+
+    async def asked(tx: Tx, *args: Any, **kwargs: Any) -> T:
+        current = patience.get()
+        if current is not None and await tx.one(_ABSENT, current.owner) is not None:
+            raise OwnerElsewhere(None)
+        return await unit(tx, *args, **kwargs)
+
+    return asked

@@ -199,6 +199,8 @@ class Database(Protocol):
     absent: Mapping[str, Home | None]
     """Owners whose requests write, and read, nothing here, and where they are if that is known:
     see outbox.queue.upkeep.owner_moves."""
+    heard: int | None
+    """What `hearing` was when `elsewhere` was read; None: nobody reads it. Not used on SQLite."""
     reserve: Reserve | None
     """None: this database alone knows who has a name. Never used on SQLite."""
 
@@ -263,6 +265,10 @@ class Database(Protocol):
 
     def on_move(self, callback: Callable[[], None]) -> LetGo:
         """Call `callback` when an owner may have moved; never on SQLite."""
+
+    @property
+    def hearing(self) -> int:
+        """Which connection hears of moves, by its number; 0 while none does, and on SQLite."""
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         """Return a new candidate for leader of all nodes that share this database."""

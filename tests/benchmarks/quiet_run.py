@@ -69,13 +69,24 @@ class Quiet:
     write_median_ms: float = 0.0
 
 
-async def quiet_run(engine: str, per_second: float, seconds: float, processes: int = 1) -> Quiet:
-    """Create contacts at a pace, each with one delivery; at 0 a second only wait."""
+async def quiet_run(
+    engine: str,
+    per_second: float,
+    seconds: float,
+    processes: int = 1,
+    *,
+    gate: asyncio.Barrier | None = None,
+    **settings: str,
+) -> Quiet:
+    """Create contacts at a pace, each with one delivery; at 0 a second only wait.
+
+    Runs with one `gate` measure at the same time. `settings` are environment variables of the node.
+    """
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
         async with site(engine, Path(name), "record") as where, where.place("run") as place:
             await place.stage.prepare()
             [person] = await place.stage.people([[where.hook]])
-            settings = {"CARTEIRO_SERVER__PROCESSES": str(processes)}
+            settings["CARTEIRO_SERVER__PROCESSES"] = str(processes)
             environment = place.stage.environment(where.receiver, **settings)
             server = where.cluster.pid if where.cluster else None
             with product(environment, place.stage.folder) as node:
@@ -91,6 +102,8 @@ async def quiet_run(engine: str, per_second: float, seconds: float, processes: i
                     await _written(where.log, load | {"seconds": WARM_UP_SECONDS})
                     await asyncio.sleep(0.5)
                     arrivals(where.receiver)
+                if gate is not None:
+                    await gate.wait()
                 before = _spent(node.process.pid), _spent(server)
                 began = time.monotonic()
                 done: dict[str, Any] = {"count": 0}

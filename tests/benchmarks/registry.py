@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from tests.benchmarks.cells import cells
 from tests.benchmarks.console_lists import console_lists
 from tests.benchmarks.end_to_end import end_to_end, end_to_end_postgres
 from tests.benchmarks.figures import Verdict
@@ -33,6 +34,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "idle_commit": idle_commit,
     "quiet_day": quiet_day,
     "numbering": numbering,
+    "cells": cells,
     "end_to_end": end_to_end,
     "end_to_end_postgres": end_to_end_postgres,
     "hanging": hanging,

@@ -13,7 +13,7 @@ from tests.benchmarks.load import request
 from tests.benchmarks.registry import BENCHMARKS
 from tests.benchmarks.sizes import FULL, QUICK
 
-LONG = ("hanging", "slow_receivers", "onset", "growth", "growth_postgres")
+LONG = ("cells", "hanging", "slow_receivers", "onset", "growth", "growth_postgres")
 """Benchmarks that take most of a minute even in short form run with the fault runs."""
 
 

@@ -47,6 +47,7 @@ class TracedDatabase:
         self.clock = inner.clock
         self.ids = inner.ids
         self.elsewhere, self.absent = inner.elsewhere, inner.absent
+        self.heard = inner.heard
         self.reserve = inner.reserve
 
     @property
@@ -95,6 +96,10 @@ class TracedDatabase:
 
     def on_move(self, callback: Callable[[], None]) -> LetGo:
         return self._inner.on_move(callback)
+
+    @property
+    def hearing(self) -> int:
+        return self._inner.hearing
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return self._inner.leadership(pace)

@@ -22,7 +22,7 @@ import structlog
 
 from outbox.clock import Clock
 from outbox.database.claims import Reserve
-from outbox.database.elsewhere import must_be_here
+from outbox.database.elsewhere import asking, must_be_here
 from outbox.database.leadership import Leadership, Pace
 from outbox.database.places import scan_places, write_places
 from outbox.database.postgres.faults import LOST
@@ -33,7 +33,7 @@ from outbox.database.postgres.pooled import Turn
 from outbox.database.postgres.server import Server, check_pooler
 from outbox.database.postgres.signals import Signals
 from outbox.database.postgres.streams import Streams
-from outbox.database.postgres.units import Units
+from outbox.database.postgres.units import Unit, Units
 from outbox.database.transaction import (
     DUTIES,
     PACE,
@@ -87,6 +87,7 @@ class PostgresDatabase:
         self.ids = ids
         self.elsewhere: Mapping[str, Home | None] = {}
         self.absent: Mapping[str, Home | None] = {}
+        self.heard: int | None = None
         self.reserve: Reserve | None = None
         self._server = server
         self._home = home or self
@@ -142,6 +143,10 @@ class PostgresDatabase:
     def on_move(self, callback: Callable[[], None]) -> LetGo:
         return self._signals.on_move(callback)
 
+    @property
+    def hearing(self) -> int:
+        return self._signals.hearing
+
     async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
         try:
             connection = await self._server.connect()
@@ -174,7 +179,7 @@ class PostgresDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         must_be_here(self.absent)
-        return await self._units.read(unit, args, kwargs)
+        return await self._units.read(self._sure(unit), args, kwargs)
 
     async def scan(
         self,
@@ -186,7 +191,7 @@ class PostgresDatabase:
     ) -> T:
         must_be_here(self.absent)
         turn = Turn(self._places, owner, "PostgreSQL: too many long reads at once")
-        return await self._units.read(unit, args, kwargs, turn)
+        return await self._units.read(self._sure(unit), args, kwargs, turn)
 
     def stream(self, owner: str, sql: str, *args: Any) -> AsyncGenerator[Sequence[Values], None]:
         return self._streams.rows(owner, sql, args)
@@ -206,6 +211,11 @@ class PostgresDatabase:
         if written.made_work or written.changed:
             self._signals.committed(written.made_work, written.changed)
         return written.result
+
+    def _sure(self, unit: Unit[T]) -> Unit[T]:
+        """Return the unit, which first asks where the owner is while this process hears nothing."""
+        is_fresh = self.heard is None or 0 < self.hearing == self.heard
+        return unit if is_fresh else asking(unit)
 
     def _turn(self) -> Turn | None:
         """Return the queue of writes, and whose write this is; the engine's own pools have none."""

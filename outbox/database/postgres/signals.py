@@ -64,6 +64,9 @@ class Signals:
         self._announced = float("-inf")
         self._heard_until: int | None = None
         self._pid: int | None = None
+        self._connections = 0
+        self.hearing = 0
+        """Which connection listens, by its number; 0 while none does."""
         self._named: set[str] = set()
         self._looked = float("-inf")
         self._payloads: dict[str, None] = {}
@@ -180,15 +183,24 @@ class Signals:
         async for attempt in forever:
             with attempt:
                 connection = await self._server.connect()
+                # Not only when the next statement fails: meanwhile nothing is heard.
+                connection.add_termination_listener(self._lost)
                 try:
                     await self._serve(connection)
                 finally:
                     self._pid = None
+                    self.hearing = 0
                     connection.terminate()
+
+    def _lost(self, _: object) -> None:
+        self.hearing = 0
+        self._something.set()
 
     async def _serve(self, connection: Connection) -> None:
         await connection.add_listener(CHANNEL, self._heard)
         self._pid = connection.get_server_pid()
+        self._connections += 1
+        self.hearing = self._connections
         self._named = set()
         await self._catch_up(connection)
         while True:

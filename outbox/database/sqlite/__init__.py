@@ -71,6 +71,8 @@ class SqliteDatabase:
         self.ids = ids
         self.elsewhere: Mapping[str, Home | None] = {}
         self.absent: Mapping[str, Home | None] = {}
+        self.heard: int | None = None
+        self.hearing = 0
         self.reserve: Reserve | None = None
         self.observer = Observer()
         self._file = file

@@ -49,9 +49,12 @@ async def _follow(db: Database, moved: asyncio.Event, addresses: Mapping[str, st
 
 
 async def _look(db: Database, addresses: Mapping[str, str]) -> None:
+    # Before the read: what is told to a later connection may be newer.
+    heard = db.hearing
     moved = await db.read(owner_moves.elsewhere)
     db.elsewhere = homes(moved, addresses)
     db.absent = homes(owner_moves.absent(moved), addresses)
+    db.heard = heard
 
 
 def homes(

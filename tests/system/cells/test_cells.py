@@ -21,7 +21,7 @@ from tests.support.cluster import Cluster
 from tests.support.databases import SOURCES, PostgresServer
 from tests.support.movers import opened
 from tests.support.waiting import until
-from tests.system.cells.town import CELLS, Owner, Town, p99, town
+from tests.system.cells.town import CELLS, Owner, Span, Town, took, town
 
 DYING = "tests.gateway.cli.moving.dying_move"
 STEPS = [
@@ -34,6 +34,9 @@ STEPS = [
 """Where the command is killed."""
 PARTIES = ("command", "source", "target", "proxy", "source database", "target database")
 """What is killed with it."""
+ROUNDS = 3
+A_SPAN = 10
+"""The contacts that each owner writes in a span of time."""
 
 
 async def _fresh(server: PostgresServer) -> dict[str, str]:
@@ -160,31 +163,69 @@ def test_a_hundred_moves_with_kills_lose_nothing(
             urls = {name: servers[name].url for name in CELLS}
             directory = servers["directory"].url
             async with town(tmp_path, urls, directory, owners=20, pause=2.0) as cells:
-                began = monotonic()
-                await _written(cells.owners, 10)
-                quiet = monotonic()
-                rng = random.Random(1)
-                moved = [rng.choice(cells.owners) for _ in range(4)]
-                for owner in moved:
-                    target = rng.choice([name for name in CELLS if name != owner.cell])
-                    status, said = await cells.move(owner, target)
-                    assert status == 0, said
-                    print(said, flush=True)
-                others = [one for one in cells.owners if one not in moved]
-                ended = monotonic()
-                print(
-                    f"p99 of others: {p99(others, began, quiet) * 1000:.0f} ms before,"
-                    f" {p99(others, quiet, ended) * 1000:.0f} ms while four owners moved;"
-                    f" refused: {sum((one.refused for one in others), Counter())}", flush=True,
-                )  # fmt: skip
-                await _one_down(cells, servers)
-                done = await _moves(cells, servers, rng)
+                done = await _moves(cells, servers, random.Random(1))
                 print(
                     dict(done), "written:", sum(len(one.made) for one in cells.owners),
                     "refused:", dict(sum((one.refused for one in cells.owners), Counter())),
                 )  # fmt: skip
 
     asyncio.run(run())
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1_800)
+def test_others_see_nothing_of_moves_and_of_a_cell_that_is_down(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    async def run() -> None:
+        async with clusters() as servers:
+            urls = {name: servers[name].url for name in CELLS}
+            directory = servers["directory"].url
+            async with town(tmp_path, urls, directory, owners=20, pause=4.0) as cells:
+                await _written(cells.owners, 5)
+                await _beside_moves(cells)
+                await _one_down(cells, servers)
+
+    asyncio.run(run())
+
+
+async def _beside_moves(cells: Town) -> None:
+    """Move a few owners again and again, and compare the others with the times between."""
+    moving, others = cells.owners[::10], [one for at, one in enumerate(cells.owners) if at % 10]
+    before = sum((one.refused for one in others), Counter[int]())
+    quiet, beside, moves = [], [], 0
+    for _ in range(ROUNDS):
+        quiet.append(await _span(others))
+        ends = asyncio.create_task(_span(others))
+        while not ends.done():
+            owner = moving[moves % len(moving)]
+            status, said = await cells.move(owner, _next(owner.cell))
+            assert status == 0, said
+            moves += 1
+        beside.append(await ends)
+    refused = sum((one.refused for one in others), Counter[int]()) - before
+    _told(f"{moves} moves", others, quiet, beside)
+    assert not refused
+
+
+def _next(cell: str) -> str:
+    return CELLS[(CELLS.index(cell) + 1) % len(CELLS)]
+
+
+async def _span(owners: Sequence[Owner]) -> tuple[float, float]:
+    """Wait until each owner has written a few contacts; return when that began and ended."""
+    began = monotonic()
+    await _written(owners, A_SPAN)
+    return began, monotonic()
+
+
+def _told(
+    what: str, owners: Sequence[Owner], quiet: Sequence[Span], beside: Sequence[Span]
+) -> None:
+    """Print the median and the p99 of the writes in two kinds of spans."""
+    for name, share in (("median", 0.5), ("p99", 0.99)):
+        one, other = (took(owners, spans, share) * 1000 for spans in (quiet, beside))
+        print(f"{what}: {name} {one:.1f} ms before, {other:.1f} meanwhile, times {other / one:.2f}")
 
 
 async def _written(owners: Sequence[Owner], count: int) -> None:
@@ -194,22 +235,21 @@ async def _written(owners: Sequence[Owner], count: int) -> None:
 
 
 async def _one_down(cells: Town, servers: dict[str, Cluster]) -> None:
-    """Kill a whole cell; owners of the others see nothing of it."""
+    """Kill a whole cell again and again; owners of the others see nothing of it."""
     others = [one for one in cells.owners if one.cell != "three"]
     before = sum((one.refused for one in others), Counter[int]())
-    began = monotonic()
-    await _written(others, 8)
-    down = monotonic()
-    await cells.kill("three")
-    await servers["three"].kill()
-    await _written(others, 8)
-    up = monotonic()
+    quiet, beside = [], []
+    for _ in range(ROUNDS):
+        quiet.append(await _span(others))
+        await cells.kill("three")
+        await servers["three"].kill()
+        beside.append(await _span(others))
+        await servers["three"].start()
+        await cells.start("three")
+        await _written(cells.owners, 1)
     refused = sum((one.refused for one in others), Counter[int]()) - before
-    print(
-        f"a cell is down: p99 of the others {p99(others, began, down) * 1000:.0f} ms before,"
-        f" {p99(others, down, up) * 1000:.0f} ms meanwhile; refused {dict(refused)}", flush=True,
-    )  # fmt: skip
+    _told("a cell is down", others, quiet, beside)
     assert not refused
-    assert all(any(at > down for at, _ in one.took) for one in others)
-    await servers["three"].start()
-    await cells.start("three")
+    for one in others:
+        for began, ended in beside:
+            assert any(began <= at < ended for at, _ in one.took)

@@ -42,6 +42,9 @@ FEED = """
 select id from events where owner_id = $1 and webhook_id is null and seq is not null order by seq
 """
 
+Span = tuple[float, float]
+"""A time, from its beginning to its end, on the monotonic clock."""
+
 
 @dataclass
 class Owner:
@@ -174,7 +177,9 @@ class Town:
         """Run a command as a cell; return its status and what it said."""
         cell = self.cells[source]
         first, *rest = words
+        # An operator has a machine of his own; here his command must not take the servers' cores.
         process = await asyncio.create_subprocess_exec(
+            "nice", "-n", "19",
             sys.executable, "-m", *module, "--config", str(cell.config), first, *rest,
             cwd=cell.folder, env=environment(cell.folder, CARTEIRO_DATABASE__URL=cell.url),
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
@@ -258,10 +263,14 @@ class Town:
             await connection.close()
 
 
-def p99(owners: Sequence[Owner], since: float, until: float) -> float:
-    """Return the time in seconds in which 99 of 100 writes were done that began in a span."""
-    took = sorted(s for owner in owners for at, s in owner.took if since <= at < until)
-    return took[int(len(took) * 0.99)] if took else 0.0
+def took(owners: Sequence[Owner], spans: Sequence[Span], share: float) -> float:
+    """Return the seconds in which this share of the writes was done that began in the spans."""
+    found = sorted(
+        seconds
+        for owner in owners for at, seconds in owner.took
+        if any(began <= at < ended for began, ended in spans)
+    )  # fmt: skip
+    return found[int(len(found) * share)]
 
 
 def _seen(got: Got) -> tuple[str, str, str]:
