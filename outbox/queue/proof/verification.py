@@ -44,19 +44,19 @@ select webhook_id, place, digest from chain_ends where $1 = '' or webhook_id = $
 OLDER = """
 select count(*) as had from attempts where place is null and ($1 = '' or webhook_id = $1)
 """
-# Attempts that are older than all chains have no place; those of later deliveries have one.
+# Attempts that are older than all chains have no place; those of later deliveries have one. An
+# owner who came from another database has his own first place: that one began at another time.
 UNPLACED = """
+with firsts as (
+  select coalesce(o.id, '') as owner_id, min(a.started_at) as at
+  from attempts a left join owners o on o.id = a.owner_id and o.state = 'here'
+  where a.place is not null group by coalesce(o.id, ''))
 select a.webhook_id, a.delivery_id, a.number from attempts a
-join (select min(started_at) as at from attempts where place is not null) as first
-  on a.started_at > first.at
+left join owners o on o.id = a.owner_id and o.state = 'here'
+left join deliveries d on d.id = a.delivery_id
+join firsts f on f.owner_id = coalesce(o.id, '') and (a.started_at > f.at or d.created_at > f.at)
 where a.place is null and ($1 = '' or a.webhook_id = $1)
-union
-select a.webhook_id, a.delivery_id, a.number from attempts a
-join deliveries d on d.id = a.delivery_id
-join (select min(started_at) as at from attempts where place is not null) as first
-  on d.created_at > first.at
-where a.place is null and ($1 = '' or a.webhook_id = $1)
-order by webhook_id, delivery_id, number limit $2
+order by a.webhook_id, a.delivery_id, a.number limit $2
 """
 # An attempt ends these; before migration 0021 it did not store the end.
 UNTOLD = """

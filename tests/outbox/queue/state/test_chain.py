@@ -14,6 +14,8 @@ from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.state import chain
 from outbox.queue.state.chain import COVERED, LINK
+from outbox.queue.upkeep import owner_moves
+from outbox.queue.upkeep.owner_moves import Standing
 from outbox.sending.request import new_secret
 from outbox.webhooks import rotation
 from outbox.webhooks.secrets import KeyRing
@@ -195,6 +197,37 @@ async def test_an_attempt_that_somebody_added_is_found(log: Log, db_url: str) ->
         webhooks[0], None, "new", 4, False,
     )  # fmt: skip
     assert fault.what == "it has no place, but others before it have one"
+
+
+async def test_an_owner_from_another_database_has_his_own_first_place(
+    log: Log, db_url: str
+) -> None:
+    """His attempts from before it are no fault; without a row of his move they are one."""
+    db, keys, webhooks = log
+    await run(
+        db, """insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
+          outcome, started_at, total_us, url, request_headers, truncated, node_id)
+        values ('came', 'old', 'w', 'e', 1, 'event', 'success', $1, 0, 'u', '[]', false, 'n')""",
+        db.clock.wall(),
+    )  # fmt: skip
+    assert [one.delivery_id for one in (await walked(db_url, keys)).faults] == ["old"]
+    await db.write(owner_moves.stand, "came", Standing("here", "m", "one"))
+    assert (await walked(db_url, keys)).faults == []
+    # His places do not count as those of this database either.
+    await run(db, "update attempts set started_at = 1 where delivery_id = 'old'")
+    await run(
+        db, """insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
+          outcome, started_at, total_us, url, request_headers, truncated, node_id, place)
+        values ('came', 'new', 'v', 'e', 1, 'event', 'success', 0, 0, 'u', '[]', false, 'n', 1)""",
+    )  # fmt: skip
+    await run(
+        db, """insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
+          outcome, started_at, total_us, url, request_headers, truncated, node_id)
+        values ('o', 'early', $1, 'e', 5, 'event', 'success', 1, 0, 'u', '[]', false, 'n')""",
+        webhooks[0],
+    )  # fmt: skip
+    found = [one for one in (await walked(db_url, keys)).faults if one.place is None]
+    assert [one.delivery_id for one in found] == ["old"]
 
 
 async def test_a_digest_can_be_computed_from_its_description(log: Log) -> None:
