@@ -176,6 +176,12 @@ STORE = Row(
             "short", (Query(whole("app_owner_moves", by="state"), "{{state}}"),),
         ),
         Panel(
+            "Left to copy",
+            "Rows of accounts that move away that changed and are not copied yet, up to 100,000. "
+            "Each pass of the command copies them; when they only grow, no command runs.",
+            "short", (Query(highest("app_owner_move_changes", by="job"), "{{job}}"),),
+        ),
+        Panel(
             "Closed for a move",
             "Time for which an account that moves has accepted no writes here; a second or two is "
             "usual.",

@@ -42,7 +42,7 @@ INSTALLATION_WIDE = {
     "outbox_backlog_webhooks", "webhook_backlog_deliveries", "webhook_backlog_age_seconds",
     "owner_backlog_deliveries", "owner_backlog_age_seconds",
     "webhook_client_certificate_end_timestamp_seconds", "app_owner_moves",
-    "app_owner_closed_seconds",
+    "app_owner_closed_seconds", "app_owner_move_changes",
 }  # fmt: skip
 """Figures of the whole installation, whichever node exports them: a choice of nodes cuts none."""
 LOOK_BACK = {"changes", "max_over_time", "predict_linear"}

@@ -91,6 +91,7 @@ class Metrics(Instruments, Observer):
             self._oldest.set(math.nan)
             self.backed_up.set(math.nan)
             self._moves.clear()
+            self._move_changes.set(math.nan)
             self._closed_age.set(math.nan)
             self.backlogs.refresh(None)
             self.certificates.refresh(())
@@ -103,6 +104,7 @@ class Metrics(Instruments, Observer):
         self.backed_up.set((reading.backed_up_at or 0) / SECOND)
         for move in MOVES:
             self._moves.labels(move).set(reading.moves[move])
+        self._move_changes.set(reading.move_changes)
         self._closed_age.set(reading.closed_age)
         self.backlogs.refresh(reading.backlogs)
         self.certificates.refresh(reading.ending)

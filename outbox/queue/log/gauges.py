@@ -62,6 +62,8 @@ class Gauges:
     ending: list[Ending] = field(default_factory=list)
     moves: Counter[str] = field(default_factory=Counter)
     """Owners that move or have moved away, by state."""
+    move_changes: int = 0
+    """Changes of owners who move that are not copied yet, up to MOST_CHANGES."""
     closed_age: float = 0.0
     """Seconds for which the owner closed longest has been closed for a move, 0 without one."""
 
@@ -103,6 +105,8 @@ MOVES = """
 select state, count(*) as n, min(changed_at) as since from owners
 where state <> 'here' group by state
 """
+MOST_CHANGES = 100_000
+CHANGES = f"select count(*) as n from (select 1 from move_changes limit {MOST_CHANGES}) as noted"
 CLOSED = ("resting", "leaving")
 ENDING = f"""
 select id, owner_id, certificate_until from webhooks
@@ -179,6 +183,9 @@ async def _others(tx: Tx) -> Gauges:
         gauges.moves[row["state"]] = row["n"]
         if row["state"] in CLOSED:
             gauges.closed_age = max(gauges.closed_age, (tx.now - row["since"]) / SECOND)
+    if gauges.moves:
+        noted = await tx.one(CHANGES)
+        gauges.move_changes = 0 if noted is None else noted["n"]
     return gauges
 
 

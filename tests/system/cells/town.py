@@ -45,6 +45,15 @@ select id from events where owner_id = $1 and webhook_id is null and seq is not 
 Span = tuple[float, float]
 """A time, from its beginning to its end, on the monotonic clock."""
 
+WAITING = (
+    "select o.* from owners o join webhooks w on w.owner_id = o.id where w.id = $1",
+    "select *, due_now() as due_now from lanes where webhook_id = $1",
+    "select state, retry, count(*), min(next_at) from deliveries where webhook_id = $1"
+    " group by state, retry",
+    "select * from deliveries where webhook_id = $1 and state not in ('delivered') limit 3",
+)
+"""What holds up the deliveries of a webhook."""
+
 
 @dataclass
 class Owner:
@@ -217,8 +226,11 @@ class Town:
             for record in owner.made
             for name in ("created", "updated")
         }
-        async with asyncio.timeout(120), self.receiver.changed:
-            await self.receiver.changed.wait_for(lambda: expected <= set(map(_seen, self._got)))
+        try:
+            async with asyncio.timeout(120), self.receiver.changed:
+                await self.receiver.changed.wait_for(lambda: expected <= set(map(_seen, self._got)))
+        except TimeoutError:
+            raise AssertionError(await self._why(expected - set(map(_seen, self._got)))) from None
         strange = {one for one in map(_seen, self._got) if one not in expected}
         assert not strange, sorted(strange)[:3]
         versions: dict[tuple[str, str], int] = {}
@@ -235,6 +247,20 @@ class Town:
             await self._judge_rest(cell)
         times = Counter((one.path, one.headers["X-Webhook-Id"]) for one in self._got)
         return sum(times.values()) - len(times)
+
+    async def _why(self, missing: set[tuple[str, str, str]]) -> str:
+        """Return what the cells say of the webhooks whose requests are missing."""
+        told = [f"{len(missing)} requests are missing: {sorted(missing)[:5]}"]
+        for webhook in sorted({one[0] for one in missing})[:5]:
+            for cell in self.cells.values():
+                connection = await asyncpg.connect(cell.url)
+                try:
+                    for query in WAITING:
+                        rows = [dict(row) for row in await connection.fetch(query, webhook)]
+                        told.append(f"{cell.name}: {rows}")
+                finally:
+                    await connection.close()
+        return "\n".join(told)
 
     @property
     def _got(self) -> list[Got]:

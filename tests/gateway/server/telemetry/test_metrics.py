@@ -57,7 +57,7 @@ webhook_backlog_age_seconds owner_backlog_deliveries owner_backlog_age_seconds
 backup_last_success_timestamp_seconds server_process_restarts_total
 retention_purged_total retention_last_success_timestamp_seconds
 webhook_client_certificate_end_timestamp_seconds
-app_owner_moves app_owner_closed_seconds
+app_owner_moves app_owner_move_changes app_owner_closed_seconds
 """.split()  # noqa: SIM905 - forty names read better so
 )
 
@@ -247,7 +247,7 @@ def test_the_gauges_come_from_one_reading() -> None:
     reading.states.update(ready=3, parked=2)
     reading.endpoints["active", "closed"] = 4
     reading.backed_up_at = 5_000_000
-    reading.moves["leaving"], reading.closed_age = 2, 12.5
+    reading.moves["leaving"], reading.move_changes, reading.closed_age = 2, 7, 12.5
     reading.backlogs = Backlogs(
         7, 30, 12, {"w1": Backlog("ana", 30, 90.0)}, {"ana": Backlog("ana", 42, 90.0)}
     )
@@ -263,6 +263,7 @@ def test_the_gauges_come_from_one_reading() -> None:
     assert value("backup_last_success_timestamp_seconds") == 5
     assert value("app_owner_moves", {"state": "leaving"}) == 2
     assert value("app_owner_moves", {"state": "gone"}) == 0
+    assert value("app_owner_move_changes") == 7
     assert value("app_owner_closed_seconds") == 12.5
     assert value("outbox_backlog_webhooks") == 7
     parts = [value("outbox_backlog_deliveries", {"part": part}) for part in ("largest", "rest")]
@@ -278,6 +279,7 @@ def test_the_gauges_come_from_one_reading() -> None:
     assert value("webhook_client_certificate_end_timestamp_seconds", certificate) is None
     assert math.isnan(value("backup_last_success_timestamp_seconds") or 0)
     assert value("app_owner_moves", {"state": "leaving"}) is None
+    assert math.isnan(value("app_owner_move_changes") or 0)
     assert math.isnan(value("app_owner_closed_seconds") or 0)
 
 

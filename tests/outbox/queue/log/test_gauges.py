@@ -129,7 +129,8 @@ async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
 
 
 async def test_owners_that_move(db: Database) -> None:
-    assert (await anew(db, 100)).closed_age == 0
+    before = await anew(db, 100)
+    assert (before.closed_age, before.move_changes) == (0, 0)
 
     async def fill(tx: Tx) -> None:
         for owner, state, age in (
@@ -139,11 +140,15 @@ async def test_owners_that_move(db: Database) -> None:
                 "insert into owners (id, state, move_id, peer, changed_at)"
                 " values ($1, $2, 'm', '', $3)", owner, state, tx.now - age * 1_000_000,
             )  # fmt: skip
+            await tx.run(
+                "insert into move_changes (mover, name, key) values ($1, 'contacts', '[]')", owner
+            )
 
     await db.write(fill)
     reading = await anew(db, 100)
     assert reading.moves == {"leaving": 2, "gone": 1}
     assert reading.closed_age == pytest.approx(30, abs=10)
+    assert reading.move_changes == 4
 
 
 async def test_standing_covers_the_requested_webhooks(db: Database) -> None:
