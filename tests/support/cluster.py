@@ -14,6 +14,7 @@ import signal
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -136,11 +137,15 @@ class Cluster:
         """Send SIGKILL to all its processes."""
         if self._process is None or self._process.returncode is not None:
             return
-        os.killpg(self._process.pid, signal.SIGKILL)
+        # Each of its children is a group of its own.
+        children = _children(self._process.pid)
+        for pid in (self._process.pid, *children):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         await self._process.wait()
-        # Its children end by themselves after it; their files must be closed first.
+        # None starts while one is attached to its memory.
         async with asyncio.timeout(START_SECONDS):
-            while _alive(self._process.pid):
+            while any(map(_alive, children)):
                 await asyncio.sleep(0.02)
 
     async def close(self) -> None:
@@ -148,9 +153,19 @@ class Cluster:
         shutil.rmtree(self._sockets, ignore_errors=True)
 
 
-def _alive(group: int) -> bool:
+def _children(parent: int) -> list[int]:
+    found = (int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit())
+    return [pid for pid in found if _stat(pid)[1:2] == [str(parent)]]
+
+
+def _alive(pid: int) -> bool:
+    """Return whether a process runs; one that ended may wait for its new parent to notice it."""
+    return _stat(pid)[:1] not in ([], ["Z"])
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the state of a process, its parent and so on; nothing of one that is gone."""
     try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []

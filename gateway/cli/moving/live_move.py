@@ -7,7 +7,7 @@
    and the requests on their way settle, for half a second at most.
 4. He leaves: nothing of him is written any more. The rest is copied, and new attempts are verified.
 5. One transaction lets him be here in the target. The source then says that he is gone, deletes
-   his rows and drops the guards.
+   his rows and drops the guards. What refuses his events there stays.
 
 The states are in `owners` of both databases, so a command that ended is repeated and goes on.
 """
@@ -152,6 +152,10 @@ class LiveMove:
 
     async def _guard(self) -> None:
         """Make the guards of both databases."""
+        for database in (self._source, self._target):
+            for table in guards.REFUSING:
+                if not await database.step(guards.refuses, table):
+                    await database.execute(guards.refusing(table))
         for table in TABLES:
             settles = table in OUTBOX or table in QUEUED_MAIL
             guarded = Guarded(table, await self._source.key(table), settles)

@@ -202,7 +202,7 @@ class PostgresDatabase:
         must_be_here(self.elsewhere)
         try:
             written = await self._units.write(
-                unit, args, kwargs, self._groups, self._turn(), self._home.reserve
+                self._sure(unit), args, kwargs, self._groups, self._turn(), self._home.reserve
             )
         except OutcomeUnknown as unknown:
             self._signals.committed(unknown.made_work, unknown.changed)

@@ -5,6 +5,9 @@ the change instead. Each shares the owner's row of `owners`, so that whoever cha
 for the transactions that wrote before, and everybody else sees the new state. In the target they
 leave the rows that have arrived as they are: nobody but the move changes them. Rows of other owners
 meet a comparison, or the look-up of a parent.
+
+When the owner is gone these triggers go, and a process that still knows nothing of the move would
+write what nobody finds. So a trigger stays on the tables of which each write has a row.
 """
 
 from __future__ import annotations
@@ -56,6 +59,26 @@ _TRIGGER = """
 create or replace trigger {trigger} before {event} on {table} for each row {condition}
 execute function {function}()
 """
+REFUSING = ("events", "audit")
+"""The tables of which each write of an owner has a row."""
+_REFUSES = "select 1 from pg_trigger where tgname = 'gone' and tgrelid = to_regclass($1)"
+_REFUSE = f"""
+create or replace function refuse_gone() returns trigger language plpgsql as $guard$
+begin
+  if exists (select 1 from owners where id = new.owner_id
+    and state in ('leaving', 'gone', 'arriving')
+    and move_id is distinct from current_setting('{MOVER}', true))
+  then
+    raise exception 'this owner is moving to another database' using errcode = '{MOVING}';
+  end if;
+  return new;
+end $guard$
+"""
+# By its name it is asked before the others: of one who arrives they drop the row in silence.
+_GONE = """
+create or replace trigger gone before insert on {table} for each row
+execute function refuse_gone()
+"""
 _DROP = "drop function if exists {function}() cascade"
 WAIT_MILLISECONDS = 100
 """A transaction of a move waits for no lock longer than this, as others wait behind it."""
@@ -100,6 +123,16 @@ def at_target(ownership: Ownership, table: str, owner_id: str) -> Iterator[str]:
             mine=row_of_owner(ownership, table, row, owner),
         )  # fmt: skip
         yield _trigger(ownership, table, event, row, owner_id)
+
+
+async def refuses(tx: Tx, table: str) -> bool:
+    """Return whether a table refuses rows of owners who are gone."""
+    return await tx.one(_REFUSES, table) is not None
+
+
+def refusing(table: str) -> Sequence[str]:
+    """Return the statements that let a table refuse rows of owners who are gone."""
+    return [_REFUSE, _GONE.format(table=table)]
 
 
 def dropped(tables: Collection[str], owner_id: str) -> Iterator[Sequence[str]]:

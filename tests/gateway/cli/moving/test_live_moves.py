@@ -6,12 +6,20 @@ import asyncio
 
 import pytest
 
+from gateway.domain.contacts.companies import COMPANIES
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.draft import Draft
+from outbox.database.postgres.guards import REFUSING
+from outbox.database.transaction import Tx
+from outbox.errors import OwnerElsewhere
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file
 from tests.gateway.cli.moving.test_live_deaths import STEPS, Pair, Step, guards, pair, states
 from tests.support.chains import walked
 from tests.support.living import living
-from tests.support.movers import look
+from tests.support.moved import run
+from tests.support.movers import look, opened
 
 __all__ = ["pair"]
 IN_FLIGHT = 16
@@ -38,6 +46,36 @@ def test_an_owner_moves_while_servers_serve(pair: Pair) -> None:
     for url in (pair.house.url, pair.target):
         assert asyncio.run(guards(url)) == 0
     assert not asyncio.run(walked(pair.target, read_key_file(pair.keys, Ids()))).faults
+
+
+async def _writes_late(pair: Pair, guarded: bool) -> None:
+    """Write to the source as a process does that was frozen while the owner moved."""
+    db = await opened(pair.house.url)
+    try:
+        await asyncio.to_thread(run, pair.house, pair.target, pair.keys)
+        if not guarded:
+            for table in REFUSING:
+                await db.write(_without, table)
+        owner = Actor(pair.house.mover, "api_key")
+        draft = Draft({"name": "Lia"}, {"name": "Lia"})
+        await db.write(actions.create, owner, COMPANIES, draft)
+    finally:
+        await db.close()
+
+
+async def _without(tx: Tx, table: str) -> None:
+    await tx.run(f"drop trigger gone on {table}")
+
+
+def test_a_process_that_has_not_heard_writes_nothing_in_the_source(pair: Pair) -> None:
+    with pytest.raises(OwnerElsewhere):
+        asyncio.run(_writes_late(pair, guarded=True))
+    assert asyncio.run(look(pair.house.url, pair.house.owners)).of(0) == {}
+
+
+def test_without_the_trigger_on_events_it_writes_what_nobody_finds(pair: Pair) -> None:
+    asyncio.run(_writes_late(pair, guarded=False))
+    assert asyncio.run(look(pair.house.url, pair.house.owners)).of(0)["companies"] == 1
 
 
 async def _dies(pair: Pair, which: int, steps: list[Step]) -> None:
