@@ -268,11 +268,8 @@ class Instruments:
             "Owners that move to or from another database, or have moved away, by their state in "
             "this one; only on the leader.", "state",
         )  # fmt: skip
-        self._move_changes = gauge(
-            "app_owner_move_changes",
-            "Rows of owners who move away that changed and are not copied yet, counted up to "
-            "100,000; only on the leader.",
-        )
+        changed = "Changes of owners who move away that no pass has copied yet, up to 100,000; "
+        self._move_changes = gauge("app_owner_move_changes", changed + "only on the leader.")
         self._closed_age = gauge(
             "app_owner_closed_seconds",
             "Time for which the owner closed longest for a move is closed; only on the leader.",
