@@ -70,8 +70,8 @@ async def remove(
     expected: frozenset[str] | None = None,
     *,
     action: audit.Action = "deleted",
-) -> None:
-    """Delete a record permanently, and update or delete its dependants.
+) -> Record:
+    """Delete a record permanently, and update or delete its dependants; return what it was.
 
     `action` is what the audit log says. Raises not_found, forbidden, precondition_failed.
     """
@@ -84,6 +84,7 @@ async def remove(
     gone = [*before.row]
     gone[VERSION] += 1
     announce(tx, "deleted", Record(resource, gone, before.derived), before=before)
+    return before
 
 
 async def page(tx: Tx, actor: Actor, resource: Resource, list_query: Query) -> Page:

@@ -1,9 +1,9 @@
 """Refuse requests of owners who are moving to another database, or have moved.
 
 A process knows who they are (see outbox.queue.upkeep.moved_owners), so that a request runs no
-statement for it. What it does not know yet, a guard in the database refuses when it writes. A read
-has no guard, and would find what a move deletes table by table: while the process cannot hear of
-moves, each read asks.
+statement for it. What it does not know yet, a guard in the database refuses when it writes. But no
+guard keeps it from finding what a move deletes table by table: while the process cannot hear of
+moves, each read and write asks.
 """
 
 from __future__ import annotations

@@ -80,6 +80,7 @@ class LiveMove:
 
     async def run(self, rings: Rings, seen: Seen) -> Moved:
         """Go on to the end. Raise CannotStart."""
+        await self._refuse()
         copied, closed = 0, 0.0
         if self._here.state != "gone" and not has_arrived(self._here, self._there):
             copying = LiveCopy(self._owner_id, (self._source, self._target), rings, seen)
@@ -150,12 +151,15 @@ class LiveMove:
         async with self._source.snapshot() as source, self._target.snapshot() as target:
             return await proof.advance(source, target, copying.take_attempts())
 
-    async def _guard(self) -> None:
-        """Make the guards of both databases."""
+    async def _refuse(self) -> None:
+        """Let both databases refuse what a process writes that has not heard of the move."""
         for database in (self._source, self._target):
             for table in guards.REFUSING:
                 if not await database.step(guards.refuses, table):
                     await database.execute(guards.refusing(table))
+
+    async def _guard(self) -> None:
+        """Make the guards of both databases."""
         for table in TABLES:
             settles = table in OUTBOX or table in QUEUED_MAIL
             guarded = Guarded(table, await self._source.key(table), settles)

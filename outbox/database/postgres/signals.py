@@ -190,6 +190,7 @@ class Signals:
                 finally:
                     self._pid = None
                     self.hearing = 0
+                    connection.remove_termination_listener(self._lost)
                     connection.terminate()
 
     def _lost(self, _: object) -> None:

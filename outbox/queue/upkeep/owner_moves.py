@@ -61,14 +61,6 @@ update deliveries set state = 'ready', retry = true, claim = null, node_id = nul
 where {_SENT}
 """
 _FORGET_CHANGES = "delete from move_changes where mover = $1"
-_CHANGES = "delete from move_changes where mover = $1"
-_LEFT = "delete from owners where state = 'copying' and changed_at < $1"
-_PURGE = """
-delete from move_changes where number in (
-  select number from move_changes where not exists (
-    select 1 from owners where id = mover and state in ('copying', 'resting', 'leaving'))
-  order by number limit $1)
-"""
 _CHANGES = "select number, name, key from move_changes where mover = $1 order by number"
 _AMONG_NUMBERS = (
     "in (select cast(value as bigint) from /*sqlite json_each($1)*/"

@@ -107,6 +107,15 @@ async def clusters() -> AsyncIterator[dict[str, Cluster]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@asynccontextmanager
+async def busy(folder: Path, pause: float) -> AsyncIterator[tuple[Town, dict[str, Cluster]]]:
+    """Serve three cells with 60 owners, each on a server of its own that can be killed."""
+    async with clusters() as servers:
+        urls = {name: servers[name].url for name in CELLS}
+        async with town(folder, urls, servers["directory"].url, owners=20, pause=pause) as cells:
+            yield cells, servers
+
+
 async def _killed(
     cells: Town, servers: dict[str, Cluster], party: str, ends: tuple[str, str]
 ) -> None:
@@ -159,15 +168,12 @@ def test_a_hundred_moves_with_kills_lose_nothing(
     tmp_path: Path, postgres_server: PostgresServer
 ) -> None:
     async def run() -> None:
-        async with clusters() as servers:
-            urls = {name: servers[name].url for name in CELLS}
-            directory = servers["directory"].url
-            async with town(tmp_path, urls, directory, owners=20, pause=2.0) as cells:
-                done = await _moves(cells, servers, random.Random(1))
-                print(
-                    dict(done), "written:", sum(len(one.made) for one in cells.owners),
-                    "refused:", dict(sum((one.refused for one in cells.owners), Counter())),
-                )  # fmt: skip
+        async with busy(tmp_path, pause=2.0) as (cells, servers):
+            done = await _moves(cells, servers, random.Random(1))
+            print(
+                dict(done), "written:", sum(len(one.made) for one in cells.owners),
+                "refused:", dict(sum((one.refused for one in cells.owners), Counter())),
+            )  # fmt: skip
 
     asyncio.run(run())
 
@@ -178,13 +184,10 @@ def test_others_see_nothing_of_moves_and_of_a_cell_that_is_down(
     tmp_path: Path, postgres_server: PostgresServer
 ) -> None:
     async def run() -> None:
-        async with clusters() as servers:
-            urls = {name: servers[name].url for name in CELLS}
-            directory = servers["directory"].url
-            async with town(tmp_path, urls, directory, owners=20, pause=4.0) as cells:
-                await _written(cells.owners, 5)
-                await _beside_moves(cells)
-                await _one_down(cells, servers)
+        async with busy(tmp_path, pause=4.0) as (cells, servers):
+            await _written(cells.owners, 5)
+            await _beside_moves(cells)
+            await _one_down(cells, servers)
 
     asyncio.run(run())
 

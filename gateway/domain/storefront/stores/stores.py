@@ -228,8 +228,7 @@ async def remove(
     tx: Tx, actor: Actor, record_id: str, expected: frozenset[str] | None = None
 ) -> None:
     """Delete a store. See actions.remove."""
-    before = await actions.own(tx, actor, STORES, record_id, "write", lock=True)
-    await actions.remove(tx, actor, STORES, record_id, expected)
+    before = await actions.remove(tx, actor, STORES, record_id, expected)
     hosts.give_up(tx, actor.owner_id, hosts.of(before))
     tx.changed.add(CHANGED)
 

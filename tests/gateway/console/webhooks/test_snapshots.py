@@ -330,7 +330,7 @@ async def test_a_record_that_is_read_is_not_deleted_before_its_event_is_there(
     await db.write(run, "update jobs set paced_at = paced_at - 1000000")
     job = await db.read(jobs.one, job_id)
     assert job is not None
-    deleting: list[asyncio.Task[None]] = []
+    deleting: list[asyncio.Task[object]] = []
 
     async def slowly(
         tx: Tx, owner_id: str, name: str, after: tuple[int, str], most: int

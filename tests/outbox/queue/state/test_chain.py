@@ -170,14 +170,21 @@ async def test_a_chain_computed_again_fails_by_its_signatures(log: Log, db_url: 
     ] * 2
 
 
+async def add(
+    db: Database, key: tuple[str, str, str, int], at: int, place: int | None = None
+) -> None:
+    """Add an attempt to the log; its key: owner, delivery, webhook, number."""
+    await run(
+        db, """insert into attempts (owner_id, delivery_id, webhook_id, number, event_id, kind,
+          outcome, started_at, total_us, url, request_headers, truncated, node_id, place)
+        values ($1, $2, $3, $4, 'e', 'event', 'success', $5, 0, 'u', '[]', false, 'n', $6)""",
+        *key, at, place,
+    )  # fmt: skip
+
+
 async def test_rows_from_before_the_chain_are_left_out(log: Log, db_url: str) -> None:
     db, keys, webhooks = log
-    await run(
-        db, """insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
-          outcome, started_at, total_us, url, request_headers, truncated, node_id)
-        values ('o', 'old', $1, 'e', 1, 'event', 'success', 0, 0, 'u', '[]', false, 'n')""",
-        webhooks[0],
-    )  # fmt: skip
+    await add(db, ("o", "old", webhooks[0], 1), 0)
     verdict = await walked(db_url, keys)
     assert verdict.faults == []
     assert verdict.older == 1
@@ -186,12 +193,7 @@ async def test_rows_from_before_the_chain_are_left_out(log: Log, db_url: str) ->
 async def test_an_attempt_that_somebody_added_is_found(log: Log, db_url: str) -> None:
     """It has no place, and is newer than the first that has one."""
     db, keys, webhooks = log
-    await run(
-        db, """insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
-          outcome, started_at, total_us, url, request_headers, truncated, node_id)
-        values ('o', 'new', $1, 'e', 4, 'event', 'success', $2, 0, 'u', '[]', false, 'n')""",
-        webhooks[0], db.clock.wall(),
-    )  # fmt: skip
+    await add(db, ("o", "new", webhooks[0], 4), db.clock.wall())
     [fault] = (await walked(db_url, keys)).faults
     assert (fault.webhook_id, fault.place, fault.delivery_id, fault.number, fault.missing) == (
         webhooks[0], None, "new", 4, False,
@@ -204,28 +206,14 @@ async def test_an_owner_from_another_database_has_his_own_first_place(
 ) -> None:
     """His attempts from before it are no fault; without a row of his move they are one."""
     db, keys, webhooks = log
-    await run(
-        db, """insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
-          outcome, started_at, total_us, url, request_headers, truncated, node_id)
-        values ('came', 'old', 'w', 'e', 1, 'event', 'success', $1, 0, 'u', '[]', false, 'n')""",
-        db.clock.wall(),
-    )  # fmt: skip
+    await add(db, ("came", "old", "w", 1), db.clock.wall())
     assert [one.delivery_id for one in (await walked(db_url, keys)).faults] == ["old"]
     await db.write(owner_moves.stand, "came", Standing("here", "m", "one"))
     assert (await walked(db_url, keys)).faults == []
     # His places do not count as those of this database either.
     await run(db, "update attempts set started_at = 1 where delivery_id = 'old'")
-    await run(
-        db, """insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
-          outcome, started_at, total_us, url, request_headers, truncated, node_id, place)
-        values ('came', 'new', 'v', 'e', 1, 'event', 'success', 0, 0, 'u', '[]', false, 'n', 1)""",
-    )  # fmt: skip
-    await run(
-        db, """insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,
-          outcome, started_at, total_us, url, request_headers, truncated, node_id)
-        values ('o', 'early', $1, 'e', 5, 'event', 'success', 1, 0, 'u', '[]', false, 'n')""",
-        webhooks[0],
-    )  # fmt: skip
+    await add(db, ("came", "new", "v", 1), 0, place=1)
+    await add(db, ("o", "early", webhooks[0], 5), 1)
     found = [one for one in (await walked(db_url, keys)).faults if one.place is None]
     assert [one.delivery_id for one in found] == ["old"]
 

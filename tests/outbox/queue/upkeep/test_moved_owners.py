@@ -38,11 +38,13 @@ async def one(tx: Tx) -> int:
     return 0 if row is None else int(row["one"])
 
 
-async def reads(db: Database, owner: str) -> int:
-    """Read as a request of an owner does."""
+async def reads(db: Database, owner: str, how: str = "read") -> int:
+    """Read as a request of an owner does; how: in a read, a scan or a write."""
     noted = patience.set(Patience(owner=owner))
     try:
-        return await db.read(one)
+        if how == "scan":
+            return await db.scan(owner, one)
+        return await (db.write(one) if how == "write" else db.read(one))
     finally:
         patience.reset(noted)
 
@@ -64,21 +66,12 @@ async def test_who_does_not_hear_asks(db: Database) -> None:
     states: tuple[State, ...] = ("leaving", "gone", "arriving")
     for state in states:
         await unheard(db, state)
-        with pytest.raises(OwnerElsewhere):
-            await reads(db, "ana")
-        with pytest.raises(OwnerElsewhere):
-            await scans(db, "ana")
+        for how in ("read", "scan", "write"):
+            with pytest.raises(OwnerElsewhere):
+                await reads(db, "ana", how)
         assert await reads(db, "bia") == 1
     # A duty belongs to no request.
     assert await db.read(one) == 1
-
-
-async def scans(db: Database, owner: str) -> int:
-    noted = patience.set(Patience(owner=owner))
-    try:
-        return await db.scan(owner, one)
-    finally:
-        patience.reset(noted)
 
 
 async def test_a_lost_connection_is_noticed_and_what_was_missed_is_read(db: Database) -> None:
