@@ -106,3 +106,13 @@ def test_the_contributing_page_equals_the_make_targets() -> None:
     told = re.findall(r"^\| `make ([a-z-]+)` \|", page("CONTRIBUTING"), re.M)
     targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.M)
     assert sorted(told) == sorted(set(targets) - {"help"})
+
+
+def test_the_readme_contributing_and_ci_name_the_same_test_command() -> None:
+    command = re.compile(r"`?make ((?:check )?test)`?$|`make ((?:check )?test)`", re.M)
+    named = {
+        name: {one or other for one, other in command.findall((ROOT / name).read_text())}
+        for name in ("README.md", "README.pt-BR.md", "docs/CONTRIBUTING.md", ".ci/run")
+    }
+    assert named["README.md"] == named["README.pt-BR.md"] == {"test"}
+    assert named[".ci/run"] == {"check test"} <= named["docs/CONTRIBUTING.md"]
