@@ -23,8 +23,7 @@ SEED ?= 1
 # Without compiled files each test process, and each command that tests start, compiles all anew.
 # Files of tests that passed go at once, as they may be in memory.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -o tmp_path_retention_policy=failed
-ALL    := not faults and not benchmark
-DAILY  := $(ALL) and not extended
+DAILY  := not proof
 FAST   := $(DAILY) and not slow and not browser
 # Waiting for a disk is a good part of small tests, so their files are in memory where it has room.
 # The tests of power cuts and full disks make disks of their own.
@@ -36,7 +35,7 @@ QUICK   = TEST_ENGINES=sqlite $(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal
 	-m "$(FAST)" -k "not postgres"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-fast test-all test-faults check docs dashboards pictures bench mutants proof release lock clean setup
+.PHONY: help run demo test test-fast check docs dashboards pictures bench mutants proof release lock clean setup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,17 +51,11 @@ demo: $(STAMP) ## a gateway, a receiver and a live table of deliveries; ARGS=--o
 test: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## engine and records on both engines, doors and pages on SQLite
 	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(DAILY)" $(ARGS)
 
-test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## and doors on PostgreSQL, other languages, proxies, pictures, processes
-	@$(MEMORY) $(PYTEST) -n $(WORKERS) --dist worksteal -m "$(ALL)" $(ARGS)
-
 # These tests wait more than they compute, so more of them run at once than there are cores.
 test-fast: WORKERS = 4
 test-fast: $(DEV_STAMP) ## under a minute: SQLite only, no browser, nothing marked slow
 	@$(QUICK) --assert=plain $(ARGS) || { \
 	  status=$$?; test $$status -ne 1 || $(QUICK) --last-failed $(ARGS); exit $$status; }
-
-test-faults: $(DEV_STAMP) ## large cuts of kills, power cuts, full disks, hostile receivers (root for some of them)
-	@$(PYTEST) -m faults --timeout 1800 $(ARGS)
 
 check: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) ## ruff, mypy --strict, import rules, declared dependencies
 	@$(BIN)/ruff check .

@@ -13,7 +13,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.databases import PostgresServer, SqliteFiles
-from tests.support.targets import mark_extended
+from tests.support.targets import mark_proofs
 
 ENGINES = os.environ.get("TEST_ENGINES", "sqlite postgres").split()
 """What `make test-fast` leaves out is not even collected, which takes as long as many tests."""
@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if test in tests:
                 item.add_marker(pytest.mark.slow)
             tests.add(test)
-    mark_extended(items)
+    mark_proofs(items)
 
 
 def pytest_collection_finish() -> None:

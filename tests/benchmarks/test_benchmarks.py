@@ -20,7 +20,7 @@ LONG = ("cells", "hanging", "slow_receivers", "onset", "growth", "growth_postgre
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.faults if name in LONG else ()) for name in BENCHMARKS],
+    [pytest.param(name, marks=pytest.mark.proof if name in LONG else ()) for name in BENCHMARKS],
 )
 async def test_a_benchmark_runs_and_prints(name: str) -> None:
     verdict = await BENCHMARKS[name](QUICK)
@@ -32,7 +32,7 @@ async def test_a_benchmark_runs_and_prints(name: str) -> None:
     assert all(value > 0 for value in measured.values()), measured
 
 
-@pytest.mark.benchmark
+@pytest.mark.proof
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("name", BENCHMARKS)
 async def test_its_bars_hold(name: str) -> None:

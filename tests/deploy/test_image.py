@@ -6,7 +6,7 @@ import pytest
 
 from tests.deploy.image import run_image
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(1800)]
 
 
 def test_the_image_is_built_and_runs_without_rights() -> None:

@@ -68,7 +68,7 @@ def test_the_page_has_each_fault_once_and_in_order() -> None:
     assert list(rows()) == FAULTS
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 def test_each_fault_has_a_test() -> None:
     assert missing() == []
 

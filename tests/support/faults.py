@@ -16,7 +16,7 @@ TRIES = 3
 """A run with a broken rule must show it within this many seeds."""
 SMALL_SECONDS, LARGE_SECONDS = 300, 3_600
 
-LARGE = (pytest.mark.faults, pytest.mark.timeout(LARGE_SECONDS))
+LARGE = (pytest.mark.proof, pytest.mark.timeout(LARGE_SECONDS))
 """The marks of a large cut."""
 
 

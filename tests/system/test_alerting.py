@@ -187,7 +187,7 @@ def test_the_copy_has_the_true_thresholds() -> None:
     assert "[5m]" in whole["expr"]
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.parametrize("name", FAULTS)
 async def test_a_fault_makes_its_alerts_and_no_others(name: str) -> None:
     told = await run_fault(name, seed=3)

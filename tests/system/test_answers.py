@@ -194,6 +194,6 @@ async def test_a_checkout_of_unknown_outcome_is_repeated_with_its_key() -> None:
         await shop.close()
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 async def test_no_answer_unavailable_of_sixty_cut_commits_has_a_row() -> None:
     await check(10)

@@ -31,7 +31,7 @@ async def test_a_backup_under_load_restores_to_one_moment(engine: Engine, on: En
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 @ENGINES
 async def test_a_backup_without_a_snapshot_is_seen(engine: Engine) -> None:
@@ -39,7 +39,7 @@ async def test_a_backup_without_a_snapshot_is_seen(engine: Engine) -> None:
     assert await shows(torn, SEED, "findings")
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(1_800)
 async def test_a_gibibyte_is_backed_up_and_restored_in_time() -> None:
     told = await run_size(MIB)

@@ -322,7 +322,7 @@ async def test_chaos(engine: Engine, seed: int, seconds: float) -> None:
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("module", "finding"),
     [

@@ -150,7 +150,7 @@ async def _rows(tx: Tx, sql: str) -> list[Row]:
 
 SEED = 80261
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(240)]
 
 
 async def test_a_killed_node_orders_a_cart_once(postgres_server: PostgresServer) -> None:

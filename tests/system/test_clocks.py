@@ -173,7 +173,7 @@ SEED = 61260
 WALLED = "tests.system.walled_serve"
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_a_wall_clock_that_jumps_neither_storms_nor_stalls(engine: Engine) -> None:
@@ -181,7 +181,7 @@ async def test_a_wall_clock_that_jumps_neither_storms_nor_stalls(engine: Engine)
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(300)
 async def test_deliveries_due_by_the_wall_clock_are_seen() -> None:
     told = await run_clock_jumps("sqlite", SEED, module=WALLED, patience=4.0)

@@ -185,7 +185,7 @@ async def test_connections_cut_during_commit(cuts: int) -> None:
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.parametrize(("assume", "figure"), [("aborted", "unexpected"), ("committed", "lost")])
 async def test_guessing_the_outcome_is_seen(
     assume: Literal["aborted", "committed"], figure: str
@@ -193,13 +193,13 @@ async def test_guessing_the_outcome_is_seen(
     assert await shows(partial(run_commit_cuts, 4, assume=assume), SEED, figure)
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 async def test_backends_terminated() -> None:
     told = await run_backend_kills(20, SEED)
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 async def test_the_server_crashes() -> None:
     told = await run_database_crashes(20, SEED)
     assert told["pass"], told

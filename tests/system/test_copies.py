@@ -223,7 +223,7 @@ async def test_each_delivery_goes_out_once(
     assert told["states"]["ready"] > 50, told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(300)
 async def test_an_old_file_that_still_serves_is_seen() -> None:
     told = await run_copy(SEED, records=1_000, unseen=200, careless=True)

@@ -26,7 +26,7 @@ def _more_than(number: int, got: list[Receipt]) -> bool:
     return len(got) > number
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_ten_deaths_end_no_delivery_of_a_slow_receiver(engine: Engine) -> None:

@@ -290,7 +290,7 @@ async def test_a_killed_delete_leaves_nothing_over(delete: Delete, engine: Engin
     "engine",
     [
         pytest.param("sqlite", marks=pytest.mark.slow),
-        pytest.param("postgres", marks=pytest.mark.faults),
+        pytest.param("postgres", marks=pytest.mark.proof),
     ],
 )
 async def test_a_delete_of_all_at_once_is_felt_by_others(engine: Engine) -> None:
@@ -299,7 +299,7 @@ async def test_a_delete_of_all_at_once_is_felt_by_others(engine: Engine) -> None
     assert told["late"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 @every_delete

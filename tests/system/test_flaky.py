@@ -154,7 +154,7 @@ async def test_a_failing_store_loses_nothing(engine: Engine, writes: int, share:
     assert told["failed_turns"], "the drain met no fault"
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 async def test_forgotten_results_are_seen() -> None:
     told = await run_flaky("sqlite", SEED, writes=400, share=0.1, forgets=True)
     assert told["lost"] or told["unexpected"], told

@@ -176,12 +176,12 @@ async def test_a_write_whose_flush_failed_is_refused(engine: Engine, flushes: in
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 async def test_forgetting_a_failed_flush_is_seen() -> None:
     assert await shows(partial(run_failed_flushes, 3, "sqlite", module=HOPEFUL), SEED)
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timed
 async def test_a_flush_of_two_seconds_holds_up_writes_alone() -> None:
     told = await run_slow_flush(SEED)

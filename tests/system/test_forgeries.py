@@ -138,7 +138,7 @@ def _broken(module: ModuleType, name: str, wrong: Any) -> Iterator[None]:
 
 LEAST, LEAST_OF_A_KIND = 60, 4
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 
 @ENGINES

@@ -160,7 +160,7 @@ async def test_another_node_takes_over_when_a_lease_has_ended(
     await postgres_server.drop(url)
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 async def test_a_node_frozen_past_its_lease_changes_nothing() -> None:
     told = await run_freeze(70260)
     assert told["pass"], told

@@ -197,7 +197,7 @@ async def _read(site: Deployed, http: aiohttp.ClientSession, times: list[float])
     times.append((time.monotonic() - began) * 1000)
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timed
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])

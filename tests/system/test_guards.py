@@ -44,7 +44,7 @@ BROKEN = {
 }
 """Attacks that somebody else must feel when the product has no turns."""
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize(("name", "engine"), RUNS)

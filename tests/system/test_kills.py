@@ -204,7 +204,7 @@ async def test_kills_lose_nothing(engine: Engine, kills: int) -> None:
     "engine",
     [
         pytest.param("sqlite", marks=pytest.mark.slow),
-        pytest.param("postgres", marks=pytest.mark.faults),
+        pytest.param("postgres", marks=pytest.mark.proof),
     ],
 )
 async def test_settling_before_sending_is_seen(engine: Engine) -> None:

@@ -144,7 +144,7 @@ def _judge(
 
 SEED = 21260
 
-pytestmark = [pytest.mark.faults, pytest.mark.timed, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proof, pytest.mark.timed, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])

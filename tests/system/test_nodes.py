@@ -14,7 +14,7 @@ SEED = 80260
 TRUSTING = "tests.system.trusting_serve"
 UNFENCED = "tests.system.unfenced_serve"
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(1_800)]
 
 
 async def test_two_nodes_share() -> None:

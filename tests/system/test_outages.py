@@ -269,7 +269,7 @@ async def test_minutes_without_its_receiver(engine: Engine, seconds: float, quie
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(300)
 async def test_without_circuits_the_receiver_is_stormed() -> None:
     told = await run_outage(

@@ -382,7 +382,7 @@ async def test_one_webhook_that_cannot_be_read_leaves_its_owner_the_others(db: D
             assert wrong_with(await ended(db, damaged, seconds=8), kind) == []
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_damage_beside_traffic(engine: Engine) -> None:

@@ -143,7 +143,7 @@ async def test_power_cuts_lose_nothing(engine: Engine, cuts: int) -> None:
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @ENGINES
 async def test_synchronous_normal_is_seen(engine: Engine) -> None:
     """The cost of `normal` as config.toml states it."""

@@ -159,7 +159,7 @@ async def test_kills_lose_nothing(kills: int) -> None:
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 async def test_settling_before_sending_is_seen() -> None:
     """The processes run the entry point of their supervisor, so this breaks all of them."""

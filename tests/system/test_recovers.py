@@ -284,14 +284,14 @@ async def test_kills_lose_and_double_no_replay(engine: Engine, count: int, kills
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(300)
 async def test_another_node_goes_on_when_the_one_that_leads_is_killed() -> None:
     told = await run_recover(10_000, "postgres", SEED + 2, kills=3, nodes=3)
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(300)
 @ENGINES
 async def test_moving_on_before_replaying_is_seen(engine: Engine) -> None:

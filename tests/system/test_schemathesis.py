@@ -145,7 +145,7 @@ def _told(engine: Engine, seed: int, report: dict[str, Any], said: str) -> dict[
 SEED = 30413
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_generated_calls(engine: Engine) -> None:

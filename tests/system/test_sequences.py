@@ -328,14 +328,14 @@ async def test_each_record_keeps_its_order_on_two_nodes_of_which_one_is_killed(
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(300)
 async def test_sending_without_a_look_at_the_head_loses_the_order() -> None:
     hasty = partial(run_two_nodes, 0, records=20, writes=5, module=HASTY)
     assert await shows(hasty, SEED, "disorder")
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 @ENGINES
 async def test_the_order_has_its_price(engine: Engine) -> None:

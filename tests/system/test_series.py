@@ -212,7 +212,7 @@ def _record(engine: Engine, calls: _Calls, page: str) -> dict[str, Any]:
     "engine",
     [
         pytest.param("sqlite", marks=pytest.mark.slow),
-        pytest.param("postgres", marks=pytest.mark.faults),
+        pytest.param("postgres", marks=pytest.mark.proof),
     ],
 )
 async def test_every_operation_in_every_way_keeps_the_page_in_its_budget(engine: Engine) -> None:

@@ -260,7 +260,7 @@ SEED = 27_250
 THIRSTY = "tests.system.thirsty_serve"
 ENDS = 5
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 
 @ENGINES

@@ -282,7 +282,7 @@ HASTY = "tests.system.hasty_snapshots_serve"
     "count",
     [
         pytest.param(
-            20_000, id="small", marks=(pytest.mark.extended, pytest.mark.timeout(600))
+            20_000, id="small", marks=(pytest.mark.proof, pytest.mark.timeout(600))
         ),
         pytest.param(1_000_000, id="large", marks=LARGE),
     ],
@@ -296,7 +296,7 @@ async def test_the_copy_equals_the_source_at_the_end(engine: Engine, count: int)
     assert all(0 < made < count for made in told["made_at"][:-1]), told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 async def test_a_place_that_moves_before_its_events_is_seen() -> None:
     assert await shows(

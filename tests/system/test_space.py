@@ -248,13 +248,13 @@ async def test_one_unit_of_a_batch_fails_and_the_others_stand() -> None:
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 async def test_a_full_disk_refuses_writes_and_loses_nothing() -> None:
     told = await run_disk_full(SEED)
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 async def test_a_full_disk_of_the_server_is_not_ready() -> None:
     told = await run_server_disk_full(SEED)
     assert told["pass"], told

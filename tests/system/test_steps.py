@@ -136,7 +136,7 @@ async def _unfinished(url: str) -> int:
     return int(unseen) + int(open_)
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_a_kill_at_each_system_call(engine: Engine) -> None:
     told = await run_steps(60, engine, 80260)

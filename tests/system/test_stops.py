@@ -132,7 +132,7 @@ async def test_the_grace(engine: Engine, grace: float) -> None:
     assert told["pass"], told
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @ENGINES
 async def test_a_second_sigterm_ends_it_at_once(engine: Engine) -> None:
     told = await run_shutdown(engine, SEED + 2, twice=True)

@@ -213,7 +213,7 @@ async def _write(
 
 SEED = 20_250
 
-pytestmark = pytest.mark.faults
+pytestmark = pytest.mark.proof
 
 
 @pytest.mark.timed

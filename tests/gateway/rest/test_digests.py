@@ -94,7 +94,7 @@ async def test_the_version_is_that_of_the_etag(ana: Person) -> None:
     "count",
     [
         pytest.param(30_000, id="small"),
-        pytest.param(1_000_000, id="large", marks=(pytest.mark.faults, pytest.mark.timeout(900))),
+        pytest.param(1_000_000, id="large", marks=(pytest.mark.proof, pytest.mark.timeout(900))),
     ],
 )
 async def test_ten_wrong_rows_among_many_are_found_with_few_requests(

@@ -192,7 +192,7 @@ async def test_the_place_of_a_frozen_leader_is_taken(db_url: str) -> None:
 
 
 @POSTGRES
-@pytest.mark.faults
+@pytest.mark.proof
 async def test_the_place_of_a_frozen_leader_is_taken_within_35_seconds(db_url: str) -> None:
     took = await _taken_over_from_a_frozen(db_url, Pace())
     print(f"taken over after {took:.1f} s")

@@ -199,7 +199,7 @@ def test_circuits_hold_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None
     assert counts["probes"] >= MET, "too few circuits opened"
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 def test_two_thousand_worlds() -> None:
     run(int(os.environ.get("SIMULATION_EXAMPLES", "2000")), SEED)
 

@@ -162,7 +162,7 @@ async def _moves(cells: Town, servers: dict[str, Cluster], rng: random.Random) -
     return done
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(7_200)
 def test_a_hundred_moves_with_kills_lose_nothing(
     tmp_path: Path, postgres_server: PostgresServer
@@ -178,7 +178,7 @@ def test_a_hundred_moves_with_kills_lose_nothing(
     asyncio.run(run())
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(1_800)
 def test_others_see_nothing_of_moves_and_of_a_cell_that_is_down(
     tmp_path: Path, postgres_server: PostgresServer

@@ -122,7 +122,7 @@ async def test_an_upgrade_that_is_killed_is_continued(engine: Engine, tmp_path: 
     assert figures["rows kept"], figures
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_an_upgrade_of_a_million_rows_is_killed_twenty_times(
     engine: Engine, tmp_path: Path

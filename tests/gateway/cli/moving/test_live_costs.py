@@ -146,7 +146,7 @@ async def _costs(pair: Pair) -> None:
     assert {row["name"] for row in left if row["count"]} == set()
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 def test_an_owner_with_many_records_is_closed_for_two_seconds_at_most(pair: Pair) -> None:
     asyncio.run(_costs(pair))

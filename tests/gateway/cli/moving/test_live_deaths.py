@@ -115,6 +115,6 @@ def test_it_goes_back_and_then_goes_on_after_kills(pair: Pair) -> None:
     dies_at(pair, FEW)
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 def test_it_goes_on_after_a_kill_at_each_step(pair: Pair) -> None:
     dies_at(pair, STEPS)

@@ -95,7 +95,7 @@ async def _dies(pair: Pair, which: int, steps: list[Step]) -> None:
     assert (await look(pair.house.url, pair.house.owners)).of(0) == {}
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("which", [0, 1], ids=["source", "target"])
 @pytest.mark.parametrize("steps", [STEPS[:9], STEPS[8:]], ids=["open", "closed"])

@@ -14,7 +14,7 @@ from tests.outbox.database.postgres.units import names, put
 from tests.support.bouncer import bouncer, need_renaming
 from tests.support.databases import SOURCES, PostgresServer
 
-pytestmark = pytest.mark.faults
+pytestmark = pytest.mark.proof
 WRITES = 200
 
 

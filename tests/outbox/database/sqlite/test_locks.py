@@ -75,7 +75,7 @@ async def test_no_write_waits_for_those_before_it(
     await hold(file, tmp_path / "one.db", 2.7, 1.0)
 
 
-@pytest.mark.faults
+@pytest.mark.proof
 @pytest.mark.timed
 async def test_a_lock_of_27_seconds_delays_no_answer_past_six(
     file: Database, tmp_path: Path
