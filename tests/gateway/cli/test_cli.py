@@ -1,7 +1,6 @@
 """The command line: help, results on standard output, one clear line for each error."""
 
 import os
-import shlex
 import sqlite3
 import stat
 import subprocess
@@ -11,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.__main__ import main
-from gateway.cli.command_line import COMMANDS, build_parser
-from gateway.domain.accounts import api_keys
-from tests.support.databases import PostgresServer
+from gateway.cli.command_line import COMMANDS
 from tests.support.process import carteiro, command, environment
 
 EMAIL = "maria@example.com"
@@ -34,33 +31,6 @@ def add_user(folder: Path, email: str = EMAIL) -> str:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
-def test_every_command_has_help_with_an_example_that_parses(
-    command: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert hasattr(command, "words")
-    words = str(getattr(command, "words", ""))
-    with pytest.raises(SystemExit) as ended:
-        main([*words.split(), "--help"])
-    assert ended.value.code == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert " ".join(str(getattr(command, "example", "")).split()) in shown
-    program, *example = shlex.split(str(getattr(command, "example", "")))
-    assert program == "carteiro"
-    assert build_parser().parse_args(example).command is command
-
-
-def test_the_help_imports_no_module_of_a_command() -> None:
-    program = (
-        "import sys, gateway.__main__ as program\n"
-        "program.build_parser().format_help()\n"
-        "print([name for name in ('aiohttp', 'gateway.app', 'gateway.cli.commands', 'structlog')"
-        " if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_invalid_arguments_exit_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,21 +100,6 @@ def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
         refused = command("user", *words, folder=tmp_path)
         assert refused.returncode == 1
         one_line(refused.stderr, told)
-
-
-def test_a_user_and_a_key_before_the_first_start(tmp_path: Path) -> None:
-    user_id = add_user(tmp_path)
-    assert len(user_id) == 24
-    # In a separate process, like every real command.
-    done = carteiro("key", "add", EMAIL, "--name", "CI", "--scope", "read", folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert api_keys.well_formed(done.stdout.removesuffix("\n"))
-    rows = sqlite3.connect(tmp_path / "carteiro.db")
-    try:
-        stored = rows.execute("select owner_id, name, scopes, digest from api_keys").fetchall()
-    finally:
-        rows.close()
-    assert stored == [(user_id, "CI", '["read"]', api_keys.digest_of(done.stdout.strip()))]
 
 
 def test_faults_of_users_and_keys(tmp_path: Path) -> None:
@@ -273,22 +228,6 @@ def test_the_configuration_is_checked(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["--config good.toml user list", "user --config good.toml list", "user list --config good.toml",
-     "user list --json --config=good.toml", "--config bad.toml user list --config good.toml"],
-)  # fmt: skip
-def test_config_is_accepted_in_any_position(tmp_path: Path, words: str) -> None:
-    (tmp_path / "good.toml").write_text("[server]\nport = 1\n")
-    (tmp_path / "bad.toml").write_text("[server]\nport = 'x'\n")
-    add_user(tmp_path)
-    done = command(*words.split(), folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    done = command(*words.replace("good.toml", "bad.toml").split(), folder=tmp_path)
-    assert done.returncode == 2
-    one_line(done.stderr, "server.port", "bad.toml")
-
-
 @pytest.mark.parametrize("port", ["-1", "65536", "x", "", "1.5", "١"])
 def test_a_port_must_be_a_number(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("serve", "demo"):
@@ -398,16 +337,6 @@ def test_a_server_that_cannot_start_says_why_like_any_command(tmp_path: Path) ->
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 3
     assert all(line.startswith("carteiro: ") for line in done.stderr.splitlines())
-
-
-async def test_postgresql_needs_a_key_file(tmp_path: Path, postgres_server: PostgresServer) -> None:
-    url = await postgres_server.fresh()
-    try:
-        done = carteiro("serve", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
-        assert done.returncode == 1
-        one_line(done.stderr, "carteiro secrets init")
-    finally:
-        await postgres_server.drop(url)
 
 
 @pytest.mark.slow

@@ -21,10 +21,9 @@ from gateway.domain.webhooks import replays
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
-from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config
 from gateway.server.config import Database as Settings
-from outbox.database.transaction import Database, Row, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
@@ -33,14 +32,11 @@ from outbox.queue.replays.jobs import Job
 from outbox.queue.upkeep import parking
 from outbox.worker.recovering import Recovering
 from tests.outbox.queue.replays.test_replay import ROOM
-from tests.support.console import CONFIG
-from tests.support.drain import OWNER, add_webhook, inbox, make, ring, rows
+from tests.support.drain import OWNER, add_webhook, make, ring, rows
 from tests.support.process import environment
-from tests.support.site import serving
 from tests.support.waiting import until_true
 
 HOUR = 3_600_000_000
-ACTOR = Actor(OWNER, "system")
 
 
 async def run(tx: Tx, sql: str, *args: Any) -> None:
@@ -117,39 +113,6 @@ async def past(db: Database, db_url: str) -> AsyncIterator[Past]:
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     yield Past(db, db_url, webhook_id)
     structlog.reset_defaults()
-
-
-async def test_failed_deliveries_since_a_time_go_out_again_in_their_order(past: Past) -> None:
-    await past.end(
-        ("exhausted", 9), ("exhausted", 5), ("delivered", 4), ("dead", 4), ("cancelled", 3),
-        ("gone", 2), ("exhausted", 1),
-    )  # fmt: skip
-    assert await past.replay(since="6h", dry_run=True) == ["4 deliveries would be replayed."]
-    assert await past.again() == []
-    assert await past.replay(since="6h") == ["4 deliveries replayed."]
-    assert await past.again() == [past.ids[n] for n in (1, 3, 5, 6)]
-    [row] = await past.db.read(
-        rows, "select count(*) as had from deliveries where replayed_by = $1", OWNER
-    )
-    assert row["had"] == 4
-    # What is on its way is left alone.
-    assert await past.replay(since="6h") == ["0 deliveries replayed."]
-    assert await past.replay(since="10h") == ["1 delivery replayed."]
-
-
-@pytest.mark.parametrize(
-    ("state", "until", "expected"),
-    [("delivered", None, [2]), ("cancelled", None, [4]), ("exhausted", "90min", [0, 1])],
-)
-async def test_ends_and_times_can_be_chosen(
-    past: Past, state: str, until: str | None, expected: list[int]
-) -> None:
-    await past.end(
-        ("exhausted", 9), ("exhausted", 5), ("delivered", 4), ("dead", 4), ("cancelled", 3),
-        ("gone", 2), ("exhausted", 1),
-    )  # fmt: skip
-    await past.replay(since="1d", state=state, until=until)
-    assert await past.again() == [past.ids[n] for n in expected]
 
 
 async def test_two_runs_at_once_replay_each_delivery_once(past: Past) -> None:
@@ -283,20 +246,3 @@ async def test_only_deliveries_of_the_actor(past: Past) -> None:
         await past.db.write(replays.one, Actor("f" * 24, "system"), past.ids[0])
     with pytest.raises(Refusal, match="lacks the scope"):
         await past.db.write(replays.one, Actor(OWNER, "api_key", frozenset({"read"})), past.ids[0])
-
-
-async def test_a_running_server_sends_them_without_a_restart(db: Database, db_url: str) -> None:
-    """The command is another program beside the server."""
-    async with inbox() as box, serving(db, CONFIG, role="all") as site:
-        webhook_id, _ = await add_webhook(db, site.app[KEYRING], f"{box.url}/hook")
-        await db.write(make, "r1")
-        await box.until(1)
-        ended: list[Row] = []
-        async with asyncio.timeout(20):
-            while not ended:
-                ended = await db.read(rows, "select id from deliveries where state = 'delivered'")
-        past = Past(db, db_url, webhook_id)
-        assert await past.replay(since="1h", state="delivered") == ["1 delivery replayed."]
-        first, second = await box.until(2)
-        assert first.body == second.body
-        assert first.headers["X-Webhook-Id"] == second.headers["X-Webhook-Id"]

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
 
 from gateway.domain.import_lines import Line
 from gateway.domain.imports.files import MOST_BLANK, MOST_LINES, CsvFile
 from gateway.records.errors import Refusal
-
-WHOLE = 'id;"na;me"\r\n1;"a ""b""\r\nc";\n\n2;5" pipe\r3;"","x;\n"\n4'.replace(
-    '"","x;\n"', '"x;\n"'
-)
 
 
 def lines_of(data: bytes, size: int = 1 << 20, charset: str = "") -> tuple[CsvFile, list[Line]]:
@@ -22,16 +15,6 @@ def lines_of(data: bytes, size: int = 1 << 20, charset: str = "") -> tuple[CsvFi
     for place in range(0, len(data), size):
         lines += file.feed(data[place : place + size])
     return file, lines + file.end()
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])
-def test_every_cut_gives_the_same_lines(size: int) -> None:
-    file, lines = lines_of(WHOLE.encode(), size)
-    assert file.headings == ["id", "na;me"]
-    assert lines == [
-        (2, ["1", 'a "b"\r\nc', ""]), (5, ["2", '5" pipe']), (6, ["3", "x;\n"]), (8, ["4"]),
-    ]  # fmt: skip
-    assert (file.lines, file.encoding) == (4, "utf-8")
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
@@ -48,15 +31,6 @@ def test_every_cut_gives_the_same_lines(size: int) -> None:
 def test_encodings_and_separators_are_found(data: bytes, encoding: str, size: int) -> None:
     file, [(_, cells)] = lines_of(data, size)
     assert (file.headings, cells, file.encoding) == (["name", "e"], ["José", "1"], encoding)
-
-
-def test_what_the_module_csv_writes_is_read() -> None:
-    rows = [["a", "b"], ['x"', "\r\n\n"], [";,\t", ""], ['""', " "]]
-    for separator in ",;\t":
-        out = io.StringIO()
-        csv.writer(out, delimiter=separator).writerows(rows)
-        for size in (1, 4, 100):
-            assert [cells for _, cells in lines_of(out.getvalue().encode(), size)[1]] == rows[1:]
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])

@@ -6,12 +6,6 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront.visitors import customer_sessions
-from gateway.domain.storefront.visitors.customer_sessions import Session
-from gateway.domain.storefront.visitors.session_tokens import TokenRing
-from gateway.server.storefront import STOREFRONT
-from outbox.database.transaction import Tx
-from tests.support.drain import ring
 from tests.support.shop import Answer, Browser, Shop
 
 ANA = {"name": "Ana Souza", "email": "Ana@Example.com", "password": "segredo-1"}
@@ -30,25 +24,6 @@ async def log_in(browser: Browser, email: str = "ana@example.com", password: str
 
 async def user_of(browser: Browser) -> Any:
     return (await browser.ask(USER))["client"]["user"]
-
-
-async def test_signing_up_signs_in(shop: Shop) -> None:
-    browser = shop.browser()
-    assert await browser.ask(USER) == {"client": {"store": {"name": "Coffee Shop"}, "user": None}}
-    answer = await sign_up(browser, phone="11 98888-7777")
-    made = answer.data["clientSignup"]
-    assert made["user"]["email"] == "Ana@Example.com"
-    user = await user_of(browser)
-    assert user["phone"] == "11 98888-7777"
-    assert user["emailVerified"] is False
-    # The token is the value of the cookie, and works as a header too.
-    assert answer.cookies["authJwtClient"].startswith(f"authJwtClient={made['token']};")
-    other = shop.browser()
-    found = await other.send(
-        f'{{ client(hostname: "{shop.hostname}") {{ user {{ name }} }} }}',
-        Authorization=f"Bearer {made['token']}",
-    )
-    assert found.data["client"]["user"]["name"] == "Ana Souza"
 
 
 def attributes(line: str) -> dict[str, str]:
@@ -118,19 +93,6 @@ async def test_signing_out_ends_the_session_at_once(shop: Shop) -> None:
         assert "errors" not in (await other.send(text, values, **header)).body
 
 
-async def test_signing_in_starts_another_session_and_ends_the_old_one(shop: Shop) -> None:
-    browser = shop.browser()
-    first = await sign_up(browser)
-    second = await log_in(browser, " ANA@example.COM ")
-    assert second.data["clientLogin"]["user"]["email"] == "Ana@Example.com"
-    assert first.cookies["authJwtClient"] != second.cookies["authJwtClient"]
-    assert first.cookies["cartSession"] != second.cookies["cartSession"]
-    old = first.data["clientSignup"]["token"]
-    query = f'{{ client(hostname: "{shop.hostname}") {{ user {{ name }} }} }}'
-    assert (await shop.browser().send(query, Authorization=f"Bearer {old}")).code == "INVALID_TOKEN"
-    assert (await user_of(browser))["name"] == "Ana Souza"
-
-
 async def test_one_refusal_for_every_wrong_sign_in(shop: Shop) -> None:
     browser = shop.browser()
     await sign_up(browser)
@@ -144,18 +106,6 @@ async def test_one_refusal_for_every_wrong_sign_in(shop: Shop) -> None:
         assert not answer.cookies
         errors.append(answer.error["message"])
     assert len(set(errors)) == 1
-
-
-async def test_an_email_has_one_account_in_a_store(shop: Shop) -> None:
-    await sign_up(shop.browser())
-    for email in ("ana@example.com", "  ANA@EXAMPLE.COM  "):
-        answer = await sign_up(shop.browser(), email=email)
-        assert answer.code == "EMAIL_ALREADY_EXISTS"
-        assert answer.error["extensions"]["field"] == "email"
-    # Another store has accounts of its own.
-    other = {"hostname": "other.example", "name": "Other"}
-    assert (await shop.owner.post("/api/stores", other)).status == 201
-    assert (await sign_up(shop.browser(), hostname="other.example")).data["clientSignup"]["token"]
 
 
 async def test_two_sign_ups_at_once_make_one_account(shop: Shop) -> None:
@@ -187,19 +137,6 @@ async def test_faults_name_their_field(
     assert answer.error["extensions"]["requestId"]
 
 
-@pytest.mark.parametrize(
-    "values", [{"senha": "correct horse"}, {"password": 7_351_942}, {"password": ["correct horse"]}]
-)
-async def test_an_error_repeats_no_value_that_was_sent(shop: Shop, values: dict[str, Any]) -> None:
-    answer = await shop.browser().send(
-        "mutation ($i: ClientLoginMutationInput!) { clientLogin(input: $i) { clientMutationId } }",
-        {"i": {"hostname": shop.hostname, "email": "ana@example.com", **values}},
-    )
-    assert {e["extensions"]["code"] for e in answer.body["errors"]} == {"BAD_USER_INPUT"}
-    assert "correct horse" not in str(answer.body)
-    assert "7351942" not in str(answer.body)
-
-
 async def test_escapes_of_a_document_reach_no_database(shop: Shop) -> None:
     """JSON refuses U+0000 and lone surrogates; an escape in a document is read after it."""
     browser = shop.browser()
@@ -216,15 +153,6 @@ async def test_escapes_of_a_document_reach_no_database(shop: Shop) -> None:
         assert answer.code == code, document
 
 
-async def test_passwords_count_code_points_and_every_one_of_them(shop: Shop) -> None:
-    password = "🔑" * 128
-    await sign_up(shop.browser(), password=password)
-    assert (await log_in(shop.browser(), password=password[:-1])).code == "INVALID_CREDENTIALS"
-    assert (await log_in(shop.browser(), password=password)).data
-    await sign_up(shop.browser(), email="bia@example.com", password="é" * 6)
-    assert (await log_in(shop.browser(), "bia@example.com", "é" * 6)).data
-
-
 async def test_a_sign_up_reaches_the_owners_contacts(shop: Shop) -> None:
     await sign_up(shop.browser(), phone="11 98888-7777", acceptsMarketing=True)
     [contact] = (await shop.owner.get("/api/contacts")).body["data"]
@@ -236,39 +164,6 @@ async def test_a_sign_up_reaches_the_owners_contacts(shop: Shop) -> None:
     assert [name for name, _ in await shop.api.events()] == ["contact.created"]
 
 
-async def test_ten_tries_of_an_email_also_within_one_document(shop: Shop) -> None:
-    await sign_up(shop.browser())
-    fields = "\n".join(
-        f'a{n}: clientLogin(input: {{hostname: "{shop.hostname}", email: "ana@example.com",'
-        f' password: "wrong{n}"}}) {{ token }}'
-        for n in range(5)
-    )
-    browser = shop.browser()
-    for _ in range(2):
-        found = (await browser.send(f"mutation {{ {fields} }}")).body["errors"]
-        assert [e["extensions"]["code"] for e in found] == ["INVALID_CREDENTIALS"] * 5
-    answer = await log_in(browser)
-    assert answer.code == "RATE_LIMITED"
-    assert 890 <= answer.error["extensions"]["retryAfter"] <= 900
-    # Others are not delayed: another email, the same email from another network.
-    assert (await log_in(browser, "bia@example.com")).code == "INVALID_CREDENTIALS"
-    document = (
-        "mutation ($input: ClientLoginMutationInput!) { clientLogin(input: $input) { token } }"
-    )
-    values = {"hostname": shop.hostname, "email": ANA["email"], "password": ANA["password"]}
-    other = await browser.send(document, {"input": values}, X_Forwarded_For="203.0.113.7")
-    assert other.data["clientLogin"]["token"]
-
-
-async def test_a_right_password_forgives_earlier_tries(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    for _ in range(3):
-        for n in range(6):
-            assert (await log_in(browser, password=f"wrong{n}")).code == "INVALID_CREDENTIALS"
-        assert (await log_in(browser)).data
-
-
 async def test_a_session_is_of_one_store(shop: Shop) -> None:
     browser = shop.browser()
     token = (await sign_up(browser)).data["clientSignup"]["token"]
@@ -278,36 +173,3 @@ async def test_a_session_is_of_one_store(shop: Shop) -> None:
     assert (await browser.send(query)).data == {"client": {"user": None}}
     header: dict[str, Any] = {"Authorization": f"Bearer {token}"}
     assert (await shop.browser().send(query, **header)).code == "INVALID_TOKEN"
-
-
-async def test_sessions_are_bounded_and_expire(shop: Shop) -> None:
-    await sign_up(shop.browser())
-    browsers = [shop.browser() for _ in range(customer_sessions.MOST + 2)]
-    for browser in browsers:
-        assert (await log_in(browser)).data
-    assert await user_of(browsers[1]) is None
-    assert await user_of(browsers[2]) is not None
-
-    async def expire(tx: Tx) -> int:
-        await tx.run("update customer_sessions set expires_at = $1", tx.now)
-        return await customer_sessions.purge(tx, 5)
-
-    assert await shop.db.write(expire) == 5
-    assert await user_of(browsers[-1]) is None
-
-
-async def test_a_token_of_a_dropped_key_is_invalid(shop: Shop) -> None:
-    """The same claims, signed by a key that the installation does not have."""
-    token = (await sign_up(shop.browser())).data["clientSignup"]["token"]
-    known = shop.api.site.app[STOREFRONT].tokens.read(token, 0)
-    assert known is not None
-    dropped = TokenRing(ring()).sign(
-        Session(
-            known.session_id, known.customer_id, known.store_id, 0, known.expires_at * 1_000_000
-        )
-    )
-    query = f'{{ client(hostname: "{shop.hostname}") {{ user {{ name }} }} }}'
-    found = await shop.browser().send(query, Cookie=f"authJwtClient={dropped}")
-    assert found.data == {"client": {"user": None}}
-    found = await shop.browser().send(query, Cookie=f"authJwtClient={token}")
-    assert found.data["client"]["user"]

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.checkouts.checkout import checkout
-from gateway.domain.storefront.orders import addresses
-from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from outbox.errors import DatabaseUnavailable
 from tests.support.carts import sell
-from tests.support.checkouts import ADDRESS, check_out, put, sign_up
+from tests.support.checkouts import check_out, put
 from tests.support.failing import failing
 from tests.support.shop import Shop
 
@@ -25,24 +24,6 @@ async def orders(shop: Shop) -> int:
     return total
 
 
-@pytest.mark.parametrize("written", [True, False])
-async def test_a_checkout_of_unknown_outcome_is_repeated_with_its_key(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch, written: bool
-) -> None:
-    browser = shop.browser()
-    await put(browser, await sell(shop, 30, stock=10))
-    lost = OutcomeUnknown("connection", "secret detail 4711")
-    failing(monkeypatch, shop.db, "write", checkout, lost, after=written)
-    answer = await check_out(browser, idempotencyKey="k1")
-    assert (answer.status, answer.code) == (200, "OUTCOME_UNKNOWN")
-    assert answer.error["message"] == MAYBE + ADVICE
-    assert answer.error["extensions"]["retryAfter"] == 1
-    assert await orders(shop) == written
-    again = await check_out(browser, idempotencyKey="k1")
-    assert again.data["checkout"]["order"]["number"]
-    assert await orders(shop) == 1
-
-
 async def test_a_refused_checkout_wrote_nothing(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,36 +33,6 @@ async def test_a_refused_checkout_wrote_nothing(
     answer = await check_out(browser)
     assert (answer.code, answer.error["message"]) == ("UNAVAILABLE", REFUSED)
     assert await orders(shop) == 0
-
-
-async def test_a_read_that_fails_behind_the_write_does_not_deny_it(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    failing(monkeypatch, shop.db, "read", addresses.listed, DatabaseUnavailable("busy", "no"))
-    answer = await browser.do("clientAddressSave", "address { street }", **ADDRESS)
-    assert (answer.code, answer.error["message"]) == ("OUTCOME_UNKNOWN", MAYBE + ADVICE)
-    found = await browser.ask("client(hostname: $h) { addresses { street } }")
-    assert len(found["client"]["addresses"]) == 1
-
-
-async def test_a_second_mutation_is_judged_by_itself(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    browser = shop.browser()
-    product = await sell(shop, 30, stock=10)
-    failing(monkeypatch, shop.db, "write", checkout, DatabaseUnavailable("busy", "no"))
-    answer = await browser.send(
-        "mutation ($h: String!, $p: ID!) {"
-        " first: shoppingCartAddProduct(input: {hostname: $h, productId: $p})"
-        " { shoppingCart { totalQuantity } }"
-        ' second: checkout(input: {hostname: $h, email: "a@example.com", name: "A"})'
-        " { order { number } } }",
-        {"h": shop.hostname, "p": product},
-    )
-    assert answer.code == "UNAVAILABLE"
-    assert answer.error["path"] == ["second"]
 
 
 async def test_a_mutation_that_takes_too_long_may_have_been_written(

@@ -39,33 +39,6 @@ async def test_a_percentage_is_rounded_half_up_once_for_the_cart(shop: Shop) -> 
     assert (contents["coupon"], contents["totalDiscount"], contents["total"]) == (None, 0, 45)
 
 
-async def test_case_and_accents_of_a_code_do_not_matter(shop: Shop) -> None:
-    await offer(shop, "Promoção", discountValue=1)
-    contents = (await change(await shopper(shop), "ApplyCoupon", code="PROMOCAO"))["shoppingCart"]
-    assert contents["coupon"]["code"] == "Promoção"
-
-
-@pytest.mark.parametrize(
-    ("values", "code"),
-    [
-        ({"active": False}, "COUPON_NOT_FOUND"),
-        ({"endsAt": "2026-01-01"}, "COUPON_EXPIRED"),
-        ({"startsAt": "2099-01-01"}, "COUPON_NOT_APPLICABLE"),
-        ({"minTotal": 100.01}, "COUPON_NOT_APPLICABLE"),
-    ],
-)
-async def test_a_coupon_that_does_not_apply_is_refused(
-    shop: Shop, values: dict[str, Any], code: str
-) -> None:
-    await offer(shop, "NO", discountPercentage=10, **values)
-    await offer(shop, "YES", discountPercentage=10, minTotal=100)
-    browser = await shopper(shop)
-    await change(browser, "ApplyCoupon", code="YES")
-    refused(await do(browser, "ApplyCoupon", code="NO"), code, "code")
-    # The one before stays.
-    assert (await cart(browser))["coupon"]["code"] == "YES"
-
-
 async def test_unknown_codes_and_those_of_other_stores_are_not_found(shop: Shop) -> None:
     other = await open_shop(shop.api, "other.example")
     await offer(other, "THEIRS", discountValue=1)

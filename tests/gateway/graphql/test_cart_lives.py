@@ -6,13 +6,11 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.carts import cart_lifecycle
-from gateway.domain.storefront.carts.cart_lifecycle import KEPT
 from gateway.domain.storefront.carts.contents import Contents, current
-from gateway.domain.storefront.carts.rows import LIFETIME
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
 from tests.support.carts import cart, change, offer, sell
@@ -33,60 +31,6 @@ def held(contents: Any) -> dict[str, int]:
 def token_of(browser: Browser) -> str:
     [token] = [c.value for c in browser.http.cookie_jar if c.key == "cartSession"]
     return token
-
-
-async def test_a_customer_has_one_cart_on_every_device(shop: Shop) -> None:
-    product, phone, laptop = await sell(shop), shop.browser(), shop.browser()
-    assert (await sign_up(phone)).data
-    await change(phone, "AddProduct", productId=product)
-    assert (await log_in(laptop)).data
-    payload = await change(laptop, "AddProduct", productId=product)
-    assert payload["shoppingCart"] == await cart(phone)
-    assert held(payload["shoppingCart"]) == {product: 2}
-    [row] = await shop.db.read(rows)
-    # It does not expire, and no token names it.
-    assert (row["expires_at"], row["digest"]) == (None, None)
-
-
-async def test_a_sign_in_merges_the_cart_of_the_visitor(shop: Shop) -> None:
-    both, own, new = [await sell(shop, 1, name=f"P{n}") for n in range(3)]
-    browser = shop.browser()
-    assert (await sign_up(browser)).data
-    await change(browser, "AddProduct", productId=both, quantity=9)
-    await change(browser, "AddProduct", productId=own, quantity=2)
-    guest = shop.browser()
-    await change(guest, "AddProduct", productId=both, quantity=4)
-    await change(guest, "AddProduct", productId=new, quantity=3)
-    before, token = await cart(guest), token_of(guest)
-    assert (await log_in(guest)).data
-    contents = await cart(guest)
-    assert held(contents) == {own: 2, both: 4, new: 3}
-    assert contents["id"] != before["id"]
-    assert contents == await cart(browser)
-    states = sorted(row["state"] for row in await shop.db.read(rows))
-    assert states == ["active", "merged"]
-    # The token of the visitor is another one now, and the old one names nothing.
-    assert token_of(guest) != token
-    other = shop.browser()
-    document = "query ($h: String!) { shoppingCart(hostname: $h) { products { id } } }"
-    for old in (token, token_of(guest)):
-        answer = await other.send(document, {"h": shop.hostname}, X_Cart_Session=old)
-        assert answer.data["shoppingCart"]["products"] == []
-
-
-@pytest.mark.slow
-async def test_a_merge_keeps_within_100_lines_and_takes_the_visitors_first(shop: Shop) -> None:
-    products = [await sell(shop, 1, name=f"P{n}") for n in range(101)]
-    browser = shop.browser()
-    assert (await sign_up(browser)).data
-    for product in products[:99]:
-        await change(browser, "AddProduct", productId=product)
-    guest = shop.browser()
-    for product in products[99:]:
-        await change(guest, "AddProduct", productId=product)
-    assert (await log_in(guest)).data
-    # The oldest line of the customer gave way.
-    assert list(held(await cart(guest))) == products[1:]
 
 
 async def test_a_merge_takes_the_visitors_coupon_and_shipping(shop: Shop) -> None:
@@ -120,17 +64,6 @@ async def test_an_ended_cart_has_no_destination(shop: Shop) -> None:
     assert (await sign_up(merging)).data
     kept = {row["state"]: row["cep"] for row in await shop.db.read(rows)}
     assert kept == {"ordered": None, "merged": None, "active": "01310200"}
-
-
-async def test_a_visitor_with_an_empty_cart_changes_nothing(shop: Shop) -> None:
-    browser, product = shop.browser(), await sell(shop)
-    assert (await sign_up(browser)).data
-    await change(browser, "AddProduct", productId=product)
-    guest = shop.browser()
-    await change(guest, "AddProduct", productId=product, quantity=5)
-    await change(guest, "Clear")
-    assert (await log_in(guest)).data
-    assert held(await cart(guest)) == {product: 1}
 
 
 async def test_a_sign_out_starts_an_empty_cart(shop: Shop) -> None:
@@ -173,59 +106,6 @@ async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> Non
     assert (filled["id"], held(filled)) == (after["id"], {product: 2})
     orders = {row["state"]: row["order_id"] for row in await shop.db.read(rows)}
     assert orders == {"ordered": "1" * 24, "active": None}
-
-
-async def test_each_order_of_a_customer_leaves_a_new_cart_on_every_device(shop: Shop) -> None:
-    phone, laptop, product = shop.browser(), shop.browser(), await sell(shop)
-    assert (await sign_up(phone)).data
-    assert (await log_in(laptop)).data
-    seen = [(await cart(phone))["id"]]
-    for _ in range(2):
-        await change(phone, "AddProduct", productId=product)
-        assert (await cart(phone))["id"] == seen[-1]
-        await ordered(phone)
-        after = await cart(phone)
-        assert (after, held(after)) == (await cart(laptop), {})
-        seen.append(after["id"])
-    assert len({*seen}) == 3
-
-
-async def test_expired_and_ended_carts_are_purged(shop: Shop) -> None:
-    product = await sell(shop)
-    visitor, merged = shop.browser(), shop.browser()
-    for browser in (visitor, merged):
-        await change(browser, "AddProduct", productId=product)
-    assert (await sign_up(merged)).data
-
-    async def age(tx: Tx, by: int) -> list[Row]:
-        sql = "update carts set expires_at = expires_at - $1, ended_at = ended_at - $1"
-        await tx.run(sql, by)
-        return await tx.all("select id from carts")
-
-    assert await shop.db.write(cart_lifecycle.purge, 10) == 0
-    assert len(await shop.db.write(age, max(LIFETIME, KEPT))) == 3
-    assert await shop.db.write(cart_lifecycle.purge, 1) == 1
-    assert await shop.db.write(cart_lifecycle.purge, 10) == 1
-    assert await shop.db.write(cart_lifecycle.purge, 10) == 0
-    # The customer's own cart is kept.
-    assert held(await cart(merged)) == {product: 1}
-    assert held(await cart(visitor)) == {}
-
-
-async def test_a_store_takes_its_carts_coupons_and_modals_with_it(shop: Shop) -> None:
-    await change(shop.browser(), "AddProduct", productId=await sell(shop))
-    await offer(shop, "GONE", discountValue=1)
-    path = f"/api/stores/{shop.store['id']}"
-    gone = await shop.owner.delete(path)
-    assert gone.status == 200, gone.body
-    assert await shop.db.read(rows) == []
-    assert (await shop.owner.get("/api/coupons")).body["data"] == []
-
-    async def totals(tx: Tx) -> Any:
-        sql = "select count(*) as n from tallies where n < 0 or (kind = 'coupons' and n <> 0)"
-        return (await tx.all(sql))[0]["n"]
-
-    assert await shop.db.read(totals) == 0
 
 
 async def test_an_export_has_the_cart_and_an_erasure_deletes_it(shop: Shop) -> None:

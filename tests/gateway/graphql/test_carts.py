@@ -12,7 +12,7 @@ from gateway.graphql.ids import global_id
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 from tests.support.carts import EMPTY, cart, change, do, edit, sell
-from tests.support.shop import Answer, Shop, open_shop
+from tests.support.shop import Answer, Shop
 
 
 async def rows(tx: Tx) -> list[Row]:
@@ -48,32 +48,6 @@ async def test_a_new_visitor_gets_an_empty_cart_and_a_cookie_but_no_row(shop: Sh
     assert token not in repr([row[name] for name in row.keys()])  # noqa: SIM118 - no mapping
 
 
-async def test_add_shows_the_line_with_its_product_and_the_totals(shop: Shop) -> None:
-    images = [{"url": "https://shop.example/1.jpg", "alt": "A bag"}]
-    coffee = await sell(shop, 89.9, images=images)
-    tea = await sell(shop, 0.01, name="Tea")
-    browser = shop.browser()
-    await change(browser, "AddProduct", productId=coffee)
-    await change(browser, "AddProduct", productId=coffee, quantity=2)
-    payload = await change(browser, "AddProduct", productId=tea)
-    assert payload["warnings"] == []
-    contents = payload["shoppingCart"]
-    assert contents == await cart(browser)
-    assert contents["totalPrice"] == contents["total"] == 3 * 8990 + 1
-    assert contents["totalQuantity"] == 4
-    first, second = contents["products"]
-    assert first.pop("id") != second["id"]
-    assert first == {
-        "productId": coffee,
-        "title": "Coffee beans",
-        "price": 8990,
-        "quantity": 3,
-        "available": True,
-        "images": images,
-    }
-    assert second["title"] == "Tea"
-
-
 async def test_a_line_is_changed_and_removed_by_its_id_or_its_product(shop: Shop) -> None:
     coffee, tea = await sell(shop), await sell(shop, 5, name="Tea")
     browser = shop.browser()
@@ -91,18 +65,6 @@ async def test_a_line_is_changed_and_removed_by_its_id_or_its_product(shop: Shop
     refused(await do(browser, "RemoveProduct", id=tea), "PRODUCT_NOT_FOUND", "id")
     refused(await do(browser, "UpdateProduct", id=tea, quantity=1), "PRODUCT_NOT_FOUND", "id")
     refused(await do(browser, "RemoveProduct", id="tea"), "BAD_USER_INPUT", "id")
-
-
-async def test_clear_empties_the_cart(shop: Shop) -> None:
-    browser = shop.browser()
-    # A visitor without a cart has nothing to clear, and gets no row for it.
-    assert (await change(browser, "Clear"))["shoppingCart"]["products"] == []
-    assert await shop.db.read(rows) == []
-    await change(browser, "AddProduct", productId=await sell(shop))
-    payload = await change(browser, "Clear", clientMutationId="c1")
-    contents = payload["shoppingCart"]
-    assert {name: contents[name] for name in EMPTY} == EMPTY
-    assert contents == await cart(browser)
 
 
 @pytest.mark.parametrize(
@@ -179,35 +141,6 @@ async def test_the_newest_version_limits_an_add_to_the_stock(shop: Shop) -> None
     refused(await do(browser, "AddProduct", productId=none), "INSUFFICIENT_STOCK", "quantity")
 
 
-@pytest.mark.parametrize("version", ["2026-01-01", "2026-10-31"])
-async def test_an_older_version_refuses_an_add_above_the_stock(shop: Shop, version: str) -> None:
-    product, browser = await sell(shop, 1, stock=3), shop.browser()
-    document = """
-    mutation ($input: ShoppingCartAddProductMutationInput!) {
-      shoppingCartAddProduct(input: $input) { shoppingCart { totalQuantity } } }
-    """
-    sent = {"hostname": shop.hostname, "productId": product, "quantity": 4}
-    answer = await browser.send(document, {"input": sent}, X_API_Version=version)
-    refused(answer, "INSUFFICIENT_STOCK", "quantity")
-    answer = await browser.send(document, {"input": {**sent, "quantity": 3}}, X_API_Version=version)
-    assert answer.data["shoppingCartAddProduct"]["shoppingCart"]["totalQuantity"] == 3
-
-
-async def test_a_changed_price_is_live_at_once_and_warned_of_until_a_change(shop: Shop) -> None:
-    product, browser = await sell(shop, 10), shop.browser()
-    await change(browser, "AddProduct", productId=product, quantity=2)
-    await edit(shop, product, price=1234)
-    for _ in range(2):
-        contents = await cart(browser)
-        assert (contents["totalPrice"], contents["products"][0]["price"]) == (2468, 1234)
-        assert [(w["code"], w["productId"]) for w in contents["warnings"]] == [
-            ("PRICE_CHANGED", product)
-        ]
-    payload = await change(browser, "UpdateProduct", id=product, quantity=1)
-    assert [w["code"] for w in payload["warnings"]] == ["PRICE_CHANGED"]
-    assert (await cart(browser))["warnings"] == []
-
-
 async def test_a_product_that_is_gone_takes_its_line_with_it(shop: Shop) -> None:
     remaining, gone, browser = await sell(shop, 1), await sell(shop, 2), shop.browser()
     for product in (remaining, gone):
@@ -229,54 +162,6 @@ async def test_a_product_that_is_gone_takes_its_line_with_it(shop: Shop) -> None
         [remaining],
         [],
     )
-
-
-async def test_a_line_above_the_stock_stays_but_cannot_be_bought(shop: Shop) -> None:
-    product, browser = await sell(shop, 1, stock=5), shop.browser()
-    await change(browser, "AddProduct", productId=product, quantity=5)
-    await edit(shop, product, stock=2)
-    contents = await cart(browser)
-    [line] = contents["products"]
-    assert (line["quantity"], line["available"]) == (5, False)
-    assert [w["code"] for w in contents["warnings"]] == ["PRODUCT_UNAVAILABLE"]
-    payload = await change(browser, "UpdateProduct", id=product, quantity=2)
-    assert (payload["warnings"], payload["shoppingCart"]["products"][0]["available"]) == ([], True)
-
-
-async def test_a_cart_belongs_to_one_visitor_of_one_store(shop: Shop) -> None:
-    browser, other = shop.browser(), shop.browser()
-    product = await sell(shop)
-    await change(browser, "AddProduct", productId=product)
-    mine = await cart(browser)
-    theirs = await cart(other)
-    assert (theirs["products"], mine["id"] == theirs["id"]) == ([], False)
-    refused(
-        await do(other, "RemoveProduct", id=mine["products"][0]["id"]), "PRODUCT_NOT_FOUND", "id"
-    )
-    # The product does not belong to another store, nor does the cart.
-    elsewhere = await open_shop(shop.api, "other.example")
-    browser.hostname = "other.example"
-    contents = await cart(browser)
-    assert (contents["products"], contents["id"] == mine["id"]) == ([], False)
-    refused(await do(browser, "AddProduct", productId=product), "PRODUCT_NOT_FOUND", "productId")
-    await elsewhere.close()
-
-
-async def test_a_page_of_one_store_neither_learns_nor_chooses_the_cart_of_another(
-    shop: Shop,
-) -> None:
-    """Stores may share a host: its cookies reach it whatever store a request names."""
-    elsewhere = await open_shop(shop.api, "other.example")
-    browser, query = shop.browser(), "query ($h: String!) { shoppingCart(hostname: $h) { id } }"
-    mine = (await browser.send(query, {"h": shop.hostname})).headers["X-Cart-Session"]
-    learned = (await browser.send(query, {"h": "other.example"})).headers["X-Cart-Session"]
-    assert learned != mine
-    chosen = await browser.send(query, {"h": shop.hostname})
-    assert chosen.headers["X-Cart-Session"] not in (mine, learned)
-    # A page whose token is in the header keeps its cart.
-    answer = await browser.send(query, {"h": "other.example"}, X_Cart_Session=learned)
-    assert "X-Cart-Session" not in answer.headers
-    await elsewhere.close()
 
 
 async def test_the_header_names_the_cart_where_cookies_do_not_travel(shop: Shop) -> None:
@@ -321,13 +206,6 @@ async def test_bytes_that_are_no_text_name_no_cart(shop: Shop, header: bytes) ->
     writer.close()
     await writer.wait_closed()
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["data"]["clientSignup"]["token"]
-
-
-async def test_two_looks_in_one_document_are_of_one_cart(shop: Shop) -> None:
-    looks = " ".join(f"c{n}: shoppingCart(hostname: $h) {{ id }}" for n in range(5))
-    document = f"query ($h: String!) {{ {looks} }}"
-    data = (await shop.browser().send(document, {"h": shop.hostname})).data
-    assert len({each["id"] for each in data.values()}) == 1
 
 
 async def test_a_cart_lives_for_a_week_after_its_last_use(shop: Shop) -> None:

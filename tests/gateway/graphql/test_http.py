@@ -6,11 +6,9 @@ from typing import Any
 
 import aiohttp
 import pytest
-from graphql import get_introspection_query
 
 from gateway.graphql import execution
 from gateway.graphql.responses import GRAPHQL, HTML, JSON, chosen
-from gateway.graphql.view import DOCUMENTS
 from gateway.server.app_keys import DIRECTORY
 from gateway.server.config import Config, Limits
 from gateway.server.telemetry.metrics import METRICS
@@ -81,11 +79,6 @@ async def test_bodies_that_are_no_request(api: RestApi) -> None:
             assert reply.body["errors"][0]["extensions"]["requestId"]
 
 
-async def test_unknown_members_and_null_parameters_are_ignored(api: RestApi) -> None:
-    body = {**QUERY, "variables": None, "operationName": None, "extensions": None, "id": 1}
-    assert (await api.nobody.post("/graphql", body)).body == {"data": {"__typename": "Query"}}
-
-
 async def test_only_json_is_read(api: RestApi) -> None:
     text = json.dumps(QUERY).encode()
     for kind in (
@@ -100,15 +93,6 @@ async def test_only_json_is_read(api: RestApi) -> None:
         "POST", "/graphql", data=text, Content_Type=JSON, Content_Encoding="gzip"
     )
     assert zipped.status == 415
-
-
-async def test_a_body_may_have_a_megabyte(api: RestApi) -> None:
-    for size, status in ((1_048_576, 200), (1_048_577, 413)):
-        text = json.dumps({**QUERY, "x": ""})[:-2] + '"}'
-        text = text.replace('"x": "', '"x": "' + "a" * (size - len(text)))
-        assert len(text) == size
-        reply = await api.nobody.call("POST", "/graphql", data=text.encode(), Content_Type=JSON)
-        assert reply.status == status
 
 
 async def test_get_runs_queries_only(shop: Shop) -> None:
@@ -157,37 +141,6 @@ async def test_errors_of_a_document_have_the_status_of_the_media_type(shop: Shop
         "/graphql", {"query": '{ store(hostname: "none") { id } }'}, Accept=GRAPHQL
     )
     assert (failed.status, failed.body["data"]) == (200, {"store": None})
-
-
-async def test_an_error_of_a_variable_names_its_field(shop: Shop) -> None:
-    query = "mutation ($input: LeadMutationInput!) { lead(input: $input) { success } }"
-    for sent, field in (
-        ({"hostname": "shop.example", "email": 5}, "email"),
-        ({"hostname": "shop.example", "email": None}, "email"),
-        ({"hostname": "shop.example"}, "email"),
-        ({"hostname": "shop.example", "email": "a@b.example", "none": 1}, "none"),
-        (None, "input"),
-    ):
-        answer = await shop.browser().send(query, {"input": sent})
-        assert (answer.code, answer.error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
-        assert "None" not in answer.error["message"]
-
-
-async def test_the_invented_name_of_a_field_is_shortened(shop: Shop) -> None:
-    query = "mutation ($input: LeadMutationInput!) { lead(input: $input) { success } }"
-    values = {"hostname": shop.hostname, "email": "ana@example.com", "f" * 50_000: 1}
-    answer = await shop.browser().send(query, {"input": values})
-    assert answer.error["extensions"]["field"] == "f" * 100
-    assert len(answer.error["message"]) < 600
-
-
-async def test_numbers_of_variables_are_numbers(shop: Shop) -> None:
-    query = 'query ($n: Int) { products(hostname: "shop.example", first: $n) { totalCount } }'
-    body = json.dumps({"query": query, "variables": {"n": 0}})
-    for number, fails in (("2", False), ("2.0", False), ("2e0", False), ("2.5", True)):
-        text = body.replace('"n": 0', f'"n": {number}').encode()
-        reply = await shop.api.nobody.call("POST", "/graphql", data=text, Content_Type=JSON)
-        assert ("errors" in reply.body) is fails, reply.body
 
 
 async def test_an_internal_fault_is_masked_and_logged(shop: Shop, lines: Lines) -> None:
@@ -292,18 +245,6 @@ async def test_operations_are_counted_by_their_outcome(shop: Shop) -> None:
         before = counted(kind, outcome)
         await browser.send(text)
         assert counted(kind, outcome) == before + 1, text[:20]
-
-
-async def test_the_loop_is_free_while_the_schema_is_read(shop: Shop) -> None:
-    """Introspection runs in a thread: the loop sees that it is under way."""
-    lock = shop.api.site.app[DOCUMENTS].introspecting
-    asked = asyncio.create_task(shop.browser().send(get_introspection_query()))
-    seen = 0
-    while not asked.done():
-        await asyncio.sleep(0)
-        seen += lock.locked()
-    assert "errors" not in (await asked).body
-    assert seen > 0
 
 
 async def test_a_persisted_query_is_declined_as_clients_expect(shop: Shop) -> None:

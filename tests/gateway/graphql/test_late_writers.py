@@ -11,17 +11,12 @@ from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
-from gateway.domain.storefront.mail import mails
 from gateway.domain.storefront.orders import addresses
-from gateway.domain.storefront.sign_in import account_changes, sign_in
+from gateway.domain.storefront.sign_in import sign_in
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import record_id
-from gateway.records import cascades
-from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
-from gateway.records.record import Record
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Row, Tx
 from tests.support.carts import sell
@@ -191,47 +186,3 @@ async def test_a_deleted_store_gets_no_cart(shop: Shop) -> None:
 
     await between(shop, "insert into carts", choose, lambda: drop_store(shop))
     assert await rows(shop, "select * from carts") == []
-
-
-async def test_mails_at_once_stop_at_the_limit(shop: Shop) -> None:
-    visitor = await customer_of(shop)
-    await asyncio.gather(
-        *(
-            shop.db.write(account_changes.request_reset, visitor.store.id, "maria@example.com")
-            for _ in range(4 * mails.MOST)
-        )
-    )
-    assert len(await rows(shop, "select id from mails where kind = 'reset'")) == mails.MOST
-
-
-async def test_a_review_of_a_deleted_product_is_not_published(shop: Shop) -> None:
-    product = record_id(await sell(shop, 30), "Product", "id")
-    actor = Actor(shop.owner.user_id, "api_key", zone="UTC")
-
-    async def fill(tx: Tx) -> str:
-        made = ""
-        # As many as make the delete settle them later.
-        for _ in range(cascades.MOST + 1):
-            made = tx.new_id()
-            await tx.run(
-                "insert into reviews (id, owner_id, version, created_at, store_id, product_id,"
-                " stars, text, status) values ($1, $2, 1, $3, $4, $5, 5, 'Good', 'pending')",
-                made, shop.owner.user_id, tx.now, shop.store["id"], product,
-            )  # fmt: skip
-        return made
-
-    async def drop() -> None:
-        assert (await shop.owner.delete(f"/api/products/{product}")).status == 200
-
-    review = await shop.db.write(fill)
-    draft = Draft(values={"status": "published"}, sent={"status": "published"})
-    outcome = await between(
-        shop, "update reviews", lambda tx: reviews.change(tx, actor, review, draft), drop
-    )
-    if shop.db.engine == "sqlite":
-        assert isinstance(outcome, Refusal)
-        assert outcome.code == "not_found"
-    else:
-        # The delete waited for the change.
-        assert isinstance(outcome, Record)
-    assert await rows(shop, "select * from review_totals") == []

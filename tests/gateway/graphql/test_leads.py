@@ -1,17 +1,11 @@
 """Leads: contacts of the store's owner, an e-book for one, and nothing revealed."""
 
 import base64
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
-from gateway.server.config import Config, Limits
-from outbox.database.transaction import Database
 from tests.support.operations import operation
-from tests.support.rest import Person, RestApi
+from tests.support.rest import Person
 from tests.support.shop import Answer, Shop, open_shop
-from tests.support.site import serving
 
 MARIA = {"email": "maria@example.com"}
 
@@ -69,68 +63,10 @@ async def test_a_second_lead_fills_blanks_and_is_noted(shop: Shop) -> None:
     assert [name for name, _ in await shop.api.events()] == ["contact.created", "contact.updated"]
 
 
-async def test_a_lead_overwrites_nothing_and_the_note_keeps_what_was_sent(shop: Shop) -> None:
-    body = {"name": "Maria", "email": "maria@example.com", "phone": "11 3333-4444"}
-    known = (await shop.owner.post("/api/contacts", body)).body
-    assert (await lead(shop, email="maria@example.com", name="Eve", phone="911")).data
-    [contact] = await contacts(shop.owner)
-    assert (contact["name"], contact["phone"]) == ("Maria", "11 3333-4444")
-    assert contact["source"] == "api"
-    [note] = await notes(shop.owner, known["id"])
-    assert note["metadata"] == {
-        "storeId": shop.store["id"], "hostname": "shop.example", "name": "Eve", "phone": "911",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"email": "maria"}, "email"),
-        ({"email": ""}, "email"),
-        ({"email": "m@example.com", "phone": "call me"}, "phone"),
-        ({"email": "m@example.com", "name": "M" * 201}, "name"),
-        ({"email": "m@example.com", "source": "s" * 101}, "source"),
-    ],
-)
-async def test_faults_name_their_field(shop: Shop, values: dict[str, Any], field: str) -> None:
-    answer = await lead(shop, **values)
-    assert (answer.status, answer.code) == (200, "BAD_USER_INPUT")
-    assert answer.error["extensions"]["field"] == field
-    assert answer.body["data"] == {"lead": None}
-    assert await contacts(shop.owner) == []
-
-
 async def test_a_character_that_no_database_stores_is_refused(shop: Shop) -> None:
     values = r'hostname: "shop.example", email: "m@example.com", name: "a\u0000b"'
     answer = await shop.browser().send(f"mutation {{ lead(input: {{{values}}}) {{ success }} }}")
     assert (answer.code, answer.error["extensions"]["field"]) == ("BAD_USER_INPUT", "name")
-
-
-async def test_an_ebook_lead_gets_the_file(shop: Shop) -> None:
-    book = await ebook(shop)
-    company = (await shop.owner.post("/api/companies", {"name": "ACME LTDA"})).body
-    answer = await shop.browser().send(*operation("ebookLead", ebookId=book["id"]))
-    assert answer.data["ebookLead"] == {
-        "success": True, "downloadUrl": "https://files.example/g.pdf",
-    }  # fmt: skip
-    [contact] = await contacts(shop.owner)
-    assert (contact["position"], contact["consent"]) == ("Buyer", True)
-    assert contact["companyId"] == company["id"]
-    assert contact["tags"] == ["lead", "ebook"]
-    [note] = await notes(shop.owner, contact["id"])
-    assert note["description"] == "Lead: shop.example (e-book: The guide)"
-    assert note["metadata"]["ebookId"] == book["id"]
-
-
-async def test_a_box_that_is_not_ticked_withdraws_nothing(shop: Shop) -> None:
-    book = await ebook(shop)
-    for accepts, consent in ((False, None), (True, True), (False, True)):
-        answer = await shop.browser().do(
-            "ebookLead", "success", ebookId=book["id"], acceptsMarketing=accepts, **MARIA
-        )
-        assert answer.data
-        [contact] = await contacts(shop.owner)
-        assert contact.get("consent") is consent
 
 
 async def test_an_ebook_is_named_by_its_global_id_too(shop: Shop) -> None:
@@ -161,31 +97,3 @@ async def test_an_ebook_of_another_store_is_unknown(shop: Shop) -> None:
     # Which ids exist is not revealed.
     assert len({answer.error["message"] for answer in refused[:4]}) == 1
     assert await contacts(shop.owner) == await contacts(other.owner) == []
-
-
-@pytest.fixture
-async def narrow(db: Database) -> AsyncIterator[Shop]:
-    """A store whose forms are limited."""
-    limits = Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=3)
-    async with serving(db, Config(limits=limits)) as site:
-        shop = await open_shop(RestApi(site))
-        yield shop
-        await shop.close()
-
-
-async def test_forms_of_one_address_are_limited(narrow: Shop) -> None:
-    book = await ebook(narrow)
-    aliases = " ".join(
-        f'm{i}: lead(input: {{hostname: "shop.example", email: "m{i}@example.com"}}) {{ success }}'
-        for i in range(2)
-    )
-    assert (await narrow.browser().send(f"mutation {{ {aliases} }}")).data
-    again = await narrow.browser().do("ebookLead", "success", ebookId=book["id"], **MARIA)
-    assert again.data
-    for refused in (
-        await lead(narrow, **MARIA),
-        await narrow.browser().do("ebookLead", "success", ebookId=book["id"], **MARIA),
-    ):
-        assert (refused.status, refused.code) == (200, "RATE_LIMITED")
-        assert refused.error["extensions"]["retryAfter"] > 0
-    assert len(await contacts(narrow.owner)) == 3

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.domain.storefront.catalogue import categories
-from gateway.graphql import costs
 from tests.gateway.graphql.test_products import made
 from tests.support.operations import operation
 from tests.support.shop import Shop
@@ -66,50 +64,6 @@ async def test_a_list_with_the_categories_below(shop: Shop) -> None:
     path = f"/api/categories/{ids['Coffee']}"
     assert (await shop.owner.put(path, {"parentId": None})).status == 200
     assert await titles(shop, category="drinks", below=True) == ["Cold brew"]
-
-
-async def test_prices_and_stock(shop: Shop) -> None:
-    records = {}
-    for name, price, stock in (("A", 1, 0), ("B", 2.5, 1), ("C", 3, None)):
-        records[name] = await made(shop.owner, shop.store, name, price=price, stock=stock)
-    assert await titles(shop, min=100, max=250) == ["B", "A"]
-    assert await titles(shop, min=100.5, max=299.9, orderBy="PRICE_ASC") == ["B"]
-    assert await titles(shop, min=-1e300, max=1e300) == ["C", "B", "A"]
-    assert await titles(shop, min=300, max=100) == []
-    assert await titles(shop, stock=True) == ["C", "B"]
-    for name, stock, expected in (
-        ("A", 7, "CBA"),
-        ("B", 0, "CA"),
-        ("C", 0, "A"),
-        ("C", None, "CA"),
-    ):
-        path = f"/api/products/{records[name]['id']}"
-        assert (await shop.owner.put(path, {"stock": stock})).status == 200
-        assert await titles(shop, stock=True) == list(expected)
-        assert await titles(shop, stock=True, min=0, orderBy="TITLE") == sorted(expected)
-        assert await titles(shop) == ["C", "B", "A"]
-
-
-async def test_an_order_takes_the_last_one_out_of_the_list_in_stock(shop: Shop) -> None:
-    await made(shop.owner, shop.store, "Last one", stock=1, categories=["Top"])
-    browser = shop.browser()
-    page = await browser.ask("products(hostname: $h) { nodes { id } }")
-    product_id = page["products"]["nodes"][0]["id"]
-    _, sent = operation("shoppingCartAddProduct", productId=product_id)
-    sent["input"] |= {"hostname": shop.hostname, "quantity": 1}
-    assert (await browser.send(operation("shoppingCartAddProduct")[0], sent)).data
-    document = """mutation ($input: CheckoutMutationInput!) {
-      checkout(input: $input) { order { number accessToken } } }"""
-    buyer = {"hostname": shop.hostname, "email": "maria@example.com", "name": "Maria"}
-    done = (await browser.send(document, {"input": buyer})).data["checkout"]["order"]
-    assert await titles(shop, stock=True) == []
-    assert await titles(shop, stock=True, search="last") == []
-    assert await titles(shop, search="last") == ["Last one"]
-    document = """mutation ($input: OrderCancelMutationInput!) {
-      orderCancel(input: $input) { order { status } } }"""
-    sent = {"input": {"hostname": shop.hostname, **done}}
-    assert (await browser.send(document, sent)).data["orderCancel"]["order"]["status"] == "canceled"
-    assert await titles(shop, stock=True) == ["Last one"]
 
 
 async def test_the_index_follows_each_change_of_a_product(shop: Shop) -> None:
@@ -177,22 +131,3 @@ async def test_pages_of_categories(shop: Shop) -> None:
         document, {"hostname": shop.hostname, "parent": "drinks", "topLevel": True}
     )
     assert (refused.code, refused.error["extensions"]["field"]) == ("BAD_USER_INPUT", "topLevel")
-
-
-async def test_the_whole_list_of_categories_costs_what_it_may_hold(shop: Shop) -> None:
-    assert costs.WHOLE == {"categories": categories.MOST}
-
-    def document(count: int) -> str:
-        each = " ".join(f"c{n}: categories(hostname: $h) {{ id }}" for n in range(count))
-        return f"query ($h: String!) {{ {each} }}"
-
-    most = costs.COST // categories.MOST
-    browser = shop.browser()
-    assert len((await browser.send(document(most), {"h": shop.hostname})).data) == most
-    fields = " ".join(f"c{n}: categories(hostname: $h) {{ id }}" for n in range(most + 1))
-    in_fragment = f"query ($h: String!) {{ ...F }} fragment F on Query {{ ... {{ {fields} }} }}"
-    for text in (document(most + 1), document(30), in_fragment):
-        assert (await browser.send(text, {"h": shop.hostname})).code == "QUERY_TOO_COMPLEX"
-    # The categories of a product are no such list.
-    query = "products(hostname: $h, first: 100) { nodes { categories { id name slug } } }"
-    assert await browser.ask(query) == {"products": {"nodes": []}}

@@ -1,26 +1,16 @@
 """Discount modals: their REST resource, the query, and the coupons that they issue."""
 
-import asyncio
-import re
 from typing import Any
 
 import pytest
 
 from gateway.domain.storefront.campaigns import modals
-from gateway.domain.storefront.campaigns.modals import KEPT
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import global_id
-from gateway.server.config import Config, Limits
-from outbox.database.transaction import Database, Row, Tx
-from outbox.durations import DAY
 from tests.gateway.graphql.test_carts import refused
-from tests.support.carts import change, do, sell
-from tests.support.rest import RestApi
 from tests.support.shop import Answer, Browser, Shop, open_shop
-from tests.support.site import serving
 
-CODE = re.compile(r"WELCOME-[0-9A-HJKMNP-TV-Z]{8}")
 SHOWN = "discountModal(hostname: $h) { id title discountPercentage discountValue validDays }"
 
 
@@ -47,50 +37,6 @@ async def code(browser: Browser, modal_id: str, email: str = "maria@example.com"
     payload = (await save(browser, modal_id, email)).data["saveDiscountModalUserData"]
     assert payload["success"] is True
     return str(payload["couponCode"])
-
-
-async def rows(tx: Tx, sql: str) -> list[Row]:
-    return await tx.all(sql)
-
-
-async def test_a_modal_is_created_read_changed_and_deleted(shop: Shop) -> None:
-    campaign = await modal(shop, validDays=7)
-    assert campaign["globalId"] == global_id("DiscountModal", campaign["id"])
-    path = f"/api/discount-modals/{campaign['id']}"
-    shown = await shop.owner.get(path)
-    assert (shown.body, shown.headers["ETag"]) == (campaign, '"1"')
-    changed = await shop.owner.put(path, {"title": "15% off", "discountPercentage": 15})
-    assert (changed.body["title"], changed.body["globalId"]) == ("15% off", campaign["globalId"])
-    listed = await shop.owner.get(f"/api/discount-modals?storeId={shop.store['id']}&search=OFF")
-    assert [each["id"] for each in listed.body["data"]] == [campaign["id"]]
-    await code(shop.browser(), campaign["id"])
-    assert (await shop.owner.delete(path)).status == 200
-    assert (await shop.owner.get(path)).status == 404
-    # A coupon that is out stays good.
-    [coupon] = (await shop.owner.get("/api/coupons")).body["data"]
-    assert (coupon["active"], coupon["modalId"]) == (True, campaign["id"])
-
-
-@pytest.mark.parametrize(
-    ("values", "faults"),
-    [
-        ({"discountPercentage": None}, {"discountPercentage": "required"}),
-        ({"discountValue": 1}, {"discountValue": "disagrees"}),
-        ({"validDays": 0}, {"validDays": "out_of_range"}),
-        ({"validDays": 366}, {"validDays": "out_of_range"}),
-        ({"prefix": "WEL COME"}, {"prefix": "invalid_code"}),
-        ({"prefix": "x" * 41}, {"prefix": "too_long"}),
-        ({"storeId": "0" * 24}, {"storeId": "invalid_reference"}),
-    ],
-)
-async def test_faults_of_a_modal(
-    shop: Shop, values: dict[str, Any], faults: dict[str, str]
-) -> None:
-    body = {
-        "storeId": shop.store["id"], "title": "T", "prefix": "P", "discountPercentage": 10, **values
-    }  # fmt: skip
-    answer = await shop.owner.post("/api/discount-modals", body)
-    assert (answer.status, answer.faults) == (400, faults)
 
 
 async def test_the_query_shows_an_active_modal(shop: Shop) -> None:
@@ -120,52 +66,6 @@ async def test_the_query_shows_an_active_modal(shop: Shop) -> None:
     await other.close()
 
 
-async def test_saving_data_gives_a_coupon_and_makes_a_contact(shop: Shop) -> None:
-    campaign, browser = await modal(shop, validDays=5), shop.browser()
-    answer = await save(
-        browser, campaign["globalId"], " Maria@Example.com", name="Maria", phone="(11) 98888-7777"
-    )
-    given = answer.data["saveDiscountModalUserData"]
-    assert CODE.fullmatch(given["couponCode"])
-    [coupon] = (await shop.owner.get(f"/api/coupons?modalId={campaign['id']}")).body["data"]
-    assert (coupon["code"], coupon["maxUses"], coupon["uses"]) == (given["couponCode"], 1, 0)
-    assert (coupon["discountPercentage"], coupon["modalId"]) == (10, campaign["id"])
-    [row] = await shop.db.read(rows, "select ends_at - created_at as life from coupons")
-    assert row["life"] == 5 * DAY
-    [contact] = (await shop.owner.get("/api/contacts")).body["data"]
-    assert (contact["name"], contact["tags"]) == ("Maria", ["discount-modal"])
-    assert (contact["source"], contact["phone"]) == ("storefront", "(11) 98888-7777")
-    notes = (await shop.owner.get(f"/api/activities/entity/{contact['id']}")).body["data"]
-    assert [(n["type"], n["description"]) for n in notes] == [
-        ("note", "Lead: discount modal 10% off")
-    ]
-    # The same code again, in whatever case the email is, and no second note.
-    assert await code(shop.browser(), campaign["id"], "MARIA@example.com") == given["couponCode"]
-    assert len((await shop.owner.get("/api/coupons")).body["data"]) == 1
-    notes = (await shop.owner.get(f"/api/activities/entity/{contact['id']}")).body["data"]
-    assert len(notes) == 1
-    assert await code(browser, campaign["id"], "joao@example.com") != given["couponCode"]
-    names = [name for name, _ in await shop.api.events()]
-    assert names == ["contact.created", "contact.created"]
-    # It works in a cart, whatever its case.
-    await change(browser, "AddProduct", productId=await sell(shop, 100))
-    payload = await change(browser, "ApplyCoupon", code=given["couponCode"].lower())
-    assert payload["shoppingCart"]["totalDiscount"] == 1000
-
-
-async def test_an_email_that_comes_many_times_at_once_gets_one_coupon(shop: Shop) -> None:
-    campaign = await modal(shop)
-    for round_ in range(10):
-        email = f"p{round_}@example.com"
-        codes = await asyncio.gather(
-            *(code(shop.browser(), campaign["id"], email) for _ in range(6))
-        )
-        assert len(set(codes)) == 1
-    listed = (await shop.owner.get("/api/coupons")).body
-    assert (listed["total"], len(listed["data"])) == (10, 10)
-    assert (await shop.owner.get("/api/contacts")).body["total"] == 10
-
-
 @pytest.mark.parametrize("of", ["unknown", "inactive", "other"])
 async def test_a_modal_that_the_store_does_not_show_is_not_found(shop: Shop, of: str) -> None:
     other = await open_shop(shop.api, "other.example")
@@ -192,59 +92,6 @@ async def test_faults_name_their_field(shop: Shop, values: dict[str, str], field
     answer = await shop.browser().do("saveDiscountModalUserData", "success", **sent)
     refused(answer, "BAD_USER_INPUT", field)
     assert (await shop.owner.get("/api/coupons")).body["data"] == []
-
-
-async def test_forms_are_limited_per_address(db: Database) -> None:
-    limits = Limits(read_per_second=0, write_per_second=0, forms_per_minute=3)
-    async with serving(db, Config(limits=limits)) as site:
-        shop = await open_shop(RestApi(site))
-        try:
-            campaign = await modal(shop)
-            answers = [
-                await save(shop.browser(), campaign["id"], f"p{n}@example.com") for n in range(4)
-            ]
-            assert [bool(a.body.get("errors")) for a in answers] == [False, False, False, True]
-            assert answers[3].code == "RATE_LIMITED"
-            assert answers[3].error["extensions"]["retryAfter"] >= 1
-        finally:
-            await shop.close()
-
-
-async def test_an_unused_coupon_is_deleted_a_while_after_its_end(shop: Shop) -> None:
-    campaign = await modal(shop, validDays=1)
-    unused, used = (
-        await code(shop.browser(), campaign["id"]),
-        await code(shop.browser(), campaign["id"], "b@x.br"),
-    )
-
-    async def age(tx: Tx, by: int) -> None:
-        await tx.run("update coupons set ends_at = ends_at - $1", by)
-
-    async def use(tx: Tx) -> None:
-        await tx.run("update coupons set uses = 1 where code = $1", used)
-
-    await shop.db.write(use)
-    await shop.db.write(age, 2 * DAY)
-    browser = shop.browser()
-    await change(browser, "AddProduct", productId=await sell(shop))
-    refused(await do(browser, "ApplyCoupon", code=unused), "COUPON_EXPIRED", "code")
-    assert await shop.db.write(modals.purge_coupons, 10) == 0
-    assert await code(browser, campaign["id"]) == unused
-    await shop.db.write(age, KEPT)
-    assert await shop.db.write(modals.purge_coupons, 10) == 1
-    listed = (await shop.owner.get("/api/coupons")).body
-    assert ([each["code"] for each in listed["data"]], listed["total"]) == ([used], 1)
-    # Whoever used theirs has had it; whoever did not gets another one.
-    assert await code(browser, campaign["id"], "b@x.br") == used
-    assert await code(browser, campaign["id"]) != unused
-
-
-def test_a_code_has_8_digits_without_look_alikes() -> None:
-    assert modals.code_of("P", b"\x00" * 5) == "P-00000000"
-    assert modals.code_of("P", b"\xff" * 5) == "P-ZZZZZZZZ"
-    assert modals.code_of("P", bytes([0, 68, 50, 20, 199])) == "P-01234567"
-    assert not {*"ILOU"} & {*modals.DIGITS}
-    assert len({*modals.DIGITS}) == 32
 
 
 async def test_a_code_that_is_taken_is_not_given(shop: Shop) -> None:

@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-import pytest
-
 from tests.support.carts import sell
 from tests.support.checkouts import ORDER, bought, ordered, put, see, sign_up
 from tests.support.rest import RestApi
@@ -35,13 +33,6 @@ async def customer(shop: Shop, email: str = "maria@example.com") -> tuple[Browse
     return browser, await ordered(browser, email=email)
 
 
-async def test_the_token_shows_the_order_to_anybody(shop: Shop) -> None:
-    _, order = await bought(shop)
-    stranger = shop.browser()
-    found = await see(stranger, order["number"], order["accessToken"])
-    assert found == {**order, "accessToken": None}
-
-
 async def test_without_the_right_token_there_is_no_order(shop: Shop) -> None:
     browser, order = await bought(shop)
     _, other = await bought(shop)
@@ -65,34 +56,6 @@ async def test_characters_that_no_order_has(shop: Shop) -> None:
     )
     answer = await browser.send(query % order["number"])
     assert answer.data == {"a": None, "b": None}
-
-
-async def test_a_visitor_cancels_with_the_token(shop: Shop) -> None:
-    _, order = await bought(shop, 2)
-    stranger = shop.browser()
-    before = len(await shop.api.events())
-    answer = await cancel(stranger, order["number"], order["accessToken"])
-    done = answer.data["orderCancel"]["order"]
-    assert done["status"] == "canceled"
-    assert done["canceledAt"] is not None
-    names = [name for name, _ in (await shop.api.events())[before:]]
-    assert names == ["invoice.updated", "deal.updated"]
-    [kept] = (await shop.owner.get("/api/orders")).body["data"]
-    assert kept["reason"] == "Canceled by the customer."
-    product = kept["items"][0]["productId"]
-    assert (await shop.owner.get(f"/api/products/{product}")).body["stock"] == 10
-    again = await cancel(stranger, order["number"], order["accessToken"])
-    assert again.data["orderCancel"]["order"] == done
-    assert len(await shop.api.events()) == before + 2
-
-
-async def test_a_paid_order_is_not_canceled(shop: Shop) -> None:
-    browser, order = await bought(shop)
-    [kept] = (await shop.owner.get("/api/orders")).body["data"]
-    await shop.owner.post(f"/api/invoices/{kept['invoiceId']}/pay", {})
-    answer = await cancel(browser, order["number"], order["accessToken"])
-    assert answer.code == "INVALID_TRANSITION"
-    assert "paid is final" in answer.error["message"]
 
 
 async def test_a_customer_sees_and_cancels_without_a_token(shop: Shop) -> None:
@@ -163,20 +126,3 @@ async def test_three_people_see_nothing_of_each_other(shop: Shop, api: RestApi) 
         assert len((await other_shop.owner.get("/api/orders")).body["data"]) == 1
     finally:
         await other_shop.close()
-
-
-@pytest.mark.parametrize("signed_in", [False, True])
-async def test_two_stores_of_one_owner_do_not_mix(shop: Shop, signed_in: bool) -> None:
-    body = {"hostname": "second.example", "name": "Second"}
-    made = await shop.owner.post("/api/stores", body)
-    second = Shop(shop.api, shop.owner, made.body)
-    try:
-        browser, order = await (customer(shop) if signed_in else bought(shop))
-        token = None if signed_in else order["accessToken"]
-        assert (await see(browser, order["number"], token))["id"] == order["id"]
-        browser.hostname = second.hostname
-        assert await see(browser, order["number"], order["accessToken"]) is None
-        answer = await cancel(browser, order["number"], order["accessToken"])
-        assert answer.code == "NOT_FOUND"
-    finally:
-        await second.close()

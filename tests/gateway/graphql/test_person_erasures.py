@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.contacts import person_erasures
-from gateway.domain.contacts.contacts import CONTACTS
-from gateway.domain.contacts.person_erasures import Person
 from gateway.domain.imports.importing import Importing
-from gateway.domain.privacy import certificates, steps
+from gateway.domain.privacy import certificates
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.storefront.carts import changes
 from gateway.domain.storefront.checkouts import form
@@ -142,18 +139,6 @@ async def test_lines_that_wait_for_their_import_go_with_the_person(shop: Shop) -
     assert [row["name"] for row in await rows(shop, "select name from contacts")] == ["Rui"]
 
 
-async def test_an_account_with_another_email_does_not_spread_the_erasure(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser, "joint@example.com")
-    [made] = await rows(shop, "select id, contact_id from customers")
-    path = f"/api/contacts/{made['contact_id']}"
-    assert (await shop.owner.put(path, {"email": EMAIL})).status == 200
-    other = await contact(shop, email="joint@example.com", name="Rui")
-    await erased(shop, path)
-    assert await rows(shop, "select * from customers") == []
-    assert [row["id"] for row in await rows(shop, "select id from contacts")] == [other]
-
-
 async def test_a_damaged_request_makes_no_certificate_until_it_is_repeated(shop: Shop) -> None:
     contact_id = await contact(shop)
     started = await shop.owner.post(f"/api/contacts/{contact_id}/erase")
@@ -277,35 +262,3 @@ async def test_a_checkout_at_the_same_time_is_erased_or_a_new_person(shop: Shop)
     assert left == []
     orders = await rows(shop, "select name, contact_id from orders")
     assert all((row["contact_id"] is None) == (row["name"] == "Erased customer") for row in orders)
-
-
-async def test_who_erases_many_persons_holds_up_no_other_owner(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = await shop.api.person()
-    made = await other.post("/api/contacts", {"name": "Rui", "email": "rui@example.com"})
-
-    async def many(tx: Tx) -> None:
-        actor = Actor(shop.owner.user_id, "system")
-        for n in range(60):
-            person = Person(contacts=(f"{n:024x}",), left=(f"{n:024x}",))
-            await person_erasures.add(tx, actor.owner_id, CONTACTS.noun, f"{n:024x}", person)
-
-    await shop.db.write(many)
-    await other.post(f"/api/contacts/{made.body['id']}/erase")
-    order: list[str] = []
-    step = steps.step
-
-    async def noted(tx: Tx, erasure_id: str) -> bool:
-        found = await person_erasures.one(tx, erasure_id)
-        assert found is not None
-        order.append(found.owner_id)
-        return await step(tx, erasure_id)
-
-    monkeypatch.setattr(steps, "step", noted)
-    await run(shop)
-    ours = [place for place, owner_id in enumerate(order) if owner_id == other.user_id]
-    # Each unit of the other owner waits for one unit of this one at most.
-    assert ours
-    assert ours[-1] <= 2 * len(ours)
-    assert len(order) > 120

@@ -7,8 +7,7 @@ import pytest
 
 from gateway.graphql.ids import global_id, parse
 from tests.support.rest import Person
-from tests.support.shop import Shop, open_shop
-from tests.support.waiting import next_millisecond
+from tests.support.shop import Shop
 
 LIST = """
 query ($h: String!, $first: Int, $after: String, $last: Int, $before: String, $search: String,
@@ -78,74 +77,6 @@ async def test_a_product_as_visitors_see_it(shop: Shop) -> None:
     assert parse(product["id"]) == ("Product", record["id"])
 
 
-async def test_centavos_are_exact(shop: Shop) -> None:
-    for price, centavos in ((0.07, 7), (1.1, 110), (19.99, 1999), (9_999_999_999.99, 999999999999)):
-        record = await made(shop.owner, shop.store, "P", price=price)
-        query = f'product(hostname: $h, id: "{global_id("Product", record["id"])}") {{ price }}'
-        assert (await shop.browser().ask(query))["product"]["price"] == centavos
-
-
-async def test_available(shop: Shop) -> None:
-    for stock, available in ((None, True), (1, True), (0, False)):
-        record = await made(shop.owner, shop.store, "P", stock=stock)
-        query = f'product(hostname: $h, id: "{global_id("Product", record["id"])}") {{ available }}'
-        assert (await shop.browser().ask(query))["product"]["available"] is available
-
-
-@pytest.mark.slow
-async def test_every_order_in_both_directions(shop: Shop) -> None:
-    names = ["Água", "bolo", "Café", "café", "Doce", "Erva", "Fubá"]
-    prices = [5, 3, 3, 8, 1, 5, 2]
-    for name, price in zip(names, prices, strict=True):
-        await made(shop.owner, shop.store, name, price=price)
-        # Products that are alike come in the order of their ids, which begin with milliseconds.
-        await next_millisecond()
-    for order in ("NEWEST", "TITLE", "PRICE_ASC", "PRICE_DESC"):
-        whole = await listed(shop, orderBy=order, first=100)
-        expected = [edge["node"]["title"] for edge in whole["edges"]]
-        assert whole["totalCount"] == 7
-        assert whole["pageInfo"] == {
-            "hasNextPage": False, "hasPreviousPage": False,
-            "startCursor": whole["edges"][0]["cursor"], "endCursor": whole["edges"][-1]["cursor"],
-        }  # fmt: skip
-        for size in (1, 2, 3, 7):
-            for arguments in (("first", "after", "endCursor", "hasNextPage"),
-                              ("last", "before", "startCursor", "hasPreviousPage")):  # fmt: skip
-                way, position, cursor, more = arguments
-                seen: list[str] = []
-                place = None
-                for _ in range(8):
-                    page = await listed(shop, orderBy=order, **{way: size, position: place})
-                    part = [node["title"] for node in page["nodes"]]
-                    seen = seen + part if way == "first" else part + seen
-                    place = page["pageInfo"][cursor]
-                    if not page["pageInfo"][more]:
-                        break
-                assert seen == expected, (order, size, way)
-    assert await titles(shop) == names[::-1]
-    assert await titles(shop, orderBy="TITLE") == names
-    assert await titles(shop, orderBy="PRICE_ASC") == [
-        "Doce", "Fubá", "bolo", "Café", "Água", "Erva", "café",
-    ]  # fmt: skip
-    assert await titles(shop, orderBy="PRICE_DESC") == [
-        "café", "Erva", "Água", "Café", "bolo", "Fubá", "Doce",
-    ]  # fmt: skip
-
-
-async def test_a_cursor_outlives_its_product(shop: Shop) -> None:
-    records = [await made(shop.owner, shop.store, name) for name in "ABCDE"]
-    page = await listed(shop, first=2)
-    assert [node["title"] for node in page["nodes"]] == ["E", "D"]
-    await shop.owner.delete(f"/api/products/{records[3]['id']}")
-    await made(shop.owner, shop.store, "New")
-    after = page["pageInfo"]["endCursor"]
-    assert await titles(shop, first=2, after=after) == ["C", "B"]
-    between = {"after": after, "before": (await listed(shop, last=1))["pageInfo"]["startCursor"]}
-    assert await titles(shop, first=9, **between) == ["C", "B"]
-    assert await titles(shop, last=1, **between) == ["B"]
-    assert (await listed(shop, first=0))["pageInfo"]["hasNextPage"] is True
-
-
 async def test_bad_arguments(shop: Shop) -> None:
     await made(shop.owner, shop.store, "A")
     cursor = (await listed(shop))["pageInfo"]["endCursor"]
@@ -188,83 +119,6 @@ async def test_search(shop: Shop) -> None:
         page = await listed(shop, search=text)
         assert [node["title"] for node in page["nodes"]] == expected
         assert page["totalCount"] == len(expected)
-
-
-async def test_lists_by_category(shop: Shop) -> None:
-    owner, store = shop.owner, shop.store
-    made_ones = [
-        (await owner.post("/api/categories", {"storeId": store["id"], "name": name})).body
-        for name in ("Cafés", "Chás")
-    ]
-    await made(owner, store, "Arabica", categories=["cafes"])
-    blend = await made(owner, store, "Blend", categories=["CAFÉS", "chás", "cafés"])
-    await made(owner, store, "Mug")
-    assert await titles(shop, category="cafes") == ["Blend", "Arabica"]
-    assert await titles(shop, category=global_id("Category", made_ones[0]["id"])) == [
-        "Blend", "Arabica",
-    ]  # fmt: skip
-    assert await titles(shop, category="cafes", orderBy="TITLE", first=1) == ["Arabica"]
-    assert await titles(shop, category="chas", search="ble") == ["Blend"]
-    assert await titles(shop, category="none") == []
-    assert await titles(shop, category=global_id("Product", made_ones[0]["id"])) == []
-    path = f"/api/products/{blend['id']}"
-    assert (await owner.put(path, {"categories": ["Chás"], "price": 99})).status == 200
-    assert await titles(shop, category="cafes") == ["Arabica"]
-    # A category with another name holds other products.
-    renamed = await owner.put(f"/api/categories/{made_ones[1]['id']}", {"name": "Tea"})
-    assert renamed.status == 200
-    assert await titles(shop, category="chas") == []
-    assert (await owner.put(path, {"categories": ["tea"]})).status == 200
-    assert await titles(shop, category="chas") == ["Blend"]
-    await owner.delete(f"/api/categories/{made_ones[1]['id']}")
-    assert await titles(shop, category="chas") == []
-    assert (await owner.get(path)).body["categories"] == ["tea"]
-
-
-async def test_only_what_a_store_shows(shop: Shop) -> None:
-    shown = await made(shop.owner, shop.store, "Shown")
-    path = f"/api/products/{shown['id']}"
-    await made(shop.owner, shop.store, "Unpublished", published=False)
-    await made(shop.owner, shop.store, "Inactive", active=False)
-    await made(shop.owner, None, "In no store")
-    other = await open_shop(shop.api, "other.example")
-    second = (await shop.owner.post("/api/stores", {"hostname": "two.example", "name": "Two"})).body
-    await made(other.owner, other.store, "Another owner's")
-    await made(shop.owner, second, "In the owner's second store")
-    node = f'node(id: "{global_id("Product", shown["id"])}") {{ id }}'
-    single = f'product(hostname: $h, id: "{global_id("Product", shown["id"])}") {{ id }}'
-    browser = shop.browser()
-    for change, visible in (
-        ({"published": False}, False), ({"published": True}, True),
-        ({"active": False}, False), ({"active": True}, True),
-        ({"storeId": None}, False), ({"storeId": second["id"]}, False),
-        ({"storeId": shop.store["id"]}, True),
-    ):  # fmt: skip
-        assert (await shop.owner.put(path, change)).status == 200
-        page = await listed(shop)
-        expected = ["Shown"] * visible
-        assert ([node["title"] for node in page["nodes"]], page["totalCount"]) == (
-            expected, len(expected),
-        )  # fmt: skip
-        assert ((await browser.ask(single))["product"] is not None) is visible
-        # Its node is public in whichever store shows it.
-        public = visible or change.get("storeId") == second["id"]
-        assert (
-            (await browser.ask(f"store(hostname: $h) {{ id }} {node}"))["node"] is not None
-        ) is (public)
-    body = {"storeId": other.store["id"], "name": "Top"}
-    category = (await other.owner.post("/api/categories", body)).body
-    assert (await shop.owner.put(path, {"categories": ["Top"]})).status == 200
-    assert await titles(shop, category=global_id("Category", category["id"])) == []
-    assert await titles(shop, category="top") == []
-    assert (await browser.ask("categories(hostname: $h) { name }"))["categories"] == []
-    foreign = await made(other.owner, other.store, "X")
-    query = f'product(hostname: $h, id: "{global_id("Product", foreign["id"])}") {{ id }}'
-    assert await browser.ask(query) == {"product": None}
-    assert await browser.ask(f'product(hostname: $h, slug: "{foreign["slug"]}") {{ id }}') == {
-        "product": None
-    }
-    await other.close()
 
 
 async def test_nodes(shop: Shop) -> None:
@@ -314,21 +168,6 @@ async def test_a_slug_is_unique_in_its_store(shop: Shop) -> None:
     ] == "cafe"
     assert (await shop.owner.put(f"/api/products/{first['id']}", {"storeId": None})).status == 200
     assert (await shop.owner.put(path, {"storeId": shop.store["id"]})).status == 200
-
-
-async def test_slugs_are_made_from_names(shop: Shop) -> None:
-    slugs = [(await made(shop.owner, shop.store, name))["slug"] for name in (
-        "Café com Leite!", "cafe com leite", "咖啡", "咖啡", "x" * 200,
-    )]  # fmt: skip
-    assert slugs == ["cafe-com-leite", "cafe-com-leite-2", "product", "product-2", "x" * 100]
-    unshown = await made(shop.owner, None, "No store")
-    assert "slug" not in unshown
-    shown = await shop.owner.put(f"/api/products/{unshown['id']}", {"storeId": shop.store["id"]})
-    assert shown.body["slug"] == "no-store"
-    assert shown.headers["ETag"] == '"2"'
-    renamed = await shop.owner.put(f"/api/products/{unshown['id']}", {"name": "Other"})
-    assert renamed.body["slug"] == "no-store"
-    assert (await shop.owner.get(f"/api/products/{unshown['id']}")).body == renamed.body
 
 
 async def test_concurrent_creates_get_slugs_of_their_own(shop: Shop) -> None:

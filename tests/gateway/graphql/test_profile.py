@@ -99,20 +99,6 @@ async def test_addresses_of_nobody(shop: Shop, field: str) -> None:
     assert (gone.code, gone.error["extensions"]["field"]) == ("NOT_FOUND", "id")
 
 
-async def test_an_export_holds_everything(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser, phone="11 98888-7777")
-    await save(browser)
-    answer = await browser.do("clientExportData", "data success")
-    data = json.loads(answer.data["clientExportData"]["data"])
-    assert data["account"]["email"] == "Ana@Example.com"
-    assert data["account"]["phone"] == "11 98888-7777"
-    assert data["addresses"][0]["city"] == "São Paulo"
-    assert len(data["sessions"]) == 1
-    assert data["orders"] == []
-    assert "password" not in answer.body["data"]["clientExportData"]["data"]
-
-
 async def everything_of(tx: Tx) -> dict[str, list[Row]]:
     tables = (
         "customers", "customer_emails", "customer_sessions", "customer_addresses",
@@ -147,26 +133,6 @@ async def test_an_erased_account_is_gone(shop: Shop) -> None:
 
 async def verified(tx: Tx) -> None:
     await tx.run("update customers set email_verified = true")
-
-
-async def test_the_contact_of_a_proven_email_goes_with_the_account(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    await shop.db.write(verified)
-    await erase(browser, password=ANA["password"])
-    assert (await shop.owner.get("/api/contacts")).body["total"] == 0
-    assert [name for name, _ in await shop.api.events()] == ["contact.created", "contact.deleted"]
-
-
-async def test_an_unproven_email_deletes_no_contact(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    await erase(browser, password=ANA["password"])
-    [contact] = (await shop.owner.get("/api/contacts")).body["data"]
-    assert contact["tags"] == ["customer"]
-    path = f"/api/activities/entity/{contact['id']}"
-    [note] = (await shop.owner.get(path)).body["data"]
-    assert "erased" in note["description"]
 
 
 async def test_a_contact_that_the_owner_made_stays(shop: Shop) -> None:

@@ -55,27 +55,6 @@ async def texts(browser: Browser, product: str) -> list[str]:
     return [node["text"] for node in nodes]
 
 
-async def test_a_customer_reviews_a_product(shop: Shop) -> None:
-    product = await sell(shop)
-    ana = await customer(shop, "Ana Souza")
-    answer = await ana.send(*operation("createReview", productId=product))
-    written = answer.data["createReview"]["review"]
-    assert written == {
-        "id": written["id"], "stars": 5, "text": "Fresh and mild. The whole family likes it.",
-        "createdAt": written["createdAt"],
-    }  # fmt: skip
-    record_id(written["id"], "Review", "id")
-    shown = (await shop.browser().send(*operation("reviews", productId=product))).data["reviews"]
-    assert shown["nodes"] == [written | {"author": "Ana Souza"}]
-    assert shown["totalCount"] == 1
-    assert shown["pageInfo"]["hasNextPage"] is False
-    [note] = (await shop.owner.get("/api/activities?type=note")).body["data"]
-    assert note["description"].startswith("Review of Coffee beans, 5 of 5 stars: Fresh")
-    # A review is no event.
-    names = [name for name, _ in await shop.api.events()]
-    assert names == ["product.created", "contact.created"]
-
-
 @pytest.mark.parametrize(
     ("values", "field"),
     [
@@ -138,16 +117,6 @@ async def test_export_and_erasure_of_a_customer(shop: Shop) -> None:
     ]  # fmt: skip
     [_, anonymous] = (await shop.owner.get("/api/reviews")).body["data"]
     assert not {"author", "customerId"} & set(anonymous)
-
-
-async def test_the_average_has_two_decimals(shop: Shop) -> None:
-    product = await sell(shop)
-    ana = await customer(shop)
-    for stars in (5, 5, 4):
-        assert (await review(ana, product, stars=stars)).data
-    answer = await ana.send(PRODUCT, {"h": shop.hostname, "id": product})
-    assert answer.data["product"]["averageStars"] == 4.67
-    assert answer.data["product"]["reviewsCount"] == 3
 
 
 async def test_pages_by_cursor(shop: Shop) -> None:

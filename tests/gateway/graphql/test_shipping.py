@@ -49,20 +49,6 @@ async def rule(shop: Shop, rules: list[dict[str, Any]]) -> None:
     assert changed.status == 200, changed.body
 
 
-async def test_a_cep_shows_the_options_and_a_type_chooses_one(browser: Browser) -> None:
-    found = (await change(browser, "SetShipping", cep="01310-100"))["shoppingCart"]
-    assert found["shippingOptions"] == [EXPRESS, STANDARD]
-    assert (found["cep"], found["shippingType"], found["totalShipping"]) == ("01310100", None, None)
-    assert found["total"] == 5000
-    found = (await change(browser, "SetShipping", cep="01310100", type="express"))["shoppingCart"]
-    assert (found["shippingType"], found["totalShipping"]) == ("express", 2500)
-    assert found["total"] == 7500
-    assert found == await cart(browser)
-    # Without a type none is chosen any more.
-    found = (await change(browser, "SetShipping", cep="01310100"))["shoppingCart"]
-    assert (found["shippingType"], found["totalShipping"]) == (None, None)
-
-
 @pytest.mark.parametrize(
     ("cep", "options"),
     [
@@ -120,13 +106,6 @@ async def test_a_changed_rule_changes_the_cart_with_a_warning(shop: Shop, browse
     await rule(shop, RULES)
     found = await cart(browser)
     assert (found["shippingType"], found["warnings"]) == (None, [])
-
-
-async def test_a_cart_without_products_costs_no_shipping(browser: Browser) -> None:
-    found = (await change(browser, "SetShipping", cep="01310100", type="express"))["shoppingCart"]
-    line = found["products"][0]["id"]
-    found = (await change(browser, "RemoveProduct", id=line))["shoppingCart"]
-    assert (found["shippingType"], found["totalShipping"], found["total"]) == ("express", None, 0)
 
 
 async def test_a_quote_is_of_a_product_or_of_the_cart(shop: Shop, browser: Browser) -> None:

@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from gateway.graphql.ids import record_id
 from tests.gateway.graphql.test_carts import refused
 from tests.gateway.graphql.test_shipping import QUOTE, rule
@@ -105,12 +103,6 @@ async def test_an_option_of_goods_that_left_the_cart_costs_nothing(shop: Shop) -
     assert (order["total"], order["shipping"]) == (5000, None)
 
 
-async def test_a_store_without_rules_sells_without_shipping(shop: Shop) -> None:
-    browser = await buyer(shop)
-    assert (await cart(browser))["requiresShipping"] is False
-    assert (await ordered(browser))["totalShipping"] == 0
-
-
 async def test_a_product_is_shipped_unless_the_owner_says_otherwise(shop: Shop) -> None:
     product = await sell(shop)
     path = f"/api/products/{record_id(product, 'Product', 'id')}"
@@ -124,34 +116,6 @@ async def test_a_product_is_shipped_unless_the_owner_says_otherwise(shop: Shop) 
         assert shown["product"]["requiresShipping"] is shipped
     wrong = await shop.owner.put(path, {"requiresShipping": "no"})
     assert wrong.faults == {"requiresShipping": "wrong_type"}
-
-
-async def test_shipping_is_free_from_a_total_on(shop: Shop) -> None:
-    await rule(shop, [FREE])
-    browser, product = shop.browser(), await sell(shop, 50)
-    await put(browser, product)
-    found = (await change(browser, "SetShipping", cep=ADDRESS["cep"], type="express"))[
-        "shoppingCart"
-    ]
-    assert (found["totalShipping"], found["total"]) == (2550, 7550)
-    assert found["shippingOptions"][0]["freeFrom"] == 10_000
-    payload = await change(browser, "UpdateProduct", id=product, quantity=2)
-    # It is what the visitor did, so no warning tells it.
-    assert (payload["shoppingCart"]["totalShipping"], payload["warnings"]) == (0, [])
-    order = await ordered(browser, address=ADDRESS)
-    assert (order["totalShipping"], order["total"]) == (0, 10_000)
-    assert order["shipping"]["price"] == 0
-
-
-async def test_a_coupon_does_not_make_shipping_dearer(shop: Shop) -> None:
-    await rule(shop, [FREE])
-    body = {"storeId": shop.store["id"], "code": "HALF", "discountPercentage": 50}
-    assert (await shop.owner.post("/api/coupons", body)).status == 201
-    browser = shop.browser()
-    await put(browser, await sell(shop, 50), 2)
-    await change(browser, "SetShipping", cep=ADDRESS["cep"], type="express")
-    found = (await change(browser, "ApplyCoupon", code="HALF"))["shoppingCart"]
-    assert (found["totalShipping"], found["total"]) == (0, 5000)
 
 
 async def test_a_quote_knows_what_is_free(shop: Shop) -> None:
@@ -170,21 +134,3 @@ async def test_a_quote_knows_what_is_free(shop: Shop) -> None:
     assert await quote() == [0]
     await edit(shop, product, requires_shipping=False)
     assert await quote() == await quote(productId=product) == []
-
-
-@pytest.mark.parametrize(
-    ("sent", "code"),
-    [(0, "out_of_range"), (-1, "out_of_range"), ("100", "wrong_type"), (1.005, "too_precise")],
-)
-async def test_an_amount_of_free_shipping_is_checked(shop: Shop, sent: Any, code: str) -> None:
-    path = f"/api/stores/{shop.store['id']}"
-    answer = await shop.owner.put(path, {"shippingRules": [{**NEAR, "freeFrom": sent}]})
-    assert (answer.status, answer.faults) == (400, {"shippingRules[0].freeFrom": code})
-
-
-async def test_an_amount_of_free_shipping_is_shown_as_it_was_sent(shop: Shop) -> None:
-    path = f"/api/stores/{shop.store['id']}"
-    for sent, shown in ((199.9, 199.9), (None, None)):
-        body = {"shippingRules": [{**NEAR, "freeFrom": sent}]}
-        [kept] = (await shop.owner.put(path, body)).body["shippingRules"]
-        assert kept.get("freeFrom") == shown

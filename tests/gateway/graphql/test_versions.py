@@ -22,10 +22,6 @@ def test_a_date_selects_the_newest_release_up_to_it(wanted: str, found: str) -> 
     assert effective(CIMultiDict({"X-API-Version": wanted})) == found
 
 
-def test_without_a_date_the_newest_applies() -> None:
-    assert effective(CIMultiDict()) == NEWEST
-
-
 @pytest.mark.parametrize(
     "wanted",
     ["", "2026", "2026-1-1", "2026-13-01", "2026-02-30", "01-11-2026", "2026/11/01", "latest",

@@ -78,30 +78,6 @@ async def test_sign_ups_are_limited(db: Database, limit: str) -> None:
         assert seen == [400, 400, 429]
 
 
-async def test_name_and_time_zone_can_be_changed(api: RestApi, ana: Person, bia: Person) -> None:
-    before = (await ana.get("/api/me")).body
-    reply = await ana.call("PATCH", "/api/me", {"timezone": "Asia/Tokyo", "email": "x@y.zz"})
-    assert (reply.status, reply.body) == (200, before | {"timezone": "Asia/Tokyo"})
-    assert reply.headers["X-Ignored-Fields"] == "email"
-    assert (await ana.call("PATCH", "/api/me", {"name": "Ana"})).body["name"] == "Ana"
-    account = (await ana.get("/api/me")).body
-    assert (account["name"], account["timezone"]) == ("Ana", "Asia/Tokyo")
-    assert (await ana.call("PATCH", "/api/me", {})).body == account
-    assert (await bia.get("/api/me")).body["timezone"] == "America/Sao_Paulo"
-    # Reports use the new time zone from now on.
-    report = (await ana.get("/api/reports/sales?from=2026-03-01&to=2026-03-01")).body
-    assert (report["timezone"], report["from"]) == ("Asia/Tokyo", "2026-02-28T15:00:00.000Z")
-
-
-async def test_the_language_can_be_changed_and_cleared(ana: Person) -> None:
-    assert (await ana.get("/api/me")).body["language"] is None
-    for language in ("pt-BR", "en", None):
-        assert (await ana.call("PATCH", "/api/me", {"language": language})).status == 200
-        assert (await ana.call("PATCH", "/api/me", {"name": "Ana"})).body["language"] == language
-    reply = await ana.call("PATCH", "/api/me", {"language": "pt"})
-    assert (reply.status, reply.faults) == (400, {"language": "not_allowed"})
-
-
 async def test_permissions_to_change_an_account(api: RestApi, ana: Person) -> None:
     for body, faults in (
         ({"timezone": "Mars"}, {"timezone": "invalid_timezone"}),

@@ -7,19 +7,15 @@ field are tested without a line here.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from gateway.domain.catalogue import CATALOGUE, EVENTS, RESOURCES, Entry
+from gateway.domain.catalogue import CATALOGUE, RESOURCES, Entry
 from gateway.records.resource import Field, Resource
-from gateway.records.values.format import of_json
 from gateway.rest.document.operations import path_of
-from gateway.rest.document.shapes import delete_message
 from gateway.rest.routes import ROUTES
 from outbox.database.transaction import Database, Tx
 from tests.benchmarks.stocked import stock
@@ -33,9 +29,6 @@ CONTRACT = json.loads((Path(__file__).parent / "facts" / "contract.json").read_t
 LISTED = {(one["method"], one["path"]): (*one["other"], 401, 403) for one in CONTRACT["operations"]}
 """The refusals that the contract lists, 401 once for all; 403 is also a key without the scope."""
 SUCCESSES = {(one["method"], one["path"]): one["success"] for one in CONTRACT["operations"]}
-# What null does to these is a rule of their resource, in its own file.
-RULED = {"items", "total", "slug", "discountPercentage", "discountValue"}
-MADE = [entry for entry in CATALOGUE if entry.create is not None]
 CHANGED = [entry for entry in CATALOGUE if entry.change is not None]
 
 
@@ -220,133 +213,6 @@ async def test_the_envelope_of_a_list(town: Town, resource: Resource) -> None:
         assert (wrong.status, wrong.faults) == (400, {name: "invalid_parameter"})
 
 
-@of_each(list(CATALOGUE))
-async def test_a_filter_by_a_reference_finds_its_records(town: Town, resource: Resource) -> None:
-    ana = town.owner
-    record = (await ana.get(town.path(resource))).body
-    for name in {one.name for one in resource.filters} & {
-        one.name for one, _ in resource.references
-    }:
-        if name not in record:
-            continue
-        for value in (record[name], record[name].upper()):
-            page = (await ana.get(f"{path_of(resource)}?{name}={value}")).body
-            assert (page["total"], page["data"]) == (1, [record]), name
-        assert (await ana.get(f"{path_of(resource)}?{name}={NOWHERE}")).body["total"] == 0, name
-
-
-@of_each(MADE)
-async def test_a_create_returns_what_a_read_returns(town: Town, resource: Resource) -> None:
-    """Each sent field as its format shows it; what was not sent is left out, or has its default."""
-    ana, body = town.owner, town.body(resource)
-    before = await town.events()
-    read_only = {one.name: "x" for one in resource.fields if not one.on_create} | {"id": NOWHERE}
-    reply = await ana.post(path_of(resource), body | read_only | {"unheard": 1})
-    answered(reply, "POST", path_of(resource))
-    record = reply.body
-    assert re.fullmatch("[0-9a-f]{24}", record["id"])
-    assert record["id"] != NOWHERE
-    assert reply.headers["Location"] == f"{path_of(resource)}/{record['id']}"
-    assert re.fullmatch(r'"1(-\w+)?"', reply.headers["ETag"])
-    ignored = [*read_only, "unheard"]
-    assert reply.headers["X-Ignored-Fields"].split(", ") == (
-        ignored if len(ignored) <= 10 else [*ignored[:10], "…"]
-    )
-    for name, value in body.items():
-        field = resource.named[name]
-        if name == "items":
-            # The server gives each line an id and its total.
-            assert [row | part for part, row in zip(value, record[name], strict=True)] == record[
-                name
-            ]
-        elif field.reference is not None:
-            assert record[name] == value, name
-        else:
-            assert record[name] == shown(field, field.format.accept(value, of_json)), name
-    read = await ana.get(reply.headers["Location"])
-    assert (read.body, read.headers["ETag"]) == (record, reply.headers["ETag"])
-    answered(read, "GET", f"{path_of(resource)}/{{id}}")
-    head = await ana.call("HEAD", reply.headers["Location"])
-    assert (head.status, head.text, head.headers["ETag"]) == (200, "", read.headers["ETag"])
-    assert head.headers["Content-Length"] == read.headers["Content-Length"]
-    assert await new_events(town, before) == announced(resource, "created", record)
-
-
-def shown(field: Field, stored: Any) -> Any:
-    """Return the JSON form of a stored value."""
-    form = field.format.show
-    return json.loads(msgspec.json.encode(stored if form is None else form(stored)))
-
-
-# One of two fields must be sent, and no declaration says which.
-LEAST = {
-    "invoices": {"total": 5},
-    "quotes": {},
-    "coupons": {"discountValue": 5},
-    "discount_modals": {"discountValue": 5},
-}
-
-
-@of_each(MADE)
-async def test_what_is_not_sent_is_left_out_or_has_its_default(
-    town: Town, resource: Resource
-) -> None:
-    body = town.body(resource)
-    sent = {name: body[name] for name in resource.required} | LEAST.get(resource.table, {})
-    reply = await town.owner.post(path_of(resource), sent)
-    assert reply.status == 201, reply.text
-    derived = {one.name for one in resource.derived}
-    for field in resource.fields:
-        if field.name in sent or field.name in derived or field.made:
-            continue
-        if field.default is not None:
-            assert reply.body[field.name] == shown(field, field.default), field.name
-        elif field.always:
-            assert reply.body[field.name] is None
-        else:
-            assert field.name not in reply.body
-    assert "updatedAt" not in reply.body
-
-
-async def new_events(town: Town, before: list[Any]) -> list[tuple[str, dict[str, Any]]]:
-    return (await town.events())[len(before) :]
-
-
-def announced(resource: Resource, change: str, record: Mapping[str, Any]) -> list[Any]:
-    """Return the event of a change, if the resource has one."""
-    name = f"{resource.noun}.{change}"
-    if name not in EVENTS:
-        return []
-    return [(name, {field: record.get(field) for field in EVENTS[name]})]
-
-
-@of_each(MADE)
-async def test_a_repeated_create_with_a_key_is_one(town: Town, resource: Resource) -> None:
-    path, body, before = path_of(resource), town.body(resource), await town.events()
-    first, again = [await town.owner.post(path, body, Idempotency_Key="k") for _ in range(2)]
-    assert (first.status, again.status, again.text) == (201, 201, first.text)
-    assert again.headers["Idempotent-Replayed"] == "true"
-    assert (await town.owner.get(path)).body["total"] == 2
-    assert len(await new_events(town, before)) == len(announced(resource, "created", {}))
-
-
-@of_each(MADE)
-async def test_a_create_needs_its_required_fields(town: Town, resource: Resource) -> None:
-    before = await written(town.api.db)
-    empty = await town.owner.post(path_of(resource), {})
-    assert (empty.status, empty.body["code"]) == (400, "validation_error")
-    assert {name for name, code in empty.faults.items() if code == "required"} >= {
-        *resource.required
-    }
-    for name in resource.required:
-        absent = town.body(resource)
-        del absent[name]
-        assert (await town.owner.post(path_of(resource), absent)).faults == {name: "required"}
-        cleared = await town.owner.post(path_of(resource), absent | {name: None})
-        assert cleared.faults.keys() == {name}
-    assert await written(town.api.db) == before
-
-
 @of_each([entry for entry in CATALOGUE if entry.create or entry.change])
 async def test_every_field_of_a_wrong_type_is_named_at_once(town: Town, resource: Resource) -> None:
     before = await written(town.api.db)
@@ -372,49 +238,6 @@ def wrong_value(field: Field) -> Any:
     """Return a JSON value of a type that the field does not have."""
     types = field.format.schema.get("type", "")
     return 5 if "object" in types or "array" in types else {"a": []}
-
-
-@of_each(CHANGED)
-async def test_null_clears_what_may_be_absent(town: Town, resource: Resource) -> None:
-    path, ana = town.path(resource), town.owner
-    if resource in [entry.resource for entry in MADE]:
-        path = (await ana.post(path_of(resource), town.body(resource))).headers["Location"]
-    for name, field in resource.changeable.items():
-        if name in RULED:
-            continue
-        record, before = await ana.get(path), await town.events()
-        reply = await ana.put(path, {name: None})
-        if not field.nullable or field.required:
-            assert (reply.status, reply.faults) == (400, {name: "not_nullable"}), name
-            assert (await ana.get(path)).text == record.text
-            continue
-        assert reply.status == 200, (name, reply.text)
-        value = reply.body.get(name)
-        assert value == (None if field.default is None else shown(field, field.default)), name
-        assert field.always or field.default is not None or name not in reply.body
-        assert (await ana.get(path)).body == reply.body
-        if reply.text == record.text:
-            assert await new_events(town, before) == []
-            continue
-        assert reply.headers["ETag"] != record.headers["ETag"]
-        assert await new_events(town, before) == announced(resource, "updated", reply.body)
-
-
-@of_each(CHANGED)
-async def test_what_is_sent_back_changes_nothing(town: Town, resource: Resource) -> None:
-    path, ana = town.path(resource), town.owner
-    if resource in [entry.resource for entry in MADE]:
-        path = (await ana.post(path_of(resource), town.body(resource))).headers["Location"]
-    record, before = await ana.get(path), await town.events()
-    same = {name: value for name, value in record.body.items() if name != "status"}
-    fixed = {one.name: "x" for one in resource.fields if not one.on_update} | {"id": NOWHERE}
-    for body in ({}, fixed | {"unheard": 1}, same):
-        for method in ("PUT", "PATCH"):
-            reply = await ana.call(method, path, body)
-            answered(reply, method, f"{path_of(resource)}/{{id}}")
-            assert reply.text == record.text, (method, body)
-            assert reply.headers["ETag"] == record.headers["ETag"]
-    assert await new_events(town, before) == []
 
 
 @of_each(CHANGED)
@@ -459,42 +282,3 @@ async def test_a_reference_names_a_record_of_the_owner(
                 replies.append((field.name, wrong == "x", reply.body["error"]))
     assert await written(town.api.db) == before
     assert len({*replies}) <= 2 * len({name for name, _, _ in replies})
-
-
-@of_each([entry for entry in CATALOGUE if entry.resource.deletable])
-async def test_a_delete_is_final(town: Town, resource: Resource) -> None:
-    path, ana, before = town.path(resource), town.owner, await town.events()
-    record_id = town.ids[resource.table]
-    reply = await ana.delete(path)
-    answered(reply, "DELETE", f"{path_of(resource)}/{{id}}")
-    assert reply.body == {"message": delete_message(resource), "id": record_id}
-    for method in ("GET", "DELETE"):
-        assert (await ana.call(method, path)).status == 404
-    listed = (await ana.get(path_of(resource))).body
-    assert (listed["data"], listed["total"]) == ([], 0)
-    assert await new_events(town, before) == announced(resource, "deleted", {"id": record_id})
-
-
-@of_each([entry for entry in CATALOGUE if entry.resource.deletable])
-async def test_records_stay_without_a_deleted_reference(town: Town, resource: Resource) -> None:
-    """A record that belongs to the deleted one goes with it; any other stays, with a new ETag."""
-    ana, record_id = town.owner, town.ids[resource.table]
-    dependants = [
-        (other, field, reference)
-        for other in RESOURCES if other is not resource for field, reference in other.references
-        if reference.table == resource.table or (reference.by and resource.table == "contacts")
-    ]  # fmt: skip
-    before = {other.table: await ana.get(town.path(other)) for other, _, _ in dependants}
-    assert (await ana.delete(town.path(resource))).status == 200
-    for other, field, reference in dependants:
-        if record_id not in before[other.table].text:
-            continue
-        after = await ana.get(town.path(other))
-        if reference.owns or reference.by:
-            assert after.status == 404, other.noun
-            continue
-        assert after.status == 200, other.noun
-        assert after.headers["ETag"] != before[other.table].headers["ETag"]
-        assert record_id not in str(after.body.get(field.name))
-        filtered = await ana.get(f"{path_of(other)}?{field.name}={record_id}")
-        assert field.name not in other.offered or filtered.body["total"] == 0

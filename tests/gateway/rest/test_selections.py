@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales.deals import DEALS
-from gateway.records import included, store
-from gateway.records.resource import Resource
-from gateway.rest.document.operations import path_of
-from gateway.rest.record_json import shape
-from gateway.rest.selections import includes
+from gateway.records import store
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Tx
-from tests.benchmarks.stocked import stock
-from tests.support.counted import Counted
 from tests.support.document import answer_faults
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
@@ -31,35 +22,6 @@ async def made(who: Person, plural: str, **body: Any) -> str:
     assert reply.status == 201, reply.text
     record_id: str = reply.body["id"]
     return record_id
-
-
-@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.table)
-async def test_each_member_can_be_asked_for_alone(
-    api: RestApi, ana: Person, resource: Resource
-) -> None:
-    await stock(api.db, ana.user_id, 2)
-    whole = (await ana.get(path_of(resource))).body
-    record = whole["data"][0]
-    names = shape(resource).__struct_fields__
-    assert set(record) <= set(names)
-    for name in names:
-        expected = {k: v for k, v in record.items() if k in ("id", name)}
-        page = await ana.get(f"{path_of(resource)}?fields={name}")
-        assert page.body["data"][0] == expected
-        assert {k: v for k, v in page.body.items() if k != "data"} == {
-            k: v for k, v in whole.items() if k != "data"
-        }
-        alone = await ana.get(f"{path_of(resource)}/{record['id']}?fields={name}")
-        assert alone.body == expected
-        assert "X-Ignored-Parameters" not in alone.headers
-
-
-async def test_members_come_in_the_order_of_the_whole_record(ana: Person) -> None:
-    contact = await made(
-        ana, "contacts", name="Bruno", email="b@example.com", phone="11 91234-5678"
-    )
-    reply = await ana.get(f"/api/contacts/{contact}?fields=createdAt, email,name,,name")
-    assert list(reply.body) == ["id", "name", "email", "createdAt"]
 
 
 async def test_a_part_has_the_tag_of_the_whole_record(ana: Person) -> None:
@@ -108,32 +70,6 @@ async def test_unknown_names_are_reported_and_mean_nothing(ana: Person) -> None:
     assert (reply.body, reply.headers["ETag"]) == (whole, '"1"')
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/api/contacts", "/api/tasks/overdue", "/api/activities/recent", "/api/reports",
-        "/api/events", "/api/webhooks", "/api/me", "/api/settings/pipeline",
-        "/api/deals/pipeline-stats", "/api/openapi.json",
-    ],
-)  # fmt: skip
-async def test_every_read_names_unknown_parameters(ana: Person, path: str) -> None:
-    assert "X-Ignored-Parameters" not in (await ana.get(path)).headers
-    query = "&".join(["a b=1", "%0D%0AX=2", "o=3", "o=4", *(f"p{n}=1" for n in range(12))])
-    told = (await ana.get(f"{path}?{query}")).headers["X-Ignored-Parameters"]
-    assert told == "…, …, o, p0, p1, p2, p3, p4, p5, p6, …"
-    head = await ana.call("HEAD", f"{path}?zzz=1")
-    assert head.headers["X-Ignored-Parameters"] == "zzz"
-
-
-async def test_known_parameters_are_not_named(ana: Person) -> None:
-    contact = await made(ana, "contacts", name="Bruno")
-    query = "page=1&limit=2&search=b&sort=name&ids=&updatedSince=2020-01-01&companyId=x"
-    assert "X-Ignored-Parameters" not in (await ana.get(f"/api/contacts?{query}")).headers
-    # In the path of this list, so not of its query.
-    path = f"/api/activities/entity/{contact}?relatedTo=x&type=note"
-    assert (await ana.get(path)).headers["X-Ignored-Parameters"] == "relatedTo"
-
-
 async def people(who: Person) -> dict[str, str]:
     """Create a company, two contacts and a deal that refers to them; return their ids."""
     company = await made(who, "companies", name="Acme")
@@ -175,34 +111,6 @@ async def test_what_records_refer_to_is_included_once(ana: Person) -> None:
         assert found["included"]["companies"] == [whole["companies"]]
 
 
-async def test_a_response_with_others_has_no_tag(ana: Person) -> None:
-    """What it includes changes without the record that the tag is of."""
-    ids = await people(ana)
-    path = f"/api/deals/{ids['deal']}?include=company"
-    tag = (await ana.get(f"/api/deals/{ids['deal']}")).headers["ETag"]
-    assert "ETag" not in (await ana.get(path)).headers
-    await ana.put(f"/api/companies/{ids['company']}", {"name": "New"})
-    reply = await ana.get(path, If_None_Match=f"{tag}, *")
-    assert (reply.status, reply.body["included"]["companies"][0]["name"]) == (200, "New")
-    # So it is with a page, which is kept only without others.
-    await ana.get("/api/deals")
-    await ana.put(f"/api/companies/{ids['company']}", {"name": "Newer"})
-    listed = await ana.get("/api/deals?include=company")
-    assert listed.body["included"]["companies"][0]["name"] == "Newer"
-    assert "included" not in (await ana.get("/api/deals")).body
-
-
-async def test_a_reference_by_kind_includes_each_kind(ana: Person) -> None:
-    ids = await people(ana)
-    for kind, name in (("contact", "first"), ("company", "company"), ("deal", "deal")):
-        await made(ana, "activities", type="note", description="x", relatedTo=ids[name],
-                   relatedType=kind)  # fmt: skip
-    told = (await ana.get("/api/activities?include=related")).body["included"]
-    assert {plural: [one["id"] for one in records] for plural, records in told.items()} == {
-        "contacts": [ids["first"]], "companies": [ids["company"]], "deals": [ids["deal"]],
-    }  # fmt: skip
-
-
 async def test_deleted_records_and_those_of_others_are_not_included(
     ana: Person, bia: Person, api: RestApi
 ) -> None:
@@ -239,35 +147,6 @@ async def deals(tx: Tx, owner: str, many: int, contacts: int, note: str) -> None
         await store.insert(tx, DEALS, owner, values)
 
 
-@pytest.mark.parametrize("many", [2, 100])
-async def test_each_included_resource_is_one_statement(db: Database, many: int) -> None:
-    counted = Counted(db)
-    async with serving(counted, Config(limits=Limits(read_per_second=0))) as site:
-        ana = await RestApi(site).person()
-        await db.write(deals, ana.user_id, many, 5, "")
-        await ana.get("/api/deals?limit=100")
-        told = []
-        for include in ("", "&include=company", "&include=company,contacts"):
-            counted.reset()
-            reply = await ana.get(f"/api/deals?limit=100&fields=title{include}")
-            assert reply.status == 200
-            told.append(len(counted.statements))
-        assert [one - told[0] for one in told] == [0, 1, 2]
-        assert len(reply.body["included"]["contacts"]) == 5 * many
-        assert "truncated" not in reply.body["included"]
-
-
-async def test_included_records_are_bounded_and_the_response_says_so(
-    ana: Person, db: Database
-) -> None:
-    await db.write(deals, ana.user_id, 100, 6, "")
-    told = (await ana.get("/api/deals?limit=100&include=contacts")).body
-    assert len(told["included"]["contacts"]) == included.MOST
-    assert told["included"]["truncated"] is True
-    first = [one for deal in told["data"] for one in deal["contactIds"]][: included.MOST]
-    assert [one["id"] for one in told["included"]["contacts"]] == first
-
-
 async def test_long_included_records_are_complete(ana: Person, db: Database) -> None:
     await db.write(deals, ana.user_id, 5, 1, LONG)
     told = (await ana.get("/api/deals?include=company")).body["included"]["companies"]
@@ -281,11 +160,3 @@ async def test_each_included_name_costs_a_read(db: Database) -> None:
         assert (await ana.get(f"/api/deals/{deal}?include=company,contacts")).status == 200
         refused = await ana.get(f"/api/deals/{deal}")
         assert (refused.status, refused.body["code"]) == (429, "rate_limited")
-
-
-def test_names_of_references() -> None:
-    names = {resource.plural: [*includes(resource)] for resource in RESOURCES}
-    assert names["deals"] == ["company", "contacts"]
-    assert names["activities"] == ["related"]
-    assert names["reviews"] == ["store", "product", "customer"]
-    assert names["companies"] == []

@@ -78,18 +78,6 @@ async def test_a_credential_at_the_wrong_cell(pair: Pair) -> None:
     assert (await maria.get("/api/me", X_API_Key=wrong)).status == 401
 
 
-async def test_a_sign_in_at_the_wrong_cell(pair: Pair) -> None:
-    await signed_up(pair.one)
-    words = {name: SIGN_UP[name] for name in ("email", "password")}
-    is_elsewhere(await RestApi(pair.two).nobody.post("/api/auth/token", words), "one")
-    unknown = await RestApi(pair.two).nobody.post(
-        "/api/auth/token", words | {"email": "nobody@example.com"}
-    )
-    assert unknown.status == 401
-    wrong = await RestApi(pair.one).nobody.post("/api/auth/token", words | {"password": "wrong"})
-    assert wrong.status == 401
-
-
 async def test_the_console_at_the_wrong_cell(pair: Pair) -> None:
     await signed_up(pair.one)
     async with guest(pair.one) as here, guest(pair.two) as there:

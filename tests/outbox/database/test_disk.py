@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from outbox.database.disk import Sizes, measure
-from outbox.database.transaction import Database, Tx
+from outbox.database.disk import measure
+from outbox.database.transaction import Database
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 
@@ -16,23 +16,3 @@ async def test_the_sizes_of_databases_and_log(db: Database) -> None:
     assert 1_000_000 < sizes.database < sizes.databases
     assert sizes.wal is not None
     assert sizes.wal >= 2**20
-
-
-class Over(Exception):
-    """Ends a transaction, so that its role is gone."""
-
-
-@POSTGRES
-async def test_an_ordinary_role_learns_all_but_the_log(db: Database) -> None:
-    found: list[Sizes] = []
-
-    async def as_ordinary_role(tx: Tx) -> None:
-        await tx.run("create role ordinary_measurer")
-        await tx.run("set local role ordinary_measurer")
-        found.append(await measure(tx))
-        raise Over
-
-    with pytest.raises(Over):
-        await db.write(as_ordinary_role)
-    assert found[0].wal is None
-    assert found[0].databases > found[0].database > 1_000_000

@@ -47,35 +47,6 @@ def crowd() -> Callable[..., Crowd]:
     return make
 
 
-async def test_one_holder_leaves_a_place_to_others(crowd: Callable[..., Crowd]) -> None:
-    here = crowd(3)
-    for name in ("a1", "a2", "a3", "b1"):
-        await here.come(name)
-    assert here.given == ["a1", "a2", "b1"]
-    await here.go("a1")
-    assert here.given[3:] == ["a3"]
-
-
-async def test_holders_take_turns(crowd: Callable[..., Crowd]) -> None:
-    here = crowd(1, each=1)
-    for name in ("a1", "a2", "a3", "a4", "b1", "c1", "b2"):
-        await here.come(name)
-    for name in ("a1", "a2", "b1", "c1", "a3", "b2", "a4"):
-        assert here.given[-1] == name
-        await here.go(name)
-    assert here.places.waiting == 0
-
-
-async def test_a_full_queue_refuses_only_its_holder(crowd: Callable[..., Crowd]) -> None:
-    here = crowd(1, each=1)
-    for name in ("a1", "a2", "a3", "a4"):
-        await here.come(name)
-    with pytest.raises(Crowded):
-        await (await here.come("a5"))
-    await here.come("b1")
-    assert here.places.waiting == 4
-
-
 async def test_at_the_total_limit_the_longest_queue_loses_a_waiter(
     crowd: Callable[..., Crowd],
 ) -> None:
@@ -91,29 +62,3 @@ async def test_at_the_total_limit_the_longest_queue_loses_a_waiter(
     for name in ("x1", "a1", "b1", "c1", "d1"):
         assert here.given[-1] == name
         await here.go(name)
-
-
-async def test_a_cancelled_waiter_is_skipped(crowd: Callable[..., Crowd]) -> None:
-    here = crowd(1, each=1)
-    tasks = {name: await here.come(name) for name in ("a1", "a2", "b1", "b2")}
-    tasks["b1"].cancel()
-    # At the moment at which the place becomes free.
-    await here.go("a1")
-    assert here.given == ["a1", "a2"]
-    tasks["a2"].cancel()
-    await settle()
-    assert here.given == ["a1", "a2", "b2"]
-    assert here.places.waiting == 0
-
-
-async def test_a_place_for_a_cancelled_waiter_goes_to_the_next(crowd: Callable[..., Crowd]) -> None:
-    here = crowd(1, each=1)
-    await here.places.take("a")
-    turn = asyncio.create_task(here.places.take("b"))
-    await settle()
-    here.places.leave("a")
-    turn.cancel()
-    await settle()
-    assert turn.cancelled()
-    await here.come("c1")
-    assert here.given == ["c1"]

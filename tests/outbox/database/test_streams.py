@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from outbox.database.fair_limit import Crowded
-from outbox.database.places import STREAMS_WAITING
 from outbox.database.postgres import streams as postgres
 from outbox.database.sqlite import streams as sqlite
 from outbox.database.transaction import Database, Tx
@@ -38,24 +35,6 @@ async def test_a_stream_has_the_rows_of_one_moment(db: Database) -> None:
         rest += batch
     assert [row[1] for row in rest] == list(range(MANY))
     assert [batch async for batch in db.stream("a", f"{ROWS} limit $1", 0)] == []
-
-
-async def test_an_owner_has_one_stream_at_a_time(db: Database) -> None:
-    await db.write(_fill, 0, MANY)
-    stream = db.stream("a", ROWS)
-    await anext(stream)
-    other = db.stream("b", ROWS)
-    await anext(other)
-    waiting = [asyncio.ensure_future(anext(db.stream("a", ROWS))) for _ in range(STREAMS_WAITING)]
-    await asyncio.sleep(0)
-    with pytest.raises(Crowded):
-        await anext(db.stream("a", ROWS))
-    assert not any(one.done() for one in waiting)
-    await stream.aclose()
-    assert len(await waiting[0]) > 0
-    for one in waiting[1:]:
-        one.cancel()
-    await other.aclose()
 
 
 async def test_a_stream_ends_after_its_time(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,16 +75,3 @@ def test_a_body_parses_back_to_its_value(value: Any) -> None:
 def test_values_beyond_javascript_are_refused(value: Any) -> None:
     with pytest.raises(ValueError):
         encode({"data": value})
-
-
-def test_a_lone_surrogate_is_refused() -> None:
-    with pytest.raises(ValueError):
-        encode("\ud800")
-
-
-@pytest.mark.slow
-def test_every_character_is_written_as_javascript_writes_it() -> None:
-    """JSON.stringify and this encoder of Python escape the same characters."""
-    text = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
-    expected = json.dumps({text: [text]}, ensure_ascii=False, separators=(",", ":")).encode()
-    assert encode({text: [text]}) == expected

@@ -13,12 +13,11 @@ from outbox.sending.guard import Guard
 from outbox.sending.lookups import (
     FAILED_SECONDS,
     FRESH_SECONDS,
-    MOST_THREADS,
     STALE_SECONDS,
     LookupFailed,
     ask_system,
 )
-from outbox.sending.urls import REFUSED_ADDRESS, Refused
+from outbox.sending.urls import Refused
 
 STRICT = Rules()
 
@@ -63,65 +62,11 @@ def guarded(names: Names, clock: Clock | None = None, rules: Rules = STRICT) -> 
     return Guard(rules, clock or Clock(), names)
 
 
-async def test_the_resolver_returns_allowed_addresses() -> None:
-    guard = guarded(Names(good=["1.1.1.1", "2606:4700::1111"]))
-    addresses = await guard.resolve("good", 443)
-    assert [(answer["host"], answer["port"], answer["family"]) for answer in addresses] == [
-        ("1.1.1.1", 443, socket.AF_INET),
-        ("2606:4700::1111", 443, socket.AF_INET6),
-    ]
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-async def test_one_refused_answer_refuses_the_name(place: int) -> None:
-    answers = ["1.1.1.1", "1.0.0.1"]
-    answers.insert(place, "169.254.169.254")
-    guard = guarded(Names(mixed=answers))
-    with pytest.raises(Refused) as refused:
-        await guard.resolve("mixed", 443)
-    text = f"{REFUSED_ADDRESS}; allow it with the option --allow"
-    assert (str(refused.value), refused.value.kind) == (text, "address")
-
-
-async def test_a_refused_answer_far_down_a_long_list_refuses_too() -> None:
-    many = [f"1.1.1.{n}" for n in range(200)]
-    guard = guarded(Names(many=many, bad=[*many, "127.0.0.1"]))
-    assert len(await guard.resolve("many", 443)) == 8
-    with pytest.raises(Refused):
-        await guard.resolve("bad", 443)
-
-
-async def test_a_name_is_judged_for_each_port() -> None:
-    rules = Rules(allow=(parse_place("127.0.0.1:9000"),))
-    guard = guarded(Names(home=["127.0.0.1"]), rules=rules)
-    assert await guard.resolve("home", 9000)
-    with pytest.raises(Refused):
-        await guard.resolve("home", 9001)
-
-
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254"])
 async def test_the_socket_factory_refuses_unresolved_addresses(address: str) -> None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with pytest.raises(Refused):
         guarded(Names()).open_socket((family, socket.SOCK_STREAM, 6, "", (address, 443)))
-
-
-async def test_the_socket_factory_opens_what_is_allowed() -> None:
-    info = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("1.1.1.1", 443))
-    with guarded(Names()).open_socket(info) as opened:
-        assert opened.family == socket.AF_INET
-
-
-async def test_results_are_cached_for_a_while() -> None:
-    names, clock = Names(good=["1.1.1.1"]), Clock()
-    guard = guarded(names, clock)
-    for _ in range(3):
-        await guard.resolve("good", 443)
-    assert names.hosts == ["good"]
-    names.answers["good"] = ["10.0.0.1"]
-    clock.ahead += FRESH_SECONDS
-    with pytest.raises(Refused):
-        await guard.resolve("good", 443)
 
 
 async def test_many_senders_share_one_look_up() -> None:
@@ -175,26 +120,6 @@ async def test_a_cached_result_is_used_when_a_new_one_takes_long() -> None:
     names.hold.set()
 
 
-@pytest.mark.timed
-async def test_look_ups_that_take_long_make_room_for_others() -> None:
-    done = threading.Event()
-
-    def look_up(host: str) -> list[str]:
-        if host != "good":
-            done.wait(20)
-        return ["1.1.1.1"]
-
-    guard = Guard(Rules(), Clock(), look_up)
-    dead = [asyncio.create_task(guard.resolve(f"dead{n}", 443)) for n in range(MOST_THREADS + 8)]
-    try:
-        async with asyncio.timeout(4):
-            assert await guard.resolve("good", 443)
-    finally:
-        done.set()
-        await asyncio.gather(*dead, return_exceptions=True)
-        await guard.close()
-
-
 async def test_a_slow_look_up_fails_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("outbox.sending.lookups.DEADLINE_SECONDS", 0.05)
     names, clock = Names(slow=["1.1.1.1"]), Clock()
@@ -210,19 +135,6 @@ async def test_a_slow_look_up_fails_at_its_deadline(monkeypatch: pytest.MonkeyPa
     clock.ahead += FAILED_SECONDS
     assert await guard.resolve("slow", 443)
     assert names.hosts.count("slow") <= 2
-
-
-@pytest.mark.slow
-async def test_look_ups_take_a_bounded_number_of_threads() -> None:
-    names = Names(**{f"h{n}": ["1.1.1.1"] for n in range(100)})
-    names.hold.clear()
-    guard = guarded(names)
-    asking = [asyncio.create_task(guard.resolve(f"h{n}", 443)) for n in range(100)]
-    while names.at_once < MOST_THREADS:
-        await asyncio.sleep(0)
-    names.hold.set()
-    await asyncio.gather(*asking)
-    assert names.most_at_once == MOST_THREADS
 
 
 @pytest.mark.slow

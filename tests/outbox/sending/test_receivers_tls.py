@@ -1,22 +1,17 @@
 """Receivers with broken TLS: a named outcome, no downgrade, within the connect timeout."""
 
 import asyncio
-import datetime
 import ssl
 import warnings
-from pathlib import Path
 
 import pytest
 import trustme
-from aiohttp import ClientTimeout
 
 from outbox.sending.outcome import Outcome
-from tests.support.receiver import Script, Visit, hostile, receiver
+from tests.support.receiver import Script, Visit, hostile
 from tests.support.senders import post, sender
 
 EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-NOW = datetime.datetime.now(datetime.UTC)
-DAY = datetime.timedelta(days=1)
 
 
 async def answers(visit: Visit) -> None:
@@ -51,52 +46,6 @@ async def one(
         return outcome
 
 
-async def test_a_good_certificate(authority: trustme.CA, trusting: ssl.SSLContext) -> None:
-    tls = serving(authority.issue_cert("127.0.0.1"))
-    async with receiver(tls=tls) as there, sender(tls=trusting) as http:
-        first = await post(http, there.url)
-        second = await post(http, there.url)
-    assert (first.outcome, second.outcome) == ("success", "success")
-    assert (first.reused, second.reused) == (False, True)
-    assert first.tls_us is not None
-    assert first.tls_us > 0
-    assert second.tls_us is None
-
-
-async def test_a_name_is_checked_against_the_certificate(
-    authority: trustme.CA, trusting: ssl.SSLContext
-) -> None:
-    tls = serving(authority.issue_cert("hooks.example"))
-    names = {"hooks.example": ["127.0.0.1"], "other.example": ["127.0.0.1"]}
-    async with receiver(tls=tls) as there, sender(tls=trusting, look_up=names.get) as http:  # type: ignore[arg-type] # all names asked for are there
-        port = there.url.rpartition(":")[2]
-        assert (await post(http, f"https://hooks.example:{port}/")).outcome == "success"
-        wrong = await post(http, f"https://other.example:{port}/")
-        assert (wrong.outcome, len(there.requests)) == ("tls_error", 1)
-        assert "other.example" in (wrong.error or "")
-
-
-async def test_an_expired_certificate(authority: trustme.CA, trusting: ssl.SSLContext) -> None:
-    old = authority.issue_cert("127.0.0.1", not_before=NOW - 9 * DAY, not_after=NOW - DAY)
-    outcome = await one(serving(old), trusting)
-    assert (outcome.outcome, outcome.error) == (
-        "tls_error", "certificate refused: certificate has expired"
-    )  # fmt: skip
-
-
-async def test_a_certificate_of_an_unknown_authority(trusting: ssl.SSLContext) -> None:
-    outcome = await one(serving(trustme.CA().issue_cert("127.0.0.1")), trusting)
-    assert outcome.outcome == "tls_error"
-    assert (outcome.error or "").startswith("certificate refused: ")
-
-
-async def test_the_default_trusts_no_test_authority(authority: trustme.CA) -> None:
-    tls = serving(authority.issue_cert("127.0.0.1"))
-    async with receiver(tls=tls) as there, sender() as http:
-        assert (await post(http, there.url)).outcome == "tls_error"
-        assert there.requests == []
-
-
 def outdated(context: ssl.SSLContext) -> ssl.SSLContext:
     """Return `context` limited to TLS 1.0."""
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -114,16 +63,6 @@ async def test_obsolete_tls(authority: trustme.CA, trusting: ssl.SSLContext) -> 
     assert (await one(server, outdated(lax))).outcome == "success", "the receiver speaks it"
 
 
-async def test_plain_http_where_tls_is_expected(trusting: ssl.SSLContext) -> None:
-    async def plain(visit: Visit) -> None:
-        await visit.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-        await visit.gone()
-
-    outcome = await one(None, trusting, plain)
-    assert outcome.outcome == "tls_error"
-    assert (outcome.error or "").startswith("TLS: ")
-
-
 @pytest.mark.parametrize("reset", [False, True])
 async def test_disconnecting_in_the_handshake(reset: bool, trusting: ssl.SSLContext) -> None:
     async def leave(visit: Visit) -> None:
@@ -133,24 +72,6 @@ async def test_disconnecting_in_the_handshake(reset: bool, trusting: ssl.SSLCont
 
     outcome = await one(None, trusting, leave)
     assert outcome.outcome == "tls_error"
-
-
-async def test_a_stalled_handshake_ends_with_the_connect_deadline(
-    trusting: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "outbox.sending.connect.CONNECT", ClientTimeout(connect=0.3, sock_connect=0.3)
-    )
-
-    async def stall(visit: Visit) -> None:
-        await visit.gone()
-
-    outcome = await one(None, trusting, stall)
-    assert (outcome.outcome, outcome.error) == (
-        "tls_error", "the TLS handshake timed out"
-    )  # fmt: skip
-    assert outcome.total_us < 2_000_000
-    assert outcome.connect_us is not None
 
 
 async def test_a_stalled_handshake_ends_with_a_shorter_total(trusting: ssl.SSLContext) -> None:
@@ -163,36 +84,3 @@ async def test_a_stalled_handshake_ends_with_a_shorter_total(trusting: ssl.SSLCo
         await asyncio.wait_for(there.ended.wait(), 5)
     assert outcome.outcome == "tls_error"
     assert outcome.total_us < 2_000_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("extra", "name"), [(150, "success"), (250, "tls_error")])
-async def test_a_chain_of_certificates_has_its_limit(
-    extra: int, name: str, tmp_path: Path, authority: trustme.CA, trusting: ssl.SSLContext
-) -> None:
-    leaf = authority.issue_cert("127.0.0.1")
-    padding = trustme.CA().cert_pem.bytes()
-    size = extra * len(ssl.PEM_cert_to_DER_cert(padding.decode()))
-    assert (size > 100 * 1024) == (name == "tls_error"), "OpenSSL's limit is 100 KiB"
-    chain = tmp_path / "chain.pem"
-    own = leaf.private_key_pem.bytes() + leaf.cert_chain_pems[0].bytes()
-    chain.write_bytes(own + padding * extra)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(chain)
-    outcome = await one(tls, trusting)
-    assert outcome.outcome == name
-    assert outcome.total_us < 5_000_000
-
-
-async def test_closing_does_not_wait_for_a_receiver_that_hangs(
-    authority: trustme.CA, trusting: ssl.SSLContext
-) -> None:
-    async def silence(visit: Visit) -> None:
-        await visit.request()
-        await asyncio.Event().wait()
-
-    async with hostile(silence, serving(authority.issue_cert("127.0.0.1"))) as there:
-        async with sender(tls=trusting) as http:
-            outcome = await post(http, there.url, timeout_s=0.3)
-            assert outcome.outcome == "timeout"
-            assert outcome.total_us < 2_000_000

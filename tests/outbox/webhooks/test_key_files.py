@@ -23,23 +23,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_ring_follows_its_file(file: Path) -> None:
-    node, old = read_key_file(file, IDS), read_key_file(file, IDS).seal(b"old", "row")
-    add_key(file, IDS, WALL + DAY, staged=False)
-    other = read_key_file(file, IDS)
-    # A value of a key that the node has not seen yet.
-    assert node.open(other.seal(b"new", "row"), "row") == b"new"
-    assert node.open(old, "row") == b"old"
-    assert (node.newest, node.newest_key_at()) == (other.newest, WALL + DAY)
-
-
-def test_a_ring_without_its_file_does_not_open_what_a_new_key_encrypts(file: Path) -> None:
-    fixed = parse_keys(file.read_text(), IDS, "the keys")
-    add_key(file, IDS, WALL + DAY, staged=False)
-    with pytest.raises(SealBroken, match="missing from the key file"):
-        fixed.open(read_key_file(file, IDS).seal(b"new", "row"), "row")
-
-
 def test_a_running_node_encrypts_with_the_new_key(file: Path) -> None:
     node = read_key_file(file, IDS)
     add_key(file, IDS, WALL + DAY, staged=False)
@@ -57,13 +40,6 @@ def test_a_staged_key_decrypts_and_does_not_encrypt(file: Path) -> None:
     assert ahead.newest == node.staged_ids[0]
     # A node whose file still says staged.
     assert parse_keys(staged, IDS, "the keys").open(ahead.seal(b"x", "row"), "row") == b"x"
-
-
-def test_a_new_key_encrypts_also_after_the_clock_was_set_back(file: Path) -> None:
-    for wall in (WALL - DAY, WALL, WALL):
-        before = read_key_file(file, IDS)
-        add_key(file, IDS, wall, staged=False)
-        assert read_key_file(file, IDS).newest not in before.key_ids
 
 
 def test_comments_and_the_mode_of_the_file_stay(file: Path) -> None:
@@ -105,18 +81,6 @@ def test_only_staged_keys_are_refused(file: Path) -> None:
         read_key_file(file, IDS)
 
 
-def test_every_ring_shares_what_is_derived(file: Path) -> None:
-    def derived(ring: KeyRing) -> dict[str, bytes]:
-        return ring.derive("a purpose")
-
-    node = read_key_file(file, IDS)
-    before = derived(node)
-    add_key(file, IDS, WALL + DAY, staged=False)
-    node.refresh()
-    assert derived(node) == derived(read_key_file(file, IDS))
-    assert derived(node).items() > before.items()
-
-
 def refuses(node: KeyRing) -> bool:
     return node.refused
 
@@ -153,13 +117,3 @@ def test_a_refused_file_is_taken_when_it_opens_a_stored_value(file: Path) -> Non
     assert node.open(stored, "row") == b"x"
     assert not refuses(node)
     assert node.newest == newer.split()[0]
-
-
-def test_a_file_that_keeps_only_the_newest_key_is_taken(file: Path) -> None:
-    first = file.read_text()
-    add_key(file, IDS, WALL + DAY, staged=False)
-    node = read_key_file(file, IDS)
-    file.write_text(file.read_text().removeprefix(first))
-    node.refresh()
-    assert not refuses(node)
-    assert node.key_ids == (node.newest,)

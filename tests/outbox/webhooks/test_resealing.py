@@ -12,7 +12,7 @@ from outbox.sending.request import new_secret
 from outbox.webhooks import resealing, rotation
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
 from outbox.webhooks.secrets import KeyRing
-from tests.support.drain import add_webhook, drain, inbox, make, rows
+from tests.support.drain import add_webhook, rows
 
 WALL = 1_760_000_000_000_000
 URL = "http://127.0.0.1:9/"
@@ -56,22 +56,6 @@ async def test_every_value_is_encrypted_again_in_pages(db: Database, file: Path)
         assert row["version"] == (2 if row["id"] == webhook_id else 1)
         for name in resealing.COLUMNS:
             assert row[name] is None or not ring.stale(bytes(row[name]))
-
-
-async def test_deliveries_go_on_while_the_key_is_replaced(db: Database, file: Path) -> None:
-    node = read_key_file(file, Ids())
-    async with inbox() as box, drain(db, node):
-        await add_webhook(db, node, box.url)
-        for number in range(10):
-            await db.write(make, f"a{number}")
-        add_key(file, Ids(), WALL + 1_000_000, staged=False)
-        await all_pages(db, read_key_file(file, Ids()), 100)
-        # A webhook that this node has not opened before, with a key that it has not seen.
-        await add_webhook(db, read_key_file(file, Ids()), f"{box.url}/new", "thing.made")
-        for number in range(10):
-            await db.write(make, f"b{number}")
-        await box.until(20, "/")
-        await box.until(10, "/new")
 
 
 async def test_a_value_that_changes_meanwhile_is_not_overwritten(db: Database, file: Path) -> None:

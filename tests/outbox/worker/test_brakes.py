@@ -15,7 +15,6 @@ from aiohttp import web
 from outbox import database, webhooks
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
-from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.queue.drain import brakes
 from outbox.queue.drain.claim import claim
@@ -151,17 +150,6 @@ async def run_nodes(db: Database, url: str, rate: int, events: int) -> dict[str,
         return {"too_early": len(too_early(gauge, rate, began))}
 
 
-async def test_a_lane_that_waits_for_its_rate_is_not_claimed_again_and_again(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        await running.webhook(box.url, rate=1 * brakes.THOUSAND)
-        await db.write(make_many, 3)
-        await box.until(1)
-        before = running.watch.counts["claimed"]
-        await box.until(3)
-        # A poll a second, and a claim or two around each of the results.
-        assert running.watch.counts["claimed"] - before <= 14
-
-
 async def test_a_changed_limit_applies_at_once(db: Database) -> None:
     keys = ring()
     async with inbox() as box, drain(db, keys) as running:
@@ -174,30 +162,6 @@ async def test_a_changed_limit_applies_at_once(db: Database) -> None:
         await box.until(5)
         [lane] = await db.read(rows, "select concurrency, rate from lanes")
         assert (lane["concurrency"], lane["rate"]) == (None, None)
-
-
-async def test_a_change_that_comes_too_late_changes_no_limit(db: Database) -> None:
-    keys = ring()
-    webhook_id, _ = await add_webhook(db, keys, "http://127.0.0.1:9/", concurrency=2)
-    late = Draft("http://127.0.0.1:9/", ("thing.made",))
-    assert not await db.write(webhooks.change, webhook_id, 7, late, keys)
-    [lane] = await db.read(rows, "select concurrency from lanes")
-    assert lane["concurrency"] == 2
-
-
-@pytest.mark.parametrize("rate", [1, 500, 1_000, 1_500, 19_999, 20_000, 40_000, 333_333, 1_000_000])
-def test_no_second_has_more_claims_than_the_rate(rate: int) -> None:
-    """The worst case: each claim takes all that it may, as soon as it may."""
-    at, claims = 0, list[tuple[int, int]]()
-    while at < 5 * SECOND:
-        claims.append((at, brakes.at_once(rate)))
-        at += brakes.pause(rate, brakes.at_once(rate))
-    most = max(
-        sum(count for one, count in claims if start <= one < start + SECOND) for start, _ in claims
-    )
-    assert most <= max(-(-rate // brakes.THOUSAND), 1)
-    if rate >= brakes.THOUSAND:
-        assert sum(count for _, count in claims) >= 5 * rate / brakes.THOUSAND * 0.94
 
 
 @asynccontextmanager

@@ -57,28 +57,6 @@ def test_a_thin_webhook_gets_thin_events() -> None:
             assert RECORD.encode() in post.body or post.body == b""
 
 
-def test_every_request_is_a_test_event_with_the_headers_of_the_webhook() -> None:
-    kit = kit_of()
-    for check in (GENUINE, *CHECKS):
-        posts = [*check.posts(kit)]
-        assert posts, check.name
-        for post in posts:
-            assert (post.value("x-webhook-test"), post.value("x-own")) == ("1", "v")
-
-
-def test_what_must_be_refused_shares_no_id_with_what_must_be_accepted() -> None:
-    kit = kit_of()
-    ids = {
-        accepts: {
-            post.value("webhook-id") or post.event_id
-            for check in (GENUINE, *CHECKS) if check.accepts is accepts
-            for post in check.posts(kit)
-        }
-        for accepts in (True, False)
-    }  # fmt: skip
-    assert not ids[True] & ids[False]
-
-
 @pytest.mark.parametrize("hold", [True, False])
 async def test_a_certification_whose_turn_does_not_come_still_ends(*, hold: bool) -> None:
     turn = asyncio.Lock()

@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-import pytest
 from aiohttp import web
 
 from outbox import webhooks
 from outbox.clock import SystemClock
-from outbox.database.transaction import Database, Tx
-from outbox.events import enqueue
+from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.queue.upkeep import parking
 from outbox.sending.guard import Guard
@@ -86,18 +84,6 @@ async def resolving(db: Database) -> AsyncIterator[Resolving]:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_an_edit_reaches_a_request_that_is_still_resolving(db: Database) -> None:
-    async with resolving(db) as under_way:
-        await under_way.draft("/new")
-        under_way.names.answer.set()
-        [got] = await under_way.box.until(1)
-        await under_way.watch.until("delivery_finished")
-        assert got.path == "/new"
-        assert [g.path for g in under_way.box.got] == ["/new"]
-        [row] = await db.read(rows, "select state, tries from deliveries")
-        assert (row["state"], row["tries"]) == ("delivered", 1)
-
-
 async def test_a_pause_reaches_a_request_that_is_still_resolving(db: Database) -> None:
     async with resolving(db) as under_way:
         await db.write(parking.pause, under_way.webhook_id)
@@ -143,34 +129,3 @@ async def test_a_410_of_the_old_address_does_not_disable_a_moved_webhook(db: Dat
         assert webhook.state == "active"
         await db.write(make, "r2")
         await box.until(1, "/new")
-
-
-@pytest.mark.parametrize("waits", [(600, 5), (5, 600)])
-async def test_the_longer_of_two_requested_delays_applies(
-    db: Database, waits: tuple[int, int]
-) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        both = asyncio.Barrier(2)
-
-        async def throttle(request: web.Request) -> web.Response:
-            await both.wait()
-            order = int(request.headers["X-Webhook-Record-Version"])
-            if order == 2:
-                await running.watch.until("attempt")
-            return web.Response(status=429, headers={"Retry-After": str(waits[order - 1])})
-
-        box.answer = throttle
-        webhook_id = await running.webhook(box.url)
-
-        async def two(tx: Tx) -> None:
-            for version in (1, 2):
-                enqueue(
-                    tx, owner_id="0" * 24, name="thing.made", record_id="r",
-                    record_version=version, data={},
-                )  # fmt: skip
-
-        await db.write(two)
-        await running.watch.until("attempt", 2)
-        sql = "select wait_until - due_now() as wait from lanes where webhook_id = $1"
-        [lane] = await db.read(rows, sql, webhook_id)
-        assert lane["wait"] > 500_000_000

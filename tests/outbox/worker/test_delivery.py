@@ -1,71 +1,17 @@
 """One event to its receiver: fan-out, signature, retries, final states and log; on both engines."""
 
 import asyncio
-import hashlib
-import hmac
-import json
 
 import pytest
 from aiohttp import web
 
-from outbox import events, webhooks
+from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.events import Cause
 from outbox.queue.state.policy import Schedule
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
 
 DELIVERIES = "select * from deliveries order by seq, id"
 ATTEMPTS = "select * from attempts order by delivery_id, number"
-
-
-async def test_a_write_becomes_one_signed_delivery(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        webhook_id, secret = await add_webhook(db, running.ring, f"{box.url}/hook?key=1")
-        events.cause.set(Cause("req-1", "00-" + "a" * 32 + "-" + "b" * 16 + "-01"))
-        event_id = await db.write(make, "r1")
-        [got] = await box.until(1)
-        await running.watch.until("attempt")
-
-        assert json.loads(got.body)["event"] == "thing.made"
-        assert json.loads(got.body)["data"] == {"id": "r1"}
-        digest = hmac.new(secret.encode(), got.body, hashlib.sha256).hexdigest()
-        assert got.headers["X-Webhook-Signature"] == f"sha256={digest}"
-        assert got.headers["X-Webhook-Id"] == event_id
-        assert got.headers["X-Webhook-Attempt"] == "1"
-        assert got.headers["Content-Type"] == "application/json"
-        assert got.headers["User-Agent"] == "Carteiro-Webhook/1.0"
-        assert got.headers["traceparent"].startswith("00-" + "a" * 32)
-        assert got.headers["X-Webhook-Timestamp"] == str(json.loads(got.body)["timestamp"])
-
-        [delivery] = await db.read(rows, DELIVERIES)
-        assert delivery["state"] == "delivered"
-        assert delivery["webhook_id"] == webhook_id
-        assert delivery["event_id"] == event_id
-        assert delivery["finished_at"]
-        assert delivery["claim"] is None
-        [attempt] = await db.read(rows, ATTEMPTS)
-        assert attempt["outcome"] == "success"
-        assert attempt["status"] == 200
-        assert attempt["number"] == 1
-        assert attempt["address"] == box.url.removeprefix("http://")
-        assert secret not in attempt["request_headers"]
-        webhook = await db.read(webhooks.one, webhook_id)
-        assert webhook is not None
-        assert webhook.last_success_at
-        assert webhook.failures == 0
-
-
-async def test_only_subscribed_webhooks_of_the_owner_get_an_event(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        await running.webhook(f"{box.url}/a", "thing.made")
-        await running.webhook(f"{box.url}/b", "other.made")
-        await running.webhook(f"{box.url}/c", "thing.made", owner="1" * 24)
-        await db.write(make, "r1")
-        await db.write(make, "r2", "other.made")
-        await box.until(2)
-        await running.watch.until("attempt", 2)
-        assert sorted(got.path for got in box.got) == ["/a", "/b"]
-        assert len(await db.read(rows, DELIVERIES)) == 2
 
 
 @pytest.mark.slow
@@ -79,49 +25,6 @@ async def test_every_event_gets_the_next_seq_without_gap(db: Database) -> None:
         assert sorted(seqs) == list(range(1, 701))
         ids = {got.headers["X-Webhook-Id"] for got in box.got}
         assert len(ids) == len(box.got) == 700
-
-
-async def test_a_failing_receiver_is_tried_again_with_the_same_id_and_body(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-
-        async def third_time(_: web.Request) -> web.Response:
-            return web.Response(status=200 if len(box.got) >= 3 else 500)
-
-        box.answer = third_time
-        await running.webhook(box.url)
-        await db.write(make, "r1")
-        got = await box.until(3)
-        await running.watch.until("delivery_finished")
-        assert len({(g.headers["X-Webhook-Id"], g.body) for g in got}) == 1
-        assert [g.headers["X-Webhook-Attempt"] for g in got] == ["1", "2", "3"]
-        [delivery] = await db.read(rows, DELIVERIES)
-        assert (delivery["state"], delivery["attempts"], delivery["tries"]) == ("delivered", 3, 3)
-        attempts = await db.read(rows, ATTEMPTS)
-        assert [a["outcome"] for a in attempts] == ["http_5xx", "http_5xx", "success"]
-
-
-async def test_a_resend_on_a_new_connection_is_an_attempt_but_takes_no_try(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-
-        async def hang_up_once(request: web.Request) -> web.Response:
-            if len(box.got) == 2:
-                assert request.transport is not None
-                request.transport.abort()
-            return web.Response()
-
-        box.answer = hang_up_once
-        await running.webhook(box.url)
-        await db.write(make, "r1")
-        await running.watch.until("delivery_finished")
-        await db.write(make, "r2")
-        await running.watch.until("delivery_finished", 2)
-        assert [g.headers["X-Webhook-Attempt"] for g in box.got] == ["1", "1", "2"]
-        second = (await db.read(rows, DELIVERIES))[1]
-        assert (second["state"], second["attempts"], second["tries"]) == ("delivered", 2, 1)
-        attempts = await db.read(
-            rows, "select * from attempts where delivery_id = $1 order by number", second["id"]
-        )
-        assert [a["outcome"] for a in attempts] == ["connect_error", "success"]
 
 
 async def test_a_stale_connection_says_nothing_of_the_webhooks_health(db: Database) -> None:
@@ -147,29 +50,6 @@ async def test_a_stale_connection_says_nothing_of_the_webhooks_health(db: Databa
         assert after.failures == 1
 
 
-async def test_the_schedule_ends_as_exhausted_and_is_kept(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-
-        async def never(_: web.Request) -> web.Response:
-            return web.Response(status=500, text="<b>no</b>")
-
-        box.answer = never
-        webhook_id = await running.webhook(box.url)
-        await db.write(make, "r1")
-        await running.watch.until("delivery_finished")
-        [delivery] = await db.read(rows, DELIVERIES)
-        assert delivery["state"] == "exhausted"
-        assert delivery["attempts"] == 6
-        assert delivery["reason"] == "http_5xx"
-        attempts = await db.read(rows, ATTEMPTS)
-        assert len(attempts) == 6
-        assert attempts[0]["response_body"] == b"<b>no</b>"
-        webhook = await db.read(webhooks.one, webhook_id)
-        assert webhook is not None
-        assert webhook.failures == 6
-        assert webhook.failing_since
-
-
 async def test_unsendable_deliveries_end_dead_and_delay_nobody(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         broken = await running.webhook(f"{box.url}/broken")
@@ -188,81 +68,6 @@ async def test_unsendable_deliveries_end_dead_and_delay_nobody(db: Database) -> 
         ends = {row["webhook_id"]: row for row in await db.read(rows, DELIVERIES)}
         assert ends[broken]["state"] == "dead"
         assert "schedule" in ends[broken]["reason"]
-
-
-async def test_throttling_delays_the_whole_webhook(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-
-        async def slow_down(_: web.Request) -> web.Response:
-            return web.Response(status=429, headers={"Retry-After": "600"})
-
-        box.answer = slow_down
-        webhook_id = await running.webhook(box.url)
-        await db.write(make, "r1")
-        await running.watch.until("attempt")
-        await db.write(make, "r2")
-        await running.watch.until("fanned_out", 2)
-        [lane] = await db.read(
-            rows, "select due_at - due_now() as wait from lanes where webhook_id = $1", webhook_id
-        )
-        assert 500_000_000 < lane["wait"] <= 600_000_000
-        assert len(box.got) == 1
-
-
-async def test_a_lost_claim_changes_nothing(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        release = asyncio.Event()
-
-        async def held(_: web.Request) -> web.Response:
-            await release.wait()
-            return web.Response()
-
-        box.answer = held
-        await running.webhook(box.url)
-        await db.write(make, "r1")
-        await box.until(1)
-
-        async def steal(tx: Tx) -> None:
-            await tx.run("update deliveries set claim = 'another node', node_id = 'another'")
-
-        await db.write(steal)
-        release.set()
-        await running.watch.until("fenced")
-        [delivery] = await db.read(rows, DELIVERIES)
-        assert delivery["state"] == "in_flight"
-        assert delivery["claim"] == "another node"
-        assert await db.read(rows, ATTEMPTS) == []
-
-        async def tidy(tx: Tx) -> None:
-            await tx.run("delete from deliveries")
-
-        await db.write(tidy)
-
-
-async def test_deliveries_in_flight_at_a_crash_are_sent_again(db: Database) -> None:
-    key = ring()
-    async with inbox() as box:
-        await add_webhook(db, key, box.url)
-        await db.write(make, "r1")
-
-        async def die(tx: Tx) -> None:
-            await tx.run(
-                "insert into nodes (id, epoch, started_at, alive_until) values ('dead', 1, 0, 0)"
-            )
-            await tx.run(
-                "update deliveries set state = 'in_flight', node_id = 'dead', claim = 'dead-1'"
-            )
-
-        async with drain(db, key) as running:
-            await running.watch.until("delivery_finished")
-        await db.write(die)
-        async with drain(db, key) as running:
-            await running.watch.until("rescued")
-            await running.watch.until("delivery_finished")
-        first, second = box.got
-        assert first.body == second.body
-        assert first.headers["X-Webhook-Id"] == second.headers["X-Webhook-Id"]
-        assert second.headers["X-Webhook-Attempt"] == "2"
 
 
 @pytest.mark.slow
@@ -326,31 +131,6 @@ async def test_slow_receivers_give_their_slots_back(db: Database) -> None:
         assert len([g for g in box.got if g.path.startswith("/slow")]) == 8
         hanging.set()
         await _until_slow(box, 16)
-
-
-@pytest.mark.slow
-async def test_a_slow_receiver_that_answers_gets_more_requests_at_once(db: Database) -> None:
-    """Two are slow and succeed; then three are open at once, all of them for more than a second."""
-    async with inbox() as box, drain(db, ring(), slots=16, timeout=15.0) as running:
-        first, then = asyncio.Event(), asyncio.Event()
-
-        async def late(_: web.Request) -> web.Response:
-            await (first if len(box.got) <= 2 else then).wait()
-            return web.Response()
-
-        box.answer = late
-        await running.webhook(f"{box.url}/slow")
-        await db.write(make_many, 8)
-        await _until_slow(box, 2)
-        before = running.watch.counts.get("slots 16 0", 0)
-        await running.watch.until("slots 16 0", before + 1)
-        first.set()
-        await _until_slow(box, 5)
-        # No attempt but these two has ended, so the other three are open.
-        assert running.watch.counts["attempt"] == 2
-        then.set()
-        await running.watch.until("attempt", 8)
-        assert len(box.got) == 8
 
 
 async def _until_slow(box: Inbox, count: int) -> None:

@@ -14,7 +14,7 @@ from outbox.database.leadership import Alone, Leadership
 from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from outbox.worker.duties import NEVER, Duties, Mark, begin, end, marks_now
+from outbox.worker.duties import Duties, marks_now
 from outbox.worker.scheduler import Scheduler
 from tests.outbox.database.test_leadership import QUICK, end_session, leaders, the_one
 from tests.support.waiting import until
@@ -129,17 +129,6 @@ async def test_nodes_that_all_believe_they_lead_still_run_it_once(db_url: str) -
         await db.close()
 
 
-async def test_a_run_begins_only_from_what_was_seen(db: Database) -> None:
-    began = await db.write(begin, "it", NEVER)
-    assert began is not None
-    assert await db.write(begin, "it", NEVER) is None
-    assert not await db.write(end, "it", began - 1)
-    assert await db.write(end, "it", began)
-    marks, _ = await db.read(marks_now)
-    assert await db.write(begin, "it", Mark(began)) is None
-    assert await db.write(begin, "it", marks["it"]) is not None
-
-
 class Part(Alone):
     """A leadership that a test controls."""
 
@@ -223,55 +212,3 @@ async def test_a_duty_is_cut_off_when_its_node_stops_leading(db: Database) -> No
     await duties.look()
     await asyncio.wait_for(cut.wait(), 10)
     await duties.stop()
-
-
-async def test_a_duty_does_not_overlap_itself_nor_hold_up_another(db: Database) -> None:
-    running = most = others = 0
-    go_on = asyncio.Event()
-
-    async def slow() -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await go_on.wait()
-        running -= 1
-
-    async def quick() -> None:
-        nonlocal others
-        others += 1
-
-    duties = Duties(db, Alone(), LOOK)
-    duties.once_every(0.0, "slow", slow)
-    duties.once_every(0.0, "quick", quick)
-    async with asyncio.timeout(20):
-        while others < 3:
-            await duties.look()
-            await asyncio.sleep(0.01)
-    assert most == 1
-    go_on.set()
-    await duties.stop()
-
-
-async def test_a_duty_that_is_not_wanted_leaves_no_mark(db: Database) -> None:
-    needed = False
-    ran: list[int] = []
-
-    async def is_wanted() -> bool:
-        return needed
-
-    async def work() -> None:
-        ran.append(1)
-
-    duties = Duties(db, Alone(), 0.0)
-    duties.when(is_wanted, "on-demand", work)
-    await duties.look()
-    await duties.idle()
-    marks, _ = await db.read(marks_now)
-    assert (ran, marks) == ([], {})
-    needed = True
-    for times in (1, 2):
-        await duties.look()
-        await duties.idle()
-        assert len(ran) == times
-    marks, _ = await db.read(marks_now)
-    assert marks["on-demand"].ended_at >= marks["on-demand"].began_at

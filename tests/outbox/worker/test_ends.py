@@ -10,10 +10,9 @@ from outbox.database.transaction import Database, Tx
 from outbox.queue.order import ordering
 from outbox.queue.state.policy import MOST_RESCUES
 from outbox.queue.upkeep import parking
-from outbox.queue.upkeep.parking import Parked
 from outbox.worker import claimer
 from tests.support.drain import Counted, add_webhook, drain, make, ring, rows
-from tests.support.lines import URL, taken, written
+from tests.support.lines import URL, written
 
 ENDS = "select state, count(*) as n from deliveries where finished_at is not null group by state"
 
@@ -35,33 +34,6 @@ def reported(watch: Counted, *webhooks: str) -> dict[str, int]:
             if count := watch.counts.get(f"delivery_finished {webhook_id} {end}"):
                 ends[end] = ends.get(end, 0) + count
     return ends
-
-
-@pytest.mark.parametrize(
-    ("parked", "count"), [("none", {"cancelled": 7}), ("newest", {"cancelled": 4}), ("all", {})]
-)
-@pytest.mark.parametrize("ordered", [False, True])
-async def test_what_an_activation_cancels_is_reported(
-    db: Database, parked: Parked, count: dict[str, int], ordered: bool
-) -> None:
-    webhook_id, _ = await add_webhook(db, ring(), URL, ordered=ordered)
-    await db.write(parking.pause, webhook_id)
-    await written(db, *"abcabca")
-    db.observer = watch = Counted()
-    assert await parking.activate(db, webhook_id, parked)
-    assert await ended(db) == reported(watch, webhook_id) == count
-
-
-@pytest.mark.parametrize("ordered", [False, True])
-async def test_what_a_removal_cancels_is_reported(db: Database, ordered: bool) -> None:
-    """Also what is being sent."""
-    webhook_id, _ = await add_webhook(db, ring(), URL, ordered=ordered)
-    await written(db, *"abcabca")
-    assert await taken(db, webhook_id)
-    await written(db, *"ab")
-    db.observer = watch = Counted()
-    assert await parking.remove(db, webhook_id)
-    assert await ended(db) == reported(watch, webhook_id) == {"cancelled": 9}
 
 
 async def test_a_removal_in_many_transactions_reports_each_end_once(

@@ -12,10 +12,10 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.state import lanes
-from outbox.worker import lease, nodes, skew
+from outbox.worker import lease, nodes
 from outbox.worker.journal import Log
 from outbox.worker.lease import Lease
-from tests.support.drain import Counted, add_webhook, drain, inbox, make, ring, rows
+from tests.support.drain import Counted, drain, inbox, make, ring
 from tests.support.lines import WAITS
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
@@ -89,27 +89,6 @@ async def test_a_jump_counts_before_the_clocks_are_compared_again(db: Database) 
         assert watch.counts["clock_skew"] == 1
 
 
-async def test_sqlite_has_no_other_clock(db: Database) -> None:
-    if db.engine == "postgres":
-        assert abs(await skew.measure(db, SystemClock())) < 2
-    else:
-        assert await skew.measure(db, Shifted(9999.0)) == 0
-
-
-@POSTGRES
-async def test_the_round_trip_time_is_not_skew(db: Database) -> None:
-    class Slow(SystemClock):
-        """As if the reply took ten seconds more on the way back."""
-
-        calls = 0
-
-        def monotonic(self) -> float:
-            self.calls += 1
-            return super().monotonic() + 10.0 * (self.calls - 1)
-
-    assert await skew.measure(db, Slow()) == 0
-
-
 @POSTGRES
 async def test_a_lease_that_was_lost_comes_back_under_a_new_name(
     db: Database, monkeypatch: pytest.MonkeyPatch
@@ -177,39 +156,3 @@ async def test_a_locked_lane_delays_only_its_webhook(db: Database) -> None:
         await stranger_holds
         await running.watch.until("delivery_finished", 12)
         assert len([got for got in box.got if got.path == "/held"]) == 6
-
-
-@POSTGRES
-async def test_a_result_in_a_locked_lane_is_written_later(db: Database) -> None:
-    key = ring()
-    async with inbox() as box, drain(db, key) as running:
-        webhook_id, _ = await add_webhook(db, key, box.url)
-        answer = asyncio.Event()
-
-        async def wait(_: object) -> object:
-            await answer.wait()
-            from aiohttp import web
-
-            return web.Response()
-
-        box.answer = wait  # type: ignore[assignment] # a receiver
-        await running.webhook(box.url)
-        await db.write(make, "r1")
-        await box.until(1)
-        locked, go_on = asyncio.Event(), asyncio.Event()
-
-        async def stranger(tx: Tx) -> None:
-            await lanes.lock(tx, [webhook_id])
-            for row in await tx.all("select webhook_id from lanes for update"):
-                assert row
-            locked.set()
-            await go_on.wait()
-
-        stranger_holds = asyncio.create_task(db.apart("migration").write(stranger))
-        await locked.wait()
-        answer.set()
-        await running.watch.until("deferred")
-        assert not await db.read(rows, "select 1 from attempts")
-        go_on.set()
-        await stranger_holds
-        await running.watch.until("delivery_finished")

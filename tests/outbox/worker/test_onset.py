@@ -8,8 +8,6 @@ from aiohttp import web
 
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks.secrets import KeyRing
 from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, ring
 
@@ -17,7 +15,6 @@ HANGING, HEALTHY = "1" * 24, "2" * 24
 SLOTS = 16
 LANES = 3 * SLOTS
 EVENTS = 3
-NONE = Capacity("node", "none", 0, 0, 0, {}, 0)
 
 
 class Still(SystemClock):
@@ -55,19 +52,5 @@ async def test_an_owner_is_served_while_the_webhooks_of_another_begin_to_hang(db
             await db.write(make_many, 2, HANGING)
             await box.until(SLOTS, "/hang")
             await db.write(make_many, EVENTS, HEALTHY)
-            await box.until(EVENTS, "/healthy")
-            end.set()
-
-
-async def test_an_owner_is_served_first_when_a_process_starts_with_a_backlog(db: Database) -> None:
-    """As after a kill: all lanes are due, and those of the hanging owner have been for longer."""
-    async with inbox() as box:
-        end = hang(box)
-        key = ring()
-        await webhooks(db, key, box)
-        for owner_id, count in ((HANGING, 2), (HEALTHY, EVENTS)):
-            await db.write(make_many, count, owner_id)
-            await db.write(fan_out, NONE)
-        async with drain(db, key, Still(), slots=SLOTS):
             await box.until(EVENTS, "/healthy")
             end.set()

@@ -6,12 +6,10 @@ import asyncio
 import random
 from collections import Counter
 
-import pytest
 from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue.order import ordering
-from outbox.queue.upkeep import parking
 from tests.support.drain import Drain, Inbox, drain, inbox, make, ring, rows
 
 UNFINISHED = """
@@ -68,35 +66,6 @@ class Moody:
         return web.Response(status=500 if self.dice.random() < 0.34 else 200)
 
 
-@pytest.mark.slow
-async def test_each_record_arrives_in_its_order_while_heads_fail(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        moody = Moody(7)
-        box.answer = moody.answer
-        await running.webhook(box.url, ordered=True)
-        dice = random.Random(3)
-        for _ in range(10):
-            await db.write(make_for, [f"record-{dice.randrange(12)}" for _ in range(15)])
-        await until_done(running)
-        ends = Counter(r["state"] for r in await db.read(rows, "select state from deliveries"))
-        assert ends.total() == 150
-        assert set(ends) <= {"delivered", "exhausted"}
-        assert await disorder(db, box) == 0
-        assert moody.most == 1
-        assert len(box.got) > 150
-
-
-async def test_without_the_option_the_order_is_lost(db: Database) -> None:
-    """The receiver above tells order from disorder."""
-    async with inbox() as box, drain(db, ring()) as running:
-        moody = Moody(7)
-        box.answer = moody.answer
-        await running.webhook(box.url)
-        await db.write(make_for, ["record"] * 40)
-        await until_done(running)
-        assert await disorder(db, box)
-
-
 async def test_an_owner_turns_the_order_on_while_requests_are_under_way(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
         gate = asyncio.Event()
@@ -121,22 +90,3 @@ async def test_an_owner_turns_the_order_on_while_requests_are_under_way(db: Data
         await until_done(running)
         assert await disorder(db, box) == 0
         assert moody.most == 1
-
-
-async def test_a_receiver_that_is_gone_leaves_the_rest_parked_in_order(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-
-        async def gone(request: web.Request) -> web.StreamResponse:
-            return web.Response(status=410)
-
-        box.answer = gone
-        webhook_id = await running.webhook(box.url, ordered=True)
-        await db.write(make_for, ["a", "a", "a"])
-        await running.watch.until("delivery_finished")
-        states = await db.read(rows, "select state from deliveries order by seq")
-        assert [row["state"] for row in states] == ["gone", "ready", "held"]
-        box.answer = None
-        assert await parking.activate(db, webhook_id, "all")
-        await until_done(running)
-        assert await disorder(db, box) == 0
-        assert len(box.got) == 3

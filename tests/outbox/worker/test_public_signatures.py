@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import subprocess
@@ -150,14 +149,6 @@ async def test_no_request_is_refused_while_a_key_is_replaced(db: Database, tmp_p
 
 async def end_overlap(tx: Tx) -> None:
     await tx.run("update signing_keys set ends_at = $1 where ends_at is not null", tx.now - 1)
-
-
-async def test_two_nodes_that_start_at_once_make_one_key(db: Database) -> None:
-    keys = ring()
-    await asyncio.gather(*(db.write(signing_keys.ensure, keys, Ids().token(32)) for _ in range(8)))
-    [key] = await db.read(signing_keys.listed)
-    assert key.id == ed25519.key_id(key.public)
-    assert ed25519.public_of(keys.open(key.sealed or b"", key.id)) == key.public
 
 
 async def test_at_most_three_keys_sign_and_all_others_can_end_at_once(db: Database) -> None:

@@ -50,38 +50,3 @@ def test_no_more_than_the_places_are_divided_and_equal_needs_get_equal_parts(
         assert sum(parts) <= OF_OWNER
         ordered = sorted(zip(needs[owner], parts, strict=True))
         assert all(less <= more for (_, less), (_, more) in pairwise(ordered))
-
-
-@pytest.mark.slow
-@given(owners)
-def test_all_needs_are_met_while_there_is_room(needs: dict[str, list[int]]) -> None:
-    some = {owner: numbers[:3] for owner, numbers in needs.items() if sum(numbers[:3]) <= OF_OWNER}
-    assert shares(some, OF_OWNER * len(some)) == some
-
-
-@pytest.mark.slow
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.integers(0, OF_WEBHOOK)),
-        max_size=60,
-    ),
-    st.integers(0, 200),
-)
-def test_changes_lead_to_what_the_last_needs_would(
-    changes: list[tuple[str, int, int]], places: int
-) -> None:
-    divided = Places(OF_WEBHOOK, OF_OWNER)
-    needs: dict[tuple[str, int], int] = {}
-    for owner, webhook, need in changes:
-        before = needs.get((owner, webhook), 0)
-        divided.change(owner, (before, need), (before, need))
-        needs[owner, webhook] = need
-    afresh = Places(OF_WEBHOOK, OF_OWNER)
-    for (owner, _), need in needs.items():
-        afresh.change(owner, (0, need), (0, need))
-    for owner in "abc":
-        part = afresh.part(owner, places)
-        assert divided.part(owner, places) == part
-        assert divided.share(owner, part) == afresh.share(owner, part)
-        assert divided.used_by(owner) == afresh.used_by(owner)
-    assert divided.used == sum(needs.values())

@@ -5,11 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from random import Random
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from outbox.queue.state.deliveries import FIRST_WINDOW, Claimed
 from outbox.worker.send_counts import Sending
@@ -126,38 +121,8 @@ def steady(seconds: float) -> Callable[[float], float | None]:
     return lambda _: seconds
 
 
-def varied(least: float, most: float) -> Callable[[float], float | None]:
-    dice = Random(1)
-    return lambda _: dice.uniform(least, most)
-
-
 def never(_: float) -> float | None:
     return None
-
-
-@pytest.mark.parametrize(
-    ("rate", "takes", "most"),
-    [(20.0, steady(2.0), 60), (3.0, varied(0.5, 2.5), 15), (20.0, varied(0.05, 1.3), 60)],
-)
-def test_a_slow_webhook_that_answers_keeps_up(
-    rate: float, takes: Callable[[float], float | None], most: int
-) -> None:
-    run = Run([Hook("w", "o", rate, takes)])
-    run.run(120.0)
-    assert max(run.waiting["w"][len(run.waiting["w"]) // 2 :]) <= most
-    assert run.cut == 0
-
-
-@pytest.mark.slow
-def test_it_keeps_up_beside_six_hundred_that_hang() -> None:
-    """As many as fill all slow places, of twelve owners."""
-    hanging = [Hook(f"h{n}", f"o{n % 12}", 0.2, never) for n in range(600)]
-    slow = Hook("w", "o", 20.0, steady(2.0))
-    run = Run([*hanging, slow])
-    run.run(60.0)
-    assert max(run.waiting["w"][len(run.waiting["w"]) // 2 :]) <= 60
-    assert slow.cut == 0
-    assert run.most_slow <= MOST_SLOW
 
 
 def test_one_slow_webhook_gives_its_places_back_when_another_needs_them() -> None:
@@ -183,40 +148,6 @@ def test_one_slow_webhook_gives_its_places_back_when_another_needs_them() -> Non
     assert run.cut == 0
 
 
-def test_the_window_of_a_slow_webhook_narrows_to_what_it_needs() -> None:
-    hook = Hook("w", "o", 25.0, steady(2.0))
-    run = Run([hook])
-    run.run(40.0)
-    assert run.windows.free["w"] + len(run.open["w"]) > 50
-    hook.rate = 2.0
-    run.run(100.0)
-    assert run.windows.free["w"] + len(run.open["w"]) <= 12
-
-
-@pytest.mark.slow
-def test_the_slow_webhooks_of_one_owner_stay_within_its_share() -> None:
-    hooks = [Hook(f"w{n}", "big", 10.0, steady(8.0)) for n in range(50)]
-    small = Hook("small", "small", 20.0, steady(2.0))
-    run = Run([*hooks, small])
-    run.run(90.0)
-    assert sum(len(run.open[hook.id]) for hook in hooks) <= OWNER_MOST
-    assert sum(hook.cut for hook in hooks) == small.cut == 0
-    assert max(run.waiting["small"][1200:]) <= 60
-
-
-def test_a_webhook_that_hangs_has_one_send_after_its_window_has_fallen() -> None:
-    answers = [steady(2.0)]
-    hook = Hook("w", "o", 50.0, lambda now: answers[0](now))
-    run = Run([hook])
-    run.run(30.0)
-    assert len(run.open["w"]) > 50
-    answers[0] = never
-    run.run(30.0 + 2 * TIMEOUT + 2.0)
-    hook.most_in_flight = 0
-    run.run(run.now + 5 * TIMEOUT)
-    assert hook.most_in_flight == 1
-
-
 def test_a_quick_webhook_that_hangs_starts_no_more_after_a_second() -> None:
     answers = [steady(0.2)]
     hook = Hook("w", "o", 10.0, lambda now: answers[0](now))
@@ -228,63 +159,3 @@ def test_a_quick_webhook_that_hangs_starts_no_more_after_a_second() -> None:
     hook.most_in_flight = 0
     run.run(run.now + TIMEOUT)
     assert hook.most_in_flight == 1
-
-
-def test_a_webhook_that_is_quick_again_counts_as_slow_no_longer() -> None:
-    answers = [steady(1.5)]
-    hook = Hook("w", "o", 30.0, lambda now: answers[0](now))
-    run = Run([hook])
-    run.run(30.0)
-    answers[0] = steady(0.3)
-    run.run(60.0)
-    windows = run.windows
-    assert windows.busy + windows.slow == len(run.open["w"])
-    # It uses none of the places of slow ones, so that another gets them all.
-    other = Hook("other", "o", 100.0, steady(3.0))
-    run.hooks = [hook, other]
-    other.due = run.now
-    run.run(100.0)
-    assert len(run.open["other"]) > 60
-    assert len(run.open["w"]) < 12
-
-
-behaviours = st.sampled_from([0.05, 0.4, 0.9, 1.5, 3.0, 9.0, None])
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 3), behaviours, behaviours), min_size=1, max_size=40),
-    st.sampled_from([1, 8, 64, 256]),
-)
-def test_bounds_hold_and_every_place_comes_back(
-    kinds: list[tuple[int, float | None, float | None]], slots: int
-) -> None:
-    """Whatever webhooks do, and then do otherwise."""
-    late: list[bool] = [False]
-
-    def turning(before: float | None, after: float | None) -> Callable[[float], float | None]:
-        return lambda _: after if late[0] else before
-
-    hooks = [
-        Hook(f"w{n}", f"o{owner}", 20.0, turning(before, after))
-        for n, (owner, before, after) in enumerate(kinds)
-    ]
-    run = Run(hooks, slots=slots)
-    for seconds in (8.0, 16.0, 24.0):
-        run.run(seconds)
-        late[0] = not late[0]
-        windows = run.windows
-        sends = [s for open_sends in run.open.values() for s in open_sends]
-        assert windows.busy == sum(not s.slow for s in sends) <= slots
-        assert windows.slow == sum(s.slow for s in sends) <= MOST_SLOW
-        of_owner: dict[str, int] = defaultdict(int)
-        for sending in sends:
-            of_owner[sending.owner_id] += sending.slow
-        assert max(of_owner.values(), default=0) <= OWNER_MOST
-    for hook in hooks:
-        hook.rate = hook.waiting = 0
-    run.run(run.now + TIMEOUT + 12.0)
-    assert (run.windows.busy, run.windows.slow, run.windows.bytes) == (0, 0, 0)
-    assert run.windows.capacity("n", "c", 0).slots == slots
-    assert all(run.windows.free[hook.id] >= 1 for hook in hooks if hook.sent)

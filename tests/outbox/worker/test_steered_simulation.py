@@ -12,13 +12,11 @@ from hypothesis.stateful import rule
 
 from outbox.queue.drain import settle
 from outbox.queue.state import circuits, head_deliveries, lanes
-from tests.outbox.worker import test_simulation
 from tests.outbox.worker.test_simulation import SEED, Machine, run
 from tests.support.simulated.steered import Steered
 from tests.support.simulated.world import NAMES, Broken
 
 pytestmark = pytest.mark.slow
-template = test_simulation.template
 EXAMPLES = int(os.environ.get("STEERED_EXAMPLES", "60"))
 CONTROLS = 300
 

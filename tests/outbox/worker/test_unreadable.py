@@ -6,20 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.state import policy
 from outbox.sending.request import new_secret
 from outbox.webhooks import rotation
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
-from tests.support.drain import add_webhook, drain, inbox, make, make_many, rows
+from tests.support.drain import add_webhook, drain, inbox, make, rows
 
 WALL = 1_760_000_000_000_000
 SOON = 100_000
-COUNT = 20
 OF = "select * from deliveries where webhook_id = $1"
 
 
@@ -67,54 +64,6 @@ async def reason(db: Database, webhook_id: str) -> str | None:
     return None if row["unreadable"] is None else str(row["unreadable"])
 
 
-async def test_a_missing_key_parks_its_webhook_until_it_is_back(db: Database, files: Files) -> None:
-    async with inbox() as box:
-        lost, _ = await add_webhook(db, files.older, f"{box.url}/lost")
-        fine, _ = await add_webhook(db, files.node, f"{box.url}/fine")
-        with capture_logs() as logs:
-            async with drain(db, files.node) as running:
-                await db.write(make_many, COUNT)
-                await box.until(COUNT, "/fine")
-                # Several tries, each of some deliveries.
-                await running.watch.until("unreadable", 8)
-                assert await states(db, lost) <= {"ready", "in_flight"}
-                assert f"key {files.older.newest} is missing from the key" in (
-                    await reason(db, lost) or ""
-                )
-                assert await reason(db, fine) is None
-                files.put_back()
-                got = await box.until(COUNT, "/lost")
-                await running.watch.until(f"delivery_finished {lost} delivered", COUNT)
-                assert await reason(db, lost) is None
-        lines = [line for line in logs if line["event"] == "webhook_unreadable"]
-        assert [(line["webhook_id"], line["log_level"]) for line in lines] == [(lost, "error")]
-        counts = {(row["attempts"], row["tries"]) for row in await db.read(rows, OF, lost)}
-        assert counts == {(1, 1)}
-    assert len({each.headers["X-Webhook-Id"] for each in got}) == len(got) == COUNT
-    assert await states(db, lost) == await states(db, fine) == {"delivered"}
-
-
-async def test_an_unreadable_webhook_is_tried_at_the_pace_of_its_wait(
-    db: Database, files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(policy, "UNREADABLE_WAIT", 3_600_000_000)
-    async with inbox() as box, drain(db, files.node) as running:
-        lost, _ = await add_webhook(db, files.older, f"{box.url}/lost")
-        fine, _ = await add_webhook(db, files.node, f"{box.url}/fine")
-        await db.write(make_many, 5)
-        await box.until(5, "/fine")
-        await running.watch.until("unreadable")
-        before = running.watch.counts["unreadable"]
-        await db.write(make_many, COUNT)
-        await box.until(5 + COUNT, "/fine")
-        await running.watch.until(f"delivery_finished {fine} delivered", 5 + COUNT)
-        assert running.watch.counts["unreadable"] <= before + 2
-        [lane] = await db.read(
-            rows, "select due_at - due_now() as wait from lanes where webhook_id = $1", lost
-        )
-        assert lane["wait"] > 3_500_000_000
-
-
 async def test_a_damaged_value_waits_for_its_repair(db: Database, files: Files) -> None:
     async with inbox() as box:
         webhook_id, _ = await add_webhook(db, files.node, box.url, headers=(("X-Own", "1"),))
@@ -137,20 +86,6 @@ async def test_a_damaged_value_waits_for_its_repair(db: Database, files: Files) 
     assert await states(db, webhook_id) == {"delivered"}
 
 
-async def test_an_ordered_webhook_keeps_its_order_while_its_key_is_lost(
-    db: Database, files: Files
-) -> None:
-    async with inbox() as box, drain(db, files.node) as running:
-        lost, _ = await add_webhook(db, files.older, box.url, ordered=True)
-        events = [await db.write(make, "one") for _ in range(5)]
-        await running.watch.until("unreadable", 3)
-        files.put_back()
-        got = await box.until(5)
-        assert [each.headers["X-Webhook-Id"] for each in got] == events
-        await running.watch.until("delivery_finished", 5)
-    assert await states(db, lost) == {"delivered"}
-
-
 async def test_a_new_secret_replaces_one_whose_key_is_lost_for_ever(
     db: Database, files: Files
 ) -> None:
@@ -163,16 +98,3 @@ async def test_a_new_secret_replaces_one_whose_key_is_lost_for_ever(
         await box.until(1)
         await running.watch.until("delivery_finished")
     assert await states(db, lost) == {"delivered"}
-
-
-async def test_an_expired_old_secret_is_not_needed(db: Database, files: Files) -> None:
-    async with inbox() as box, drain(db, files.node) as running:
-        webhook_id, _ = await add_webhook(db, files.node, box.url)
-        await db.write(
-            run, "update webhooks set old_secret = $1, old_secret_until = $2", b"x" * 60,
-            SystemClock().wall() - 1,
-        )  # fmt: skip
-        await db.write(make, "one")
-        await box.until(1)
-        await running.watch.until("delivery_finished")
-    assert await states(db, webhook_id) == {"delivered"}

@@ -3,71 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.queue.drain.claim import claim
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.circuits import FAILURES
-from outbox.queue.state.deliveries import Capacity
 from outbox.sending.guard import Guard
 from outbox.sending.proxies import parse_proxy
 from outbox.sending.send import Sender
 from outbox.worker import Worker, WorkerSettings
-from outbox.worker.doctor import Doctor
 from tests.support.connect_proxy import connect_proxy
 from tests.support.drain import RULES, Counted, add_webhook, inbox, make, ring, rows
 
 SITE = "https://crm.example"
 SETTINGS = WorkerSettings(links=lambda event, record_id: f"{SITE}/api/things/{record_id}")
-
-
-async def test_a_delivery_and_the_doctor_take_the_way_of_the_webhook(db: Database) -> None:
-    db.observer = watch = Counted()
-    keys, clock = ring(), SystemClock()
-    async with connect_proxy() as proxy, inbox() as box:
-        office = parse_proxy("office", f"http://127.0.0.1:{proxy.port}")
-        guard = Guard(replace(RULES, proxies={"office": office}), clock)
-        sender = Sender(guard, clock)
-        worker = Worker(db, keys, sender, clock=clock, ids=Ids(), settings=SETTINGS)
-        doctor = Doctor(guard, clock, Ids(), SETTINGS, Sender(guard, clock))
-        task = asyncio.create_task(worker.run())
-        try:
-            webhook_id, _ = await add_webhook(
-                db, keys, f"{box.url}/h", proxy="office", thin=True,
-                headers=(("Authorization", "Bearer s3cret"),),
-            )  # fmt: skip
-            await db.write(make, "r1")
-            await watch.until("delivery_finished")
-            await worker.drain(1.0)
-            await db.write(make, "r2")
-            room = Capacity("node", "claim", 0, 0, 0, {}, 1 << 20)
-            await db.write(fan_out, room)
-            taken = await db.write(claim, replace(room, slots=1, windows={webhook_id: 1}), {})
-            [delivery] = taken.claimed
-            examined = await doctor.examine_webhook(keys, delivery, taken.endpoints[webhook_id])
-        finally:
-            await worker.drain(1.0)
-            await asyncio.gather(task, return_exceptions=True)
-            await sender.close()
-            await doctor.close()
-            await guard.close()
-        place = box.url.removeprefix("http://")
-        assert proxy.places == [place, place]
-        sent, shown = await box.until(2)
-        for got, record in ((sent, "r1"), (shown, "r2")):
-            assert got.headers["Authorization"] == "Bearer s3cret"
-            assert json.loads(got.body)["data"] == {
-                "id": record, "type": "thing", "url": f"{SITE}/api/things/{record}"
-            }  # fmt: skip
-        assert examined.failed is None
-        assert any("via office" in step.text for step in examined.steps)
-        [attempt] = await db.read(rows, "select address, request_headers from attempts")
-        assert attempt["address"] == f"{place} via office"
-        assert "s3cret" not in attempt["request_headers"]
 
 
 async def test_a_proxy_that_fails_is_named_in_the_attempt(db: Database) -> None:

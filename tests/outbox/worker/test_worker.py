@@ -146,39 +146,6 @@ async def test_a_claim_that_cannot_be_released_delays_nobody(
 
 @pytest.mark.timed
 @POSTGRES
-@pytest.mark.parametrize("what", ["lane", "fan-out"])
-async def test_waiting_for_locked_rows_makes_no_busy_loop(
-    db: Database, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        webhook_id = await running.webhook(box.url)
-        await running.watch.until("claimed")
-        locked, go_on = asyncio.Event(), asyncio.Event()
-
-        async def stranger(tx: Tx) -> None:
-            if what == "lane":
-                await lanes.lock(tx, [webhook_id])
-            else:
-                await tx.one("select pg_advisory_xact_lock(7201965)")
-            locked.set()
-            await go_on.wait()
-
-        holding = asyncio.create_task(db.write(stranger))
-        await locked.wait()
-        for n in range(6):
-            await db.write(make, f"r{n}")
-        await asyncio.sleep(0.5)
-        before = running.watch.counts["claimed"]
-        await asyncio.sleep(1.0)
-        # Postponed results retry ten times a second.
-        assert running.watch.counts["claimed"] - before <= 20
-        go_on.set()
-        await holding
-        await box.until(6, seconds=2)
-
-
-@pytest.mark.timed
-@POSTGRES
 async def test_ready_deliveries_are_sent_while_fan_out_fails(db: Database, db_url: str) -> None:
     async with inbox() as box, drain(db, ring(), schedule=Schedule((0.5, 0.5))) as running:
 

@@ -71,14 +71,6 @@ def read(file: Path) -> dict[str, list[tuple[object, ...]]]:
         archive.close()
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
-    written(tmp_path / "b")
-    assert read(tmp_path / "b") == ROWS
-    archive = ArchiveReader(tmp_path / "b")
-    archive.close()
-    assert archive.manifest == MANIFEST
-
-
 def test_a_file_cut_anywhere_is_truncated(tmp_path: Path) -> None:
     file = tmp_path / "b"
     [*ends, size] = written(file)

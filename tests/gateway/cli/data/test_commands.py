@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import stat
@@ -107,18 +106,6 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {"carteiro.db-wal", "carteiro.db-shm"}
 
 
-def test_a_backup_is_private_and_says_that_the_key_is_not_in_it(folder: Path) -> None:
-    before = os.umask(0)
-    try:
-        told = done(folder, "backup", "c")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((folder / "c").stat().st_mode) == 0o600
-    assert f"The key file {folder / 'carteiro.key'} is not in it" in told
-    assert KEY_LINE.split()[1].encode() not in (folder / "c").read_bytes()
-    assert names(folder) == {"carteiro.db", "carteiro.key", "b", "c"}
-
-
 def test_a_backup_replaces_no_file(folder: Path) -> None:
     before = (folder / "b").read_bytes()
     assert refused(folder, "backup", "b") == "b already exists; choose another name"
@@ -185,12 +172,6 @@ def test_a_restore_beside_other_keys_is_refused(
     assert names(there) == {"carteiro.key"}
 
 
-def test_a_restore_keeps_a_ring_that_has_more_keys(folder: Path) -> None:
-    (folder / "carteiro.key").write_text(KEY_LINE + OTHER_LINE)
-    done(folder, "restore", "b", "--overwrite")
-    assert (folder / "carteiro.key").read_text() == KEY_LINE + OTHER_LINE
-
-
 def test_data_is_overwritten_only_when_told_to(folder: Path, target: str) -> None:
     add(folder, "new@example.com", url=target)
     told = refused(folder, "restore", "b", url=target)
@@ -239,23 +220,6 @@ def test_an_open_file_is_not_replaced(folder: Path) -> None:
     finally:
         other.close()
     done(folder, "restore", "b", "--overwrite")
-
-
-def test_the_log_of_the_old_file_does_not_reach_the_new_one(folder: Path) -> None:
-    """Like after a power cut: commits that are in the log alone."""
-    add(folder, "late@example.com")
-    held = sqlite3.connect(folder / "carteiro.db")
-    held.execute("select 1 from users").fetchall()
-    add(folder, "later@example.com")
-    for name in ("carteiro.db", "carteiro.db-wal"):
-        shutil.copyfile(folder / name, folder / f"kept-{name}")
-    held.close()
-    for name in ("carteiro.db", "carteiro.db-wal"):
-        os.replace(folder / f"kept-{name}", folder / name)
-    (folder / "carteiro.db-shm").unlink(missing_ok=True)
-    done(folder, "restore", "b", "--overwrite")
-    assert emails(folder) == {ANA}
-    assert not list(folder.glob("carteiro.db.new*"))
 
 
 def test_a_damaged_database_is_kept_beside_the_restored_one(folder: Path) -> None:
@@ -364,12 +328,6 @@ def test_texts_that_postgres_cannot_store_are_replaced_and_told(
     assert "Note: users has text that is not UTF-8; replacement characters stand in for it." in told
     assert "Note: users had 1 texts with the character NUL" in told
     assert "A\ufffdB   U\ufffd " in done(folder, "user", "list", url=empty_postgres)
-
-
-def test_a_restore_ends_the_mark_of_a_copy(folder: Path) -> None:
-    (folder / "carteiro.db.copied").write_text("carteiro.db was copied to postgresql://other/db\n")
-    done(folder, "restore", "b", "--overwrite")
-    assert not (folder / "carteiro.db.copied").exists()
 
 
 def test_no_password_of_a_url_is_shown(folder: Path) -> None:

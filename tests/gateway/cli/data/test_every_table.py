@@ -41,28 +41,3 @@ def test_copy_moves_every_table(
     before = asyncio.run(every_table.read(source))
     run("copy", "--to", empty_postgres, url=source, folder=tmp_path)
     assert asyncio.run(every_table.read(empty_postgres)) == before
-
-
-def test_the_engines_differ_in_the_columns_that_are_known(
-    db_url: str, tmp_path: Path, sqlite_files: SqliteFiles
-) -> None:
-    """A column that one engine alone has would be lost on the way without a word."""
-    here = {
-        table: set(content[0])
-        for table, content in asyncio.run(_filled(db_url, tmp_path, sqlite_files)).items()
-    }
-    file = template(sqlite_files, tmp_path / "other")
-    there = {
-        table: {name for name, _ in columns if (table, name) not in every_table.REBUILT}
-        for table, columns in every_table.tables_of(file).items()
-        if table not in every_table.NOT_MOVED
-    }
-    assert here == there
-
-
-async def _filled(url: str, folder: Path, sqlite_files: SqliteFiles) -> every_table.Rows:
-    folder = folder / "template"
-    folder.mkdir()
-    file = (await sqlite_files.fresh(folder)).removeprefix("sqlite:///")
-    await every_table.fill(url, every_table.rows_for(file))
-    return await every_table.read(url)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -19,7 +17,6 @@ from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from tests.support.databases import SOURCES
-from tests.support.process import carteiro
 from tests.support.shelves import OWNER, STORE, Shelved, shelve
 
 SHOP = cast(Record, SimpleNamespace(id=STORE, owner_id=OWNER))
@@ -91,28 +88,3 @@ async def _count(tx: Tx) -> tuple[int, int]:
     )
     assert row is not None
     return row["terms"], row["stocked"]
-
-
-async def test_a_restored_database_finds_its_products(
-    db_url: str, target: str, tmp_path: Path
-) -> None:
-    db = await opened(db_url)
-    await shelve(db, [Shelved(name) for name in ("Caneca azul", "Promoção de copos", "Prato")])
-    await db.close()
-    for words, url in ((("backup", "b"), db_url), (("restore", "b"), target)):
-        done = await asyncio.to_thread(
-            carteiro, *words, folder=tmp_path, CARTEIRO_DATABASE__URL=url
-        )
-        assert done.returncode == 0, done.stderr
-    db = await opened(target)
-    assert await found(db, "promoções copo") == ["Promoção de copos"]
-    await db.write(_gone)
-    assert await found(db, "copos") == []
-    assert await found(db, "caneca") == ["Caneca azul"]
-    await shelve(db, [Shelved("Caneca verde")])
-    assert sorted(await found(db, "caneca")) == ["Caneca azul", "Caneca verde"]
-    await db.close()
-
-
-async def _gone(tx: Tx) -> None:
-    await tx.run("delete from products where name like 'Promo%'")

@@ -19,7 +19,7 @@ from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from tests.support.process import carteiro, command
+from tests.support.process import command
 
 OLD_OUTBOX, OLD_GATEWAY = 1, 7
 SCHEMA = {
@@ -115,19 +115,6 @@ def test_a_backup_of_an_older_version_is_migrated(
     if target.partition(":")[0] == db_url.partition(":")[0]:
         for sql in SCHEMA["sqlite" if target.startswith("sqlite") else "postgres"]:
             assert asyncio.run(_query(target, sql)) == asyncio.run(_query(db_url, sql))
-
-
-async def test_a_backup_of_postgres_of_an_older_version_is_migrated(
-    empty_postgres: str, tmp_path: Path
-) -> None:
-    await _old(empty_postgres, old_sources(tmp_path))
-    url = f"sqlite:///{tmp_path / 'new.db'}"
-    for words, address in ((("backup", "b"), empty_postgres), (("restore", "b"), url)):
-        done = await asyncio.to_thread(
-            carteiro, *words, folder=tmp_path, CARTEIRO_DATABASE__URL=address
-        )
-        assert done.returncode == 0, done.stderr
-    assert await _query(url, "select email_folded from contacts") == [("ana@example.com",)]
 
 
 def test_a_backup_of_a_newer_version_is_refused(

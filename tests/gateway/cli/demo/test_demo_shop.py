@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as Xml
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from gateway.cli.demo import goods, pictures
-from gateway.cli.demo.shop import PICTURES, Shop
-from gateway.cli.demo.writer import Writer
-from outbox.ids import Ids
+from gateway.cli.demo import goods
+from gateway.cli.demo.shop import Shop
 
 PAGE = Path(goods.__file__).parent / "page"
 
@@ -58,19 +55,3 @@ async def test_payments_need_json_and_a_store(shop: Shop) -> None:
             assert answer.status == 415
         async with http.post("/pay", json={"number": "1"}) as answer:
             assert answer.status == 415
-
-
-def test_every_picture_is_a_drawing() -> None:
-    assert len(PICTURES) == len(goods.GOODS) + 1 == 13
-    for name, drawn in PICTURES.items():
-        assert Xml.fromstring(drawn).tag.endswith("svg"), name
-    assert {good.picture[0] for good in goods.GOODS} == set(pictures.SHAPES)
-    assert {good.category for good in goods.GOODS} == set(goods.CATEGORIES)
-
-
-async def test_the_writer_expects_each_event_once() -> None:
-    async with aiohttp.ClientSession() as http:
-        writer = Writer(http, "http://127.0.0.1:1", "key", Ids())
-        writer.hear([("deal.created", "a"), ("deal.created", "a"), ("deal.updated", "a")])
-        writer.hear([("deal.updated", "a"), ("deal.created", "b")])
-    assert writer.expected == [("deal.created", "a"), ("deal.updated", "a"), ("deal.created", "b")]

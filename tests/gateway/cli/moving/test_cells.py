@@ -19,11 +19,9 @@ from outbox.ids import Ids
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import Standing
 from tests.support.databases import PostgresServer, SqliteFiles
-from tests.support.moved import goes_on, has_moved
+from tests.support.moved import has_moved
 from tests.support.movers import House, furnish, keys_at, look, opened
 from tests.support.process import command
-
-KEY = "crt_"
 
 
 @dataclass(frozen=True)
@@ -101,31 +99,6 @@ async def standing(url: str, owner_id: str) -> Standing:
         return await db.read(owner_moves.standing, owner_id)
     finally:
         await db.close()
-
-
-def test_a_move_changes_the_directory(cells: Cells) -> None:
-    house = cells.house
-    before = asyncio.run(look(house.url, house.owners))
-    mine = Name("email", fold_email(house.email), "one", house.mover)
-    other = Name("email", fold_email(house.emails[1]), "one", house.owners[1])
-    host = Name("hostname", "ana.example", "one", house.mover)
-    asyncio.run(_asked(cells, "email", mine, other, host))
-    assert "Moved" in cells.move()
-    has_moved(house, cells.target, before)
-    assert asyncio.run(standing(house.url, house.mover)).peer == "two"
-    assert asyncio.run(standing(cells.target, house.mover)).peer == "one"
-    for step in range(2):
-        assert {one.value: one.cell for one in names(cells, "email")} == {
-            fold_email(house.email): "two", fold_email(house.emails[1]): "one",
-        }  # fmt: skip
-        assert [one.cell for one in names(cells, "hostname")] == ["two"]
-        assert [(one.value, one.cell) for one in names(cells, "owner")] == [(house.mover, "two")]
-        [key] = names(cells, "key")
-        assert house.headers["X-API-Key"].startswith(key.value)
-        if not step:
-            # A command that is repeated changes nothing.
-            cells.move()
-    asyncio.run(goes_on(house, cells.target, cells.keys))
 
 
 def test_a_name_that_another_cell_has_is_refused(cells: Cells, sqlite_files: SqliteFiles) -> None:

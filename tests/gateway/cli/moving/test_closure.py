@@ -11,7 +11,7 @@ import pytest
 
 from gateway.cli.moving import owner_rows
 from gateway.cli.moving.moved_rows import TABLES
-from tests.gateway.cli.moving.test_live_deaths import Pair, pair
+from tests.gateway.cli.moving.test_live_deaths import pair
 from tests.support.databases import SqliteFiles
 from tests.support.moved import run
 from tests.support.movers import PAYMENT, House, furnish, keys_at, look
@@ -48,11 +48,6 @@ def traces_after_the_move(house: House, target: str, keys: Path) -> list[str]:
     # That row says no more than where he is.
     assert searched.found(kept) == ["owners.id"]
     return searched.found("\n".join(line for line in lines if line != kept))
-
-
-def test_postgresql(pair: Pair) -> None:
-    assert traces_after_the_move(pair.house, pair.target, pair.keys) == []
-    assert asyncio.run(look(pair.house.url, pair.house.owners)).mentions == {"owners": 1}
 
 
 @pytest.fixture

@@ -13,39 +13,12 @@ from gateway.records.draft import Draft
 from outbox.database.postgres.guards import REFUSING
 from outbox.database.transaction import Tx
 from outbox.errors import OwnerElsewhere
-from outbox.ids import Ids
-from outbox.webhooks.key_files import read_key_file
-from tests.gateway.cli.moving.test_live_deaths import STEPS, Pair, Step, guards, pair, states
-from tests.support.chains import walked
+from tests.gateway.cli.moving.test_live_deaths import STEPS, Pair, Step, pair, states
 from tests.support.living import living
 from tests.support.moved import run
 from tests.support.movers import look, opened
 
 __all__ = ["pair"]
-IN_FLIGHT = 16
-"""Most requests that may be on their way when the queue closes."""
-
-
-async def _moves(pair: Pair) -> None:
-    async with living(pair.house, pair.target, pair.keys) as life:
-        await life.mover.until(20)
-        status, said = await life.move()
-        assert status == 0, said
-        await life.mover.until(len(life.mover.made) + 20)
-        assert life.mover.at == 1
-        print(said, f"p99 of the other owner: {life.other.p99 * 1000:.0f} ms")
-    assert life.repeated <= IN_FLIGHT
-    left = await look(pair.house.url, pair.house.owners)
-    assert left.of(0) == {}
-    assert left.mentions == {"owners": 1}
-
-
-def test_an_owner_moves_while_servers_serve(pair: Pair) -> None:
-    asyncio.run(_moves(pair))
-    assert asyncio.run(states(pair)) == ["gone", "here"]
-    for url in (pair.house.url, pair.target):
-        assert asyncio.run(guards(url)) == 0
-    assert not asyncio.run(walked(pair.target, read_key_file(pair.keys, Ids()))).faults
 
 
 async def _writes_late(pair: Pair, guarded: bool) -> None:
@@ -71,11 +44,6 @@ def test_a_process_that_has_not_heard_writes_nothing_in_the_source(pair: Pair) -
     with pytest.raises(OwnerElsewhere):
         asyncio.run(_writes_late(pair, guarded=True))
     assert asyncio.run(look(pair.house.url, pair.house.owners)).of(0) == {}
-
-
-def test_without_the_trigger_on_events_it_writes_what_nobody_finds(pair: Pair) -> None:
-    asyncio.run(_writes_late(pair, guarded=False))
-    assert asyncio.run(look(pair.house.url, pair.house.owners)).of(0)["companies"] == 1
 
 
 async def _dies(pair: Pair, which: int, steps: list[Step]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,26 +11,16 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from gateway.cli.moving.moved_rows import QUEUED_MAIL
 from gateway.cli.moving.owner_copy import OwnerCopy
 from outbox.clock import SystemClock
 from outbox.database.sqlite.exclusive import SqliteExclusive
 from outbox.database.sqlite.file import File
 from outbox.errors import CannotStart
-from outbox.queue.upkeep import owner_moves, owner_rows
-from outbox.queue.upkeep.owner_moves import FAR
+from outbox.queue.upkeep import owner_rows
 from tests.support.databases import PostgresServer, SqliteFiles
-from tests.support.moved import goes_on, has_moved, run
-from tests.support.movers import House, Left, furnish, keys_at, look, opened
+from tests.support.moved import has_moved, run
+from tests.support.movers import House, Left, furnish, keys_at, look
 from tests.support.process import command
-
-MAILS = (
-    "insert into notices values ('n', ?, 'w', 'k', 'r', 1, 0, 5, null)",
-    "insert into mails (id, customer_id, kind, created_at, attempts, due_at)"
-    " select 'm', id, 'k', 1, 0, 5 from customers where owner_id = ?",
-    "insert into order_mails (id, owner_id, order_id, contact_id, mailbox, kind, created_at,"
-    " attempts, due_at) values ('o', ?, 'o', 'c', x'00', 'k', 1, 0, 5)",
-)
 
 
 @pytest.fixture
@@ -193,58 +182,6 @@ def test_a_cancelled_move_leaves_everything_as_it_was(
     assert content(house) == before
     run(house, *there(house))
     assert "the target has the owner" in run(house, *there(house), "--cancel", status=1)
-
-
-def test_nothing_is_due_while_an_owner_leaves(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for mail in MAILS:
-        changed(house, mail, house.mover)
-    before, _ = stopped_after_closing(house, monkeypatch)
-    with closing(sqlite3.connect(house.url.removeprefix("sqlite:///"))) as db:
-        mine = [house.mover]
-        assert (
-            db.execute("select min(wait_until) from lanes where owner_id = ?", mine).fetchone()[0]
-            >= FAR
-        )
-        assert {
-            tuple(db.execute(f"select due_at from {one} where length(id) = 1"))
-            for one in QUEUED_MAIL
-        } == {((5 + FAR,),)}
-        assert (
-            db.execute("select max(wait_until) from lanes where owner_id <> ?", mine).fetchone()[0]
-            < FAR
-        )
-    assert asyncio.run(_elsewhere(house)) == {house.mover: "leaving"}
-    target, keys = there(house)
-    run(house, target, keys)
-    has_moved(house, target, before)
-    with closing(sqlite3.connect(target.removeprefix("sqlite:///"))) as db:
-        assert {
-            tuple(db.execute(f"select due_at from {one} where length(id) = 1"))
-            for one in QUEUED_MAIL
-        } == {((5,),)}
-        assert db.execute("select max(wait_until) from lanes").fetchone()[0] < FAR
-    asyncio.run(goes_on(house, target, keys))
-
-
-async def _elsewhere(house: House) -> Mapping[str, str]:
-    db = await opened(house.url)
-    try:
-        return {one: at.state for one, at in (await db.read(owner_moves.elsewhere)).items()}
-    finally:
-        await db.close()
-
-
-def test_an_owner_comes_back(house: House) -> None:
-    target, keys = there(house)
-    before = asyncio.run(look(house.url, house.owners))
-    run(house, target, keys)
-    run(replace(house, url=target, keys=keys), house.url, house.keys)
-    back = asyncio.run(look(house.url, house.owners))
-    assert back.feed == before.feed
-    assert before.waiting <= back.waiting
-    assert asyncio.run(look(target, house.owners)).of(0) == {}
 
 
 def test_rows_are_deleted_in_slices(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

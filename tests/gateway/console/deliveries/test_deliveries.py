@@ -7,14 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from gateway.server.app_keys import KEYRING
-from gateway.server.config import Config
 from outbox.database.transaction import Database
 from outbox.queue.log import delivery_log
 from outbox.queue.log.delivery_types import Delivery
 from outbox.queue.upkeep import personal_data
-from tests.support.console import CONFIG, Guest, guest
-from tests.support.drain import Inbox, add_webhook
+from tests.support.console import CONFIG, Guest
+from tests.support.drain import Inbox
 from tests.support.site import Site, serving
 
 EVIL = "<script>alert(1)</script>\u202e\x07 & more"
@@ -61,34 +59,6 @@ async def test_a_write_shows_up_with_its_exact_body(
     assert request_id in page.html
     assert got.headers["X-Webhook-Signature"] in page.html
     assert "Connected to" in page.html
-
-
-@pytest.mark.parametrize(
-    ("url", "setting"),
-    [
-        ("https://127.0.0.1/hook", "[egress] allow in config.local.toml and restart"),
-        (
-            "http://hooks.example.com/",
-            "[egress] allow_http, and [egress] allow for a private address",
-        ),
-    ],
-)
-async def test_a_blocked_attempt_names_the_setting_that_can_allow_it(
-    db: Database, url: str, setting: str
-) -> None:
-    async with serving(db, Config(), role="all") as site, guest(site) as somebody:
-        owner = await site.user()
-        await somebody.sign_in()
-        # As if it had been saved while the configuration allowed the URL.
-        webhook_id, _ = await add_webhook(
-            db, site.app[KEYRING], url, "contact.created", owner=owner
-        )
-        path = f"/console/webhooks/{webhook_id}"
-        await somebody.submit(f"{path}/test", at=path, event="contact.created")
-        [delivery] = await ended(site, webhook_id)
-        page = await somebody.get(f"/console/deliveries/{delivery.id}")
-        assert setting in page.html
-        assert "address not allowed" in page.html
 
 
 async def test_a_response_is_shown_inert(console: Site, maria: Guest, box: Inbox) -> None:

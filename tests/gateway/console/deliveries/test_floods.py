@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
 
-from gateway.domain.webhooks import conditions
 from outbox.database.fair_limit import Crowded
 from outbox.database.places import SCANS_EACH, SCANS_WAITING
 from outbox.database.transaction import Database, Tx
@@ -96,36 +95,6 @@ async def _id_of(tx: Tx, email: str) -> str:
     row = await tx.one("select id from users where email = $1", email)
     assert row is not None
     return str(row["id"])
-
-
-async def test_a_page_to_go_back_to_is_one_line(maria: Guest, box: Inbox) -> None:
-    made = await maria.webhook(f"{box.url}/hook")
-    back = f"/console/webhooks/{made.id}\r\nSet-Cookie: a=b"
-    done = await maria.submit(
-        "/console/deliveries/selected", at=f"/console/webhooks/{made.id}", act="cancel", back=back,
-        follow=False,
-    )  # fmt: skip
-    assert done.status == 303
-    assert done.headers["Location"].startswith("/console/webhooks?")
-    assert "Set-Cookie" not in done.headers
-
-
-class Counted(tuple[str, ...]):
-    """Events that count how often they are read."""
-
-    reads = 0
-
-    def __iter__(self) -> Iterator[str]:
-        type(self).reads += 1
-        return super().__iter__()
-
-
-def test_many_lines_of_one_condition_read_the_events_once() -> None:
-    events = Counted(("contact.created", "deal.created"))
-    lines = (f"title{' ' * (n % 100 + 1)}is present\n" for n in range(1_000))
-    found = conditions.read("".join(lines), events)
-    assert [one.field for one in found] == ["title"]
-    assert Counted.reads < 10
 
 
 async def test_an_event_that_is_typed_many_times_is_tried_once(maria: Guest) -> None:

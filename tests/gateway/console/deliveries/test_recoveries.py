@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from gateway.console.deliveries import recoveries
-from gateway.console.frame.forms import Form
 from gateway.records.values import dates
 from outbox.database.transaction import Database
 from outbox.queue.replays import jobs
@@ -213,18 +211,6 @@ async def test_too_many_jobs_are_refused(console: Site, maria: Guest) -> None:
     page = await maria.submit(path, **fields)
     assert page.status == 409
     assert "10 jobs run already" in page.html
-
-
-def test_local_times_are_those_of_the_account() -> None:
-    now = dates.parse("2026-07-01T12:00:00Z")
-    assert now is not None
-    form = Form({"kind": ["backfill"], "since": ["2026-07-01T08:30"], "rate": ["5"], "until": [""]})
-    asked = recoveries.read(form, now, "America/Sao_Paulo")
-    assert asked.draft is not None
-    assert dates.show(asked.draft.since) == "2026-07-01T11:30:00.000Z"
-    assert asked.draft.until == now
-    fresh = recoveries.fresh(True, now, "America/Sao_Paulo")
-    assert fresh.typed["since"] == "2026-06-30T09:00"
 
 
 async def test_typed_times_come_back_as_they_were_typed(console: Site, maria: Guest) -> None:

@@ -1,18 +1,15 @@
 """Deliveries steered in the console: tried now, cancelled, and replayed as a selection."""
 
-import asyncio
 import re
 from typing import Any
 
 import pytest
 
 from outbox.database.transaction import Database
-from outbox.queue.drain.rescue import rescue
 from outbox.queue.state import lanes
 from tests.gateway.cli.test_replay import run
 from tests.support.console import Guest
 from tests.support.drain import make_many, rows
-from tests.support.lines import WAITS
 from tests.support.site import Site
 
 HOUR = 3_600_000_000
@@ -77,21 +74,6 @@ async def test_a_corrected_url_is_tried_at_once(console: Site, maria: Guest) -> 
     assert (row["circuit"], row["failures"], row["failing_since"]) == ("closed", 0, None)
 
 
-async def test_a_page_tells_why_a_rescued_delivery_waits(console: Site, maria: Guest) -> None:
-    _, [one] = await waiting(console, maria, 1)
-    for times in (1, 2, 3):
-        await console.db.write(
-            run, "update deliveries set state = 'in_flight', claim = 'c', node_id = 'ended'"
-        )
-        [rescued] = await console.db.write(rescue, "ended", WAITS)
-        assert rescued.state == "ready", times
-    page = await maria.get(f"/console/deliveries/{one}")
-    assert "the process ended while sending, 3 times in a row" in page.html
-    [row] = await console.db.read(rows, "select next_at - due_now() as due_in from deliveries")
-    assert HOUR // 4 < row["due_in"] < HOUR
-    assert f'action="/console/deliveries/{one}/now"' in page.html
-
-
 async def test_a_delivery_is_cancelled_once(console: Site, maria: Guest) -> None:
     webhook_id, [one] = await waiting(console, maria, 1)
     where = f"/console/deliveries/{one}"
@@ -125,23 +107,6 @@ async def test_a_selection_is_replayed_after_a_question(console: Site, maria: Gu
     )
     assert "Replays created" in done.html
     assert done.path.startswith(path)
-    assert len(await states(console.db, webhook_id)) == 6
-
-
-async def test_failed_deliveries_are_replayed_without_a_question(
-    console: Site, maria: Guest
-) -> None:
-    webhook_id, ids = await waiting(console, maria, 2, "exhausted", "gone")
-    path = f"/console/webhooks/{webhook_id}/deliveries?select=1"
-    send = maria.submit
-    both = await asyncio.gather(
-        *[
-            send("/console/deliveries/selected", at=path, delivery=ids, act="replay", back=path)
-            for _ in range(2)
-        ]
-    )
-    assert all("Replays created" in one.html for one in both)
-    # Two people at once: each gets their replays.
     assert len(await states(console.db, webhook_id)) == 6
 
 
@@ -241,12 +206,3 @@ async def test_a_bad_selection_changes_nothing(
     )  # fmt: skip
     assert page.status == status
     assert await states(console.db, webhook_id) == {ids[0]: "ready"}
-
-
-async def test_the_way_back_stays_in_the_console(console: Site, maria: Guest) -> None:
-    webhook_id, ids = await waiting(console, maria, 1)
-    page = await maria.submit(
-        "/console/deliveries/selected", at=f"/console/webhooks/{webhook_id}",
-        delivery=ids, act="cancel", back="//evil.example/console/", follow=False,
-    )  # fmt: skip
-    assert page.headers["Location"].startswith("/console/webhooks?")

@@ -16,9 +16,3 @@ async def _by_rest(guest: Guest, email: str) -> Person:
 async def api(maria: Guest) -> Person:
     """Maria, with an API key."""
     return await _by_rest(maria, "maria@example.com")
-
-
-@pytest.fixture
-async def api_of_rui(rui: Guest) -> Person:
-    """Rui, with an API key."""
-    return await _by_rest(rui, "rui@example.com")

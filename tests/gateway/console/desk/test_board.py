@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.sales import boards
-from outbox.database.sql import translate
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
@@ -59,26 +57,6 @@ async def test_a_new_deal_of_the_board_begins_in_its_first_stage(maria: Guest, a
         typed = re.search('name="stage" value="([^"]*)"', form.html)
         assert typed is not None
         assert unescape(typed[1]) == first
-
-
-async def test_open_deals_stand_in_the_order_of_the_pipeline(maria: Guest, api: Person) -> None:
-    await api.put("/api/settings/pipeline", {"stages": ["first", "second"]})
-    await deal(api, "older", stage="second", value=1000.5)
-    await deal(api, "newer <b>", stage="second", value=2)
-    await deal(api, "beside", stage="another")
-    await deal(api, "nowhere")
-    won = await deal(api, "won", stage="first", value=7)
-    await api.put(f"/api/deals/{won['id']}", {"status": "won"})
-    page = await maria.get(BOARD)
-    assert columns(page) == [
-        ("first", []), ("second", ["newer <b>", "older"]), ("another", ["beside"]),
-        ("", ["nowhere"]),
-    ]  # fmt: skip
-    assert figures(page) == {
-        "won": ("1", "R$7.00"), "lost": ("0", "R$0.00"), "stage:first": ("0", "R$0.00"),
-        "stage:second": ("2", "R$1,002.50"), "stage:another": ("1", "R$10.00"),
-        "stage:": ("1", "R$10.00"),
-    }  # fmt: skip
 
 
 async def test_a_move_is_the_change_of_the_stage(maria: Guest, api: Person) -> None:
@@ -165,12 +143,6 @@ async def test_of_two_moves_at_once_one_is_made(maria: Guest, api: Person) -> No
     assert len(await RestApi(maria.site).events()) == before + 1
 
 
-async def test_a_deleted_deal_does_not_move(maria: Guest, api: Person) -> None:
-    made = await deal(api, "supply", stage="lead")
-    await api.delete(f"/api/deals/{made['id']}")
-    assert (await scripted(maria, made, act="won")).status == 404
-
-
 async def test_a_strict_pipeline_refuses_with_its_stages(maria: Guest, api: Person) -> None:
     made = await deal(api, "supply", stage="beside")
     await api.put("/api/settings/pipeline", {"stages": ["first", "second"], "strict": True})
@@ -179,15 +151,6 @@ async def test_a_strict_pipeline_refuses_with_its_stages(maria: Guest, api: Pers
     assert 'data-said="Your pipeline allows only these stages: first, second."' in page.html
     assert 'data-stage="beside"' in page.html
     assert (await scripted(maria, made, act="move", stage="second")).status == 200
-
-
-async def test_nobody_moves_the_deal_of_another(maria: Guest, rui: Guest, api: Person) -> None:
-    made = await deal(api, "supply", stage="lead")
-    page = await scripted(rui, made, act="won")
-    assert page.status == 403
-    assert (await rui.get(f"/console/deals/{made['id']}/move")).status == 403
-    assert "supply" not in (await rui.get(BOARD)).html
-    assert (await api.get(f"/api/deals/{made['id']}")).body["status"] == "open"
 
 
 async def test_an_unknown_act_and_a_forged_form_change_nothing(maria: Guest, api: Person) -> None:
@@ -290,25 +253,3 @@ async def test_five_hundred_stages_come_twenty_at_a_time(traced: tuple[Guest, li
     assert columns(last)[-1] == ("", [])
     assert columns(last)[-2] == ("stage 499", ["Deal 1499", "Deal 999", "Deal 499"])
     assert len(page.html) < 200_000
-
-
-async def test_a_column_reads_its_own_index_alone(traced: tuple[Guest, list[str]]) -> None:
-    maria, _ = traced
-    await fill(maria.site.db, 5_000, 2, "won")
-    await fill(maria.site.db, 5_000, 2)
-    [user] = await maria.site.db.read(rows, "select id from users")
-
-    async def explained(tx: Tx) -> str:
-        text = translate(boards.CARDS_OF_STAGES, tx.engine)
-        args = (user["id"], '["stage 000", "stage 001"]', 51)
-        if tx.engine == "sqlite":
-            found = await tx.all(f"explain query plan {text}", *args)
-            return "\n".join(str(row["detail"]) for row in found)
-        await tx.run("analyze deals")
-        found = await tx.all(f"explain {text}", *args)
-        return "\n".join(str(row[0]) for row in found)
-
-    plan = await maria.site.db.write(explained)
-    assert "deals_open" in plan, plan
-    assert "SCAN deals" not in plan
-    assert "Seq Scan on deals" not in plan

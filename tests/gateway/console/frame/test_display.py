@@ -1,104 +1,8 @@
 """The formats of values on a page: the steps of an attempt, the word for a delivery."""
 
-import re
-from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo
-
 import pytest
 
 from gateway import texts
-from gateway.console.frame import display
-from gateway.console.frame.display import stages
-from gateway.console.frame.reader import Reader
-from outbox.queue.log.delivery_types import FAILED, FILTERS, SHOWN, WAITING, Attempt
-
-EN = texts.of("en")
-ROOT = Path(__file__).parents[4]
-
-
-def attempt(**known: Any) -> Attempt:
-    values: dict[str, Any] = {
-        "number": 1, "kind": "event", "outcome": "success", "status": 200, "error": None,
-        "started_at": 0, "dns_us": None, "connect_us": None, "tls_us": None,
-        "first_byte_us": None, "total_us": 1, "address": "127.0.0.1:80", "url": "http://x/",
-        "request_headers": [], "response_headers": [], "response_body": b"", "truncated": False,
-    }  # fmt: skip
-    return Attempt(**values | known)
-
-
-@pytest.mark.parametrize(
-    ("known", "shown"),
-    [
-        # The time to the first byte starts when the request is sent, not with the attempt.
-        ({"dns_us": 10_000, "connect_us": 20_000, "tls_us": 30_000, "first_byte_us": 25_000,
-          "total_us": 100_000},
-         [("dns", 10_000), ("connect", 20_000), ("tls", 30_000), ("wait", 25_000),
-          ("read", 15_000)]),
-        ({"first_byte_us": 700, "total_us": 1_000}, [("wait", 700), ("read", 300)]),
-        ({"connect_us": 400, "total_us": 15_000, "outcome": "timeout"},
-         [("connect", 400), ("wait", 14_600)]),
-        ({"total_us": 1_000, "outcome": "connect_error"}, [("wait", 1_000)]),
-        # No connection.
-        ({"dns_us": 100, "connect_us": 850, "total_us": 1_000, "outcome": "connect_error",
-          "address": None}, [("dns", 100), ("connect", 900)]),
-        ({"dns_us": 100, "total_us": 1_000, "outcome": "connect_error", "address": None},
-         [("dns", 100), ("connect", 900)]),
-        ({"connect_us": 100, "total_us": 1_000, "outcome": "tls_error", "address": None},
-         [("connect", 100), ("tls", 900)]),
-        ({"total_us": 1_000, "outcome": "dns_error", "address": None}, [("dns", 1_000)]),
-        # Rounding may make the sum of the steps a little longer than the total.
-        ({"connect_us": 600, "first_byte_us": 401, "total_us": 1_000},
-         [("connect", 600), ("wait", 401)]),
-    ],
-)  # fmt: skip
-def test_the_steps_of_an_attempt_add_up_to_its_total_time(
-    known: dict[str, Any], shown: list[tuple[str, int]]
-) -> None:
-    found = stages(attempt(**known))
-    assert [(stage.name, stage.micros) for stage in found] == shown
-    edge = 0
-    for stage in found:
-        assert stage.start == edge
-        edge += stage.width
-    assert edge == 1000
-
-
-def test_the_legend_says_what_the_documentation_says() -> None:
-    documented = (
-        (ROOT / "docs" / "reference/events.md").read_text().partition("## States of a delivery")[2]
-    )
-    for state in SHOWN:
-        said = documented.partition(f"| `{state}` | ")[2].partition(" |\n")[0]
-        said = re.sub(r" \(\[.*?\]\(.*?\)\)", "", said)
-        said = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", said)
-        assert EN(f"legend.{state}").lower().startswith(f"{said}.".lower()), state
-
-
-def test_the_console_spells_canceled_in_one_way() -> None:
-    spelled = {key for key in EN for text in EN.forms[key] if "cancelled" in text.lower()}
-    assert spelled == set()
-    assert "cancelled" not in (ROOT / "docs" / "how-to" / "use-the-console.md").read_text().lower()
-
-
-def test_a_state_has_one_word_wherever_it_is_named() -> None:
-    """The badge, the filter, the documentation and the metrics use the same word."""
-    documented = (
-        (ROOT / "docs" / "reference/events.md").read_text().partition("## States of a delivery")[2]
-    )
-    for state in SHOWN:
-        # The API's word has two l, the console has one spelling for orders and deliveries.
-        word = state.replace("cancelled", "canceled").replace("_", " ").capitalize()
-        assert EN(f"state.{state}") == word
-        assert f"| `{state}` |" in documented
-        assert state in FILTERS
-    assert {*WAITING, *FAILED} < set(SHOWN)
-    telemetry = ROOT / "gateway" / "server" / "telemetry"
-    measured = "".join(
-        (telemetry / f"{name}.py").read_text() for name in ("instruments", "metrics")
-    )
-    for state in SHOWN:
-        assert f'"{state}"' in measured
 
 
 @pytest.mark.parametrize(
@@ -110,24 +14,3 @@ def test_a_state_has_one_word_wherever_it_is_named() -> None:
 )  # fmt: skip
 def test_amounts_are_written_as_in_brazil(amount: float, text: str) -> None:
     assert texts.of("pt-BR").money(amount).replace("\xa0", " ") == text
-
-
-def test_an_exact_time_is_told_in_the_zone_of_the_reader() -> None:
-    moment = 1_795_600_000_123_000
-    brazil = Reader(EN, ZoneInfo("America/Sao_Paulo")).exact(moment)
-    assert brazil == "25 Nov 2026, 06:46:40.123 GMT-03:00"
-
-
-@pytest.mark.parametrize(
-    ("code", "noun", "state", "word"),
-    [
-        ("pt-BR", "order", "paid", "Pago"), ("pt-BR", "invoice", "paid", "Paga"),
-        ("pt-BR", "", "paid", "Pago"), ("pt-BR", "review", "rejected", "Recusada"),
-        ("pt-BR", "quote", "rejected", "Recusado"), ("en", "invoice", "paid", "Paid"),
-        ("en", "supplier", "of_no_text", "of_no_text"),
-    ],
-)  # fmt: skip
-def test_the_word_for_a_state_agrees_with_its_record(
-    code: str, noun: str, state: str, word: str
-) -> None:
-    assert display.word_of(texts.of(code), state, noun) == word

@@ -64,31 +64,6 @@ async def signed_in(guest: Guest, page: Seen, email: str = "maria@example.com") 
     return await guest.post("/console/sign-in", fields, **sent(guest))
 
 
-async def test_the_form_comes_back_filled_in_and_nothing_is_saved_by_itself(maria: Guest) -> None:
-    asked = await expired(maria)
-    assert (asked.status, asked.path) == (401, POST)
-    assert "Your session has ended" in asked.html
-    back = await signed_in(maria, asked)
-    assert back.path == f"{NEW}?done=form_back"
-    assert f'value="{URL}"'.replace('"', "") in unescape(back.html).replace('"', "")
-    for name in ("deal.created", "contact.created"):
-        assert re.search(rf'name="events" value="{name}" checked', back.html)
-    assert 'value="deal.updated" checked' not in back.html
-    assert "status = won\nname is present</textarea>" in back.html
-    assert "O&#x27;Neil&#x27;s &lt;b&gt;ERP&lt;/b&gt;" in back.html
-    assert re.search('name="ordered" value="1"[^>]* checked', back.html)
-    assert await maria.site.db.read(rows, "select id from webhooks") == []
-    # It has the token of the new session, so that it can be sent now.
-    fields = [
-        ("csrf_token", back.csrf),
-        ("url", "https://a.example.com"),
-        ("events", "deal.created"),
-    ]
-    assert (await maria.post(POST, fields)).path.endswith("?done=created")
-    # It is shown once.
-    assert "ERP" not in (await maria.get(NEW)).html
-
-
 async def test_secrets_are_in_no_page_and_no_row(maria: Guest) -> None:
     asked = await expired(maria, typed=[*TYPED, ("password", "pass-w0rd"), ("new_password", "pw2")])
     back = await signed_in(maria, asked)
@@ -96,18 +71,6 @@ async def test_secrets_are_in_no_page_and_no_row(maria: Guest) -> None:
         for secret in ("s3cret", "pass-w0rd", "pw2"):
             assert secret not in page.html
     assert not {"f.headers", "f.certificate", "f.password"} & dict(hidden(asked)).keys()
-
-
-async def test_what_waits_for_its_page_is_sealed(maria: Guest) -> None:
-    asked = await expired(maria)
-    fields = [*hidden(asked), ("email", "maria@example.com"), ("password", PASSWORD)]
-    moved = await maria.post("/console/sign-in", fields, follow=False)
-    assert moved.status == 303
-    [row] = await maria.site.db.read(rows, "select reveal from sessions")
-    assert b"hooks.example.com" not in bytes(row["reveal"])
-    await maria.get(moved.headers["Location"])
-    [row] = await maria.site.db.read(rows, "select reveal from sessions")
-    assert row["reveal"] is None
 
 
 async def test_another_account_that_signs_in_gets_nothing_of_it(maria: Guest, rui: Guest) -> None:
@@ -141,24 +104,6 @@ async def test_what_another_site_sends_is_not_shown(
     assert "ERP" not in page.html
 
 
-async def test_the_sign_in_page_takes_no_form_from_elsewhere(maria: Guest, nobody: Guest) -> None:
-    """Who makes a browser sign in with a form of theirs needs the token of that browser."""
-    carried = [
-        ("form.path", POST), ("form.page", NEW), ("f.url", "https://evil.example"),
-        ("form.owner", guard.mark_of(await user_of(maria.site))),
-        ("email", "maria@example.com"), ("password", PASSWORD),
-    ]  # fmt: skip
-    await nobody.get("/console/sign-in")
-    for given in ([], [("csrf_token", "0" * 64)]):
-        assert (await nobody.post("/console/sign-in", [*given, *carried])).status == 403
-    for where in ("//evil.example", "https://evil.example/console/", "/\\evil", "/api/me"):
-        token = (await nobody.get("/console/sign-in")).csrf
-        other = [(k, where if k == "form.page" else v) for k, v in carried]
-        page = await nobody.post("/console/sign-in", [("csrf_token", token), *other], follow=False)
-        assert page.headers["Location"] == "/console"
-        await nobody.submit("/console/sign-out", at="/console")
-
-
 async def test_a_form_that_is_too_long_asks_for_the_sign_in_alone(maria: Guest) -> None:
     asked = await expired(maria, typed=[("conditions", "x" * 57_000)])
     assert asked.path.startswith("/console/sign-in")
@@ -169,15 +114,6 @@ async def test_a_form_with_nothing_typed_leads_back_to_its_page(maria: Guest) ->
     asked = await expired(maria, "/console/sign-out", "/console/keys", [])
     assert asked.path == "/console/sign-in?next=/console/keys"
     assert "Your session has ended" not in asked.html
-
-
-async def test_the_passwords_of_a_change_are_typed_again(maria: Guest) -> None:
-    page = "/console/account/password"
-    fields = re.findall('<input [^>]*type="password"', (await maria.get(page)).html)
-    assert len(fields) == 3
-    names = [re.findall('name="([^"]*)"', field)[0] for field in fields]
-    asked = await expired(maria, page, page, [(name, f"pass-w0rd {name}") for name in names])
-    assert "pass-w0rd" not in asked.html
 
 
 async def test_a_wrong_password_loses_nothing(maria: Guest) -> None:

@@ -36,7 +36,3 @@ def test_the_steps_to_a_response_are_all_told(status: int) -> None:
     for step in steps:
         assert told(EN, step.text) == step.text
         assert told(PT, step.text) != step.text, step.text
-
-
-def test_what_nobody_has_translated_stays() -> None:
-    assert told(PT, "Errno 111.") == "Errno 111."

@@ -1,6 +1,5 @@
 """Stores in the console: their form is made from the declaration, and nothing of it is lost."""
 
-import json
 from typing import Any
 
 from gateway.domain.storefront.stores import stores
@@ -13,7 +12,6 @@ from gateway.records.values.format import of_json
 from gateway.rest.record_json import view
 from outbox.database.transaction import Row, Tx
 from tests.support.console import Guest
-from tests.support.site import Site
 
 LIST = "/console/stores"
 NEW = f"{LIST}/new"
@@ -79,45 +77,6 @@ async def read(guest: Guest, store_id: str) -> dict[str, Any]:
     return view(record).members
 
 
-async def test_a_store_is_created_with_its_lists(maria: Guest) -> None:
-    empty = await maria.get(LIST)
-    assert "No stores yet" in empty.html
-    assert empty.link("New store") == NEW
-    page = await maria.submit(
-        LIST, at=NEW, hostname="Shop.Example.com", name=" Coffee Shop ", cookieSameSite="lax",
-        aliases="www.shop.example.com\r\n\r\n loja.example.com \r\n", allowedOrigins="",
-        dealOnCheckout="true", active="true", pixKey="", paymentMethods=["card", "pix"],
-        **row("shippingRules", 0, type="", name="", price="", deadline="", cepFrom="", cepTo=""),
-        **row("shippingRules", 1, **RULE),
-        **row("idps", 0, issuer="https://id.example.com", clientIds="a\r\nb", trustedDomains="",
-              maxAgeSeconds=""),
-    )  # fmt: skip
-    assert page.path == f"{LIST}/{page.id}?done=store_created"
-    store = await read(maria, page.id)
-    assert store == {
-        "id": page.id, "createdAt": store["createdAt"],
-        "hostname": "shop.example.com", "name": "Coffee Shop",
-        "aliases": ["www.shop.example.com", "loja.example.com"], "allowedOrigins": [],
-        "idps": [
-            {"issuer": "https://id.example.com", "clientIds": ["a", "b"], "nonceRequired": False}
-        ],
-        "shippingRules": [
-            {
-                "type": "express", "name": "Express", "price": 25.5, "deadline": 2,
-                "cepFrom": "01000000", "cepTo": "05999999",
-            }
-        ],
-        "cookieSameSite": "lax", "dealOnCheckout": True, "reviewModeration": False,
-        "oneReviewPerProduct": False, "active": True, "paymentMethods": ["card", "pix"],
-        "language": "pt-BR", "orderMails": False,
-    }  # fmt: skip
-    for text in ("www.shop.example.com", "R$25.50", "Express", "Store created."):
-        assert text in page.html
-    listed = await maria.get(LIST)
-    assert "shop.example.com" in listed.html
-    assert "1 in all" in listed.html
-
-
 def as_browser(html: str) -> list[tuple[str, str]]:
     """Return the fields that a browser sends for the form of a page."""
     from html.parser import HTMLParser
@@ -171,23 +130,6 @@ async def test_an_unchanged_form_changes_nothing(maria: Guest) -> None:
     assert named >= {name for name, value in WHOLE.items() if value is not False}
 
 
-async def test_a_change_and_an_emptied_row(maria: Guest) -> None:
-    record = await made(maria, **WHOLE)
-    form = await maria.get(f"{LIST}/{record.id}/edit")
-    fields = [
-        (name, "" if name.startswith("shippingRules[0]") or name == "pixKey" else value)
-        for name, value in as_browser(form.html)
-        if name != "reviewModeration"
-    ]
-    fields += [("active", "true")]
-    await maria.post(f"{LIST}/{record.id}", fields)
-    after = await read(maria, record.id)
-    assert after["shippingRules"] == WHOLE["shippingRules"][1:]
-    assert "pixKey" not in after
-    assert (after["active"], after["reviewModeration"]) == (True, False)
-    assert after["idps"] == WHOLE["idps"]
-
-
 async def test_faults_stand_at_their_inputs(maria: Guest) -> None:
     bad = RULE | {"price": "cheap", "deadline": "1.5", "cepTo": "1"}
     page = await maria.submit(
@@ -207,21 +149,6 @@ async def test_faults_stand_at_their_inputs(maria: Guest) -> None:
     for text in ('value="cheap"', 'value="no host"', "not ok</textarea>", 'value="25,50"'):
         assert text in page.html
     assert "No stores yet" in (await maria.get(LIST)).html
-
-
-async def test_a_taken_hostname_stands_at_its_input(maria: Guest, rui: Guest) -> None:
-    await made(maria)
-    taken: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"hostname": "shop.example.com"}, "hostname"),
-        ({"hostname": "b.example", "aliases": "a.example\nshop.example.com"}, "aliases"),
-    )
-    for fields, name in taken:
-        page = await rui.submit(
-            LIST, at=NEW, name="Copy", cookieSameSite="lax", paymentMethods="pix", **fields
-        )
-        assert page.status == 409
-        assert f'id="{name}-fault"' in page.html
-        assert "Another store has this hostname" in page.html
 
 
 async def test_a_form_that_is_out_of_date_changes_nothing(maria: Guest) -> None:
@@ -268,29 +195,3 @@ async def test_a_poll_answers_only_a_change(maria: Guest) -> None:
     form = as_browser((await maria.get(f"{LIST}/{record.id}/edit")).html)
     await maria.post(f"{LIST}/{record.id}", [(n, "New" if n == "name" else v) for n, v in form])
     assert (await maria.get(f"{LIST}?active=&seen={seen}", HX_Request="true")).status == 200
-
-
-async def test_a_form_of_too_many_fields_is_refused_whole(maria: Guest) -> None:
-    rules = [WHOLE["shippingRules"][0] | {"type": f"t{n}"} for n in range(200)]
-    record = await made(maria, shippingRules=rules)
-    form = await maria.get(f"{LIST}/{record.id}/edit")
-    fields = as_browser(form.html)
-    assert len(json.dumps(fields)) < 200_000
-    saved = await maria.post(f"{LIST}/{record.id}", fields)
-    assert saved.status in (200, 413)
-    assert len((await read(maria, record.id))["shippingRules"]) == 200
-
-
-async def test_a_change_is_visible_in_the_storefront_at_once(maria: Guest, console: Site) -> None:
-    record = await made(maria, hostname="fast.example", name="Before", active=True)
-    query = {"query": '{ store(hostname: "fast.example") { name } }'}
-
-    async def shown() -> str:
-        async with console.http.post("/graphql", json=query) as answer:
-            return str((await answer.json())["data"]["store"]["name"])
-
-    assert await shown() == "Before"
-    path = f"{LIST}/{record.id}"
-    fields = as_browser((await maria.get(f"{path}/edit")).html)
-    await maria.post(path, [(n, "After" if n == "name" else v) for n, v in fields])
-    assert await shown() == "After"

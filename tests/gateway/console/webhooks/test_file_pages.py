@@ -42,26 +42,6 @@ async def confirm(guest: Guest, plan: Seen) -> Seen:
     )
 
 
-async def test_a_file_is_compared_confirmed_and_exported(maria: Guest) -> None:
-    plan = await maria.upload(PATH, TWO)
-    assert plan.html.count('data-testid="step"') == 2
-    assert "X-Team: ***" in plan.html
-    assert "<b>ERP" not in plan.html
-    assert await maria.site.db.read(rows) == []
-    made = await confirm(maria, plan)
-    assert made.path.startswith(f"{PATH}/made")
-    secrets = re.findall("whsec_[A-Za-z0-9+/=]{44}", made.html)
-    assert len(set(secrets)) == 2
-    assert "whsec_" not in (await maria.get(f"{PATH}/made")).html
-    bi, erp = await maria.site.db.read(rows)
-    assert (bi["name"], erp["description"]) == ("bi", '<b>ERP</b> " 1')
-    exported = await maria.get(f"{LIST}/export")
-    assert exported.headers["Content-Disposition"] == 'attachment; filename="webhooks.toml"'
-    assert "sales" not in exported.html
-    again = await maria.upload(PATH, exported.html.encode())
-    assert "No changes: the webhooks match the file." in again.html
-
-
 async def test_what_is_not_in_the_file_is_deleted_only_when_that_is_ticked(maria: Guest) -> None:
     await confirm(maria, await maria.upload(PATH, TWO))
     one = TWO.partition(b'\n[[webhook]]\nname = "bi"')[0]

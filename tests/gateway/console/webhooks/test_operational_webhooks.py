@@ -1,23 +1,14 @@
 """Operational webhooks in the console, and the banner about webhooks in trouble."""
 
-import json
-import re
 from typing import Any
 
-import pytest
-
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks.samples import sample
 from outbox import webhooks
 from outbox.database.transaction import Row, Tx
 from outbox.events import enqueue
-from outbox.events.body import message
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state import operational
 from outbox.queue.state.deliveries import Capacity
-from outbox.webhooks import TROUBLED
-from outbox.webhooks.operational import MOST, NAMES, Name
-from tests.architecture.tree import ROOT
+from outbox.webhooks.operational import MOST, NAMES
 from tests.support.console import Guest
 
 URL = "https://hooks.example.com/crm"
@@ -39,39 +30,6 @@ async def operational_webhook(guest: Guest, *events: str, url: str = URL) -> Any
     )
 
 
-async def test_the_list_leads_to_a_form_of_its_own(maria: Guest) -> None:
-    await maria.webhook(URL)
-    form = await maria.get((await maria.get(LIST)).link("New operational webhook"))
-    assert form.path == NEW
-    for name in NAMES:
-        assert f'value="{name}" checked' in form.html
-    assert not any(f'value="{name}"' in form.html for name in EVENT_NAMES)
-    assert 'name="kind" value="operational"' in form.html
-    usual = (await maria.get(f"{LIST}/new")).html
-    assert not any(f'value="{name}"' in usual for name in NAMES)
-
-
-async def test_an_operational_webhook_is_made_edited_and_tested(maria: Guest) -> None:
-    page = await operational_webhook(maria, "endpoint.failing", "delivery.exhausted")
-    assert page.test_id("webhook-secret")
-    assert "<dd>operational</dd>" in page.html
-    assert ">operational<" in (await maria.get(LIST)).html.replace("\n", "")
-    [row] = await maria.site.db.read(rows, "select id, operational, events from webhooks")
-    assert row["operational"]
-    assert json.loads(row["events"]) == ["endpoint.failing", "delivery.exhausted"]
-    where = f"{LIST}/{row['id']}"
-    await maria.submit(where, at=f"{where}/edit", url=URL, events=["endpoint.disabled"])
-    [row] = await maria.site.db.read(rows, "select operational, events from webhooks")
-    assert row["operational"]
-    assert json.loads(row["events"]) == ["endpoint.disabled"]
-    done = await maria.submit(f"{where}/test", at=where, event="endpoint.recovered")
-    assert "Test event sent" in done.html
-    query = "select name, about_id, webhook_id, body from events"
-    [event] = await maria.site.db.read(rows, query)
-    assert (event["name"], event["about_id"]) == ("endpoint.recovered", None)
-    assert json.loads(event["body"])["data"]["reason"] == "success"
-
-
 async def test_its_deliveries_are_found_by_event(maria: Guest) -> None:
     page = await operational_webhook(maria)
     await maria.site.db.write(told, page.id)
@@ -91,16 +49,6 @@ async def told(tx: Tx, webhook_id: str) -> str:
         tx, owner_id=webhook.owner_id, name="endpoint.failing", record_id="r", record_version=1,
         data={}, webhook_id=webhook_id, about_id="another",
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kind", "event"), [("operational", "contact.created"), ("", "endpoint.failing")]
-)
-async def test_each_kind_has_its_own_events(maria: Guest, kind: str, event: str) -> None:
-    page = await maria.submit(LIST, at=f"{LIST}/new", kind=kind, url=URL, events=[event])
-    assert page.status == 400
-    assert "There is no event" in page.html
-    assert not await maria.site.db.read(rows, "select 1 from webhooks")
 
 
 async def test_a_webhook_keeps_its_kind(maria: Guest) -> None:
@@ -132,70 +80,8 @@ async def test_the_api_lists_them_and_its_events_stay(maria: Guest) -> None:
     assert found["availableEvents"] == list(EVENT_NAMES)
 
 
-def test_samples_have_the_fields_of_real_events() -> None:
-    webhook = {
-        "id": "w", "url": URL, "description": None, "state": "active", "failures": 1,
-        "failing_since": 1, "last_success_at": 1, "last_outcome": None, "last_status": None,
-    }  # fmt: skip
-    for name in NAMES[:3]:
-        real = operational.endpoint(webhook, "timeout")
-        assert list(sample(name, "w", 10**15)) == list(real)
-    assert sample("delivery.exhausted", "d", 10**15)["id"] == "d"
-
-
-@pytest.mark.parametrize("name", ["endpoint.disabled", "delivery.exhausted"])
-def test_the_page_for_receivers_shows_what_is_sent(name: Name) -> None:
-    [line] = re.findall(
-        rf'^\{{"event":"{name}".*$',
-        (ROOT / "docs/reference/bodies.md").read_text(),
-        re.M,
-    )
-    body = json.loads(line)
-    now = body["timestamp"] * 1_000_000
-    data = sample(name, body["data"]["id"], now)
-    assert line.encode() == message(name, now, data)
-
-
-async def test_every_page_names_the_webhooks_in_trouble(maria: Guest, rui: Guest) -> None:
-    gone, failed, failing, fine, paused = [
-        (await maria.webhook(f"{URL}/{name}")).id
-        for name in ("gone", "failed", "failing", "fine", "paused")
-    ]
-    db = maria.site.db
-    assert (await maria.get("/console/keys")).test_id("troubles") is None
-    disable = "update webhooks set state = 'disabled', disabled_reason = $2 where id = $1"
-    await db.write(run, disable, gone, "gone")
-    await db.write(run, disable, failed, "failing")
-    await db.write(run, "update webhooks set circuit = 'open' where id = $1", failing)
-    await db.write(
-        run, "update webhooks set circuit = 'open', state = 'paused' where id = $1", paused
-    )
-    for path in ("/console", LIST, "/console/keys", "/console/account", f"{LIST}/{fine}"):
-        page = await maria.get(path)
-        banner = page.html.partition('data-testid="troubles"')[2].partition("</section>")[0]
-        links = [f'href="{LIST}/{one}"' in banner for one in (gone, failed, failing, fine, paused)]
-        assert links == [True, True, True, False, False], path
-        words = " ".join(re.sub("<[^>]*>", "", banner).split())
-        assert f"410 Gone: {URL}/gone. Events are parked." in words
-        assert f"for five days: {URL}/failed. Events are parked." in words
-        assert f"Failing repeatedly: {URL}/failing. Deliveries wait" in words
-    own = await maria.get(f"{LIST}/{gone}")
-    banner = own.html.partition('data-testid="troubles"')[2].partition("</section>")[0]
-    assert f'href="{LIST}/{gone}"' not in banner
-    assert f'href="{LIST}/{failed}"' in banner
-    assert (await rui.get("/console")).test_id("troubles") is None
-    part = await maria.get(LIST, HX_Request="true")
-    assert "troubles" not in part.html
-
-
 async def test_the_banner_counts_what_it_does_not_name(maria: Guest) -> None:
     for number in range(5):
         await maria.webhook(f"{URL}/{number}")
     await maria.site.db.write(run, "update webhooks set state = 'disabled'")
     assert "More webhooks in trouble: 2." in (await maria.get("/console/keys")).html
-
-
-@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-async def test_the_banner_reads_an_index_of_its_own(maria: Guest) -> None:
-    plan = await maria.site.db.read(rows, f"explain query plan {TROUBLED}", "owner", 1)
-    assert any("webhooks_troubled" in row["detail"] for row in plan)

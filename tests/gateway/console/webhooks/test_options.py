@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.webhooks.settings import SETTINGS
 from outbox.database.transaction import Row, Tx
 from outbox.events import enqueue
 from outbox.queue.drain.fanout import fan_out
@@ -80,13 +79,6 @@ async def test_the_page_of_a_numbered_webhook_tells_its_last_number(maria: Guest
     )
     assert not (await stored(maria))["sequenced"]
     assert "last number" not in (await maria.get(f"{LIST}/{webhook.id}")).html
-
-
-async def test_the_form_has_an_input_for_each_declared_setting(maria: Guest) -> None:
-    form = await maria.get(f"{LIST}/new")
-    # Without proxies of the operator there is nothing to choose: test_brakes has that input.
-    for name in {setting.name for setting in SETTINGS} - {"proxy"}:
-        assert f'name="{name}"' in form.html, name
 
 
 @pytest.mark.parametrize(

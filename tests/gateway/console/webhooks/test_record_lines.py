@@ -38,12 +38,6 @@ async def test_the_page_of_a_webhook_shows_what_holds_up_a_record(maria: Guest) 
     assert shown.html.count("record-1") == 2
 
 
-async def test_a_webhook_without_the_option_has_no_such_section(maria: Guest) -> None:
-    page = await maria.webhook("https://hooks.example.com/crm")
-    assert page.status == 200
-    assert 'id="lines"' not in page.html
-
-
 async def test_a_head_is_skipped_from_the_page(maria: Guest) -> None:
     webhook_id, head = await stuck(maria)
     here = f"/console/webhooks/{webhook_id}"

@@ -21,8 +21,6 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import jobs, snapshot_steps
 from outbox.queue.replays.jobs import Job
 from outbox.queue.state.deliveries import Capacity
-from outbox.queue.upkeep import erasure_requests
-from outbox.queue.upkeep.erasure import Erasure
 from outbox.webhooks import Draft
 from outbox.worker.recovering import Recovering
 from outbox.worker.windows import MOST_BYTES
@@ -169,27 +167,6 @@ async def test_conditions_hold_for_a_snapshot_too(console: Site, maria: Guest) -
     assert "do not meet the conditions" in (await maria.get(f"/console/jobs/{job_id}")).html
 
 
-async def test_a_snapshot_waits_for_its_receiver(console: Site, maria: Guest) -> None:
-    """A million records never are a million events at once."""
-    db = console.db
-    webhook = await maria.webhook(URL, "contact.created")
-    count = snapshot_steps.WAITING + 3 * snapshot_steps.MOST
-    await db.write(add_contacts, await owner(db), count, "0" * 24)
-    path = f"/console/webhooks/{webhook.id}"
-    job_id = await start(maria, path, names="contact.created", rate="1000")
-    for _ in range(count // snapshot_steps.MOST + 2):
-        job = await step(db, job_id)
-    assert (job.state, job.made) == ("running", snapshot_steps.WAITING)
-    await db.write(run, "update deliveries set state = 'delivered'")
-    assert (await step(db, job_id)).made == snapshot_steps.WAITING + snapshot_steps.MOST
-    # Nor while fan-out has much to do for anybody.
-    name = "UNSEEN"
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(snapshot_steps, name, 0)
-        await step(db, job_id)
-    assert (await finish(db, job_id)).made == count
-
-
 async def test_a_cancelled_snapshot_and_a_stopped_webhook_make_nothing_more(
     console: Site, maria: Guest
 ) -> None:
@@ -251,28 +228,6 @@ async def test_an_engine_without_records_leaves_snapshots_alone(
     assert job is not None
     await Recovering(console.db).step(job)
     assert (await console.db.read(jobs.one, job_id)) == job
-
-
-async def test_an_erasure_reaches_what_a_snapshot_has_sent(console: Site, maria: Guest) -> None:
-    db = console.db
-    webhook = await maria.webhook(URL, "contact.created")
-    await db.write(add_contacts, await owner(db), 2, "0" * 24)
-    path = f"/console/webhooks/{webhook.id}"
-    job_id = await start(maria, path, names="contact.created", rate="1000")
-    await finish(db, job_id)
-    first, second = [event["record_id"] for event in await made(db, job_id)]
-
-    maria_id = await owner(db)
-
-    async def erase(tx: Tx) -> None:
-        await erasure_requests.request(tx, maria_id, [first])
-
-    await db.write(erase)
-    await Erasure(db).run_once()
-    left = await db.read(rows, "select record_id, body, erased_at from events order by seq")
-    assert [(row["record_id"], row["body"] is None) for row in left] == [
-        (first, True), (second, False),
-    ]  # fmt: skip
 
 
 async def test_deliveries_of_a_snapshot_say_so(db: Database, duties_look_often: None) -> None:

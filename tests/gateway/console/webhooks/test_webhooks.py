@@ -1,24 +1,17 @@
 """The pages of webhooks: forms and their faults, permissions, and results."""
 
-import json
 import re
 from typing import Any
 
-import msgspec
 import pytest
 
-from gateway.domain.accounts import users
-from gateway.domain.catalogue import EVENT_NAMES, EVENTS
-from gateway.domain.webhooks import webhooks
-from gateway.records.access import Actor
-from gateway.rest.webhooks import record as record_of
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress, Limits
 from gateway.server.telemetry.metrics import METRICS
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import Guest, guest
-from tests.support.site import Site, serving
+from tests.support.site import serving
 
 URL = "https://hooks.example.com/crm"
 LIST = "/console/webhooks"
@@ -26,32 +19,6 @@ LIST = "/console/webhooks"
 
 async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
     return await tx.all(sql, *args)
-
-
-async def caller_of(site: Site, email: str) -> Actor:
-    user = await site.db.read(users.by_email, email)
-    assert user is not None
-    return Actor(user["id"], "session")
-
-
-async def test_a_new_webhook_shows_its_secret_once(maria: Guest) -> None:
-    page = await maria.webhook(
-        URL, "contact.created", "invoice.paid", description="ERP <b>sync</b>"
-    )
-    assert page.status == 200
-    assert page.path == f"{LIST}/{page.id}?done=created"
-    secret = page.test_id("webhook-secret")
-    assert secret
-    assert secret.startswith("whsec_")
-    assert "ERP &lt;b&gt;sync&lt;/b&gt;" in page.html
-    again = await maria.get(f"{LIST}/{page.id}")
-    assert again.test_id("webhook-secret") is None
-    assert secret not in again.html
-    [row] = await maria.site.db.read(rows, "select * from webhooks")
-    assert secret.encode() not in bytes(row["secret"])
-    assert json.loads(row["events"]) == ["contact.created", "invoice.paid"]
-    [session] = await maria.site.db.read(rows, "select * from sessions")
-    assert session["reveal"] is None
 
 
 async def test_the_secret_waits_for_its_own_page(maria: Guest) -> None:
@@ -64,12 +31,6 @@ async def test_the_secret_waits_for_its_own_page(maria: Guest) -> None:
     assert (await maria.get(f"{LIST}/{first.id}")).test_id("webhook-secret") is None
     assert (await maria.get(second, HX_Request="true")).test_id("webhook-secret") is None
     assert (await maria.get(second)).test_id("webhook-secret")
-
-
-async def test_the_link_to_the_form_has_one_label_with_and_without_webhooks(maria: Guest) -> None:
-    assert (await maria.get(LIST)).link("New webhook") == f"{LIST}/new"
-    await maria.webhook(URL)
-    assert (await maria.get(LIST)).link("New webhook") == f"{LIST}/new"
 
 
 @pytest.mark.parametrize(
@@ -105,30 +66,6 @@ async def test_what_is_wrong_is_named_beside_its_field(
     assert says in page.html.replace("&#39;", "'")
     assert "aria-invalid" in page.html or "events-fault" in page.html
     assert not await maria.site.db.read(rows, "select id from webhooks")
-
-
-async def test_all_faults_are_shown_at_once_and_nothing_typed_is_lost(maria: Guest) -> None:
-    page = await maria.submit(
-        LIST, at=f"{LIST}/new", url="http:/x", timeout="99", description='mine "quoted"'
-    )
-    for fault in ("url-fault", "events-fault", "timeout-fault"):
-        assert f'id="{fault}"' in page.html
-    assert 'value="http:/x"' in page.html
-    assert "mine &#34;quoted&#34;" in page.html
-
-
-async def test_plain_http_needs_the_installation_to_allow_it(db: Database) -> None:
-    async with serving(db, Config()) as site, guest(site) as somebody:
-        await site.user()
-        await somebody.sign_in()
-        page = await somebody.webhook("http://hooks.example.com/")
-        assert page.status == 400
-        assert (
-            "use https, or allow it with [egress] allow_http, and [egress] allow for a private "
-            "address, in config.local.toml and restart" in page.html
-        )
-        page = await somebody.webhook("ftp://hooks.example.com/")
-        assert "must start with https://" in page.html
 
 
 async def test_an_account_has_a_maximum_of_webhooks(db: Database) -> None:
@@ -228,39 +165,6 @@ async def test_what_is_parked_is_sent_unless_the_owner_chooses_otherwise(maria: 
     assert {row["state"] for row in states} == {"ready"}
 
 
-async def test_the_counts_of_an_activation_are_bounded(
-    maria: Guest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(webhooks, "WAITING_COUNTED", 1_000)
-    webhook = await maria.webhook(URL)
-    path = f"{LIST}/{webhook.id}"
-    await maria.submit(f"{path}/pause", at=path)
-    await maria.site.db.write(add_parked, webhook.id, range(1_001))
-    page = await maria.get(f"{path}/activate")
-    assert page.test_id("count-all") == "(1,000+ deliveries)"
-
-
-async def test_the_test_event_is_one_of_the_subscription(maria: Guest) -> None:
-    page = await maria.webhook(URL, "task.completed", "deal.created")
-    chosen = page.html.partition('<select id="event"')[2].partition("</select>")[0]
-    first, second = re.findall("<optgroup.*?</optgroup>", chosen, re.DOTALL)
-    assert re.findall('value="([a-z.]+)"', first) == ["deal.created", "task.completed"]
-    assert "Not subscribed: sent all the same, as a test" in second
-    assert len(re.findall("<option", chosen)) == len(EVENT_NAMES)
-    everything = await maria.webhook(URL, *EVENT_NAMES)
-    assert "Not subscribed" not in everything.html
-
-
-async def test_a_webhook_is_called_by_its_description_or_host(maria: Guest) -> None:
-    page = await maria.webhook(URL, description="ERP")
-    assert '<h1 class="url clamp"><bdi>ERP</bdi></h1>' in page.html
-    assert "<title>ERP" in page.html
-    assert page.test_id("webhook-url") is not None
-    plain = await maria.webhook(URL)
-    assert "<bdi>hooks.example.com</bdi></h1>" in plain.html
-    assert "<bdi>ERP</bdi></a>" in (await maria.get(LIST)).html
-
-
 async def test_the_latest_deliveries_stand_before_the_charts(maria: Guest) -> None:
     page = await maria.webhook(URL)
     path = f"{LIST}/{page.id}"
@@ -272,28 +176,6 @@ async def test_the_latest_deliveries_stand_before_the_charts(maria: Guest) -> No
     assert '<details id="charts" class="panel" open>' in chosen
     overview = (await maria.get("/console")).html
     assert overview.index('id="lines-title"') < overview.index("data-charts")
-
-
-async def test_success_is_the_word_for_attempts_alone(maria: Guest) -> None:
-    page = await maria.webhook(URL)
-    health = (await maria.get(f"{LIST}/{page.id}")).html.partition('class="stats"')[2]
-    titles = re.findall("<h2>([^<]*)</h2>", health.partition("</section>")[0])
-    assert titles[:3] == ["State", "Delivered", "Success rate"]
-    for path in ("/console", f"{LIST}/{page.id}"):
-        html = (await maria.get(path)).html
-        assert "What do the figures mean?" in html
-        assert not re.search(">Success<", html)
-
-
-async def test_delete_needs_confirmation(maria: Guest) -> None:
-    webhook = await maria.webhook(URL)
-    path = f"{LIST}/{webhook.id}"
-    assert "cannot be undone" in (await maria.get(f"{path}/delete")).html
-    page = await maria.submit(f"{path}/delete")
-    assert page.path == f"{LIST}?done=deleted"
-    assert "No webhooks yet" in page.html
-    assert (await maria.get(path)).status == 404
-    assert not await maria.site.db.read(rows, "select webhook_id from lanes")
 
 
 async def test_what_an_activation_and_a_removal_cancel_is_counted(maria: Guest) -> None:
@@ -320,23 +202,6 @@ async def add_parked(tx: Tx, webhook_id: str, numbers: range) -> None:
         )  # fmt: skip
 
 
-async def test_a_test_event_has_the_fields_of_the_catalogue(maria: Guest) -> None:
-    webhook = await maria.webhook(URL)
-    path = f"{LIST}/{webhook.id}"
-    token = (await maria.get(path)).csrf
-    for event in EVENT_NAMES:
-        page = await maria.post(f"{path}/test", [("csrf_token", token), ("event", event)])
-        assert page.path == f"{path}?done=tested"
-    written = await maria.site.db.read(rows, "select * from events order by pos")
-    assert len(written) == len(EVENT_NAMES) == 20
-    for row, event in zip(written, EVENT_NAMES, strict=True):
-        assert row["webhook_id"] == webhook.id
-        body = json.loads(bytes(row["body"]))
-        assert body["event"] == event
-        assert tuple(body["data"]) == EVENTS[event]
-        assert all(value is not None for value in body["data"].values())
-
-
 async def test_a_test_event_is_one_of_the_catalogue_for_an_active_webhook(maria: Guest) -> None:
     webhook = await maria.webhook(URL)
     path = f"{LIST}/{webhook.id}"
@@ -344,32 +209,6 @@ async def test_a_test_event_is_one_of_the_catalogue_for_an_active_webhook(maria:
     await maria.submit(f"{path}/pause", at=path)
     assert (await maria.submit(f"{path}/test", at=path, event="deal.created")).status == 409
     assert not await maria.site.db.read(rows, "select id from events")
-
-
-async def test_the_api_lists_the_same_webhooks(console: Site, maria: Guest) -> None:
-    created = await maria.webhook(URL, "quote.created")
-    await maria.submit(f"{LIST}/{created.id}/pause", at=LIST + "/" + created.id)
-    caller = await caller_of(console, "maria@example.com")
-    [webhook] = await console.db.read(webhooks.listed, caller)
-    record = msgspec.to_builtins(record_of(webhook))
-    assert set(record) == {"id", "url", "events", "isActive", "createdAt", "updatedAt"}
-    assert record["id"] == created.id
-    assert record["events"] == ["quote.created"]
-    assert record["isActive"] is False
-
-
-async def test_htmx_gets_the_live_part_only_when_it_has_changed(maria: Guest) -> None:
-    webhook = await maria.webhook(URL)
-    path = f"{LIST}/{webhook.id}"
-    part = await maria.get(path, HX_Request="true")
-    assert part.status == 200
-    assert "<html" not in part.html
-    seen = part.html.partition("?seen=")[2][:16]
-    assert (await maria.get(f"{path}?seen={seen}", HX_Request="true")).status == 204
-    await maria.submit(f"{path}/pause", at=path)
-    moved = await maria.get(f"{path}?seen={seen}", HX_Request="true")
-    assert moved.status == 200
-    assert "Paused" in moved.html
 
 
 async def test_htmx_is_redirected_after_the_end_of_the_session(nobody: Guest) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.domain.accounts import passwords
-from gateway.domain.accounts.passwords import COMMON_PASSWORDS, WAITING, Passwords, fault_of
+from gateway.domain.accounts.passwords import WAITING, Passwords
 from gateway.records.errors import Refusal
 from outbox.clock import SystemClock
 from outbox.ids import Ids
@@ -78,29 +78,3 @@ async def test_floods_of_many_clients_leave_places_for_others(
     assert await asyncio.gather(*honest) == [True] * 6
     assert refused(await asyncio.gather(*tasks, return_exceptions=True)) >= 80 - 24 - 2
     hashing.close()
-
-
-@pytest.mark.parametrize(
-    ("password", "says"),
-    [
-        ("short", "8 to 128"),
-        ("x" * 129, "8 to 128"),
-        ("password", "too common"),
-        ("  PassWord1 ", "too common"),
-        ("QwertyUiop", "too common"),
-        ("zzzzzzzzzzzz", "too common"),
-        ("maria.silva@example.com", "e-mail"),
-        ("Maria.Silva", "e-mail"),
-        ("correct horse battery", None),
-        ("maria.silva plants trees", None),
-    ],
-)
-def test_rules_of_new_passwords(password: str, says: str | None) -> None:
-    fault = fault_of(password, "Maria.Silva@example.com")
-    assert fault is None if says is None else says in str(fault)
-
-
-def test_every_password_of_the_list_is_refused() -> None:
-    common = COMMON_PASSWORDS.read_text("utf-8").splitlines()
-    assert len(common) == len(set(common)) == 10_000
-    assert [one for one in common if fault_of(one, "maria@example.com") is None] == []

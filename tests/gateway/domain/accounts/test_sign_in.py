@@ -4,12 +4,11 @@ import asyncio
 
 import pytest
 
-from gateway.domain.accounts import api_keys, sessions, tokens
+from gateway.domain.accounts import api_keys
 from gateway.domain.accounts.sign_in import DELAYS
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import guest
-from tests.support.rest import UNLIMITED
 from tests.support.site import PASSWORD, Site, serving
 
 EMAIL = "maria@example.com"
@@ -53,54 +52,6 @@ async def test_networks_are_limited_too(db: Database, pattern: str, most: int) -
         )
         assert sorted(status for status, _ in answers) == [401] * most + [429] * 2
         assert (await token(site, "x@example.com", "wrong", "198.51.100.1"))[0] == 401
-
-
-async def test_a_sign_in_counts_once(site: Site) -> None:
-    await site.user()
-
-    async with guest(site) as browser:
-        assert (await browser.sign_in(EMAIL, "wrong horse")).status == 401
-        assert (await token(site, EMAIL, "wrong horse"))[0] == 401
-        assert (await browser.sign_in(EMAIL)).status == 200
-        assert (await token(site))[0] == 200
-    # Read once, because the exposition is cached for a moment.
-    async with site.http.get("/metrics") as answer:
-        text = await answer.text()
-    found = {
-        line.split('outcome="')[1].split('"')[0]: float(line.split()[-1])
-        for line in text.splitlines()
-        if line.startswith("auth_attempts_total{") and 'scheme="password"' in line
-    }
-    assert (found.get("ok"), found.get("bad"), found.get("throttled", 0)) == (2, 2, 0)
-
-
-async def test_a_21st_token_revokes_the_oldest(db: Database) -> None:
-    async with serving(db, UNLIMITED) as site:
-        user_id = await site.user()
-        given = [await site.token() for _ in range(3)]
-        given += [tokens.make(db.ids) for _ in range(tokens.MOST)]
-        await asyncio.gather(
-            *(db.write(tokens.add, owner_id=user_id, text=text, lifetime=60) for text in given[3:])
-        )
-        statuses = []
-        for text in (given[0], given[-1]):
-            headers = {"Authorization": f"Bearer {text}"}
-            async with site.http.get("/api/me", headers=headers) as answer:
-                statuses.append(answer.status)
-        assert statuses == [401, 200]
-        assert await db.read(_count, "tokens") == tokens.MOST
-
-
-async def test_parallel_sign_ins_respect_the_limit_of_sessions(db: Database, site: Site) -> None:
-    user_id = await site.user()
-    more = sessions.MOST + 8
-    await asyncio.gather(
-        *(
-            db.write(sessions.start, user_id, f"token {n}", lifetime=60, address="", agent="")
-            for n in range(more)
-        )
-    )
-    assert await db.read(_count, "sessions") == sessions.MOST
 
 
 async def test_parallel_creates_respect_the_limit_of_keys(db: Database) -> None:

@@ -84,18 +84,6 @@ async def test_a_reservation_that_nobody_stored_ends_after_a_minute(
     assert not await one.unsettled()
 
 
-async def test_a_name_that_an_owner_gives_up_is_settled_anew(
-    both: tuple[CellDirectory, CellDirectory], url: str
-) -> None:
-    one, two = both
-    await one.enter([Name("hostname", SHOP.value, "one", SHOP.owner_id)])
-    await one.reserve([Claim("hostname", SHOP.value, SHOP.owner_id, holds=False)])
-    await older(url)
-    assert await one.unsettled() == [("hostname", SHOP.value)]
-    await one.settle([], [("hostname", SHOP.value)])
-    await two.reserve([SHOP])
-
-
 async def test_a_move_takes_all_names_of_an_owner(
     both: tuple[CellDirectory, CellDirectory],
 ) -> None:

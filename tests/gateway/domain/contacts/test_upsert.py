@@ -1,6 +1,5 @@
 """Tests the upsert of a contact by email: one contact, nothing overwritten, its events."""
 
-import asyncio
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
@@ -29,102 +28,6 @@ async def contacts(who: Person) -> list[dict[str, Any]]:
     return records
 
 
-async def test_an_unknown_email_creates_a_contact(api: RestApi, ana: Person) -> None:
-    contact = await upserted(
-        api, ana, "Maria.S@Example.com", phone="(11) 98888-7777", position="Buyer",
-        tags=["lead"], consent=True,
-    )  # fmt: skip
-    shown = (await ana.get(f"/api/contacts/{contact.id}")).body
-    assert shown == {
-        "id": contact.id, "name": "Maria.S", "email": "Maria.S@Example.com",
-        "phone": "(11) 98888-7777", "phoneE164": "+5511988887777", "position": "Buyer",
-        "tags": ["lead"], "source": "storefront", "consent": True, "createdAt": shown["createdAt"],
-    }  # fmt: skip
-    [(name, data)] = await api.events()
-    assert (name, data["id"], data["email"]) == (
-        "contact.created",
-        contact.id,
-        "Maria.S@Example.com",
-    )
-
-
-async def test_a_known_email_fills_blanks_only(api: RestApi, ana: Person) -> None:
-    body = {"name": "Maria", "email": "maria@example.com", "position": "CEO", "tags": ["vip"]}
-    known = (await ana.post("/api/contacts", body)).body
-    for _ in range(2):
-        found = await upserted(
-            api, ana, " MARIA@Example.COM ", name="Other", phone="11 3333-4444",
-            position="Buyer", tags=["vip", "lead"], consent=False,
-        )  # fmt: skip
-        assert found.id == known["id"]
-    [shown] = await contacts(ana)
-    assert shown == known | {
-        "phone": "11 3333-4444", "phoneE164": "+551133334444", "tags": ["vip", "lead"],
-        "consent": False, "updatedAt": shown["updatedAt"],
-    }  # fmt: skip
-    # The second upsert changed nothing and emitted nothing.
-    assert [name for name, _ in await api.events()] == ["contact.created", "contact.updated"]
-    assert (await ana.get(f"/api/contacts/{known['id']}")).headers["ETag"] == '"2"'
-    tagged = (await ana.get("/api/contacts?tag=lead")).body["data"]
-    assert [contact["id"] for contact in tagged] == [known["id"]]
-
-
-async def test_a_name_replaces_the_one_that_stands_in(api: RestApi, ana: Person) -> None:
-    contact = await upserted(api, ana, "maria@example.com")
-    assert contact["name"] == "maria"
-    assert (await upserted(api, ana, "maria@example.com", name="Maria"))["name"] == "Maria"
-    assert (await upserted(api, ana, "maria@example.com", name="Other"))["name"] == "Maria"
-    # The owner's own choice of a name stays.
-    await ana.post("/api/contacts", {"name": "joao", "email": "joao@example.com"})
-    assert (await upserted(api, ana, "joao@example.com", name="Other"))["name"] == "joao"
-
-
-async def test_of_several_contacts_the_oldest_is_the_one(api: RestApi, ana: Person) -> None:
-    twins = [
-        (await ana.post("/api/contacts", {"name": name, "email": email})).body
-        for name, email in (("A", "Twin@example.com"), ("B", "twin@example.com"))
-    ]
-    assert (await upserted(api, ana, "TWIN@example.com")).id == twins[0]["id"]
-    await ana.delete(f"/api/contacts/{twins[0]['id']}")
-    assert (await upserted(api, ana, "TWIN@example.com")).id == twins[1]["id"]
-
-
-async def test_a_changed_address_is_found_by_the_new_one(api: RestApi, ana: Person) -> None:
-    contact = await upserted(api, ana, "old@example.com")
-    await ana.put(f"/api/contacts/{contact.id}", {"email": "Ação@Exemplo.com.br"})
-    assert (await upserted(api, ana, "aça\u0303o@exemplo.COM.br".replace("ça", "c\u0327a"))).id == (
-        contact.id
-    )
-    assert (await upserted(api, ana, "old@example.com")).id != contact.id
-
-
-async def test_owners_do_not_share_contacts(api: RestApi, ana: Person, bia: Person) -> None:
-    hers = await upserted(api, ana, "maria@example.com", name="Maria")
-    other = await upserted(api, bia, "maria@example.com")
-    assert hers.id != other.id
-    assert (hers.owner_id, other.owner_id) == (ana.user_id, bia.user_id)
-
-
-async def test_concurrent_upserts_make_one_contact(api: RestApi, ana: Person) -> None:
-    for number in range(10):
-        emails = [f"p{number}@example.com", f"P{number}@Example.com"] * 4
-        found = await asyncio.gather(
-            *(upserted(api, ana, e, tags=[f"t{i}"]) for i, e in enumerate(emails))
-        )
-        assert len({record.id for record in found}) == 1
-    everyone = await contacts(ana)
-    assert len(everyone) == 10
-    assert all(sorted(c["tags"]) == [f"t{i}" for i in range(8)] for c in everyone)
-
-
-async def test_tags_stop_at_their_limit(api: RestApi, ana: Person) -> None:
-    tags = [f"t{i}" for i in range(49)]
-    await ana.post("/api/contacts", {"name": "M", "email": "m@example.com", "tags": tags})
-    await upserted(api, ana, "m@example.com", tags=["a", "b"])
-    [shown] = await contacts(ana)
-    assert shown["tags"] == [*tags, "a"]
-
-
 async def test_a_company_of_the_owner_is_linked(api: RestApi, ana: Person, bia: Person) -> None:
     await bia.post("/api/companies", {"name": "Acme"})
     assert (await upserted(api, ana, "a@example.com", company="Acme"))["company_id"] is None
@@ -132,15 +35,6 @@ async def test_a_company_of_the_owner_is_linked(api: RestApi, ana: Person, bia: 
     for email in ("a@example.com", "b@example.com"):
         contact = await upserted(api, ana, email, company=" acme LTDA")
         assert contact["company_id"] == company["id"]
-
-
-async def test_a_note_is_an_activity_of_the_contact(api: RestApi, ana: Person) -> None:
-    contact = await upserted(api, ana, "m@example.com")
-    await api.db.write(upsert.note, actor(ana), contact.id, "Lead: fair", {"company": "Acme"})
-    [shown] = (await ana.get(f"/api/activities?relatedTo={contact.id}")).body["data"]
-    assert (shown["type"], shown["description"]) == ("note", "Lead: fair")
-    assert shown["metadata"] == {"company": "Acme"}
-    assert (shown["relatedType"], shown["createdBy"]) == ("contact", ana.user_id)
 
 
 async def test_the_migration_folds_the_addresses_of_old_contacts(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from gateway.domain.sales import order_verbs
-from gateway.records.errors import Refusal
 from outbox.database.transaction import Database, Tx
 from tests.support.orders import cancel, order_of, pay, placed, product, stock_of
 from tests.support.rest import RestApi
@@ -46,99 +45,11 @@ async def invoice_of(shop: Shop, order: dict[str, Any]) -> dict[str, Any]:
     return invoice
 
 
-async def test_a_placed_order_with_its_invoice_and_deal(shop: Shop) -> None:
-    coffee = await product(shop.owner)
-    before = len(await shop.api.events())
-    order = await placed(shop, {coffee: 2}, discount=500, shipping=1550)
-    assert await since(shop, before) == ["contact.created", "deal.created", "invoice.created"]
-    [item] = order.pop("items")
-    assert order == {
-        "id": order["id"], "number": "ORD-000001", "status": "pending",
-        "storeId": shop.store["id"], "subtotal": 60, "discount": 5, "shipping": 15.5,
-        "total": 70.5, "currency": "BRL", "name": "Maria da Silva", "email": "maria@example.com",
-        "paymentMethod": "pix", "expiresAt": order["expiresAt"], "contactId": order["contactId"],
-        "invoiceId": order["invoiceId"], "dealId": order["dealId"],
-        "createdAt": order["createdAt"],
-    }  # fmt: skip
-    assert item == {
-        "id": item["id"], "productId": coffee, "description": "Coffee", "quantity": 2,
-        "unitPrice": 30, "discount": 0, "total": 60,
-    }  # fmt: skip
-    invoice = await invoice_of(shop, order)
-    for name in ("subtotal", "discount", "shipping", "total", "contactId", "dealId"):
-        assert invoice[name] == order[name], name
-    assert invoice["items"] == [item]
-    assert (invoice["status"], invoice["orderId"]) == ("pending", order["id"])
-    assert invoice["dueDate"] == order["expiresAt"]
-    deal = await deal_of(shop, order)
-    assert (deal["title"], deal["value"], deal["stage"], deal["status"]) == (
-        "Order ORD-000001", 70.5, "checkout", "open",
-    )  # fmt: skip
-    assert deal["contactIds"] == [order["contactId"]]
-    assert await stock_of(shop.owner, coffee) == 8
-
-
 async def test_a_store_without_deals(shop: Shop) -> None:
     order = await placed(shop, {await product(shop.owner): 1}, with_deal=False)
     assert "dealId" not in order
     assert (await pay(shop.owner, order)).status == 200
     assert (await order_of(shop.owner, order["id"]))["status"] == "paid"
-
-
-async def test_numbers_have_no_gaps(shop: Shop) -> None:
-    coffee = await product(shop.owner, stock=2)
-    outcomes = await asyncio.gather(
-        *(placed(shop, {coffee: 1}) for _ in range(5)), return_exceptions=True
-    )
-    numbers = sorted(one["number"] for one in outcomes if isinstance(one, dict))
-    assert numbers == ["ORD-000001", "ORD-000002"]
-    refused = [one for one in outcomes if isinstance(one, Refusal)]
-    assert [one.code for one in refused] == ["insufficient_stock"] * 3
-    assert await stock_of(shop.owner, coffee) == 0
-
-
-async def test_the_refusal_names_the_product(shop: Shop) -> None:
-    tea = await product(shop.owner, stock=3, name="Green tea")
-    with pytest.raises(Refusal, match="only 3 of 'Green tea' left"):
-        await placed(shop, {tea: 4})
-    await placed(shop, {tea: 3})
-    with pytest.raises(Refusal, match="'Green tea' is sold out"):
-        await placed(shop, {tea: 1})
-
-
-async def test_a_refused_order_takes_nothing(shop: Shop) -> None:
-    coffee, tea = await product(shop.owner), await product(shop.owner, stock=0)
-    before = await shop.api.events()
-    with pytest.raises(Refusal):
-        await placed(shop, {coffee: 1, tea: 1})
-    assert await stock_of(shop.owner, coffee) == 10
-    assert await reserved(shop.db) == 0
-    assert await shop.api.events() == before
-
-
-async def test_unlimited_stock_stays_unlimited(shop: Shop) -> None:
-    book = await product(shop.owner, stock=None)
-    order = await placed(shop, {book: 999})
-    assert await stock_of(shop.owner, book) is None
-    # The owner starts to count: what was never taken does not come back.
-    await shop.owner.put(f"/api/products/{book}", {"stock": 5})
-    await cancel(shop.owner, order)
-    assert await stock_of(shop.owner, book) == 5
-
-
-async def test_a_sale_changes_the_etag_of_a_product_without_an_event(shop: Shop) -> None:
-    coffee = await product(shop.owner)
-    first = await shop.owner.get(f"/api/products/{coffee}")
-    before = len(await shop.api.events())
-    await placed(shop, {coffee: 1})
-    second = await shop.owner.get(f"/api/products/{coffee}")
-    assert second.headers["ETag"] != first.headers["ETag"]
-    assert "updatedAt" in second.body
-    assert "product.updated" not in await since(shop, before)
-    stale = await shop.owner.put(
-        f"/api/products/{coffee}", {"stock": 50}, If_Match=first.headers["ETag"]
-    )
-    assert stale.status == 412
 
 
 async def test_a_paid_invoice_pays_the_order(shop: Shop) -> None:
@@ -190,18 +101,6 @@ async def test_a_cancellation_returns_everything(shop: Shop, how: str) -> None:
     assert await reserved(shop.db) == 0
 
 
-async def test_a_second_cancellation_changes_nothing(shop: Shop) -> None:
-    coffee = await product(shop.owner)
-    order = await placed(shop, {coffee: 2})
-    first = await cancel(shop.owner, order, reason="Ordered twice")
-    before = len(await shop.api.events())
-    again = await cancel(shop.owner, order, reason="Another")
-    assert (again.status, again.body) == (200, first.body)
-    assert again.headers["ETag"] == first.headers["ETag"]
-    assert await since(shop, before) == []
-    assert await stock_of(shop.owner, coffee) == 10
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -221,37 +120,6 @@ async def test_the_order_decides_the_content_of_its_invoice(
     same = {name: before[name] for name in ("items", "discount", "total", "dueDate")}
     changed = await shop.owner.put(path, {**same, "notes": "Thank you"})
     assert (changed.status, changed.body["notes"]) == (200, "Thank you")
-
-
-async def test_an_ended_order_is_final(shop: Shop) -> None:
-    coffee = await product(shop.owner)
-    order = await placed(shop, {coffee: 1})
-    assert (await pay(shop.owner, order)).status == 200
-    refused = await cancel(shop.owner, order)
-    assert (refused.status, refused.body["code"]) == (409, "invalid_transition")
-    assert refused.body["allowed"] == []
-    other = await placed(shop, {coffee: 1})
-    assert (await cancel(shop.owner, other)).status == 200
-    refused = await pay(shop.owner, other)
-    assert (refused.status, refused.body["code"]) == (409, "invalid_transition")
-    assert await stock_of(shop.owner, coffee) == 9
-
-
-async def test_an_order_expires(shop: Shop) -> None:
-    coffee = await product(shop.owner)
-    order = await placed(shop, {coffee: 2}, lasts=-MINUTE)
-    later = await placed(shop, {coffee: 1}, lasts=MINUTE)
-    before = len(await shop.api.events())
-    assert await shop.db.write(order_verbs.expire, 1) == 1
-    assert await shop.db.write(order_verbs.expire, 1) == 0
-    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
-    after, invoice = await order_of(shop.owner, order["id"]), await invoice_of(shop, order)
-    assert (after["status"], invoice["status"]) == ("expired", "canceled")
-    assert after["reason"] == invoice["reason"] == "The order expired."
-    assert (await deal_of(shop, order))["lostReason"] == "The order ORD-000001 expired."
-    assert await stock_of(shop.owner, coffee) == 9
-    assert (await order_of(shop.owner, later["id"]))["status"] == "pending"
-    assert (await cancel(shop.owner, order)).body["code"] == "invalid_transition"
 
 
 async def test_a_deal_closed_by_hand(shop: Shop) -> None:
@@ -283,33 +151,6 @@ async def test_an_order_outlives_its_deal_contact_product_and_store(shop: Shop) 
     before = len(await shop.api.events())
     assert (await cancel(shop.owner, order)).status == 200
     assert await since(shop, before) == ["invoice.updated"]
-
-
-async def test_filters_and_search(shop: Shop) -> None:
-    coffee = await product(shop.owner)
-    first, second = await placed(shop, {coffee: 1}), await placed(shop, {coffee: 1})
-    await cancel(shop.owner, second)
-
-    async def ids(query: str) -> list[str]:
-        reply = await shop.owner.get(f"/api/orders?{query}")
-        assert reply.status == 200
-        return [one["id"] for one in reply.body["data"]]
-
-    both = [second["id"], first["id"]]
-    assert await ids("") == both
-    assert await ids("status=pending") == [first["id"]]
-    assert await ids("status=canceled") == [second["id"]]
-    assert await ids("status=foo") == []
-    assert await ids(f"storeId={shop.store['id']}") == both
-    assert await ids(f"contactId={first['contactId']}") == both
-    assert await ids(f"dealId={first['dealId']}") == [first["id"]]
-    assert await ids("number=ORD-000002") == [second["id"]]
-    assert await ids("search=MARIA") == both
-    assert await ids("search=ord-000001") == [first["id"]]
-    assert await ids("from=2020-01-01&to=2999-01-01") == both
-    assert await ids("to=2020-01-01") == []
-    invoices = await shop.owner.get(f"/api/invoices?orderId={first['id']}")
-    assert [one["id"] for one in invoices.body["data"]] == [first["invoiceId"]]
 
 
 async def test_payment_against_cancellation(shop: Shop) -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gateway.domain.catalogue import EVENT_NAMES, EVENTS, RESOURCES
+from gateway.domain.catalogue import EVENT_NAMES, EVENTS
 from gateway.domain.webhooks import conditions, schedules
 from gateway.domain.webhooks.samples import sample
 from outbox.queue.state.policy import DEFAULT_WAITS
-from outbox.webhooks.conditions import MOST, Condition
+from outbox.webhooks.conditions import MOST
 
 NOW = 1_795_271_400_000_000
 
@@ -43,15 +43,6 @@ def test_the_sample_of_each_event_fulfils_its_own_fields() -> None:
         [trial] = conditions.tried(asked, [event], NOW)
         assert not trial.failing
         assert conditions.read(conditions.written(asked), [event]) == asked
-
-
-def test_a_value_that_one_of_the_events_has_is_enough() -> None:
-    asked = conditions.read("status = won", ["invoice.created", "deal.created"])
-    assert asked == (Condition("status", "won"),)
-    invoice, deal = conditions.tried(asked, ["invoice.created", "deal.created"], NOW)
-    assert (invoice.impossible, deal.impossible) == (["status = won"], ["status = won"])
-    with pytest.raises(ValueError, match="pending, paid, canceled"):
-        conditions.read("status = won", ["invoice.created"])
 
 
 @pytest.mark.parametrize(
@@ -96,31 +87,6 @@ def test_a_condition_on_no_field_of_the_record_is_refused(text: str, event: str,
         conditions.read(text, [event])
 
 
-def test_every_choice_can_be_typed() -> None:
-    for noun, choices in conditions.choices().items():
-        events = [name for name in EVENT_NAMES if name.startswith(f"{noun}.")]
-        for choice in choices:
-            assert conditions.read(conditions.one_line(choice), events) == (choice,)
-
-
-def test_a_value_and_a_change_of_one_field_are_asked_together() -> None:
-    text = "status = won\nstatus changed\nstatus changed"
-    asked = conditions.read(text, ["deal.updated"])
-    assert asked == (Condition("status", "won"), Condition("status", changed=True))
-    assert conditions.written(asked) == "status = won\nstatus changed\n"
-
-
-def test_what_is_filterable_is_short() -> None:
-    for resource in RESOURCES:
-        assert bool(resource.filterable) <= bool(resource.events)
-        for name in resource.filterable:
-            schema = resource.named[name].format.schema
-            assert "enum" in schema or schema["type"] == "boolean" or schema["maxLength"] <= 64
-        for change, known in resource.known_after.items():
-            assert change in resource.events
-            assert set(known) <= set(resource.filterable)
-
-
 def test_values_are_read_as_events_write_them() -> None:
     events = ["deal.created", "task.created", "company.created"]
 
@@ -134,11 +100,6 @@ def test_values_are_read_as_events_write_them() -> None:
     assert value('name = " spaced "') == " spaced "
     assert value("name = a = b") == "a = b"
     assert value("name IS Present") is None
-
-
-def test_a_field_is_asked_once() -> None:
-    both = "status is present\nstatus = won\nstatus is present\nstatus = won"
-    assert conditions.read(both, ["deal.created"]) == (Condition("status", "won"),)
 
 
 def test_a_webhook_has_a_limited_number_of_conditions() -> None:

@@ -1,18 +1,6 @@
 """Who gets a place, and how long it may be held idle."""
 
-import pytest
-
 from gateway.server.http.admission import Admission
-
-
-def test_how_long_a_connection_may_be_idle() -> None:
-    places = Admission(10, 10)
-    guests = [Nobody() for _ in range(10)]
-    found = [places.idle_seconds(60)]
-    for guest in guests:
-        assert places.admit(guest, "a")
-        found.append(places.idle_seconds(60))
-    assert found == pytest.approx([60] * 6 + [48, 36, 24, 12, 1])
 
 
 class Nobody:

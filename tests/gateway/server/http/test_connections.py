@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import structlog
 
 from gateway.server.config import Config, Limits
 from gateway.server.http.admission import PROBES, Admission, Budget
@@ -55,35 +54,11 @@ def rejected(site: Site, reason: str) -> float:
     return value or 0.0
 
 
-async def test_a_client_that_goes_away_is_no_fault_of_ours(site: Site) -> None:
-    active = site.app[METRICS].active
-    with structlog.testing.capture_logs() as lines:
-        async with connected(site) as (_, writer):
-            writer.write(BODY + b"{")
-            await until(lambda: active["api"] == 1)
-            writer.transport.abort()
-            await until(lambda: active["api"] == 0)
-    assert [line for line in lines if line["log_level"] == "error"] == []
-
-
 async def until(holds: Callable[[], bool]) -> None:
     """Give way to the server until it has got so far."""
     async with asyncio.timeout(30):
         while not holds():
             await asyncio.sleep(0.001)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", [b"", b"GET /li", HEAD[:-2]])
-async def test_a_head_that_does_not_come(fast: Site, first: bytes) -> None:
-    # The server's time begins with the connection, so ours begins before it.
-    began = asyncio.get_running_loop().time()
-    async with connected(fast) as (reader, writer):
-        writer.write(first)
-        assert b" 408 " in await reader.read()
-        # Below the ten seconds that are the default.
-        assert 0.3 < asyncio.get_running_loop().time() - began < 8
-    assert rejected(fast, "slow") == 1
 
 
 @pytest.mark.slow
@@ -102,31 +77,6 @@ async def test_a_head_that_drips_on_a_used_connection(fast: Site) -> None:
         assert b" 200 " in await reader.readuntil(b"}")
         writer.write(HEAD[:10])
         assert b" 408 " in await reader.read()
-
-
-@pytest.mark.slow
-async def test_a_body_that_drips(fast: Site) -> None:
-    async with connected(fast) as (reader, writer):
-        dripping = asyncio.create_task(drip(writer, BODY + b" " * 99, 0.02))
-        said = await reader.readline()
-        assert b" 408 " in said
-        dripping.cancel()
-    assert rejected(fast, "slow") == 1
-
-
-@pytest.mark.slow
-async def test_an_idle_connection_is_kept_and_then_closed(fast: Site) -> None:
-    async with connected(fast) as (reader, writer):
-        writer.write(HEAD)
-        await reader.readuntil(b"}")
-        # Longer than a head may take: between requests only the keep-alive counts.
-        await asyncio.sleep(0.9)
-        writer.write(HEAD)
-        assert b" 200 " in await reader.readuntil(b"}")
-        began = asyncio.get_running_loop().time()
-        assert await reader.read() == b""
-        assert asyncio.get_running_loop().time() - began < 4
-    assert rejected(fast, "slow") == 0
 
 
 @pytest.mark.slow
@@ -326,21 +276,6 @@ async def test_requests_that_do_not_end_are_bounded_in_all(db: Database) -> None
             writer.close()
 
 
-async def test_what_is_answered_is_held_no_longer(db: Database) -> None:
-    limits = Limits(request_bytes=200_000, sign_in_per_minute=0)
-    async with serving(db, Config(limits=limits)) as site, connected(site) as (reader, writer):
-        # Pipelined, and more in all than may be held.
-        body = KEY_BODY + b'"}'
-        one = BODY.replace(b"100", str(len(body)).encode()) + body
-        for _ in range(8):
-            writer.write(one + one)
-            for _ in range(2):
-                assert b" 400 " in await reader.readline()
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
-                await reader.readexactly(length)
-
-
 @pytest.mark.timed
 async def test_the_rest_of_a_refused_body_is_not_read_for_ever(db: Database) -> None:
     async with serving(db) as site, connected(site) as (_, writer):
@@ -392,17 +327,3 @@ async def test_who_lets_much_wait_reads_at_a_least_rate(
     assert not any(found[:30])
     assert any(found) == cut
     connection.transport = None
-
-
-async def test_a_body_behind_one_of_very_many_chunks_arrives(site: Site) -> None:
-    """The parser pauses at 4,097 chunks that wait, and continues at the next body."""
-    head = b"POST /api/auth/token HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-    body = b"1\r\n \r\n" * 4_097 + b"0\r\n\r\n"
-    async with connected(site) as (reader, writer):
-        writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n" + body)
-        async with asyncio.timeout(20):
-            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 400")
-            await reader.readuntil(b"}")
-        writer.write(head + b"Content-Length: 2\r\n\r\n{}")
-        async with asyncio.timeout(20):
-            assert b"HTTP/1.1 400" in await reader.readuntil(b"\r\n\r\n")

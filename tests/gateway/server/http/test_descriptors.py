@@ -1,8 +1,6 @@
 """Bounds that fit into the process's file descriptors."""
 
 import resource
-import subprocess
-import sys
 
 import pytest
 
@@ -19,39 +17,10 @@ def test_enough_descriptors_change_nothing() -> None:
         assert fitted(config, descriptors) is config
 
 
-@pytest.mark.parametrize("descriptors", [1_024, 512, 256])
-def test_clients_and_sends_share_what_there_is(descriptors: int) -> None:
-    config = Config()
-    few = fitted(config, descriptors)
-    taken = few.limits.connections + few.delivery.slots
-    assert taken + PROBES + OWN + config.database.pool_size == descriptors
-    assert few.delivery.slots == min(256, (few.limits.connections + few.delivery.slots) // 2)
-    assert few.limits.connections_per_address == -(-few.limits.connections // 2)
-
-
-def test_with_hardly_any_there_is_one_place_each() -> None:
-    few = fitted(Config(), 20)
-    assert (few.limits.connections, few.limits.connections_per_address) == (1, 1)
-    assert few.delivery.slots == 1
-
-
 def test_few_slots_leave_the_rest_to_clients() -> None:
     few = fitted(Config(limits=Limits(connections=1_000), delivery=Delivery(slots=8)), 256)
     assert few.delivery.slots == 8
     assert few.limits.connections == 256 - OWN - PROBES - Config().database.pool_size - 8
-
-
-def test_the_limit_is_raised_as_far_as_it_may() -> None:
-    said = subprocess.run(
-        [
-            sys.executable, "-c",
-            "import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (128, 256));"
-            "from gateway.server.http.descriptors import raise_limit;"
-            "print(raise_limit(), *r.getrlimit(r.RLIMIT_NOFILE))",
-        ],
-        capture_output=True, text=True, check=True, timeout=60,
-    ).stdout  # fmt: skip
-    assert said == "256 256 256\n"
 
 
 def test_the_server_fits_its_bounds_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,11 +65,3 @@ async def test_it_takes_at_once_all_that_nobody_else_takes() -> None:
         assert set(names) == {b"drain"}
         # Not one after another, each after a wait of its own.
         assert loop.time() - began < 30 * GIVE_WAY_SECONDS
-
-
-async def test_a_site_that_stops_while_it_gives_way_accepts_no_more() -> None:
-    async with listening(b"drain", giving=b"drain") as port:
-        client = asyncio.create_task(accepted_by(port))
-        await asyncio.sleep(0)
-    [got] = await asyncio.gather(client, return_exceptions=True)
-    assert got != b"drain"

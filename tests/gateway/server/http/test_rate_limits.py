@@ -3,9 +3,7 @@
 import pytest
 
 from gateway.domain.accounts.counter_store import OwnCounters
-from gateway.records.errors import Refusal
-from gateway.server.config import Limits
-from gateway.server.http.rate_limits import Buckets, RateLimits
+from gateway.server.http.rate_limits import Buckets
 
 
 class Hand:
@@ -33,38 +31,6 @@ class Counted:
         self.seen.append((scheme, outcome))
 
 
-def test_a_bucket_holds_a_burst_and_fills_at_its_rate() -> None:
-    clock = Hand()
-    bucket = Buckets(rate=2, depth=4, clock=clock)
-    assert [bucket.take("a")[0] for _ in range(5)] == [3, 2, 1, 0, -1]
-    assert bucket.take("b")[0] == 3
-    assert bucket.take("a")[1] == pytest.approx(0.5)
-    clock.now += 0.5
-    assert bucket.take("a")[0] == pytest.approx(0)
-    clock.now += 1000
-    assert bucket.take("a")[0] == 3
-
-
-def test_a_request_that_costs_more_than_a_burst_needs_a_whole_one() -> None:
-    """It takes its first token when it comes, and the others when its cost is known."""
-    clock = Hand()
-    bucket = Buckets(rate=2, depth=4, clock=clock)
-    assert [bucket.take("a")[0], bucket.take("a", 99)[0]] == [3, 0]
-    clock.now += 1.5
-    assert bucket.take("a")[0] == 2
-    assert bucket.take("a", 99) == (-1, 0.5)
-
-
-def test_what_is_refused_costs_nothing() -> None:
-    clock = Hand()
-    bucket = Buckets(rate=1, depth=1, clock=clock)
-    bucket.take("a")
-    for _ in range(10):
-        assert bucket.take("a")[0] < 0
-    clock.now += 1
-    assert bucket.take("a")[0] == 0
-
-
 def test_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.domain.accounts.counter_store.HOLDERS", 3)
     levels = OwnCounters()
@@ -75,53 +41,3 @@ def test_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         bucket.take(name)
     assert len(levels._levels) == 3
     assert bucket.take("busy")[0] == 1
-
-
-def test_the_headers_of_the_default_limits() -> None:
-    limits = RateLimits(Limits(), Hand(), Counted())
-    assert limits.call("read", "k") == '"read";r=99;t=1'
-    assert limits.call("write", "k") == '"write";r=49;t=1'
-    assert limits.policies == {
-        "read": '"read";q=100;w=1',
-        "write": '"write";q=50;w=1',
-        "storefront": '"storefront";q=300;w=60',
-    }
-
-
-def test_past_the_burst_a_caller_is_told_when_to_come_back() -> None:
-    clock = Hand()
-    limits = RateLimits(Limits(read_per_second=1, burst=4), clock, Counted())
-    for _ in range(4):
-        limits.call("read", "k")
-    with pytest.raises(Refusal) as refused:
-        limits.call("read", "k")
-    assert refused.value.code == "rate_limited"
-    assert refused.value.facts["retry_after"] == 1
-    assert refused.value.facts["rate_limit"] == '"read";r=0;t=1'
-    assert limits.call("read", "another")
-    assert limits.call("write", "k")
-    clock.now += 1
-    assert limits.call("read", "k") == '"read";r=0;t=1'
-
-
-def test_zero_turns_a_limit_off() -> None:
-    off = Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0)
-    limits = RateLimits(off, Hand(), Counted())
-    for _ in range(10_000):
-        assert limits.call("read", "k") is None
-        limits.sign_in("1.2.3.4")
-
-
-def test_ten_sign_ins_a_minute_from_one_address() -> None:
-    clock, counted = Hand(), Counted()
-    limits = RateLimits(Limits(), clock, counted)
-    for _ in range(10):
-        limits.sign_in("1.2.3.4")
-    with pytest.raises(Refusal) as refused:
-        limits.sign_in("1.2.3.4")
-    assert refused.value.code == "rate_limited"
-    assert refused.value.facts["retry_after"] == 6
-    assert counted.seen == [("password", "throttled")]
-    limits.sign_in("1.2.3.5")
-    clock.now += 6.01
-    limits.sign_in("1.2.3.4")

@@ -26,27 +26,6 @@ async def echo(body: bytes) -> bytes:
     return body
 
 
-async def test_both_ends_call_and_answer(ends: Ends) -> None:
-    one, two, here, there = ends
-    here["echo"] = there["echo"] = echo
-    long = bytes(range(256)) * 10_000
-    assert await one.call("echo", long) == long
-    assert await two.call("echo") == b""
-    found = await asyncio.gather(*(one.call("echo", str(n).encode()) for n in range(50)))
-    assert found == [str(n).encode() for n in range(50)]
-
-
-async def test_an_answer_may_need_a_call_back(ends: Ends) -> None:
-    one, two, here, there = ends
-    here["inner"] = echo
-
-    async def outer(body: bytes) -> bytes:
-        return await two.call("inner", body + b"!")
-
-    there["outer"] = outer
-    assert await one.call("outer", b"a") == b"a!"
-
-
 async def test_a_call_that_fails_there_is_told(ends: Ends) -> None:
     one, _, _, there = ends
 
@@ -79,20 +58,3 @@ async def test_the_end_of_the_other_side_ends_waiting_calls(ends: Ends) -> None:
     await one.closed.wait()
     with pytest.raises(Gone):
         await one.call("never")
-
-
-async def test_a_call_that_nobody_waits_for_leaves_nothing(ends: Ends) -> None:
-    one, _, _, there = ends
-    go_on = asyncio.Event()
-
-    async def slow(body: bytes) -> bytes:
-        await go_on.wait()
-        return body
-
-    there |= {"slow": slow, "echo": echo}
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01):
-            await one.call("slow")
-    go_on.set()
-    assert await one.call("echo", b"next") == b"next"
-    assert not one._waiting

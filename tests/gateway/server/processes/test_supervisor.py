@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -84,22 +83,6 @@ async def running(folder: Path, processes: int = 2) -> AsyncIterator[Running]:
         there.stopping.set()
         await asyncio.gather(there.task, return_exceptions=True)
         os.close(there.memory)
-
-
-async def test_it_waits_longer_before_each_restart(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "FIRST_WAIT", 0.5)
-    monkeypatch.setattr(module, "LONGEST_WAIT", 1.0)
-    async with running(folder) as there:
-        await there.until(lambda: len(there.pids) == 2)
-        there.behave("die")
-        os.kill(there.pids[1], signal.SIGKILL)
-        await there.until(lambda: len(there.starts) == 6)
-        waits = [later - earlier for earlier, later in pairwise(there.starts[2:])]
-        # The first restart waited half a second, before the first of these.
-        assert all(wait >= 1.0 for wait in waits), waits
-        assert len(there.pids) >= 1
 
 
 async def test_a_process_that_the_system_refuses_is_tried_again(

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from gateway.server.telemetry.health import FRESH_SECONDS, ROOM_SECONDS, Health
@@ -19,7 +18,6 @@ from outbox.ids import Ids
 from outbox.observer import Observer
 from tests.support.cluster import Cluster
 from tests.support.databases import SOURCES
-from tests.support.site import serving
 from tests.support.volume import fill, on_small_disk, tmpfs
 
 
@@ -42,11 +40,6 @@ class Writes(Observer):
         self.count += op == "write"
 
 
-async def test_ready(db: Database) -> None:
-    async with serving(db) as site, site.http.get("/readyz") as answer:
-        assert (answer.status, await answer.json()) == (200, {"status": "ready"})
-
-
 @pytest.mark.slow
 async def test_those_who_ask_at_once_share_one_write(db: Database) -> None:
     health = health_of(db)
@@ -67,41 +60,6 @@ async def test_one_who_goes_away_takes_the_answer_from_nobody(db: Database) -> N
     await asyncio.sleep(0)
     first.cancel()
     assert await second == []
-
-
-async def test_a_server_that_takes_no_writes(db: Database, db_url: str) -> None:
-    if db.engine == "sqlite":
-        return  # a file has no such mode
-    name = db_url.partition("?")[0].rpartition("/")[2]
-    beside = await asyncpg.connect(db_url)
-    await beside.execute(f"alter database {name} set default_transaction_read_only = on")
-    # Connections that are open keep what they began with.
-    await beside.execute(
-        # Their ends are awaited, which come after the signal to end.
-        "select pg_terminate_backend(pid, 20000) from pg_stat_activity"
-        " where datname = current_database() and pid <> pg_backend_pid()"
-    )
-    await beside.close()
-    async with serving(db) as site, site.http.get("/readyz") as answer:
-        told = await answer.json()
-        assert (answer.status, told["reasons"]) == (
-            503,
-            ["the database is not available (read-only)"],
-        )
-
-
-async def test_a_database_that_does_not_answer(db: Database, db_url: str) -> None:
-    if db.engine == "sqlite":
-        return  # nobody but its own writer holds a file for long
-    beside = await asyncpg.connect(db_url)
-    await beside.execute("begin; lock table schema_migrations")
-    health = health_of(db)
-    assert await health.faults() == ["the database did not complete a write within 2 s"]
-    await beside.execute("rollback")
-    await beside.close()
-    async with asyncio.timeout(30):
-        while await health.faults():
-            await asyncio.sleep(0.05)
 
 
 @pytest.fixture
@@ -148,21 +106,6 @@ async def until(health: Health, faults: list[str], seconds: float) -> None:
     async with asyncio.timeout(seconds):
         while await health.faults() != faults:
             await asyncio.sleep(0.05)
-
-
-@pytest.mark.slow
-async def test_a_server_that_limits_temporary_files_is_not_asked_for_room(
-    db: Database, db_url: str
-) -> None:
-    if db.engine == "sqlite":
-        return  # it has no such setting
-    name = db_url.partition("?")[0].rpartition("/")[2]
-    beside = await asyncpg.connect(db_url)
-    await beside.execute(f"alter database {name} set temp_file_limit = '64kB'")
-    await beside.close()
-    other = await database.open(db_url, clock=SystemClock(), ids=Ids())
-    assert await health_of(other).faults() == []
-    await other.close()
 
 
 @pytest.mark.slow

@@ -6,39 +6,15 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
 import msgspec
 import pytest
 import structlog
 
-from gateway.server.telemetry import log_text, logs
+from gateway.server.telemetry import logs
 from gateway.server.telemetry.logs import PIECE, Sink
-from outbox.clock import SystemClock
 from tests.support.log_lines import Lines
-
-
-def test_the_fields_of_every_line(lines: Lines) -> None:
-    logs.logger().info("request", status=200, request_id="r1")
-    line = lines.last
-    assert list(line)[:3] == ["ts", "level", "event"]
-    assert (line["event"], line["level"], line["node"], line["version"]) == (
-        "request", "info", "n1", "1.2",
-    )  # fmt: skip
-    assert len(line["ts"]) == 24
-    assert line["ts"].endswith("Z")
-    assert (line["status"], line["request_id"]) == (200, "r1")
-
-
-def test_levels(lines: Lines) -> None:
-    logs.logger().debug("quiet")
-    logging.getLogger("lib").debug("quiet")
-    assert lines.raw == []
-    logs.logger().warn("w")
-    assert lines.last["level"] == "warning"
 
 
 @pytest.mark.parametrize(
@@ -77,32 +53,6 @@ def test_a_record_makes_the_line_of_its_fields(lines: Lines, path: str, actor: s
     assert list(first) == list(second)
     assert first | {"ts": ""} == second | {"ts": ""}
     assert lines.raw[-1].decode().rstrip("\n").isprintable()
-
-
-@pytest.mark.usefixtures("lines")
-def test_a_record_is_written_at_once_when_asked(tmp_path: Path) -> None:
-    with (tmp_path / "log").open("wb") as file:
-        logs.configure(
-            "info", clock=SystemClock(), node="n1", version="1", file=Sink(file.fileno())
-        )
-        put = logs.record_writer("served")
-        assert put is not None
-
-        async def served() -> list[bytes]:
-            put(Record("/a"), False)
-            before = (tmp_path / "log").read_bytes()
-            put(Record("/b"), True)
-            return [before, (tmp_path / "log").read_bytes()]
-
-        before, after = asyncio.run(served())
-    assert before == b""
-    assert [json.loads(line)["path"] for line in after.splitlines()] == ["/a", "/b"]
-
-
-def test_records_need_the_level_info(lines: Lines) -> None:
-    assert logs.record_writer("served") is not None
-    logs.configure("warning", clock=SystemClock(), node="n1", version="1", file=lines)
-    assert logs.record_writer("served") is None
 
 
 def test_an_exception_is_a_field(lines: Lines) -> None:
@@ -184,17 +134,6 @@ def test_a_line_holds_no_character_that_a_terminal_obeys() -> None:
     assert text.isprintable()
 
 
-def test_a_full_disk_costs_lines_and_no_error() -> None:
-    full = os.open("/dev/full", os.O_WRONLY)
-    try:
-        sink = Sink(full)
-        for _ in range(3):
-            sink.write(b"{}\n")
-        assert sink.dropped == 3
-    finally:
-        os.close(full)
-
-
 async def test_lines_of_one_turn_of_the_loop_go_out_together_and_whole() -> None:
     reader, writer = os.pipe()
     try:
@@ -207,69 +146,3 @@ async def test_lines_of_one_turn_of_the_loop_go_out_together_and_whole() -> None
     finally:
         os.close(reader)
         os.close(writer)
-
-
-def test_a_line_to_a_file_is_there_at_once(tmp_path: Path) -> None:
-    target = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT)
-    try:
-        Sink(target).write(b"{}\n")
-        assert (tmp_path / "log").read_bytes() == b"{}\n"
-    finally:
-        os.close(target)
-
-
-@contextmanager
-def terminal() -> Iterator[tuple[int, TextIO]]:
-    """Give the other end of a terminal, and the terminal as a file."""
-    ours, theirs = os.openpty()
-    try:
-        with os.fdopen(theirs, "w") as file:
-            yield ours, file
-    finally:
-        os.close(ours)
-
-
-@pytest.mark.parametrize(
-    ("form", "on_terminal"), [("auto", "text"), ("text", "text"), ("json", "json")]
-)
-def test_a_terminal_gets_text_unless_told_otherwise(
-    monkeypatch: pytest.MonkeyPatch, form: logs.Form, on_terminal: str
-) -> None:
-    with terminal() as (ours, file):
-        monkeypatch.setattr("sys.stderr", file)
-        logs.configure("info", clock=SystemClock(), node="n1", version="1", form=form)
-        logs.logger().warning("slow_place", path="/a", who="Ana Lima", times=3)
-        line = os.read(ours, PIECE).decode().strip()
-    if on_terminal == "json":
-        assert json.loads(line)["node"] == "n1"
-    else:
-        assert line[12:] == 'Z warning slow_place path=/a who="Ana Lima" times=3'
-
-
-@pytest.mark.parametrize("form", ["auto", "json", "text"])
-def test_a_file_gets_json_unless_told_otherwise(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: logs.Form
-) -> None:
-    with (tmp_path / "log").open("w") as file:
-        monkeypatch.setattr("sys.stderr", file)
-        logs.configure("info", clock=SystemClock(), node="n1", version="1", form=form)
-        put = logs.record_writer("served")
-        assert put is not None
-        put(Record("/a"), True)
-    line = (tmp_path / "log").read_text()
-    assert line.startswith("{") == (form != "text")
-    assert line.endswith("}\n" if form != "text" else "Z info    served path=/a\n")
-
-
-def test_text_is_inert_on_a_terminal(tmp_path: Path) -> None:
-    with (tmp_path / "log").open("wb") as file:
-        sink = Sink(file.fileno(), log_text.of)
-        logs.configure("info", clock=SystemClock(), node="n1", version="1", file=sink)
-        try:
-            raise ValueError("two\nlines \x1b[31m")
-        except ValueError as error:
-            logs.logger().error("failed", exc_info=error, path="/\x1b[2J\x9b\u202e\x7f\n=")
-    [head, *traceback] = (tmp_path / "log").read_text().splitlines()
-    assert head.endswith(r'error   failed path="/\u001b[2J\u009b\u202e\u007f\n="')
-    assert traceback[0].startswith("Traceback")
-    assert traceback[-1] == r"lines \u001b[31m"

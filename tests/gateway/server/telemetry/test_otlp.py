@@ -98,19 +98,6 @@ def test_of_a_long_answer_little_is_read(status: bytes) -> None:
     assert sent < MOST_READS * READ_BYTES + 2**24
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"Content-Length: 3\r\n\r\nabc",
-        b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
-    ],
-)
-def test_a_connection_is_used_again(answer: bytes) -> None:
-    with answering(lambda other: other.sendall(OK + answer)) as (url, got):
-        assert export(url, 3) == [None] * 3
-    assert [each.count(b"POST /v1/traces") for each in got] == [3]
-
-
 def test_an_answer_that_drips_ends() -> None:
     """Each byte comes in time, so no timeout of a read ends it."""
     more = threading.Event()
@@ -123,13 +110,3 @@ def test_an_answer_that_drips_ends() -> None:
     with answering(drip) as (url, _):
         assert export(url) == [None]
         more.set()
-
-
-def test_garbage_is_a_failure() -> None:
-    def garbage(other: socket.socket) -> None:
-        other.sendall(b"\x00\x01 hello\r\n\r\n")
-        other.shutdown(socket.SHUT_RDWR)
-
-    with answering(garbage) as (url, _):
-        [told] = export(url)
-    assert told

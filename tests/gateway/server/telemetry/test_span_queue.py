@@ -99,19 +99,6 @@ def test_a_batch_that_fails_again_and_again_makes_room() -> None:
     assert (counts["dropped"], counts["exported"]) == (BATCH, 1)
 
 
-def test_spans_of_a_second_are_exported_together() -> None:
-    gate = Gate()
-    gate.open.set()
-    queue, counts = queue_for(gate)
-    queue.start()
-    for _ in range(30):
-        queue.put(SPAN)
-    assert gate.asked.acquire(timeout=20)
-    queue.close(20)
-    assert sum(gate.batches) == counts["exported"] == 30
-    assert len(gate.batches) <= 2
-
-
 def test_a_dropped_batch_is_not_taken_for_a_collector_that_is_back() -> None:
     gate = Gate(*["refused"] * TRIES)
     gate.open.set()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -21,16 +18,13 @@ from gateway.server.telemetry.metrics import METRICS
 from gateway.server.telemetry.spans import LONGEST_PATH
 from outbox.database.transaction import Database
 from tests.support.drain import add_webhook
-from tests.support.otlp import Exported, trace_collector
-from tests.support.process import environment
+from tests.support.otlp import trace_collector
 from tests.support.receiver import Receiver, receiver
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Site, serving
 
 CLIENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
-CLOCKS = 20_000_000
-"""Nanoseconds that may pass between the readings of two clocks on a busy machine."""
 LOCAL = msgspec.convert({"egress": {"allow_http": True, "allow": ["127.0.0.0/8"]}}, Config)
 
 
@@ -66,40 +60,6 @@ def counted(site: Site, result: str) -> float:
     value = site.app[METRICS].registry.get_sample_value("tracing_spans_total", {"result": result})
     assert value is not None
     return value
-
-
-async def test_a_write_is_one_trace_from_the_client_to_the_receiver(db: Database) -> None:
-    async with trace_collector() as collector:
-        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, ana, inbox, webhook):
-            request_id = await create(site, ana, traceparent=CLIENT)
-            [arrived] = await inbox.wait(1)
-        spans = [span for span in collector.spans if span.trace_id == TRACE]
-    [request] = [span for span in spans if span.kind == "server"]
-    assert request.name == "POST /api/contacts"
-    assert request.parent_id == "00f067aa0ba902b7"
-    assert request.attributes["carteiro.request_id"] == request_id
-    assert request.attributes["http.response.status_code"] == 201
-    assert not request.failed
-    units = [span for span in spans if span.kind == "internal"]
-    assert [span.name for span in units if span.name.startswith("write")] == ["write create"]
-    assert {span.parent_id for span in units} == {request.span_id}
-    for span in units:
-        assert request.began - CLOCKS <= span.began <= span.ended <= request.ended + CLOCKS
-    [attempt] = [span for span in spans if span.kind == "client"]
-    seen = dict(arrived.headers)
-    assert seen["traceparent"] == f"00-{TRACE}-{attempt.span_id}-01"
-    assert attempt.parent_id == request.span_id
-    assert attempt.attributes["messaging.message.id"] == seen["webhook-id"]
-    assert attempt.attributes["carteiro.webhook_id"] == webhook
-    assert attempt.attributes["carteiro.outcome"] == "success"
-    assert attempt.attributes["carteiro.request_id"] == request_id
-    assert attempt.ended > attempt.began >= request.began
-    assert {span.service["service.name"] for span in spans} == {"Carteiro"}
-    assert counted_all(spans)
-
-
-def counted_all(spans: list[Exported]) -> bool:
-    return len({span.span_id for span in spans}) == len(spans)
 
 
 async def test_each_span_has_its_parent_so_probes_leave_none(db: Database) -> None:
@@ -253,57 +213,3 @@ async def test_a_span_keeps_little_of_what_a_client_chooses(db: Database) -> Non
     assert span.name == "_OTHER unmatched"
     assert span.attributes["http.request.method"] == "_OTHER"
     assert span.attributes["url.path"] == path[:LONGEST_PATH]
-
-
-async def test_units_of_the_drain_have_no_span(db: Database) -> None:
-    """Only those of requests: a batch belongs to many traces."""
-    async with trace_collector() as collector:
-        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, ana, inbox, _):
-            assert site.app[DB] is not db
-            await create(site, ana)
-            await inbox.wait(1)
-        requests = {span.span_id for span in collector.spans if span.kind == "server"}
-    units = [span for span in collector.spans if span.kind == "internal"]
-    assert units
-    assert {span.parent_id for span in units} <= requests
-
-
-@pytest.mark.slow
-def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded(tmp_path: Path) -> None:
-    code = (
-        "import asyncio, sys\n"
-        "from gateway.__main__ import main\n"
-        "from gateway import app\n"
-        "real = app.collector\n"
-        "def seen(*args):\n"
-        "    assert real(*args) is None\n"
-        "    found = [name for name in sys.modules if name.startswith('opentelemetry')]\n"
-        "    raise SystemExit(f'loaded: {found}' if found else 7)\n"
-        "app.collector = seen\n"
-        "main(['serve'])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment(tmp_path),
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 7, done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["serve", "check-config"])
-def test_an_endpoint_without_the_package_is_one_line(tmp_path: Path, command: str) -> None:
-    code = (
-        "import sys\n"
-        "sys.modules['opentelemetry'] = None\n"
-        "from gateway.__main__ import main\n"
-        f"sys.exit(main(['{command}']))\n"
-    )
-    settings = environment(tmp_path, CARTEIRO_TRACING__ENDPOINT="http://127.0.0.1:4318")
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=settings,
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("carteiro: tracing.endpoint needs the packages of carteiro[tracing]")
-    assert "Traceback" not in done.stderr

@@ -19,9 +19,8 @@ from gateway.records import idempotency
 from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.server.config import Retention
-from gateway.server.startup import SOURCES
 from gateway.server.telemetry.metrics import Metrics
-from gateway.server.upkeep.duties import BATCHES, Batches, Upkeep
+from gateway.server.upkeep.duties import Batches, Upkeep
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database import times
@@ -82,61 +81,6 @@ TEMPORARY = {
 }
 CONTINUING = {"imports", "jobs", "lines", "turning"}
 """Duties that take nothing away: they continue what a process has left undone."""
-LASTING = {
-    "import_lines": "each goes with its record, all that are left when their import ends",
-    "import_faults": "as its import",
-    "outbox_state": "one row",
-    "lanes": "one row a webhook, gone with it; `wait_until` is a time to wait for",
-    "owners": "whether an owner is here, or has moved to another database",
-    "nodes": "the drain removes those whose lease has ended; see outbox.worker.nodes",
-    "forgotten": "one row a webhook, gone with it",
-    "duties": "one row a duty",
-    "sequences": "one row a webhook, gone with it",
-    "remainders": "at most one row an owner, gone when fan-out has done his events",
-    "wakes": "a note goes when its lane is looked at, within seconds",
-    "passes": "a pass goes with its claim, or when the circuit opens or closes or the webhook goes",
-    "users": "an account stays until it is removed",
-    "tallies": "running totals of an owner",
-    "counters": "numbers given out",
-    "pipelines": "a setting of an owner",
-    "deal_totals": "running totals of an owner",
-    "contacts": "records stay until they are deleted",
-    "contact_tags": "as its record",
-    "companies": "records stay until they are deleted",
-    "deals": "records stay until they are deleted",
-    "deal_contacts": "as its record",
-    "tasks": "records stay until they are deleted",
-    "activities": "records stay until they are deleted",
-    "products": "records stay until they are deleted",
-    "product_skus": "as its record",
-    "product_categories": "as its record",
-    "invoices": "records stay until they are deleted",
-    "stores": "records stay until they are deleted",
-    "order_tokens": "as its order",
-    "payments": "what a provider reported stays, so that a repeated report is known",
-    "stock_reservations": "goes when its order ends",
-    "order_holders": "goes when its order ends",
-    "product_slugs": "as its record",
-    "product_shelves": "as its record",
-    "product_terms": "as its record",
-    "categories": "records stay until they are deleted",
-    "category_slugs": "as its record",
-    "category_names": "as its record",
-    "reviews": "records stay until they are deleted",
-    "review_claims": "as its record",
-    "review_totals": "running totals of a product, gone with it",
-    "ebooks": "records stay until they are deleted",
-    "store_hosts": "as its record",
-    "customers": "records stay until they are deleted",
-    "customer_emails": "as its record",
-    "customer_addresses": "as its record",
-    "customer_identities": "as its record",
-    "coupon_codes": "as its record",
-    "coupon_uses": "as its order",
-    "discount_modals": "records stay until they are deleted",
-    "modal_coupons": "as its coupon",
-    "person_erasures": "a certificate stays, so that its owner can prove the erasure",
-}
 
 
 class Recording:
@@ -406,11 +350,6 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
     assert set(TEMPORARY.values()) | CONTINUING | ending == set(upkeep.duties.names)
 
 
-async def test_a_key_that_ended_lately_is_still_told_as_such(db: Database) -> None:
-    await db.write(_key, "ana@example.com", db.clock.wall() - api_keys.KEPT + DAY, None)
-    assert await db.write(api_keys.purge, 10) == 0
-
-
 async def _grown(tx: Tx) -> dict[str, int]:
     """What the statements touch that remove some of many rows, told that there are none."""
     for table in ("idempotency", "tokens"):
@@ -437,33 +376,6 @@ async def _grown(tx: Tx) -> dict[str, int]:
 async def test_what_is_removed_is_reached_by_an_index(db: Database) -> None:
     touched = await db.write(_grown)
     assert max(touched.values()) <= 200, touched
-
-
-def tables() -> dict[str, str]:
-    """Every table of the migrations with its columns."""
-    text = "\n".join(
-        path.read_text() for _, folder in SOURCES for path in sorted(folder.glob("*.sql"))
-    )
-    # What SQLite cannot change is copied into a table that takes the name.
-    renamed = dict(re.findall(r"^alter table (newer_\w+) rename to (\w+);", text, re.M))
-    found = re.findall(r"^create table (\w+) \((.*?)^\)", text, re.M | re.S)
-    return {renamed.get(name, name): columns for name, columns in found}
-
-
-def test_every_table_is_declared_to_last_or_to_have_an_end() -> None:
-    assert TEMPORARY.keys() & LASTING.keys() == set()
-    assert tables().keys() == TEMPORARY.keys() | LASTING.keys()
-
-
-def test_no_lasting_table_has_a_column_that_ends() -> None:
-    ending = re.compile(r"^\s+(\w+_until|expires_at|lapses_at)\b", re.M)
-    found = {name for name in LASTING if ending.search(tables()[name])}
-    # Both are told of above.
-    assert found == {"lanes", "nodes"}
-
-
-def test_batches_are_small() -> None:
-    assert all(0 < batches.most <= 500 for batches in BATCHES)
 
 
 class Ahead(SystemClock):

@@ -13,11 +13,9 @@ from gateway.server.config import Config, Mail
 from gateway.server.upkeep.mailer import Mailer, Result
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.durations import DAY
 from outbox.queue.state import notices, operational
 from outbox.queue.state.circuits import Transition
-from outbox.queue.state.notices import KINDS, MOST_OF_OWNER, MOST_OF_WEBHOOK, Kind
-from outbox.webhooks.operational import NAMES
+from outbox.queue.state.notices import Kind
 from tests.support.drain import add_webhook, ring, rows
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.site import serving
@@ -72,50 +70,6 @@ async def post(db: Database, box: Mailbox) -> Post:
     return Post(db, owner_id, webhook_id, mailer, counted)
 
 
-async def test_each_change_is_one_mail(post: Post, box: Mailbox) -> None:
-    assert not await post.mailer.any_due()
-    for kind in KINDS:
-        await post.tell(kind)
-    assert await post.mailer.any_due()
-    await post.mailer.run_once()
-    await post.mailer.run_once()
-    assert not await post.mailer.any_due()
-    assert [mail["Subject"].partition(" / ")[2] for mail in box.mails] == [
-        "Webhook failing - CRM Bcc: x", "Webhook disabled - CRM Bcc: x",
-        "Webhook recovered - CRM Bcc: x",
-    ]  # fmt: skip
-    for mail, reason in zip(box.mails, ("http_5xx", "http_5xx", "success"), strict=True):
-        assert mail["To"] == "ana@example.com"
-        assert mail["From"] == f'"CRM Bcc: x" <{FROM}>'
-        assert mail["Bcc"] is None
-        lines = mail.get_content().splitlines()
-        assert f"{SITE}/console/webhooks/{post.webhook_id}" in lines
-        assert "URL: https://example.com/crm" in lines
-        assert f"Motivo / reason: {reason}" in lines
-    assert post.counted == [(kind, "sent") for kind in KINDS]
-
-
-@pytest.mark.parametrize(
-    ("language", "subject", "reason"),
-    [
-        ("pt-BR", "Webhook com falhas - CRM Bcc: x", "Motivo"),
-        ("en", "Webhook failing - CRM Bcc: x", "Reason"),
-    ],
-)
-async def test_a_mail_is_in_the_language_of_the_account(
-    post: Post, box: Mailbox, language: str, subject: str, reason: str
-) -> None:
-    await post.db.write(users.change, post.owner_id, {"language": language})
-    await post.tell("failing")
-    await post.mailer.run_once()
-    (mail,) = box.mails
-    assert mail["Subject"] == subject
-    text = "\n".join(mail.get_content().splitlines()) + "\n"
-    assert f"\n{reason}: http_5xx\n" in text
-    assert ("O receptor" in text) == (language == "pt-BR")
-    assert ("The receiver" in text) == (language == "en")
-
-
 async def test_a_mail_that_is_refused_for_now_is_tried_again(post: Post, box: Mailbox) -> None:
     await post.tell("disabled")
     box.refusals = ["451 later"]
@@ -159,32 +113,6 @@ async def test_who_is_gone_gets_none(post: Post, box: Mailbox, gone: str) -> Non
     await post.mailer.run_once()
     assert not box.mails
     assert not await post.mailer.any_due()
-
-
-async def test_a_day_has_few_mails_of_a_kind(post: Post) -> None:
-    for _ in range(MOST_OF_WEBHOOK + 2):
-        await post.tell("failing")
-    assert await count(post) == MOST_OF_WEBHOOK
-    for _ in range(MOST_OF_OWNER):
-        other, _ = await add_webhook(post.db, ring(), "http://127.0.0.1:9/", owner=post.owner_id)
-        await post.tell("failing", other)
-    assert await count(post) == MOST_OF_OWNER
-    await post.tell("disabled")
-    assert await count(post) == MOST_OF_OWNER + 1
-    somebody = await post.db.write(owner, "rui@example.com")
-    other, _ = await add_webhook(post.db, ring(), "http://127.0.0.1:9/", owner=somebody)
-    await post.tell("failing", other)
-    assert await count(post) == MOST_OF_OWNER + 2
-    await post.db.write(change, "update notices set created_at = created_at - $1", DAY + 1)
-    await post.tell("failing")
-    assert await count(post) == MOST_OF_OWNER + 3
-
-
-async def test_the_limit_of_mails_does_not_limit_events(post: Post) -> None:
-    await add_webhook(post.db, ring(), "http://127.0.0.1:9/", *NAMES, owner=post.owner_id)
-    for _ in range(MOST_OF_WEBHOOK + 2):
-        await post.tell("failing")
-    assert len(await post.db.read(rows, "select 1 from events")) == MOST_OF_WEBHOOK + 2
 
 
 async def test_the_duty_of_a_gateway_sends_them(db: Database, box: Mailbox) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from contextlib import suppress
 from dataclasses import replace
 
 import asyncpg
@@ -17,8 +15,6 @@ from outbox.database.sql import insert_text
 from outbox.errors import OutcomeUnknown
 from outbox.events import INSERT
 
-TRIALS = 400
-SEED = 50601
 ONE_EVENT = insert_text(INSERT.table, INSERT.columns, 1, "")
 INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d", None)
 
@@ -33,20 +29,6 @@ async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
     event_id = event_id or "e" * 24
     row = await connection.fetchrow(marking(ONE_EVENT), event_id, *INSERTED)
     return await mark(connection, row, (INSERT, event_id))
-
-
-async def test_a_commit_that_succeeds_during_the_query_of_its_outcome(url: str) -> None:
-    """With status and event in one statement, one trial in forty reported it as not committed."""
-    dice = random.Random(SEED)
-    fates = CommitOutcomes(Server(url, "", "on"))
-    ours = await asyncpg.connect(url)
-    for number in range(TRIALS):
-        marked = await begun(ours, f"{number:024x}")
-        asked = asyncio.create_task(fates.committed(marked, deadline()))
-        await asyncio.sleep(dice.uniform(0, 0.012))
-        await ours.execute("commit")
-        assert await asked, f"trial {number}, seed {SEED}"
-    await ours.close()
 
 
 async def test_a_rolled_back_transaction_is_not_committed(url: str) -> None:
@@ -104,28 +86,6 @@ async def session_of(connection: asyncpg.Connection, event_id: str) -> Session:
         "select backend_start from pg_stat_activity where pid = $1", pid
     )
     return Session(pid, started, (INSERT, event_id))
-
-
-async def test_the_outcome_of_a_statement_that_commits_by_itself(url: str) -> None:
-    """The question comes before, while and after the statement runs; the answer stays true."""
-    dice = random.Random(SEED)
-    fates = CommitOutcomes(Server(url, "", "on"))
-    look = await asyncpg.connect(url)
-    answers = set()
-    for number in range(TRIALS // 4):
-        ours = await asyncpg.connect(url)
-        event_id = f"{number:024x}"
-        session = await session_of(ours, event_id)
-        asked = asyncio.create_task(fates.committed(session, deadline()))
-        await asyncio.sleep(dice.uniform(0, 0.02))
-        with suppress(asyncpg.PostgresError, *LOST):
-            await ours.execute(ONE_EVENT, event_id, *INSERTED)
-        answers.add(answer := await asked)
-        there = await look.fetchval(INSERT.found, event_id)
-        assert answer == there, f"trial {number}, seed {SEED}"
-        ours.terminate()
-    await look.close()
-    assert answers == {True, False}
 
 
 async def test_a_statement_that_waits_at_the_server_never_takes_place_afterwards(url: str) -> None:

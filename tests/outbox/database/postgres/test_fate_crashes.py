@@ -10,7 +10,7 @@ import os
 import secrets
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,8 +27,7 @@ from outbox.errors import OutcomeUnknown
 from outbox.ids import Ids
 from tests.outbox.database.postgres.test_commit_outcome import begun, deadline
 from tests.support.cluster import Cluster
-from tests.support.databases import ORDINARY, SOURCES, with_role
-from tests.support.standby import Standby
+from tests.support.databases import SOURCES
 from tests.support.versions import versions
 
 VERSIONS = versions()
@@ -76,20 +75,6 @@ async def told(url: str, marked: Mark) -> str:
     return "committed" if found else "not committed"
 
 
-async def nothing(cluster: Cluster) -> None:
-    """The connection alone is lost."""
-
-
-async def restart(cluster: Cluster) -> None:
-    await cluster.stop()
-    await cluster.start()
-
-
-async def crash(cluster: Cluster) -> None:
-    await cluster.crash()
-    await cluster.start()
-
-
 async def kill_one(cluster: Cluster) -> None:
     """Kill one process of the server, which ends the others and recovers under the same parent."""
     victim, beside = await asyncpg.connect(cluster.url), await asyncpg.connect(cluster.url)
@@ -97,21 +82,6 @@ async def kill_one(cluster: Cluster) -> None:
     async with asyncio.timeout(BACK_SECONDS):
         while not (victim.is_closed() and beside.is_closed()):
             await asyncio.sleep(0.01)
-
-
-@pytest.mark.parametrize(
-    ("fault", "answer"),
-    [(nothing, "committed"), (restart, "committed"), (kill_one, "unknown"), (crash, "unknown")],
-)
-async def test_an_ordinary_role_learns_the_outcome_unless_the_server_crashed(
-    version: int, fault: Callable[[Cluster], Awaitable[None]], answer: str
-) -> None:
-    """After a crash only the event shows that the id still belongs to its transaction."""
-    async with started(version) as (cluster, url):
-        without, with_event = await committed(url), await committed(url, event=True)
-        await fault(cluster)
-        assert await told(url, without) == answer
-        assert await told(url, with_event) == "committed"
 
 
 async def test_an_id_that_another_transaction_reuses_after_a_crash(version: int) -> None:
@@ -142,20 +112,3 @@ async def test_an_older_server_compares_the_time_of_the_reset(version: int) -> N
         await kill_one(cluster)
         assert await told(url, before) == "unknown"
         assert await told(url, replace(await committed(url), reset=None)) == "committed"
-
-
-async def test_a_promoted_standby_knows_the_event_alone(version: int) -> None:
-    async with started(version) as (cluster, url):
-        standby = Standby(cluster, cluster.data.parent / "second")
-        try:
-            await standby.create()
-            await standby.start()
-            await standby.require()
-            without, with_event = await committed(url), await committed(url, event=True)
-            await cluster.kill()
-            await standby.promote()
-            after = with_role(standby.url, ORDINARY)
-            assert await told(after, with_event) == "committed"
-            assert await told(after, without) == "unknown"
-        finally:
-            await standby.close()

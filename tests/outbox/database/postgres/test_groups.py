@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from collections.abc import AsyncIterator
 
@@ -13,7 +12,6 @@ import pytest
 from outbox.database import postgres
 from outbox.database.deferred import Deferred
 from outbox.database.postgres import groups
-from outbox.database.postgres.deferred_rows import together
 from outbox.database.postgres.limits import BODY_SECONDS, GROUP, REQUESTS, Limits, Times
 from outbox.database.transaction import Database, Insert, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
@@ -46,46 +44,6 @@ async def stored(url: str) -> tuple[list[str], int]:
     finally:
         await connection.close()
     return [row["id"] for row in rows], len({row["xid"] for row in rows})
-
-
-async def test_units_at_once_share_a_few_transactions(url: str, handle: Open) -> None:
-    db = await handle(url)
-    wanted = [f"{number:02}" for number in range(MANY)]
-    assert await asyncio.gather(*(db.write(put, name) for name in wanted)) == wanted
-    found, transactions = await stored(url)
-    assert found == wanted
-    assert transactions == -(-MANY // groups.UNITS)
-
-
-async def test_each_unit_alone_is_a_transaction(
-    url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The control of the test before."""
-    monkeypatch.setattr(groups, "UNITS", 1)
-    db = await handle(url)
-    await asyncio.gather(*(db.write(put, f"{number:02}") for number in range(MANY)))
-    found, transactions = await stored(url)
-    assert len(found) == transactions == MANY
-
-
-async def test_long_texts_are_not_in_one_group(
-    url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(groups, "LENGTH", 1)
-    db = await handle(url)
-    await asyncio.gather(*(db.write(put, f"{number:02}") for number in range(MANY)))
-    assert (await stored(url))[1] == MANY
-
-
-async def test_a_unit_that_is_refused_is_refused_alone(url: str, handle: Open) -> None:
-    db = await handle(url)
-    await db.write(put, "twice")
-    wanted = [f"{number:02}" for number in range(MANY)]
-    names = [*wanted[:30], "twice", *wanted[30:]]
-    found = await asyncio.gather(*(db.write(put, name) for name in names), return_exceptions=True)
-    assert [each for each in found if isinstance(each, str)] == wanted
-    assert isinstance(found[30], asyncpg.UniqueViolationError)
-    assert (await stored(url))[0] == [*wanted, "twice"]
 
 
 @pytest.fixture
@@ -205,47 +163,6 @@ async def started(queue: groups.Groups, count: int) -> list[asyncio.Task[bool]]:
     return units
 
 
-async def test_units_behind_a_group_that_fails_are_written_alone() -> None:
-    """Each further group could meet a unit that waits for a lock, one after the other."""
-    sizes = []
-
-    async def write(rows: Deferred, _: Times) -> None:
-        sizes.append(len(rows.rows[NODE]))
-        raise asyncpg.LockNotAvailableError
-
-    units = await started(groups.Groups(write), 3 * groups.UNITS)
-    assert await asyncio.gather(*units) == [False] * len(units)
-    assert sizes == [groups.UNITS]
-
-
-async def test_a_group_that_does_not_end_holds_up_nobody_else(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As when its connection is lost without a word; the next group goes on another one."""
-    monkeypatch.setattr(groups, "SLOW_SECONDS", 0.05)
-    end = asyncio.Event()
-    sizes = []
-
-    async def write(rows: Deferred, _: Times) -> None:
-        sizes.append(len(rows.rows[NODE]))
-        if len(sizes) in (1, 4):
-            await end.wait()
-
-    queue = groups.Groups(write)
-    units = await started(queue, 2 * groups.UNITS)
-    first, rest = units[: groups.UNITS], units[groups.UNITS :]
-    async with asyncio.timeout(5):
-        assert all(await asyncio.gather(*rest))
-        assert await asyncio.gather(*await started(queue, 1)) == [True]
-        # Two that do not end are all there may be; the third would begin at once after the time.
-        second, third = await started(queue, 1), await started(queue, 1)
-        await asyncio.sleep(4 * groups.SLOW_SECONDS)
-        assert not any(unit.done() for unit in (*first, *second, *third))
-        end.set()
-        assert all(await asyncio.gather(*first, *second, *third))
-    assert sizes == [groups.UNITS, groups.UNITS, 1, 1, 1]
-
-
 async def test_a_unit_with_little_time_left_goes_alone() -> None:
     """The time of a group is that of its most urgent unit."""
     found: list[Times] = []
@@ -276,20 +193,3 @@ async def test_a_cancelled_group_leaves_no_unit_without_an_answer() -> None:
         found = await asyncio.gather(*units, return_exceptions=True)
     assert found.pop() is True
     assert all(isinstance(each, OutcomeUnknown) for each in found)
-
-
-async def test_the_order_of_units_makes_no_further_statement(url: str) -> None:
-    """The server keeps each statement of a connection, with hundreds of kilobytes of plans."""
-    several = [
-        Insert("nodes", ("id", "epoch", "started_at", "alive_until"), conflict, referred=False)
-        for conflict in ("", "on conflict do nothing", "on conflict (id) do nothing")
-    ]
-    connection = await asyncpg.connect(url)
-    texts = set()
-    for order in itertools.permutations(several):
-        rows = Deferred()
-        for number, insert in enumerate(order):
-            rows.add(insert, (str(number), 1, 0, 0))
-        texts.add((await together(connection, rows)).text)
-    await connection.close()
-    assert len(texts) == 1

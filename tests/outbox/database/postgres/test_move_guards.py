@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
-import asyncpg
 import pytest
 
 from outbox.clock import SystemClock
@@ -54,34 +52,12 @@ async def guarded(stack: AsyncExitStack, url: str, state: State) -> Beside:
     return beside
 
 
-async def noted(beside: Beside) -> list[tuple[str, str]]:
-    async with beside.snapshot() as tx:
-        return [(row["name"], row["key"]) for row in await owner_moves.changes(tx, OWNER)]
-
-
 async def rename(tx: Tx, owner_id: str) -> int:
     return await tx.run(RENAME, owner_id)
 
 
 async def let_pass(tx: Tx, owner_id: str) -> int:
     return await tx.run(PASS, owner_id)
-
-
-async def test_what_changes_is_noted(url: str) -> None:
-    async with AsyncExitStack() as stack:
-        beside = await guarded(stack, url, "copying")
-        db = await opened(url)
-        stack.push_async_callback(db.close)
-        assert await db.write(rename, OWNER) == 1
-        assert await db.write(rename, OTHER) == 1
-        assert await db.write(let_pass, OWNER) == 1
-        await db.write(make, "r")
-        tables = [name for name, _ in await noted(beside)]
-        assert tables == ["webhooks", "passes", "events"]
-        for statements in guards.dropped([one.name for one in TABLES], OWNER):
-            await beside.execute(statements)
-        await db.write(rename, OWNER)
-        assert len(await noted(beside)) == 3
 
 
 @pytest.mark.parametrize("state", ["resting", "leaving", "gone"])
@@ -107,49 +83,6 @@ async def test_a_process_that_knows_nothing_is_refused(url: str, state: State) -
         for statements in guards.dropped(["webhooks"], OWNER):
             await beside.execute(statements)
         assert await db.write(rename, OWNER) == 1
-
-
-async def test_closing_waits_for_a_transaction_that_wrote(url: str) -> None:
-    async with AsyncExitStack() as stack:
-        beside = await guarded(stack, url, "copying")
-        writer = await asyncpg.connect(url)
-        stack.push_async_callback(writer.close)
-        async with writer.transaction():
-            await writer.execute(RENAME, OWNER)
-
-            async def close(tx: Tx) -> None:
-                await owner_moves.close(tx, OWNER)
-                await owner_moves.stand(tx, OWNER, Standing("leaving", "m", "there"))
-
-            closing = asyncio.create_task(beside.step(close))
-            waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
-            async with asyncio.timeout(20):
-                while not await writer.fetchval(waiting):
-                    await asyncio.sleep(0)
-            assert not closing.done()
-        await closing
-        assert [name for name, _ in await noted(beside)] == ["webhooks"]
-        with pytest.raises(asyncpg.PostgresError, match="moving"):
-            await writer.execute(RENAME, OWNER)
-
-
-async def test_what_arrives_stays_as_it_is(url: str) -> None:
-    async with AsyncExitStack() as stack:
-        beside = await stack.enter_async_context(open_beside(Place(url, SystemClock(), Ids())))
-        for table in TABLES:
-            await beside.execute(guards.at_target(OUTBOX, table.name, OWNER))
-        db = await opened(url)
-        stack.push_async_callback(db.close)
-        assert await db.write(rename, OWNER) == 1
-        await beside.step(owner_moves.stand, OWNER, Standing("arriving", "m", "there"))
-        assert await db.write(rename, OWNER) == 0
-        assert await db.write(let_pass, OWNER) == 0
-        assert await db.write(rename, OTHER) == 1
-        await beside.moves("m")
-        assert await beside.step(rename, OWNER) == 1
-        # Nor does a move that was given up.
-        await beside.step(owner_moves.stand, OWNER, Standing("arriving", "n", "there"))
-        assert await beside.step(rename, OWNER) == 0
 
 
 async def test_one_move_at_a_time(url: str) -> None:

@@ -75,25 +75,6 @@ async def _some_wait(tx: Tx) -> bool:
     return row is not None and row["n"] >= 1
 
 
-async def test_the_locks_of_one_owner_do_not_hold_up_another(url: str, handle: Open) -> None:
-    db = await handle(url, pool_size=POOL)
-    assert await slowest_of_others(db, url) < 1.0
-
-
-async def test_many_owners_leave_connections_to_reads(url: str, handle: Open) -> None:
-    db = await handle(url, pool_size=POOL)
-    owners = [f"owner-{number}" for number in range(POOL)]
-
-    async def read() -> None:
-        began = time.monotonic()
-        for _ in range(20):
-            await db.read(names)
-        assert time.monotonic() - began < 1.0
-
-    async with locked(db, url, owners):
-        await read()
-
-
 async def test_without_places_one_owner_holds_up_all(url: str, handle: Open) -> None:
     db = await handle(url, pool_size=POOL)
     vars(db)["_writes"] = None

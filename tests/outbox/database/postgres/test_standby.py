@@ -158,21 +158,6 @@ async def test_a_standby_that_returns_in_time_makes_it_a_success(handle: Open) -
 
 
 @pytest.mark.slow
-async def test_a_promoted_standby_is_found_without_a_restart(handle: Open) -> None:
-    async with pair() as (primary, standby):
-        db = await handle(standby.both)
-        await migrate(db, SOURCES)
-        assert (await answered(db, "one"))[0] == "written"
-        await primary.kill()
-        await standby.promote()
-        began = time.monotonic()
-        while (await answered(db, "two"))[0] != "written":
-            assert time.monotonic() - began < BACK_SECONDS
-            await asyncio.sleep(0.05)
-        assert await db.read(names) == ["one", "two"]
-
-
-@pytest.mark.slow
 async def test_a_primary_that_refuses_writes_is_abandoned(handle: Open) -> None:
     """Its connections stay open and respond; only writes fail."""
     async with pair() as (primary, standby):

@@ -5,22 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from outbox import database
-from outbox.clock import SystemClock
 from outbox.database.sqlite import file as files
 from outbox.database.sqlite import writer
 from outbox.database.sqlite.steps import Job
 from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
-from outbox.ids import Ids
 from tests.outbox.database.sqlite.units import later, long_note, note, noted
-from tests.support.process import carteiro, command
 
 APART_SECONDS = 0.02
 
@@ -114,47 +109,3 @@ async def test_units_that_run_alone_do_not_wait_one_after_the_other(
     *refused, ended = answers
     assert {getattr(each, "kind", None) for each in refused} == {"busy"}
     assert isinstance(ended, sqlite3.IntegrityError)
-
-
-async def test_a_file_opens_beside_the_lock(tmp_path: Path) -> None:
-    path = tmp_path / "two.db"
-    db = await database.open(f"sqlite:///{path}", clock=SystemClock(), ids=Ids(), serving=True)
-    await db.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        assert other.execute("pragma auto_vacuum").fetchone() == (2,)
-        other.execute("begin immediate")
-        async with asyncio.timeout(2):
-            db = await database.open(
-                f"sqlite:///{path}", clock=SystemClock(), ids=Ids(), serving=True
-            )
-        await db.close()
-
-
-ADD = ["user", "add", "ana@example.com", "--name", "Ana", "--password-stdin"]
-
-
-def beside_a_lock(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command while another program keeps the lock of an up-to-date file."""
-    url = f"sqlite:///{folder / 'three.db'}"
-    assert command("migrate", folder=folder, CARTEIRO_DATABASE__URL=url).returncode == 0
-    with closing(sqlite3.connect(folder / "three.db", isolation_level=None)) as other:
-        other.execute("begin immediate")
-        return carteiro(
-            *words, folder=folder, stdin="correct horse battery", CARTEIRO_DATABASE__URL=url
-        )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [["migrate"], ["user", "list"]], ids=" ".join)
-def test_a_command_that_only_reads_needs_no_lock(tmp_path: Path, words: list[str]) -> None:
-    done = beside_a_lock(tmp_path, *words)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [ADD, ["serve", "--port", "0"]], ids=" ".join)
-def test_a_command_beside_the_lock_ends_in_one_line(tmp_path: Path, words: list[str]) -> None:
-    done = beside_a_lock(tmp_path, *words)
-    assert done.returncode == 1, done.stdout
-    [line] = done.stderr.splitlines()
-    assert "another program keeps its lock" in line

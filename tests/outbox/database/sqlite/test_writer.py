@@ -16,25 +16,9 @@ from tests.outbox.database.sqlite.units import (
     LOOP,
     THREAD,
     later,
-    long_note,
     note,
     noted,
-    wrong,
 )
-
-
-async def test_a_failing_unit_undoes_only_itself(file: Database) -> None:
-    results = await asyncio.gather(
-        file.write(note, "a"),
-        file.write(wrong, "b"),
-        file.write(later, "c"),
-        file.write(long_note, "d"),
-        file.write(wrong, "e"),
-        file.write(note, "f"),
-        return_exceptions=True,
-    )
-    assert [isinstance(result, ValueError) for result in results] == [n in (1, 4) for n in range(6)]
-    assert sorted(await file.read(noted)) == ["a", "c", "d", "f"]
 
 
 async def test_a_row_that_cannot_be_written_fails_its_own_unit(file: Database) -> None:
@@ -115,25 +99,6 @@ async def test_a_lost_connection_is_opened_again(file: Database, kind: str) -> N
     # The thread opens it, then the loop uses it.
     assert await file.write(note, "a") == THREAD
     assert await file.write(note, "b") == LOOP
-
-
-async def test_another_process_that_writes_stops_neither_the_loop_nor_a_write(
-    file: Database, tmp_path: Path
-) -> None:
-    loop = asyncio.get_running_loop()
-    with closing(sqlite3.connect(tmp_path / "one.db", isolation_level=None)) as other:
-        other.execute("begin immediate")
-        began = loop.time()
-        writes = [asyncio.ensure_future(file.write(note, name)) for name in "ab"]
-        for _ in range(20):
-            assert await file.read(noted) == []
-        # The loop would have waited for five seconds.
-        assert loop.time() - began < 4
-        assert not any(write.done() for write in writes)
-        other.execute("rollback")
-        assert THREAD in await asyncio.gather(*writes)
-    assert await file.read(noted) == ["a", "b"]
-    assert await file.write(note, "c") == LOOP
 
 
 async def test_a_write_that_waited_too_long_is_refused_alone(

@@ -39,12 +39,6 @@ async def later(tx: Tx, name: str, text: bytes | None = b"x") -> str:
     return threading.current_thread().name
 
 
-@brief
-async def wrong(tx: Tx, name: str) -> None:
-    await long_note(tx, name)
-    raise ValueError(name)
-
-
 async def noted(tx: Tx) -> list[str]:
     return [row["name"] for row in await tx.all("select name from notes order by n")]
 

@@ -8,18 +8,15 @@ from typing import Any
 
 import pytest
 
-from outbox import database, webhooks
-from outbox.clock import SystemClock
+from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.ids import Ids
-from outbox.queue.drain.claim import claim
-from outbox.queue.drain.fanout import EVENTS_AT_ONCE, FannedOut, fan_out
+from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.state.snapshots import forget_since
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -38,51 +35,6 @@ async def to_the_end(db: Database) -> list[FannedOut]:
         rounds.append(await db.write(fan_out, NONE))
         if not rounds[-1].more:
             return rounds
-
-
-async def test_a_round_numbers_so_many_events(db: Database) -> None:
-    events = EVENTS_AT_ONCE[db.engine]
-    await db.write(make_many, events + 1, "1" * 24)
-    met = [sum(done.events.values()) for done in await to_the_end(db)]
-    assert met == [events, 1]
-    seqs = [row["seq"] for row in await db.read(rows, "select seq from events order by pos")]
-    assert seqs == list(range(1, 2 + events))
-
-
-async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:
-    webhook_id, _ = await add_webhook(db, ring(), URL)
-    for _ in range(3):
-        await db.write(make_many, 40)
-        await to_the_end(db)
-    deliveries = await db.read(rows, "select seq, next_at from deliveries order by next_at, seq")
-    assert [row["seq"] for row in deliveries] == list(range(1, 121))
-    assert len({row["next_at"] for row in deliveries}) == 120
-    numbers: list[int] = []
-    while len(numbers) < 120:
-        got = await db.write(
-            claim, Capacity("node", f"c{len(numbers)}", 7, 0, 0, {webhook_id: 7}, 10_000), {}
-        )
-        ids = [delivery.id for delivery in got.claimed]
-        order = {row["id"]: row["seq"] for row in await db.read(rows, "select * from deliveries")}
-        numbers += [order[one] for one in ids]
-        await db.write(run, "update lanes set due_at = turned_at")
-    assert numbers == list(range(1, 121))
-
-
-async def test_fan_out_claims_nothing_ahead_of_due_deliveries(db: Database) -> None:
-    waiting, _ = await add_webhook(db, ring(), URL)
-    await db.write(make, "old")
-    await to_the_end(db)
-    idle, _ = await add_webhook(db, ring(), URL)
-    # As if a claim had found its window full: the lane is not due, but its rows are.
-    await db.write(run, "update lanes set due_at = (select due_now()) + 30000000")
-    await db.write(make, "new")
-    done = await db.write(fan_out, ALL)
-    assert [delivery.webhook_id for delivery in done.claimed] == [idle]
-    states = await db.read(
-        rows, "select state from deliveries where webhook_id = $1 order by next_at", waiting
-    )
-    assert [row["state"] for row in states] == ["ready", "ready"]
 
 
 async def test_a_damaged_subscription_makes_a_dead_delivery_with_a_reason(db: Database) -> None:
@@ -151,21 +103,6 @@ async def reached(db: Database, webhook_id: str) -> set[str]:
     return {row["record_id"] for row in deliveries}
 
 
-@POSTGRES
-async def test_the_creation_snapshot_stays_while_older_events_are_pending(
-    db: Database,
-) -> None:
-    await db.write(make, "before")
-    webhook_id = await db.write(create)
-    await db.write(forget_since)
-    await to_the_end(db)
-    assert await reached(db, webhook_id) == set()
-    await db.write(forget_since)
-    await db.write(make, "after")
-    await to_the_end(db)
-    assert await reached(db, webhook_id) == {"after"}
-
-
 @pytest.mark.timed
 @POSTGRES
 async def test_fan_out_waits_for_no_lane(db: Database) -> None:
@@ -209,33 +146,6 @@ async def test_any_node_handles_the_notes_of_a_dead_node(db: Database) -> None:
             await _noted_by_a_stranger(db, webhook_id)
             # One second for the poll, and one more for a busy machine.
             await box.until(2 + number, seconds=2)
-
-
-class Wall(SystemClock):
-    """A wall clock that somebody sets."""
-
-    ahead = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.ahead
-
-
-@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-async def test_new_deliveries_stay_due_when_the_clock_is_set_back_before_a_start(
-    db_url: str,
-) -> None:
-    clock = Wall()
-    first = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
-    await add_webhook(first, ring(), URL)
-    await first.write(make, "r")
-    await first.write(fan_out, NONE)
-    await first.close()
-    clock.ahead = -7_200_000_000
-    second = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
-    try:
-        assert len((await second.write(claim, ALL, {})).claimed) == 1
-    finally:
-        await second.close()
 
 
 class _TurnedAway(Exception):

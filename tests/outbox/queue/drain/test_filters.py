@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -12,12 +12,9 @@ from outbox.events import enqueue
 from outbox.events.record_fields import RecordField
 from outbox.queue.drain import budget
 from outbox.queue.drain.creations import UNJUDGED
-from outbox.queue.drain.fanout import FannedOut, fan_out
-from outbox.queue.log import series
+from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
-from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
-from tests.support.counted import Counted
 from tests.support.drain import OWNER, add_webhook, drain, inbox, ring, rows
 
 URL = "http://127.0.0.1:9/"
@@ -54,39 +51,6 @@ async def webhooks_of(db: Database, event_id: str) -> set[str]:
     return {row["webhook_id"] for row in deliveries}
 
 
-@pytest.mark.parametrize("capacity", [NONE, ALL])
-async def test_a_webhook_gets_the_events_for_which_its_conditions_hold(
-    db: Database, capacity: Capacity
-) -> None:
-    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
-    plain, _ = await add_webhook(db, ring(), URL)
-    won, lost = await db.write(deal, "won"), await db.write(deal, "lost")
-    done = await db.write(fan_out, capacity)
-    assert await webhooks_of(db, won) == {picky, plain}
-    assert await webhooks_of(db, lost) == {plain}
-    assert (done.created, done.left_out) == ({"thing.made": 3}, {"thing.made": 1})
-    assert [each.deliveries for each in done.announced] == [2, 1]
-    [found] = (await db.read(series.by_webhook, OWNER, 0, 2**62)).values()
-    assert found.results["filtered"] == 1
-    assert (found.failed, found.lost, found.rate) == (0, 0, None)
-
-
-@pytest.mark.parametrize("text", ["", LARGE])
-async def test_conditions_use_the_fields_of_the_record(db: Database, text: str) -> None:
-    asked = (*WON, Condition("status", changed=True))
-    picky, _ = await add_webhook(db, ring(), URL, conditions=asked)
-    won = await db.write(moved, "won", text)
-    others = [
-        await db.write(moved, "lost", text), await db.write(moved, "won", text, changed=False),
-        # As an older node writes it: without the fields of the record.
-        await db.write(deal, "won", text),
-    ]  # fmt: skip
-    await db.write(fan_out, ALL)
-    assert await webhooks_of(db, won) == {picky}
-    for other in others:
-        assert await webhooks_of(db, other) == set()
-
-
 async def test_an_owner_with_a_remainder_is_judged_by_the_record_too(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,31 +73,6 @@ async def test_a_test_event_passes_every_condition(db: Database) -> None:
     assert not done.left_out
 
 
-async def test_a_body_that_fan_out_does_not_load_is_judged_too(db: Database) -> None:
-    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
-    won, lost = await db.write(deal, "won", LARGE), await db.write(deal, "lost", LARGE)
-    await db.write(fan_out, ALL)
-    assert await webhooks_of(db, won) == {picky}
-    assert await webhooks_of(db, lost) == set()
-
-
-async def test_a_round_judges_a_limited_amount(
-    db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(budget.ROUND, db.engine, 250_000)
-    await add_webhook(db, ring(), URL, conditions=WON)
-    for number in range(7):
-        await db.write(deal, "won" if number % 2 else "lost", LARGE)
-    rounds: list[FannedOut] = []
-    while not rounds or rounds[-1].more:
-        rounds.append(await db.write(fan_out, NONE))
-    assert sum(rounds[0].events.values()) == 7
-    assert [len(done.announced) for done in rounds] == [5, 2]
-    assert sum(sum(done.left_out.values()) for done in rounds) == 4
-    deliveries = await db.read(rows, "select seq from deliveries order by seq")
-    assert [row["seq"] for row in deliveries] == [2, 4, 6]
-
-
 async def test_an_erased_event_is_not_left_out(db: Database) -> None:
     picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
     erased = await db.write(deal, "lost")
@@ -153,33 +92,6 @@ async def test_damaged_conditions_leave_nothing_out_silently(db: Database) -> No
     webhook = await db.read(webhooks.one, picky)
     assert webhook is not None
     assert webhook.conditions is None
-
-
-async def test_an_edit_changes_what_later_events_are_asked(db: Database) -> None:
-    key = ring()
-    picky, _ = await add_webhook(db, key, URL, conditions=WON)
-    draft = Draft(url=URL, events=("thing.made",), schedule=(1.0, 2.5), ordered=True)
-    assert await db.write(webhooks.change, picky, 1, draft, key)
-    lost = await db.write(deal, "lost")
-    await db.write(fan_out, NONE)
-    assert await webhooks_of(db, lost) == {picky}
-    webhook = await db.read(webhooks.one, picky)
-    assert webhook is not None
-    assert (webhook.conditions, webhook.schedule, webhook.ordered) == ((), "[1.0, 2.5]", True)
-
-
-async def test_webhooks_without_conditions_pay_no_statement(db: Database) -> None:
-    counted = Counted(db)
-    await add_webhook(db, ring(), URL)
-    await db.write(deal, "lost", LARGE)
-    await cast(Database, counted).write(fan_out, ALL)
-    [(_, without)] = counted.written
-    assert not [text for text in without if text.startswith("select body")]
-    await add_webhook(db, ring(), URL, conditions=WON)
-    await db.write(deal, "lost", LARGE)
-    await cast(Database, counted).write(fan_out, ALL)
-    (_, with_conditions) = counted.written[-1]
-    assert len(with_conditions) == len(without) + 1
 
 
 async def test_the_drain_reports_what_it_left_out(db: Database) -> None:

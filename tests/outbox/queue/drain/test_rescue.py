@@ -5,29 +5,22 @@ Processes end and stand still by hand; time passes by moving what the database w
 
 from __future__ import annotations
 
-import json
-import random
 from typing import Any
 
 import pytest
 
 from outbox.database.transaction import Database, Row, Tx
-from outbox.queue.drain.rescue import Waits, rescue
-from outbox.queue.drain.settle import settle
-from outbox.queue.replays.steering import try_now
-from outbox.queue.state.deliveries import Claimed, Result
-from outbox.queue.state.policy import DEFAULT_WAITS, MOST_RESCUES, RESCUES_AT_ONCE, Schedule, again
+from outbox.queue.drain.rescue import Waits
+from outbox.queue.state.policy import DEFAULT_WAITS, RESCUES_AT_ONCE
 from outbox.worker import nodes
 from tests.outbox.queue.state.test_circuits import SECOND, Node, fanned, waiting
 from tests.support.drain import add_webhook, make, ring, rows
 from tests.support.lines import URL, WAITS
 
-DAYS = 86_400
 STANDS = """
 select d.*, d.next_at - due_now() as due_in, l.due_at - due_now() as lane_in
 from deliveries d join lanes l on l.webhook_id = d.webhook_id order by d.id
 """
-NEXT = "select min(next_at - due_now()) as due_in from deliveries where state = 'ready'"
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 
 
@@ -46,11 +39,6 @@ async def die(node: Node, waits: Waits = WAITS) -> list[str]:
     return [one.state for one in await node.db.write(nodes.take_over, node.name, waits)]
 
 
-def unsent(delivery: Claimed) -> Result:
-    """Return the result of a delivery that is released without a request."""
-    return Result(delivery, again("aborted"), None, 0, (), URL, "node")
-
-
 async def deaths(node: Node, times: int) -> list[float]:
     """End the process this often while it sends the delivery; return the waits in seconds."""
     waits: list[float] = []
@@ -62,27 +50,6 @@ async def deaths(node: Node, times: int) -> list[float]:
         waits.append(max(int(row["due_in"]), 0) / SECOND)
         await node.later(max(int(row["due_in"]), 0) + SECOND)
     return waits
-
-
-async def test_ten_rescues_in_a_row_span_three_days_and_then_end_it(db: Database) -> None:
-    await waiting(db, 1)
-    node = Node(db)
-    waits = await deaths(node, MOST_RESCUES - 1)
-    assert waits[:RESCUES_AT_ONCE] == [0.0, 0.0]
-    assert waits[RESCUES_AT_ONCE:] == pytest.approx(DEFAULT_WAITS[RESCUES_AT_ONCE:], abs=5)
-    assert sum(waits) > 3 * DAYS
-    row = await stands(db)
-    assert (row["reason"], row["tries"], row["rescues"]) == (
-        "the process ended while sending, 9 times in a row", 0, 9,
-    )  # fmt: skip
-    [_] = await node.claim()
-    assert await die(node) == ["dead"]
-    row = await stands(db)
-    assert (row["state"], row["claim"], row["tries"]) == ("dead", None, 0)
-    assert row["reason"] == "the process ended while sending, 10 times in a row"
-    assert row["finished_at"]
-    assert row["lane_in"] is None
-    print(json.dumps({"rescues": MOST_RESCUES, "waits_s": [round(wait) for wait in waits]}))
 
 
 async def test_a_rescued_delivery_waits_by_its_webhooks_schedule(db: Database) -> None:
@@ -102,52 +69,6 @@ async def test_a_damaged_schedule_and_a_damaged_count_fail_no_rescue(db: Databas
     assert len(await deaths(Node(db), 3)) == 3
 
 
-async def test_a_recorded_attempt_sets_the_count_to_zero(db: Database) -> None:
-    await waiting(db, 1)
-    node = Node(db)
-    await deaths(node, 5)
-    await node.settle(await node.claim(), "http_5xx")
-    row = await stands(db)
-    assert (row["state"], row["rescues"], row["tries"]) == ("ready", 0, 1)
-    await node.later(int(row["due_in"]) + SECOND)
-    assert await deaths(node, RESCUES_AT_ONCE) == [0.0, 0.0]
-
-
-async def test_an_unsent_delivery_keeps_its_count(db: Database) -> None:
-    """What a process releases unsent tells nothing about the next process that sends it."""
-    await waiting(db, 1)
-    node = Node(db)
-    await deaths(node, 3)
-    [delivery] = await node.claim()
-    await db.write(settle, [unsent(delivery)])
-    assert (await stands(db))["rescues"] == 3
-
-
-async def test_a_late_result_tells_that_the_process_lives(db: Database) -> None:
-    """A lost lease does not count: not after a freeze, not after any number of them."""
-    await waiting(db, 1)
-    node, other = Node(db), Node(db, "other")
-    for _ in range(MOST_RESCUES + 2):
-        [frozen] = await node.claim()
-        assert await die(node) == ["ready"]
-        assert (await stands(db))["rescues"] == 1
-        assert (await node.settle([frozen], "aborted")).held == frozenset()
-        row = await stands(db)
-        assert (row["rescues"], row["state"], row["reason"]) == (0, "ready", None)
-        # A result that comes twice changes nothing.
-        await node.settle([frozen], "aborted")
-        assert (await stands(db))["rescues"] == 0
-    # Also while another node is sending it.
-    [frozen] = await node.claim()
-    await die(node)
-    [sent] = await other.claim()
-    await node.settle([frozen], "success")
-    row = await stands(db)
-    assert (row["rescues"], row["state"], row["claim"]) == (0, "in_flight", sent.claim)
-    await other.settle([sent], "success")
-    assert (await stands(db))["state"] == "delivered"
-
-
 async def test_what_waits_because_of_a_lost_lease_is_due_when_its_process_is_back(
     db: Database,
 ) -> None:
@@ -163,34 +84,6 @@ async def test_what_waits_because_of_a_lost_lease_is_due_when_its_process_is_bac
     assert (row["rescues"], row["due_in"] <= 0, row["lane_in"] <= 0) == (2, True, True)
 
 
-async def test_what_a_living_process_takes_back_does_not_count(db: Database) -> None:
-    await waiting(db, 1)
-    node = Node(db)
-    for _ in range(MOST_RESCUES + 2):
-        [_] = await node.claim()
-        assert len(await db.write(rescue, node.name, WAITS, unstored=())) == 1
-        [_] = await node.claim()
-        assert len(await db.write(nodes.leave, node.name, WAITS)) == 1
-        row = await stands(db)
-        assert (row["state"], row["rescues"], row["due_in"] <= 0) == ("ready", 0, True)
-
-
-async def test_a_result_that_cannot_be_stored_counts(db: Database) -> None:
-    """Or its receiver would get the delivery every minute, for ever."""
-    await waiting(db, 2)
-    node = Node(db)
-    for number in range(1, MOST_RESCUES + 1):
-        claimed = {one.id for one in await node.claim()}
-        if number == 1:
-            unstored = min(claimed)
-        await db.write(rescue, node.name, WAITS, unstored={unstored})
-        await node.later(2 * DAYS * SECOND)
-    bad, good = await db.read(rows, "select * from deliveries order by id <> $1", unstored)
-    assert bad["state"] == "dead"
-    assert bad["reason"] == "the result could not be stored, 10 times in a row"
-    assert (good["state"], good["rescues"]) == ("ready", 0)
-
-
 @POSTGRES
 async def test_a_node_whose_lease_has_ended_counts_until_it_reports(db: Database) -> None:
     await waiting(db, 1)
@@ -202,66 +95,3 @@ async def test_a_node_whose_lease_has_ended_counts_until_it_reports(db: Database
     assert (await stands(db))["rescues"] == 1
     await node.settle([frozen], "success")
     assert (await stands(db))["rescues"] == 0
-
-
-@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-async def test_a_start_on_sqlite_counts_what_the_last_process_left(db: Database) -> None:
-    await waiting(db, 1)
-    [_] = await Node(db).claim()
-    assert len(await db.write(nodes.join_alone, "next", WAITS)) == 1
-    assert (await stands(db))["rescues"] == 1
-
-
-async def test_a_user_may_send_a_waiting_delivery_now(db: Database) -> None:
-    await waiting(db, 1)
-    node = Node(db)
-    await deaths(node, RESCUES_AT_ONCE)
-    [delivery] = await node.claim()
-    await die(node)
-    assert await node.claim() == []
-    await db.write(try_now, delivery.id)
-    [again] = await node.claim()
-    await node.settle([again], "success")
-    assert (await stands(db))["state"] == "delivered"
-
-
-async def test_a_slow_receiver_gets_its_delivery_after_ten_deaths(db: Database) -> None:
-    """R44: the process ends ten times within minutes, while a healthy receiver takes 12 s."""
-    await waiting(db, 1)
-    node = Node(db)
-    hits = 0
-    for _ in range(10):
-        hits += len(await node.claim())
-        await die(node)
-        await node.later(12 * SECOND)
-    row = await stands(db)
-    assert (row["state"], row["tries"], hits) == ("ready", 0, RESCUES_AT_ONCE + 1)
-    await node.later(int(row["due_in"]) + SECOND)
-    await node.settle(await node.claim(), "success")
-    row = await stands(db)
-    assert (row["state"], row["rescues"]) == ("delivered", 0)
-    print(json.dumps({"fault": "R44", "deaths": 10, "in_flight_at": hits, "dead": 0}))
-
-
-async def test_a_delivery_that_ends_each_process_ends_and_the_others_arrive(db: Database) -> None:
-    """R19: it ends ten processes in three days, and none after that."""
-    await waiting(db, 21)
-    [poison] = await db.read(rows, "select min(id) as id from deliveries")
-    dice = random.Random(19)
-    node = Node(db)
-    passed = ended = 0
-    while (due_in := (await db.read(rows, NEXT))[0]["due_in"]) is not None:
-        passed += (step := max(int(due_in), 0) + SECOND)
-        await node.later(step)
-        claimed = await node.claim(64)
-        if poison["id"] in {one.id for one in claimed}:
-            ended += 1
-            await die(node, Waits(Schedule(), dice.random))
-        elif claimed:
-            await node.settle(claimed, "success")
-    ends = await db.read(rows, "select state, count(*) as n from deliveries group by state")
-    assert {row["state"]: row["n"] for row in ends} == {"delivered": 20, "dead": 1}
-    assert ended == MOST_RESCUES
-    assert passed > 2.5 * DAYS * SECOND
-    days = round(passed / SECOND / DAYS, 1)
-    print(json.dumps({"fault": "R19", "processes_ended": ended, "days": days, "delivered": 20}))

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from outbox import database, webhooks
-from outbox.clock import SystemClock
+from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.events import enqueue
-from outbox.ids import Ids
 from outbox.queue.drain import budget
 from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.replays.job_selection import Selection, look
 from outbox.queue.state import figures, snapshots
 from outbox.queue.state.deliveries import Capacity
-from outbox.queue.upkeep import erasure_requests, retention
+from outbox.queue.upkeep import erasure_requests
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
@@ -26,7 +22,6 @@ from outbox.webhooks.conditions import Condition
 from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"
-OTHER = "1" * 24
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 MANY = 35
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
@@ -74,29 +69,6 @@ async def made_of(db: Database) -> Counter[tuple[str, str]]:
     return Counter((row["webhook_id"], row["record_id"]) for row in deliveries)
 
 
-async def test_an_event_for_many_webhooks_takes_many_small_rounds(db: Database) -> None:
-    ids = await db.write(add_many, MANY)
-    await db.write(make_many, 3)
-    done = await to_the_end(db)
-    deliveries = await made_of(db)
-    assert deliveries == Counter((one, f"record-{n}") for one in ids for n in range(3))
-    assert max(sum(one.created.values()) for one in done) <= 10
-    assert sum(sum(one.events.values()) for one in done) == 3
-    announced = [each for one in done for each in one.announced]
-    assert [(each.seq, each.deliveries) for each in announced] == [(1, MANY), (2, MANY), (3, MANY)]
-    assert not await db.read(rows, "select * from remainders")
-
-
-async def test_without_the_budget_a_round_has_no_bound(
-    db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(budget.ROUND, db.engine, 10**12)
-    monkeypatch.setitem(budget.WEBHOOKS_OF_ALL, db.engine, 10**6)
-    await db.write(add_many, MANY)
-    await db.write(make_many, 3)
-    assert sum((await a_round(db)).created.values()) == 3 * MANY
-
-
 async def test_what_leaves_everything_out_counts_as_work(db: Database) -> None:
     judges = tuple(Condition(f"field{n}") for n in range(9))
     await db.write(add_many, 5, conditions=judges)
@@ -109,28 +81,6 @@ async def test_what_leaves_everything_out_counts_as_work(db: Database) -> None:
     )
     assert counted[0]["n"] == 200
     assert not await made_of(db)
-
-
-async def test_another_owner_waits_for_nobodys_many_webhooks(db: Database) -> None:
-    await db.write(add_many, MANY)
-    other, _ = await add_webhook(db, KEY, URL, owner=OTHER)
-    await db.write(make_many, 5)
-    await a_round(db)
-    await db.write(make, "later", "thing.made", OTHER)
-    await a_round(db)
-    assert (other, "later") in await made_of(db)
-
-
-async def test_owners_with_remainders_take_turns(db: Database) -> None:
-    for owner in (OWNER, OTHER):
-        await db.write(add_many, MANY, owner)
-        await db.write(make_many, 3, owner)
-    for _ in range(6):
-        await a_round(db)
-    shares = await db.read(rows, "select owner_id, count(*) as n from deliveries group by owner_id")
-    counts = [int(row["n"]) for row in shares]
-    assert len(counts) == 2
-    assert max(counts) < 2 * min(counts), counts
 
 
 async def test_changes_between_rounds_neither_leave_out_nor_double(db: Database) -> None:
@@ -152,91 +102,6 @@ async def test_changes_between_rounds_neither_leave_out_nor_double(db: Database)
     assert await made_of(db) == Counter(
         [(one, "first") for one in old] + [(one, "second") for one in {*old, late}]
     )
-
-
-class _Killed(Exception):
-    """The process ends before the COMMIT."""
-
-
-async def test_a_crash_between_rounds_loses_and_doubles_nothing(db: Database) -> None:
-    ids = await db.write(add_many, MANY)
-    await db.write(make_many, 2)
-
-    async def killed(tx: Tx) -> None:
-        await fan_out(tx, NONE)
-        raise _Killed
-
-    for number in range(2_000):
-        if number % 2:
-            with pytest.raises(_Killed):
-                await db.write(killed)
-        elif not (await a_round(db)).more:
-            break
-    assert await made_of(db) == Counter((one, f"record-{n}") for one in ids for n in range(2))
-
-
-@POSTGRES
-async def test_two_nodes_that_fan_out_at_once_share_one_place(db: Database, db_url: str) -> None:
-    ids = await db.write(add_many, MANY)
-    await db.write(make_many, 4)
-    other = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
-
-    async def node(one: Database) -> None:
-        for _ in range(2_000):
-            done = await a_round(one)
-            if not done.more and not done.turned_away:
-                return
-
-    try:
-        await asyncio.gather(node(db), node(other))
-    finally:
-        await other.close()
-    assert await made_of(db) == Counter((one, f"record-{n}") for one in ids for n in range(4))
-
-
-async def test_lines_keep_the_order_of_their_records(db: Database) -> None:
-    ids = await db.write(add_many, MANY, ordered=True)
-    for _ in range(4):
-        await db.write(make, "same")
-    await to_the_end(db)
-    for one in ids:
-        deliveries = await db.read(
-            rows, "select state, seq from deliveries where webhook_id = $1 order by seq", one
-        )
-        assert [(row["state"], row["seq"]) for row in deliveries] == [
-            ("ready", 1), ("held", 2), ("held", 3), ("held", 4)
-        ]  # fmt: skip
-
-
-async def test_a_test_event_waits_for_no_remainder(db: Database) -> None:
-    ids = await db.write(add_many, MANY)
-    await db.write(make_many, 3)
-    await a_round(db)
-
-    async def test(tx: Tx) -> str:
-        return enqueue(
-            tx, owner_id=OWNER, name="thing.made", record_id="test", record_version=1, data={},
-            webhook_id=ids[-1],
-        )  # fmt: skip
-
-    await db.write(test)
-    await a_round(db)
-    deliveries = await db.read(rows, "select webhook_id from deliveries where origin = 'test'")
-    assert [row["webhook_id"] for row in deliveries] == [ids[-1]]
-
-
-async def test_retention_keeps_an_event_that_is_left(db: Database) -> None:
-    await db.write(add_many, MANY)
-    [event] = await db.write(make_many, 1)
-    await a_round(db)
-    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
-    await db.write(run, "update events set occurred_at = 1")
-    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
-    assert [row["status"] for row in statuses] == ["kept"]
-    await to_the_end(db)
-    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
-    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
-    assert [(row["id"], row["status"]) for row in statuses] == [(event, "finished")]
 
 
 async def test_a_backfill_waits_for_what_fan_out_has_left(db: Database) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from outbox.clock import SystemClock
 from outbox.database import transfer_ends
@@ -15,7 +14,6 @@ from outbox.durations import DAY
 from outbox.ids import Ids
 from outbox.queue.proof.chain_walk import SLACK
 from outbox.queue.proof.verification import Verdict, verify
-from outbox.queue.state.chain import COVERED, LINK
 from outbox.queue.upkeep import retention
 from outbox.webhooks.secrets import KeyRing
 from tests.outbox.queue.state.test_chain import rows, run
@@ -36,35 +34,6 @@ async def judged(url: str, keys: KeyRing, past: int) -> Verdict:
     """Verify with a limit of retention."""
     async with transfer_ends.snapshot(Place(url, SystemClock(), Ids()), TABLES) as source:
         return await verify(source, keys, past=past)
-
-
-async def test_an_attempt_without_a_place_behind_a_first_one_is_forged(
-    log: Log, db_url: str
-) -> None:
-    db, keys, [webhook_id] = log
-    [row] = await rows(db, "select * from attempts where place = 3")
-    names = [*COVERED, *LINK]
-    forged = {name: row[name] for name in names}
-    forged |= {
-        "number": 100, "outcome": "success", "status": 200, "place": None, "digest": None,
-        "body_digest": None, "event_digest": None, "state": None,
-    }  # fmt: skip
-    await run(
-        db, f"insert into attempts ({', '.join(names)}) values"
-        f" ({', '.join(f'${n}' for n in range(1, len(names) + 1))})",
-        *forged.values(),
-    )  # fmt: skip
-    [fault] = (await walked(db_url, keys)).faults
-    assert (fault.webhook_id, fault.place) == (webhook_id, None)
-    assert (fault.delivery_id, fault.number) == (row["delivery_id"], 100)
-    # Its time says that it is from before, but its delivery was made later.
-    await run(
-        db, "update deliveries set created_at = created_at + 60000000 where id = $1",
-        row["delivery_id"],
-    )  # fmt: skip
-    await run(db, "update attempts set started_at = 0 where number = 100")
-    [fault] = (await walked(db_url, keys)).faults
-    assert fault.number == 100
 
 
 async def test_a_gap_behind_a_new_row_is_forged(log: Log, db_url: str) -> None:
@@ -106,27 +75,6 @@ async def test_a_changed_state_of_a_delivery_is_found(log: Log, db_url: str, sta
     await run(db, "delete from deliveries where id = $1", row["delivery_id"])
     [fault] = (await walked(db_url, keys)).faults
     assert fault.what == "its delivery is missing"
-
-
-async def test_an_end_that_no_attempt_tells_of_is_found(db: Database, db_url: str) -> None:
-    """A delivery that failed, and one that was never tried."""
-    keys = ring()
-
-    async def refused(_: web.Request) -> web.Response:
-        return web.Response(status=500)
-
-    async with inbox() as box, drain(db, keys) as running:
-        box.answer = refused
-        webhook_id = await running.webhook(box.url)
-        await db.write(make, "record")
-        await running.watch.until("attempt", 1, 30)
-    assert (await walked(db_url, keys)).faults == []
-    await run(db, "update deliveries set state = 'delivered', last_outcome = 'success'")
-    [fault] = (await walked(db_url, keys)).faults
-    assert (fault.webhook_id, fault.place, fault.missing) == (webhook_id, None, True)
-    assert "no attempt says so" in fault.what
-    await run(db, "update deliveries set state = 'ready'")
-    assert (await walked(db_url, keys)).faults == []
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,12 @@ from collections import Counter
 
 import pytest
 
-from outbox.database.plans import by_index
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
-from outbox.queue.log import waiting_counts
 from outbox.queue.log.backlogs import Backlogs
 from outbox.queue.log.gauges import MOST_ENDING, Gauges, Readings
 from outbox.queue.state.lanes import due_now
 from outbox.sending.client_certificates import ENDS_SOON
-from tests.support.plans import buffers
 from tests.support.rows import add_waiting, add_webhooks, pause, webhook_id
 
 AHEAD = 3_600_000_000
@@ -58,18 +55,6 @@ async def _mixed(tx: Tx, dice: random.Random) -> Counter[str]:
     return expected
 
 
-@pytest.mark.parametrize("rows", [1, 2, 5, 29, 30, 31, 10_000])
-async def test_every_row_is_counted_once_whatever_the_pieces(db: Database, rows: int) -> None:
-    expected = await db.write(_mixed, random.Random(rows))
-    reading = await anew(db, rows)
-    counts = {state: n for state, n in reading.states.items() if state in expected}
-    assert counts == {state: n for state, n in expected.items() if n}
-    counted = await db.read(_counted)
-    assert {name: waits.pending for name, waits in reading.waiting.items()} == counted
-    for waits in reading.waiting.values():
-        assert waits.oldest_age == pytest.approx(AHEAD / 1e6, abs=60) or waits.oldest_age == 0
-
-
 async def test_a_reading_goes_on_where_the_last_one_stopped(db: Database) -> None:
     await db.write(_mixed, random.Random(7))
     readings = Readings(db, seconds=0.0, rows=5)
@@ -104,30 +89,6 @@ async def test_a_webhook_met_in_the_middle_keeps_its_last_count(db: Database) ->
     assert set(pending) == {100}
 
 
-async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
-    async def fill(tx: Tx) -> None:
-        now = await due_now(tx)
-        await add_webhooks(tx, 1, 4)
-        await add_waiting(tx, 1, 3, now - 50_000_000)
-        await add_waiting(tx, 2, 3, now - 90_000_000)
-        await pause(tx, 2)
-        await add_waiting(tx, 3, 3, now - 80_000_000)
-        await tx.run("update lanes set failing = true where webhook_id = 'w000003'")
-        await tx.run("update webhooks set circuit = 'open' where id = 'w000003'")
-        await add_waiting(tx, 4, 3, now - 70_000_000)
-        await tx.run("update lanes set wait_until = $1 where webhook_id = 'w000004'", now - 5)
-
-    await db.write(fill)
-    reading = await anew(db, 100)
-    assert reading.oldest_ready_age == pytest.approx(50, abs=10)
-    assert reading.waiting["w000002"].oldest_age == pytest.approx(90, abs=10)
-    assert reading.endpoints == {
-        ("active", "closed"): 2,
-        ("active", "open"): 1,
-        ("paused", "closed"): 1,
-    }
-
-
 async def test_owners_that_move(db: Database) -> None:
     before = await anew(db, 100)
     assert (before.closed_age, before.move_changes) == (0, 0)
@@ -149,49 +110,6 @@ async def test_owners_that_move(db: Database) -> None:
     assert reading.moves == {"leaving": 2, "gone": 1}
     assert reading.closed_age == pytest.approx(30, abs=10)
     assert reading.move_changes == 4
-
-
-async def test_standing_covers_the_requested_webhooks(db: Database) -> None:
-    async def fill(tx: Tx) -> None:
-        await add_webhooks(tx, 1, 5)
-        await tx.run("update webhooks set state = 'disabled' where id = 'w000002'")
-        await tx.run("update webhooks set state = 'paused' where id = 'w000004'")
-        await tx.run("update lanes set failing = true where webhook_id in ('w000001', 'w000004')")
-
-    await db.write(fill)
-    chosen = ["w000001", "w000002", "w000003", "w000004", "gone"]
-    reading = await Readings(db).take(lambda _: chosen)
-    assert {name: end.up for name, end in reading.standing.items()} == {
-        "w000001": False,
-        "w000002": False,
-        "w000003": True,
-        "w000004": True,
-    }
-
-
-async def _read_of_a_piece(tx: Tx) -> dict[str, int]:
-    start = (webhook_id(1), False, 200_000)
-    end = (webhook_id(1), False, 201_000)
-    await by_index(tx)
-    return (
-        await buffers(tx, "end", waiting_counts.PIECE_END, (*start, 999))
-        | await buffers(tx, "inside", waiting_counts.INSIDE, (*start, end[2]))
-        | await buffers(tx, "until", waiting_counts.PIECE_UNTIL, (*start, 10**17, *end))
-    )
-
-
-@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_a_piece_reads_its_own_rows_with_statistics_of_an_empty_queue(db: Database) -> None:
-    async def fill(tx: Tx) -> None:
-        await tx.run("alter table deliveries set (autovacuum_enabled = off)")
-        await tx.run("analyze deliveries")
-        await add_webhooks(tx, 1, 1)
-        await add_waiting(tx, 1, 100_000, 150_000)
-
-    await db.write(fill)
-    touched = await db.read(_read_of_a_piece)
-    # A thousand rows, each perhaps with one page: far from the thousands of the table.
-    assert max(touched.values()) <= 1_100, touched
 
 
 async def test_a_webhook_is_behind_by_its_due_first_attempts_alone(db: Database) -> None:

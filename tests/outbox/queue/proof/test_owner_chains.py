@@ -116,9 +116,3 @@ async def test_retention_between_two_looks(log: Log, place: int) -> None:
     await log.more(6)
     await changed(log, (GAP, webhook, place), (DELETE, webhook, place))
     assert await look(chains, log, await known(log.url)) == []
-
-
-async def test_only_this_owner(log: Log) -> None:
-    chains = OwnerChains("f" * 24, log.keys)
-    assert await look(chains, log) == []
-    assert chains.checked == 0

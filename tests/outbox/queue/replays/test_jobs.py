@@ -8,24 +8,16 @@ from typing import Any, cast
 
 import pytest
 
-from outbox import database
-from outbox.__main__ import MIGRATIONS
-from outbox.clock import SystemClock
 from outbox.database.fair_limit import Crowded
-from outbox.database.migration_files import read_migrations
 from outbox.database.places import SCANS_EACH, SCANS_WAITING
-from outbox.database.plans import by_index
-from outbox.database.sql import items
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.events.record_fields import RecordField, text_of
-from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import job_selection, job_steps, jobs
 from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Draft, Job, TooMany
 from outbox.queue.state.deliveries import Capacity
-from outbox.queue.upkeep import parking
 from outbox.queue.upkeep.retention import Retention
 from outbox.states import End, JobKind, JobState
 from outbox.webhooks.conditions import Condition
@@ -34,14 +26,12 @@ from outbox.worker.windows import MOST_BYTES
 from tests.support.counted import CountedTx
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
 from tests.support.lines import fanned
-from tests.support.plans import buffers
 from tests.support.waiting import next_millisecond
 
 HOUR = 3_600_000_000
 SECOND = 1_000_000
 DAY = 24 * HOUR
 NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
-FAILED: tuple[End, ...] = ("exhausted", "gone", "dead")
 URL = "http://127.0.0.1:9/"
 
 
@@ -147,19 +137,6 @@ async def shop(db: Database) -> Shop:
     return Shop(db, webhook_id)
 
 
-async def test_a_job_replays_what_ended_as_chosen_in_order(shop: Shop) -> None:
-    ids = await shop.ended("exhausted", "delivered", "gone", "cancelled", "dead", "ready", "held")
-    job = await shop.finish(await shop.job(*FAILED))
-    assert await shop.replayed() == [ids[0], ids[2], ids[4]]
-    assert (job.state, job.made, job.refused) == ("done", 3, 0)
-    [row] = await shop.db.read(
-        rows, "select count(*) as n from deliveries where replayed_by = 'maria' and state = 'ready'"
-    )
-    assert row["n"] == 3
-    [lane] = await shop.db.read(rows, "select due_at <= due_now() as due from lanes")
-    assert lane["due"]
-
-
 async def test_a_step_wakes_the_drain(shop: Shop) -> None:
     await shop.ended("dead")
     job_id = await shop.job("dead")
@@ -170,107 +147,6 @@ async def test_a_step_wakes_the_drain(shop: Shop) -> None:
         await heard.wait()
 
 
-@pytest.mark.parametrize("end", ["delivered", "exhausted", "gone", "cancelled", "dead"])
-async def test_each_end_can_be_chosen(shop: Shop, end: End) -> None:
-    states = ("exhausted", "delivered", "gone", "cancelled", "dead")
-    ids = await shop.ended(*states)
-    await shop.finish(await shop.job(end))
-    assert await shop.replayed() == [ids[states.index(end)]]
-
-
-async def test_times_and_names_choose_events(shop: Shop) -> None:
-    await shop.db.write(
-        run, "update webhooks set events = $1", '["thing.made","thing.changed","thing.gone"]'
-    )
-    await shop.ended("dead", hours=9)
-    event_ids = await shop.ended("dead", "dead", hours=3)
-    await shop.ended("dead", name="thing.changed", hours=3)
-    await shop.ended("dead", hours=1)
-    await shop.finish(await shop.job("dead", names=("thing.made", "thing.gone"), until=2))
-    assert await shop.replayed() == event_ids
-
-
-async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
-    ids = await shop.ended("dead", "dead", "dead")
-    await shop.finish(await shop.job("dead"))
-    assert (await shop.finish(await shop.job("dead"))).made == 0
-    # A replay that was delivered settles its event; one that failed as well is recovered.
-    for event_id, state in zip(ids, ("delivered", "dead", "cancelled"), strict=True):
-        await shop.db.write(
-            run, "update deliveries set state = $2 where event_id = $1 and origin = 'replay'",
-            event_id, state,
-        )  # fmt: skip
-    job = await shop.finish(await shop.job("dead"))
-    assert job.made == 2
-    assert sorted(await shop.replayed()) == sorted([*ids, *ids[1:]])
-
-
-class Wall(SystemClock):
-    """A clock whose wall time tests move."""
-
-    offset = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.offset
-
-
-@pytest.mark.parametrize("ahead", [1, -1])
-async def test_a_repeated_job_sends_nothing_twice_when_the_clock_was_wrong(
-    db_url: str, ahead: int
-) -> None:
-    """The ids of the first deliveries are behind those of their replays then."""
-    clock = Wall()
-    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
-    shop = Shop(db, (await add_webhook(db, ring(), URL))[0])
-    clock.offset = ahead * HOUR
-    ids = await shop.ended("dead", "dead", "dead")
-    clock.offset = 0
-    assert (await shop.finish(await shop.job("dead", until=-5))).made == 3
-    for event_id, state in zip(ids, ("delivered", "ready", "dead"), strict=True):
-        await db.write(
-            run, "update deliveries set state = $2 where event_id = $1 and origin = 'replay'",
-            event_id, state,
-        )  # fmt: skip
-    # Only the last one of the third event ended so.
-    assert (await shop.finish(await shop.job("dead", until=-5))).made == 1
-    await db.write(run, "update deliveries set state = 'delivered' where state = 'ready'")
-    assert (await shop.finish(await shop.job("dead", until=-5))).made == 0
-    deliveries = await db.read(
-        rows, "select nth from deliveries where event_id = $1 order by nth", ids[2]
-    )
-    assert [row["nth"] for row in deliveries] == [0, 1, 2]
-    await db.close()
-
-
-async def test_replays_of_earlier_versions_have_no_number(shop: Shop) -> None:
-    ids = await shop.ended("dead", "dead")
-    await shop.finish(await shop.job("dead"))
-    await shop.db.write(run, "update deliveries set nth = 0")
-    await shop.db.write(
-        run, "update deliveries set state = 'delivered' where event_id = $1 and origin = 'replay'",
-        ids[0],
-    )  # fmt: skip
-    await shop.db.write(
-        run, "update deliveries set state = 'dead' where event_id = $1 and origin = 'replay'",
-        ids[1],
-    )  # fmt: skip
-    assert (await shop.finish(await shop.job("dead"))).made == 1
-    deliveries = await shop.db.read(
-        rows, "select nth from deliveries where event_id = $1 order by nth", ids[1]
-    )
-    assert [row["nth"] for row in deliveries] == [0, 0, 1]
-
-
-async def test_the_count_is_what_the_job_makes(shop: Shop) -> None:
-    await shop.ended("dead", "gone", "delivered", hours=2)
-    now = shop.db.clock.wall()
-    draft = Draft(("dead", "gone"), None, now - 5 * HOUR, now, 5)
-    chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, draft)
-    assert await shop.db.read(jobs.count, chosen) == (2, True)
-    assert (await shop.finish(await shop.job("dead", "gone"))).made == 2
-    assert await shop.db.read(jobs.count, chosen) == (0, True)
-
-
 async def test_a_count_has_a_bound(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_selection, "PAGE", 2)
     monkeypatch.setattr(jobs, "COUNTED", 2)
@@ -279,34 +155,6 @@ async def test_a_count_has_a_bound(shop: Shop, monkeypatch: pytest.MonkeyPatch) 
     draft = Draft(("dead",), None, now - HOUR, now + 1, 5)
     chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, draft)
     assert await shop.db.read(jobs.count, chosen) == (4, False)
-
-
-async def test_a_job_ends_where_it_began_in_the_feed(shop: Shop) -> None:
-    """What ended later is another job's."""
-    first = await shop.ended("dead")
-    job_id = await shop.job("dead", until=-1)
-    await shop.ended("dead")
-    await shop.finish(job_id)
-    assert await shop.replayed() == first
-
-
-async def test_a_backfill_sends_what_the_webhook_never_got(shop: Shop) -> None:
-    before = await shop.ended("delivered", "delivered", hours=2)
-    await shop.ended("delivered", name="thing.changed", hours=2)
-    new, _ = await add_webhook(shop.db, ring(), URL)
-    after = await shop.ended("delivered")
-    late = Shop(shop.db, new)
-    job_id = await late.job(names=("thing.made", "thing.changed"))
-    job = await late.finish(job_id)
-    assert (job.kind, job.made) == ("backfill", 2)
-    assert await shop.replayed() == before
-    deliveries = await shop.db.read(
-        rows, "select event_id, origin from deliveries where webhook_id = $1 order by seq", new
-    )
-    assert [(row["event_id"], row["origin"]) for row in deliveries] == [
-        *((one, "replay") for one in before), *((one, "event") for one in after),
-    ]  # fmt: skip
-    assert (await late.finish(await late.job())).made == 0
 
 
 async def test_a_backfill_keeps_to_the_subscription_and_the_conditions(shop: Shop) -> None:
@@ -384,51 +232,6 @@ async def test_a_backfill_sees_a_deletion_that_came_after_its_search(shop: Shop)
         run, "insert into forgotten (webhook_id, seq) values ($1, 1)", late.webhook_id
     )
     assert await shop.db.write(job_steps.advance, job, page) == job_steps.Step(1, 1, True)
-
-
-async def test_a_recovery_does_not_depend_on_deleted_deliveries(shop: Shop) -> None:
-    """What is recovered has a delivery that shows how it ended."""
-    await shop.ended("dead", "delivered")
-    await shop.age(6)
-    await shop.db.write(
-        run, "insert into forgotten (webhook_id, seq) values ($1, 99)", shop.webhook_id
-    )
-    assert (await shop.finish(await shop.job("dead", hours=20 * 24))).made == 1
-
-
-async def test_an_upgrade_knows_what_retention_has_deleted_before(shop: Shop) -> None:
-    [made] = [m for m in read_migrations("outbox", MIGRATIONS) if m.name == "0016_forgotten"]
-    upgrade = made.statements(shop.db.engine)[-1]
-    for _ in range(3):
-        await shop.ended("delivered")
-        await next_millisecond()
-    await shop.db.write(run, "update deliveries set attempts = 1")
-    await shop.db.write(run, upgrade)
-    assert await shop.db.read(rows, "select * from forgotten") == []
-    await shop.db.write(
-        run, "insert into chain_gaps (webhook_id, first_place, last_place, digest)"
-        " values ($1, 1, 1, 'd')", shop.webhook_id,
-    )  # fmt: skip
-    for delete, seq in (("seq = 1", 2), ("true", 3)):
-        await shop.db.write(run, f"delete from deliveries where {delete}")
-        await shop.db.write(run, upgrade)
-        [row] = await shop.db.read(rows, "select seq from forgotten")
-        assert row["seq"] == seq
-        await shop.db.write(run, "delete from forgotten")
-
-
-async def test_removing_a_webhook_removes_what_is_known_of_its_deletions(shop: Shop) -> None:
-    await shop.ended("delivered")
-    await shop.age(8)
-    kept = Retention(shop.db, deliveries_days=7, events_days=30)
-    await kept.deliveries()
-    [row] = await shop.db.read(rows, "select webhook_id, seq from forgotten")
-    assert (row["webhook_id"], row["seq"]) == (shop.webhook_id, 1)
-    await shop.ended("delivered")
-    await shop.age(8)
-    await parking.remove(shop.db, shop.webhook_id)
-    await kept.deliveries()
-    assert await shop.db.read(rows, "select * from forgotten") == []
 
 
 class Weighed(CountedTx):
@@ -525,22 +328,6 @@ async def test_a_runner_that_is_late_changes_nothing(shop: Shop) -> None:
     assert first == job_steps.Step(1, 0, False)
     assert await shop.db.write(job_steps.advance, job, page) is None
     assert await shop.replayed() == ids[:1]
-
-
-async def test_a_cancelled_job_makes_nothing_more(shop: Shop) -> None:
-    await shop.ended("dead", "dead")
-    job_id = await shop.job("dead", rate=1)
-    await shop.step(job_id)
-    job = await shop.of(job_id)
-    page = await shop.db.read(job_steps.find, job)
-    assert await shop.db.write(jobs.cancel, job_id)
-    assert not await shop.db.write(jobs.cancel, job_id)
-    assert page is None or await shop.db.write(job_steps.advance, job, page) is None
-    job = await shop.of(job_id)
-    assert (job.state, job.made, job.finished_at is not None) == ("cancelled", 1, True)
-    assert await shop.db.read(jobs.running) == []
-    # Another job takes up the rest.
-    assert (await shop.finish(await shop.job("dead"))).made == 1
 
 
 DAMAGES = {
@@ -643,21 +430,6 @@ async def test_the_rate_is_a_cap(shop: Shop) -> None:
     assert (await shop.finish(job_id)).state == "done"
 
 
-async def test_a_job_waits_while_its_webhook_is_not_active(shop: Shop) -> None:
-    await shop.ended("dead", "dead")
-    job_id = await shop.job("dead")
-    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
-    job = await shop.of(job_id)
-    page = await shop.db.read(job_steps.find, job)
-    assert page is not None
-    await shop.db.write(parking.pause, shop.webhook_id)
-    assert await shop.db.write(job_steps.advance, job, page) is None
-    assert not await Recovering(shop.db).any_running()
-    await parking.activate(shop.db, shop.webhook_id, "none")
-    assert await Recovering(shop.db).any_running()
-    assert (await shop.finish(job_id)).made == 2
-
-
 async def test_an_erased_or_purged_event_is_refused(shop: Shop) -> None:
     ids = await shop.ended("dead", "dead", "dead", "dead")
     job_id = await shop.job("dead")
@@ -671,13 +443,6 @@ async def test_an_erased_or_purged_event_is_refused(shop: Shop) -> None:
     await shop.db.write(run, "delete from events where id = $1", ids[2])
     assert await shop.db.write(job_steps.advance, job, page) == job_steps.Step(1, 3, True)
     assert await shop.replayed() == ids[3:]
-
-
-async def test_removing_a_webhook_removes_its_jobs(shop: Shop) -> None:
-    await shop.ended("dead")
-    job_id = await shop.job("dead")
-    await parking.remove(shop.db, shop.webhook_id)
-    assert await shop.db.read(jobs.one, job_id) is None
 
 
 async def test_jobs_have_bounds_and_an_end(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -716,39 +481,3 @@ async def test_the_start_is_found_in_a_long_feed(shop: Shop) -> None:
         place = await shop.db.read(job_selection.start, chosen)
         # Before it by a day, which is 864 events here, and at most a little more.
         assert wanted - 864 - 2 * job_selection.NEAR <= place < max(wanted - 863, 1), wanted
-
-
-@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_a_step_reads_little_of_a_table_that_was_empty_when_it_was_counted(
-    db: Database,
-) -> None:
-    """With statistics from an empty queue, a step of 500 took a second among 20,000 events."""
-    webhook_id, _ = await add_webhook(db, ring(), URL)
-    touched = await db.write(_grown, webhook_id)
-    assert max(touched.values()) <= 5_000, touched
-
-
-async def _grown(tx: Tx, webhook_id: str) -> dict[str, int]:
-    for table in ("events", "deliveries"):
-        await tx.run(f"alter table {table} set (autovacuum_enabled = off)")
-        await tx.run(f"analyze {table}")
-    await tx.run(
-        "insert into events (id, seq, owner_id, name, record_id, record_version, occurred_at,"
-        " body_digest) select lpad(to_hex(n), 24, '0'), n, $1, 'thing.made', 'r', 1, n, ''"
-        " from generate_series(1, 20000) as n",
-        OWNER,
-    )
-    await tx.run(
-        "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,"
-        " tries, attempts, record_id, seq, created_at) select id, owner_id, id, $1, 'event',"
-        " 'exhausted', true, 0, 1, 1, 'r', seq, 1 from events",
-        webhook_id,
-    )
-    await by_index(tx)
-    ids = items([f"{n:024x}" for n in range(1, 501)])
-    return (
-        await buffers(tx, "deliveries", job_selection._DELIVERIES, (ids, webhook_id))
-        | await buffers(tx, "page", job_selection._PAGE, (OWNER, 9_000, 20_000, job_selection.PAGE))
-        | await buffers(tx, "events", job_steps._KEEP, (ids,))
-        | await buffers(tx, "bodies", job_selection._BODIES, (ids,))
-    )

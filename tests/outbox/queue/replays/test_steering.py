@@ -47,24 +47,6 @@ async def state_of(db: Database, delivery_id: str) -> Any:
     return row
 
 
-async def test_a_delivery_that_is_tried_now_is_the_next_one(db: Database) -> None:
-    _, ids = await scheduled(db, 3)
-    assert not (await db.write(claim, ONE, {})).claimed
-    await db.write(run, "update deliveries set next_at = 5 where id = $1", ids[0])
-    await db.write(steering.try_now, ids[2])
-    [first] = (await db.write(claim, ONE, {})).claimed
-    assert (first.id, first.tries) == (ids[2], 3)
-    assert (await state_of(db, ids[1]))["due_in"] > HOUR // 2
-    with pytest.raises(NotWaiting, match="being sent right now"):
-        await db.write(steering.try_now, ids[2])
-
-
-async def test_a_lone_delivery_is_due_at_once_and_not_before(db: Database) -> None:
-    _, [one] = await scheduled(db, 1)
-    await db.write(steering.try_now, one)
-    assert -HOUR < (await state_of(db, one))["due_in"] <= 0
-
-
 async def test_what_does_not_wait_is_not_tried_now(db: Database) -> None:
     webhook_id, ids = await scheduled(db, 3)
     await db.write(run, "update deliveries set state = 'held' where id = $1", ids[0])
@@ -79,24 +61,6 @@ async def test_what_does_not_wait_is_not_tried_now(db: Database) -> None:
     await db.write(parking.pause, webhook_id)
     with pytest.raises(NotWaiting, match="Activate the webhook first"):
         await db.write(steering.try_now, ids[2])
-
-
-async def test_only_waiting_deliveries_are_cancelled(db: Database) -> None:
-    webhook_id, ids = await scheduled(db, 4)
-    await db.write(run, "update deliveries set state = 'held' where id = $1", ids[1])
-    await db.write(run, "update deliveries set state = 'delivered' where id = $1", ids[3])
-    await db.write(steering.try_now, ids[2])
-    await db.write(claim, ONE, {})
-    assert await db.write(steering.cancel, [*ids, "f" * 24]) == [webhook_id] * 2
-    assert [(await state_of(db, one))["state"] for one in ids] == [
-        "cancelled", "cancelled", "in_flight", "delivered",
-    ]  # fmt: skip
-    row = await state_of(db, ids[0])
-    assert (row["reason"], row["finished_at"] is not None) == ("user", True)
-    # Nothing is due here any more, so no claim looks.
-    [lane] = await db.read(rows, "select due_at from lanes")
-    assert lane["due_at"] is None
-    assert await db.write(steering.cancel, ids) == []
 
 
 async def test_a_cancelled_head_lets_the_next_of_its_record_go_at_once(db: Database) -> None:

@@ -26,13 +26,6 @@ async def log(db: Database) -> Log:
     return db, keys, webhooks
 
 
-async def run(db: Database, sql: str, *args: object) -> int:
-    async def unit(tx: Tx) -> int:
-        return await tx.run(sql, *args)
-
-    return await db.write(unit)
-
-
 async def rows(db: Database, sql: str, *args: object) -> list[Any]:
     async def unit(tx: Tx) -> list[Any]:
         return list(await tx.all(sql, *args))
@@ -64,69 +57,6 @@ async def test_a_log_verifies_after_each_deletion_and_keeps_one_gap(log: Log, db
     assert {row["webhook_id"]: (row["first_place"], row["last_place"]) for row in stored} == {
         webhook_id: (1, heads[webhook_id][0]) for webhook_id in webhooks
     }
-
-
-async def test_a_gap_hides_nothing(log: Log, db_url: str) -> None:
-    """Behind and inside a gap a missing row, a changed one and a changed gap are found."""
-    db, keys, webhooks = log
-    ids = await rows(
-        db, "select distinct delivery_id from attempts where webhook_id = $1 and place <= 4",
-        webhooks[0],
-    )  # fmt: skip
-    await purge(db, [row["delivery_id"] for row in ids])
-    assert (await walked(db_url, keys)).faults == []
-    [first, *_] = await rows(
-        db, "select * from attempts where webhook_id = $1 order by place", webhooks[0]
-    )
-    change = "update attempts set status = $1 where delivery_id = $2 and number = $3"
-    key = first["delivery_id"], first["number"]
-    await run(db, change, 299, *key)
-    [fault] = (await walked(db_url, keys)).faults
-    assert (fault.place, fault.missing) == (first["place"], False)
-    await run(db, change, first["status"], *key)
-    [gap, *_] = await rows(
-        db, "select * from chain_gaps where webhook_id = $1 order by first_place", webhooks[0]
-    )
-    await run(db, "update chain_gaps set digest = $1 where webhook_id = $2 and first_place = $3",
-              bytes(32), webhooks[0], gap["first_place"])  # fmt: skip
-    [fault] = (await walked(db_url, keys)).faults
-    assert fault.place == gap["last_place"] + 1
-    await run(db, "delete from chain_gaps where webhook_id = $1 and first_place = $2",
-              webhooks[0], gap["first_place"])  # fmt: skip
-    [fault] = (await walked(db_url, keys)).faults
-    assert (fault.place, fault.missing) == (gap["first_place"], True)
-
-
-async def test_without_its_gaps_retention_would_break_the_chain(
-    log: Log, db_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The negative control: what retention deletes is missed when it leaves no gap."""
-
-    async def nothing(tx: Tx, deleted: object) -> None: ...
-
-    db, keys, _ = log
-    monkeypatch.setattr(chain_gaps, "leave", nothing)
-    [row, *_] = await rows(db, "select id from deliveries")
-    await purge(db, [row["id"]])
-    assert (await walked(db_url, keys)).faults != []
-
-
-async def test_the_chain_of_a_deleted_webhook_stays_until_its_attempts_go(
-    log: Log, db_url: str
-) -> None:
-    db, keys, webhooks = log
-    before = (await walked(db_url, keys)).heads
-    assert await parking.remove(db, webhooks[0])
-    verdict = await walked(db_url, keys)
-    assert verdict.faults == []
-    assert verdict.heads == before
-    assert verdict.judge.signed["no_secret"] == before[webhooks[0]][0]
-    await run(
-        db, "delete from attempts where webhook_id = $1 and place = $2", webhooks[0],
-        before[webhooks[0]][0],
-    )  # fmt: skip
-    [fault] = (await walked(db_url, keys)).faults
-    assert fault.webhook_id == webhooks[0]
 
 
 async def test_nothing_stays_of_a_deleted_webhook_without_attempts(log: Log, db_url: str) -> None:

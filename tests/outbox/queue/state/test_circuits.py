@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
 
 import pytest
 
@@ -23,7 +22,6 @@ from outbox.queue.state import lanes
 from outbox.queue.state.circuits import (
     DISABLED_AFTER,
     FAILURES,
-    FIRST_WAIT,
     LONGEST_WAIT,
     Transition,
 )
@@ -98,23 +96,6 @@ async def wait(tx: Tx, micros: int) -> None:
     )
 
 
-async def set_timeout(tx: Tx, webhook_id: str, timeout_ms: int | None) -> None:
-    await tx.run("update webhooks set timeout_ms = $2 where id = $1", webhook_id, timeout_ms)
-
-
-async def add_retries(tx: Tx, webhook_id: str, count: int) -> None:
-    """Add deliveries that are retried in an hour or later."""
-    for n in range(count):
-        await tx.run(
-            """
-            insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry,
-              next_at, tries, attempts, record_id, seq, created_at)
-            values ($1, $2, 'e', $3, 'replay', 'ready', $6, due_now() + $4, 1, 1, 'r', 0, $5)
-            """,
-            f"{n:024x}", OWNER, webhook_id, (3_600 + n) * SECOND, tx.now, True,
-        )  # fmt: skip
-
-
 async def webhook(db: Database, webhook_id: str) -> Row:
     [row] = await db.read(rows, "select * from webhooks where id = $1", webhook_id)
     return row
@@ -147,57 +128,6 @@ async def probe(node: Node) -> Claimed:
     [delivery] = await node.claim()
     assert delivery.probe
     return delivery
-
-
-async def test_ten_failures_in_a_row_open_the_circuit_and_nine_do_not(db: Database) -> None:
-    webhook_id = await waiting(db)
-    node = Node(db)
-    assert await node.fail(FAILURES - 1) == []
-    assert (await webhook(db, webhook_id))["circuit"] == "closed"
-    [change] = await node.fail(1)
-    row = await webhook(db, webhook_id)
-    assert change == Transition(webhook_id, OWNER, "open", "http_5xx", row["failing_since"])
-    assert row["circuit"] == "open"
-    assert await node.claim() == []
-
-
-async def test_a_success_between_failures_keeps_the_circuit_closed(db: Database) -> None:
-    webhook_id = await waiting(db)
-    node = Node(db)
-    assert await node.fail(FAILURES - 1) == []
-    await node.settle(await node.claim(1), "success")
-    assert await node.fail(FAILURES - 1) == []
-    assert (await webhook(db, webhook_id))["circuit"] == "closed"
-
-
-@pytest.mark.parametrize("timeout_ms", [None, 25_000])
-async def test_one_probe_at_a_time_while_the_receiver_hangs_longer_than_the_backoff(
-    db: Database, timeout_ms: int | None
-) -> None:
-    webhook_id = await waiting(db)
-    await db.write(set_timeout, webhook_id, timeout_ms)
-    node = Node(db, schedule=Schedule((1.0,) * 9))
-    await node.fail(FAILURES)
-    assert (await webhook(db, webhook_id))["circuit_backoff"] == SECOND
-    await node.later(2 * SECOND)
-    [hanging] = await node.claim()
-    assert hanging.probe
-    longest = (timeout_ms or 30_000) // 1000
-    for _ in range(longest - 10):
-        await node.later(SECOND)
-        # Each new event wakes the lane.
-        await db.write(make_many, 1)
-        await fanned(db)
-        assert await node.claim() == []
-    # Its result decides when the next one comes: after twice the backoff.
-    await node.settle([hanging], "timeout")
-    await node.later(3 * SECOND)
-    [lost] = await node.claim()
-    # Should the node end meanwhile, another probe comes a little later.
-    await node.later((longest + 6) * SECOND)
-    [following] = await node.claim()
-    assert following.probe
-    assert following.id != lost.id
 
 
 async def corrected(tx: Tx, webhook_id: str, url: str) -> None:
@@ -238,166 +168,6 @@ async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> No
     assert listener
 
 
-async def test_requests_of_the_old_url_say_nothing_of_the_new_one(db: Database) -> None:
-    node, webhook_id = Node(db), await waiting(db, FAILURES + 2)
-    await add_webhook(db, ring(), URL, "endpoint.recovered")
-    before = await node.claim(FAILURES + 1)
-    await db.write(corrected, webhook_id, "http://127.0.0.1:10/new")
-    # It was healthy before.
-    assert not await db.read(rows, "select name from events where name like 'endpoint.%'")
-    assert not (await node.settle(before[1:], "http_5xx")).transitions
-    await node.settle(before[:1], "throttled")
-    row = await webhook(db, webhook_id)
-    assert (row["failures"], row["failing_since"], row["circuit"]) == (0, None, "closed")
-    [lane] = await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
-    assert not lane["failing"]
-    node.url = "http://127.0.0.1:10/new"
-    claimed = await node.claim(1)
-    assert len(claimed) == 1
-    await node.settle(claimed, "http_5xx")
-    assert (await webhook(db, webhook_id))["failures"] == 1
-
-
-async def test_only_a_new_url_starts_healthy(db: Database) -> None:
-    node, webhook_id = await opened(db, 15)
-    before = await webhook(db, webhook_id)
-    await db.write(corrected, webhook_id, before["url"])
-    row = await webhook(db, webhook_id)
-    columns = ("failures", "failing_since", "circuit", "circuit_opened_at", "circuit_backoff")
-    assert [row[name] for name in columns] == [before[name] for name in columns]
-    assert (row["description"], row["failures"]) == ("corrected", FAILURES)
-    assert await node.claim() == []
-    # A change that comes too late changes nothing.
-    draft = Draft(url="http://127.0.0.1:11/late", events=("thing.made",))
-    assert not await db.write(webhooks.change, webhook_id, 1, draft, ring())
-    row = await webhook(db, webhook_id)
-    assert [row[name] for name in columns] == [before[name] for name in columns]
-
-
-async def test_a_new_url_brings_at_most_500_retries_forward(db: Database) -> None:
-    webhook_id = await waiting(db, 1)
-    await db.write(add_retries, webhook_id, steering.HASTENED + 20)
-    await db.write(corrected, webhook_id, "http://127.0.0.1:10/new")
-    [later] = await db.read(
-        rows, "select count(*) as n from deliveries where next_at > due_now() + $1", SECOND
-    )
-    assert later["n"] == 20
-
-
-async def test_what_fan_out_brings_to_an_open_circuit_waits_for_the_probe(db: Database) -> None:
-    node, webhook_id = await opened(db)
-    await db.write(make_many, 5)
-    await fanned(db)
-    assert await node.claim() == []
-    [lane] = await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
-    assert lane["due_at"] == lane["probe_at"]
-
-
-@pytest.mark.parametrize(("delay", "first"), [(0.0, 1), (5.0, 5), (600.0, FIRST_WAIT // SECOND)])
-async def test_the_first_probe_follows_the_schedule_and_each_next_waits_twice_as_long(
-    db: Database, delay: float, first: int
-) -> None:
-    await waiting(db)
-    node = Node(db, schedule=Schedule((delay,) * 9))
-    assert len(await node.fail(FAILURES)) == 1
-    waits = []
-    for _ in range(12):
-        [lane] = await db.read(rows, "select probe_at - due_now() as wait from lanes")
-        # Some of it has passed since the result was recorded.
-        waits.append(ceil(lane["wait"] / SECOND))
-        await node.later(lane["wait"] - 5 * SECOND if waits[-1] > 6 else 0)
-        assert await node.claim() == []
-        await node.later(6 * SECOND)
-        [delivery] = await node.claim()
-        assert delivery.probe
-        assert not (await node.settle([delivery], "http_5xx")).transitions
-    assert waits == [min(first * 2**n, LONGEST_WAIT // SECOND) for n in range(12)]
-
-
-async def test_a_probe_is_the_oldest_due_delivery_and_uses_no_try(db: Database) -> None:
-    node, webhook_id = await opened(db)
-    before = await db.read(rows, "select * from deliveries order by id")
-    delivery = await probe(node)
-    shifted = {row["id"]: row["next_at"] - LONGEST_WAIT for row in before}
-    assert shifted[delivery.id] == min(shifted.values())
-    assert not (await node.settle([delivery], "http_5xx")).transitions
-    after = {row["id"]: row for row in await db.read(rows, "select * from deliveries")}
-    for row in before:
-        same = after[row["id"]]
-        assert (same["tries"], same["state"]) == (row["tries"], "ready")
-        if row["id"] == delivery.id:
-            assert same["attempts"] == row["attempts"] + 1
-        else:
-            assert (same["next_at"], same["attempts"]) == (shifted[row["id"]], row["attempts"])
-    attempts = await db.read(
-        rows, "select kind, number from attempts where delivery_id = $1 order by number",
-        delivery.id,
-    )  # fmt: skip
-    assert (attempts[-1]["kind"], attempts[-1]["number"]) == ("probe", delivery.attempt)
-    assert {row["kind"] for row in attempts[:-1]} <= {"event"}
-    assert (await webhook(db, webhook_id))["circuit"] == "open"
-
-
-async def test_probes_never_end_a_delivery_however_many_fail(db: Database) -> None:
-    webhook_id, _ = await add_webhook(db, ring(), URL)
-    await db.write(make_many, 1)
-    await fanned(db)
-    node = Node(db, schedule=Schedule((0.0,) * 20))
-    for _ in range(FAILURES):
-        await node.later(SECOND)
-        [delivery] = await node.claim()
-        await node.settle([delivery], "http_5xx")
-    for _ in range(30):
-        await node.settle([await probe(node)], "http_5xx")
-    [row] = await db.read(rows, "select state, tries, attempts from deliveries")
-    assert (row["state"], row["tries"], row["attempts"]) == ("ready", FAILURES, FAILURES + 30)
-    assert (await webhook(db, webhook_id))["failures"] == FAILURES + 30
-
-
-async def test_probes_take_turns_so_that_one_bad_delivery_cannot_keep_the_circuit_open(
-    db: Database,
-) -> None:
-    node, _ = await opened(db, 30)
-    probed_ = []
-    for _ in range(5):
-        delivery = await probe(node)
-        probed_.append(delivery.id)
-        await node.settle([delivery], "http_5xx")
-    assert len(set(probed_)) == 5
-
-
-async def test_a_success_of_the_probe_closes_and_the_backlog_flows_at_once(db: Database) -> None:
-    node, webhook_id = await opened(db)
-    [before] = await db.read(rows, "select circuit_opened_at from webhooks")
-    delivery = await probe(node)
-    [change] = (await node.settle([delivery], "success")).transitions
-    assert change == Transition(webhook_id, OWNER, "closed", "success", before["circuit_opened_at"])
-    row = await webhook(db, webhook_id)
-    assert (row["circuit"], row["circuit_opened_at"], row["circuit_backoff"]) == (
-        "closed", None, None,
-    )  # fmt: skip
-    other = Node(db, "other")
-    capacity = Capacity("other", "c", 50, 0, 0, {webhook_id: 32}, 1_000_000)
-    claims = (await db.write(claim, capacity, {})).claimed
-    assert len(claims) == 29
-    assert not any(each.probe for each in claims)
-    # They waited for the receiver, and not for this worker.
-    assert max(each.lag_us for each in claims) < LONGEST_WAIT // 2
-    assert not (await other.settle(claims, "success")).transitions
-
-
-async def test_one_probe_at_a_time_whatever_the_number_of_nodes(db: Database) -> None:
-    node, webhook_id = await opened(db)
-    other = Node(db, "other")
-    await probe(node)
-    assert await other.claim() == []
-    assert await node.claim() == []
-    # The node has ended without a result: the next probe comes when that one has surely ended.
-    longest = (probes.LONGEST_TIMEOUT_MS + probes.SETTLING_MS) * 1_000
-    await node.later(max((await webhook(db, webhook_id))["circuit_backoff"], longest))
-    assert [each.probe for each in await other.claim()] == [True]
-
-
 async def test_a_probe_that_tells_nothing_of_the_receiver_is_made_again_at_once(
     db: Database,
 ) -> None:
@@ -410,20 +180,6 @@ async def test_a_probe_that_tells_nothing_of_the_receiver_is_made_again_at_once(
     await db.write(settle, [unsent])
     assert [each.probe for each in await node.claim()] == [True]
     assert (await webhook(db, webhook_id))["circuit_backoff"] == backoff
-
-
-async def test_a_failed_proxy_is_the_last_outcome_and_no_failure(db: Database) -> None:
-    webhook_id = await waiting(db)
-    node = Node(db)
-    await node.fail(FAILURES - 1)
-    before = await webhook(db, webhook_id)
-    assert not (await node.settle(await node.claim(3), "proxy_error")).transitions
-    after = await webhook(db, webhook_id)
-    assert (after["circuit"], after["last_outcome"]) == ("closed", "proxy_error")
-    for column in ("failures", "failing_since", "last_success_at"):
-        assert after[column] == before[column]
-    # The next failure of the receiver itself continues the count.
-    assert [change.to for change in await node.fail(1)] == ["open"]
 
 
 async def test_a_failed_proxy_disables_no_webhook(db: Database) -> None:
@@ -449,18 +205,6 @@ async def test_a_probe_that_the_proxy_fails_comes_again_after_the_same_wait(db: 
     assert after["circuit_backoff"] == before["circuit_backoff"]
     assert await node.claim() == []
     await node.later(max(before["circuit_backoff"], (1_000 + probes.SETTLING_MS) * 1_000))
-    assert [each.probe for each in await node.claim()] == [True]
-
-
-async def test_a_busy_receivers_wish_puts_off_the_next_probe(db: Database) -> None:
-    node, _ = await opened(db)
-    result = node.result(await probe(node), "throttled")
-    outcome = replace(outcome_of("throttled"), retry_after="600")
-    decision = probed(decide(outcome, tries=0, schedule=node.schedule, dice=0.5, now_wall_s=0.0))
-    await db.write(settle, [replace(result, outcome=outcome, decision=decision)])
-    await node.later(590 * SECOND)
-    assert await node.claim() == []
-    await node.later(11 * SECOND)
     assert [each.probe for each in await node.claim()] == [True]
 
 
@@ -532,29 +276,6 @@ async def test_a_pass_that_nobody_can_use_keeps_no_claim_busy(db: Database) -> N
     assert await db.read(rows, "select * from passes") == []
 
 
-@pytest.mark.parametrize("way", ["activated", "removed"])
-async def test_passes_go_with_the_state_that_they_were_for(db: Database, way: str) -> None:
-    node, webhook_id = await opened(db)
-    await db.write(replay.one, await finished(db), "user")
-    assert len(await db.read(rows, "select * from passes")) == 1
-    if way == "activated":
-        await db.write(parking.pause, webhook_id)
-        assert await node.claim() == []
-        assert await parking.activate(db, webhook_id, "all")
-        assert (await webhook(db, webhook_id))["circuit"] == "closed"
-        [delivery] = await node.claim(1)
-        assert not delivery.probe
-    else:
-        assert await parking.remove(db, webhook_id)
-    assert await db.read(rows, "select * from passes") == []
-
-
-async def test_no_pass_is_kept_while_the_circuit_is_closed(db: Database) -> None:
-    await waiting(db)
-    await db.write(replay.one, await finished(db), "user")
-    assert await db.read(rows, "select * from passes") == []
-
-
 async def test_a_webhook_is_disabled_five_days_after_its_first_failure(db: Database) -> None:
     node, webhook_id = await opened(db)
     since = (await webhook(db, webhook_id))["failing_since"]
@@ -574,17 +295,6 @@ async def test_a_webhook_is_disabled_five_days_after_its_first_failure(db: Datab
     assert [row["state"] for row in states] == ["ready"]
     assert await parking.activate(db, webhook_id, "all")
     assert await node.fail(FAILURES - 1) == []
-
-
-async def test_a_success_within_five_days_starts_the_count_anew(db: Database) -> None:
-    await waiting(db)
-    node = Node(db)
-    await node.fail(3)
-    await node.later(DISABLED_AFTER - SECOND)
-    await node.settle(await node.claim(1), "success")
-    assert await node.fail(3) == []
-    await node.later(DISABLED_AFTER - 60 * SECOND)
-    assert [change.to for change in await node.fail(7)] == ["open"]
 
 
 async def test_a_jump_of_the_wall_clock_disables_nothing(db: Database) -> None:

@@ -3,102 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
-
-import pytest
-from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY, HOUR
-from outbox.queue.drain import rescue
-from outbox.queue.state import circuits, figures
+from outbox.queue.state import figures
 from outbox.queue.state.figures import SPANS, STEP
-from outbox.queue.state.policy import Schedule
-from outbox.queue.upkeep import parking
 from outbox.queue.upkeep.retention import Retention
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make_many, ring, rows
-from tests.support.figures import in_longest, of_log, stored
-from tests.support.lines import WAITS
-from tests.support.process import free_port
+from tests.support.drain import rows
+from tests.support.figures import in_longest, stored
 
 ADD = """
 insert into figures
 select $1, cast($2 as bigint), cast($3 as bigint), $4, 2, 10, 0, 2, 0,0,0,0,0,0,0,0,0,0,0,0
 """
-
-
-async def answer(request: web.Request) -> web.StreamResponse:
-    """Accept, fail for a while, fail always, or be gone, by the path."""
-    path, attempt = request.path, int(request.headers["X-Webhook-Attempt"])
-    if path == "/gone":
-        return web.Response(status=410)
-    if path == "/slow":
-        await asyncio.sleep(0.03)
-    return web.Response(
-        status=500 if path == "/never" or (path == "/late" and attempt < 3) else 200
-    )
-
-
-async def settled(db: Database) -> None:
-    """Wait until every event has its deliveries, and those of active webhooks have ended."""
-    waiting = """
-    select 1 as one from events where seq is null union all
-    select 1 as one from deliveries d join webhooks w on w.id = d.webhook_id
-    where d.state in ('in_flight', 'held') or (d.state = 'ready' and w.state = 'active') limit 1
-    """
-    async with asyncio.timeout(60):
-        while await db.read(rows, waiting):
-            await asyncio.sleep(0.02)
-
-
-@pytest.mark.slow
-async def test_figures_equal_the_log(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With every kind of end; on PostgreSQL from two nodes at once."""
-    # An open circuit would hold the deliveries back that are to end.
-    monkeypatch.setattr(circuits, "FAILURES", 10_000)
-    key = ring()
-    async with AsyncExitStack() as stack:
-        box = await stack.enter_async_context(inbox())
-        box.answer = answer
-        paths = ("ok", "slow", "late", "never", "gone")
-        ids = [(await add_webhook(db, key, f"{box.url}/{path}"))[0] for path in paths]
-        ids.append((await add_webhook(db, key, f"http://127.0.0.1:{free_port()}/"))[0])
-        nodes = 1 if db.engine == "sqlite" else 2
-        for _ in range(nodes):
-            await stack.enter_async_context(drain(db, key, schedule=Schedule((0.01,) * 3)))
-        await asyncio.gather(*(db.write(make_many, 5) for _ in range(8)))
-        await settled(db)
-    log, counts = await db.read(of_log), await db.read(stored)
-    assert counts == log
-    ids.append(OWNER)
-    results = {(ids.index(subject), result) for subject, _, result, _ in counts}
-    assert (ids.index(OWNER), "event") in results
-    assert {(0, "success"), (2, "http_5xx"), (3, "exhausted"), (4, "gone")} <= results
-    assert (5, "connect_error") in results
-    assert sum(n for (*_, what), n in counts.items() if what == "count") > 300
-
-
-async def test_a_result_that_is_lost_or_recorded_late_counts_once(db: Database) -> None:
-    """A rescue that ends a delivery counts it; one that does not, counts nothing."""
-    key = ring()
-    webhook_id, _ = await add_webhook(db, key, "http://127.0.0.1:9/")
-    for number, rescues in enumerate((8, 9)):
-        await db.write(insert_in_flight, webhook_id, delivery_id=f"{number:024x}", rescues=rescues)
-    assert len(await db.write(rescue.rescue, "node", WAITS)) == 2
-    counts = await db.read(stored)
-    assert counts == await db.read(of_log)
-    assert [(what, n) for (_, _, what, _), n in counts.items()] == [("dead", 1)]
-
-
-async def insert_in_flight(tx: Tx, webhook_id: str, delivery_id: str, rescues: int) -> None:
-    await tx.run(
-        """
-        insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,
-          tries, attempts, claim, node_id, record_id, seq, created_at, rescues)
-        values ($1, 'o', 'e', $2, 'replay', 'in_flight', false, 0, 0, 1, 'c', 'node', 'r', 0, 0, $3)
-        """,
-        delivery_id, webhook_id, rescues,
-    )  # fmt: skip
 
 
 async def add(tx: Tx, webhook_id: str, at: int, result: str = "success", span: int = STEP) -> None:
@@ -161,15 +78,3 @@ async def test_retention_ends_figures_and_keeps_the_others(db: Database) -> None
     await Retention(db, deliveries_days=7, events_days=7).run_once()
     steps = await db.read(rows, "select at, count(*) as n from figures group by at")
     assert {row["at"]: row["n"] for row in steps} == {now - 6 * DAY: 300, now: 300}
-
-
-async def test_deleting_a_webhook_ends_its_figures_alone(db: Database) -> None:
-    key = ring()
-    ids = [(await add_webhook(db, key, "http://127.0.0.1:9/"))[0] for _ in range(2)]
-    now = db.clock.wall() // HOUR * HOUR
-    for webhook_id in ids:
-        for number in range(parking.BATCH + 100):
-            await db.write(add, webhook_id, now - number * STEP)
-    assert await parking.remove(db, ids[0])
-    counts = await db.read(rows, "select subject_id, count(*) as n from figures group by 1")
-    assert [(row["subject_id"], row["n"]) for row in counts] == [(ids[1], parking.BATCH + 100)]

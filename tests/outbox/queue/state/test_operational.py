@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -17,7 +17,6 @@ from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import parking
 from outbox.webhooks import TooMany
 from outbox.webhooks.operational import MOST, NAMES
-from tests.support.counted import Counted
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, ring, rows
 
 NOTICES = "select webhook_id, kind, reason from notices order by created_at, id"
@@ -132,35 +131,6 @@ async def about(db: Database, *names: str, owner: str = OWNER) -> str:
     return webhook_id
 
 
-async def test_nobody_else_is_told(db: Database) -> None:
-    await about(db, *NAMES, owner="somebody else")
-    assert not await db.read(rows, "select 1 from events")
-
-
-async def test_the_events_of_a_webhook_are_numbered(db: Database) -> None:
-    webhook_id = await about(db, *NAMES)
-    versions = "select name, record_id, record_version from events order by pos"
-    announced = [
-        (row["name"], row["record_id"], row["record_version"])
-        for row in await db.read(rows, versions)
-    ]
-    assert announced == [(name, webhook_id, n) for n, name in enumerate(NAMES[:3], start=1)]
-
-
-async def test_a_failed_settle_tells_nothing(db: Database) -> None:
-    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
-    await add_webhook(db, ring(), "http://127.0.0.1:9/told", *NAMES)
-
-    async def fails(tx: Tx) -> None:
-        await operational.tell(tx, [Transition(webhook_id, OWNER, "disabled", "gone", 1)])
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        await db.write(fails)
-    assert not await db.read(rows, "select 1 from events")
-    assert not await db.read(rows, "select 1 from notices")
-
-
 async def test_an_owner_who_activates_what_was_disabled_has_recovered_it(db: Database) -> None:
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await add_webhook(db, ring(), "http://127.0.0.1:9/told", *NAMES)
@@ -187,28 +157,6 @@ async def test_operational_webhooks_are_few(db: Database) -> None:
     assert [bool(one.operational) for one in listed] == [False] + [True] * MOST
 
 
-async def test_a_circuit_that_opens_and_closes_is_told(db: Database) -> None:
-    watched = Schedule((0.01,) * 20)
-    async with inbox() as box, drain(db, ring(), schedule=watched) as running:
-        box.answer = answers(503)
-        away = await running.webhook(f"{box.url}/away")
-        await running.webhook(f"{box.url}/told", *NAMES)
-        await db.write(make, "r1")
-        [failing] = await told(box)
-        assert (failing["event"], failing["data"]["reason"]) == ("endpoint.failing", "throttled")
-        assert (failing["data"]["id"], failing["data"]["failures"]) == (away, 10)
-        assert failing["data"]["state"] == "active"
-        box.answer = answers(200)
-        recovered = (await told(box, 2))[1]
-        reason = recovered["data"]["reason"]
-        assert (recovered["event"], reason) == ("endpoint.recovered", "success")
-        assert (recovered["data"]["failures"], recovered["data"]["lastStatus"]) == (0, 200)
-    mails = await db.read(rows, NOTICES)
-    assert [(row["kind"], row["reason"]) for row in mails] == [
-        ("failing", "throttled"), ("recovered", "success"),
-    ]  # fmt: skip
-
-
 async def test_a_late_success_at_a_disabled_webhook_is_no_recovery(db: Database) -> None:
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await add_webhook(db, ring(), "http://127.0.0.1:9/told", *NAMES)
@@ -220,22 +168,6 @@ async def test_a_late_success_at_a_disabled_webhook_is_no_recovery(db: Database)
     await db.write(operational.tell, [closed])
     [event] = await events(db)
     assert json.loads(event["body"])["data"]["reason"] == "success"
-
-
-async def test_whoever_is_told_nothing_pays_one_statement(db: Database) -> None:
-    counted = Counted(db)
-    queries = {}
-    watched, once = cast(Database, counted), Schedule(())
-    async with inbox() as box, drain(watched, ring(), schedule=once) as running:
-        await running.webhook(box.url)
-        for number, status in enumerate((200, 500), start=1):
-            box.answer = answers(status)
-            counted.reset()
-            await db.write(make, f"r{number}")
-            await running.watch.until("delivery_finished", number)
-            texts = [text for _, texts in counted.written for text in texts]
-            queries[status] = sum("where operational" in text for text in texts)
-    assert queries == {200: 0, 500: 1}
 
 
 async def test_a_damaged_address_does_not_stop_the_telling(db: Database) -> None:

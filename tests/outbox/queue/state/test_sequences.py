@@ -7,20 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.events import enqueue
-from outbox.queue.drain import budget
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.replays import job_steps, jobs, replay
+from outbox.queue.replays import job_steps, jobs
 from outbox.queue.state import lanes, sequences
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
-from outbox.webhooks.conditions import Condition
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
+from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -55,101 +51,6 @@ async def numbers(db: Database, webhook_id: str) -> list[int]:
     ]
 
 
-async def test_each_attempt_and_replay_carries_its_number(db: Database) -> None:
-    async with inbox() as box, drain(db, KEY) as run_drain:
-        refused = False
-
-        async def once(request: web.Request) -> web.Response:
-            nonlocal refused
-            if request.headers["X-Webhook-Sequence"] == "2" and not refused:
-                refused = True
-                return web.Response(status=500)
-            return web.Response()
-
-        box.answer = once
-        webhook_id = await run_drain.webhook(box.url, sequenced=True)
-        await db.write(make_many, 3)
-        got = await box.until(4)
-        seen = sorted(
-            (int(one.headers["X-Webhook-Sequence"]), int(one.headers["X-Webhook-Attempt"]))
-            for one in got
-        )
-        assert seen == [(1, 1), (2, 1), (2, 2), (3, 1)]
-        assert not any("X-Webhook-Replay" in one.headers for one in got)
-        [second] = await db.read(
-            rows, "select id from deliveries where webhook_id = $1 and sequence = 2", webhook_id
-        )
-        box.answer = None
-        again = await db.write(replay.one, second["id"], OWNER)
-        await db.write(replay.one, again, OWNER)
-        for one in (await box.until(6))[4:]:
-            assert one.headers["X-Webhook-Sequence"] == "2"
-            assert one.headers["X-Webhook-Replay"] == "1"
-            assert one.body == next(g.body for g in got if g.headers["X-Webhook-Sequence"] == "2")
-    assert await numbers(db, webhook_id) == [1, 2, 3]
-
-
-async def test_a_webhook_without_the_option_sends_no_number(db: Database) -> None:
-    async with inbox() as box, drain(db, KEY) as run_drain:
-        webhook_id = await run_drain.webhook(box.url)
-        await db.write(make, "a")
-        [got] = await box.until(1)
-        [delivery] = await db.read(rows, "select id from deliveries")
-        await db.write(replay.one, delivery["id"], OWNER)
-        again = (await box.until(2))[1]
-    assert not any(
-        "Sequence" in name or "Replay" in name for name in (*got.headers, *again.headers)
-    )
-    assert await numbers(db, webhook_id) == []
-
-
-async def test_what_is_not_made_has_no_number(db: Database) -> None:
-    webhook_id = await numbered(db, conditions=(Condition("id", "record-2"),))
-    both = await numbered(db)
-    await db.write(make_many, 4)
-    await fanned_out(db)
-    assert await numbers(db, webhook_id) == [1]
-    assert await numbers(db, both) == [1, 2, 3, 4]
-
-
-async def test_a_test_event_has_no_number(db: Database) -> None:
-    webhook_id = await numbered(db)
-
-    async def test_event(tx: Tx) -> None:
-        enqueue(
-            tx, owner_id=OWNER, name="thing.made", record_id="t", record_version=1, data={},
-            webhook_id=webhook_id,
-        )  # fmt: skip
-
-    await db.write(make, "a")
-    await db.write(test_event)
-    await db.write(make, "b")
-    await fanned_out(db)
-    made = await db.read(rows, "select record_id, sequence from deliveries order by seq")
-    assert [(row["record_id"], row["sequence"]) for row in made] == [
-        ("a", 1), ("t", None), ("b", 2),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("ordered", [False, True])
-async def test_fan_out_in_many_rounds_gives_each_number_once(
-    db: Database, monkeypatch: pytest.MonkeyPatch, ordered: bool
-) -> None:
-    monkeypatch.setattr(budget, "LEAST_WEBHOOKS", 4)
-    for engine in budget.ROUND:
-        monkeypatch.setitem(budget.ROUND, engine, 250_000)
-        monkeypatch.setitem(budget.WEBHOOKS_OF_ALL, engine, 10)
-    ids = [await numbered(db, ordered=ordered) for _ in range(23)]
-    await db.write(make_many, 5)
-    await db.write(fan_out, ROOM)
-    await db.write(make_many, 5)
-    await fanned_out(db, ROOM)
-    for webhook_id in ids:
-        made = await db.read(rows, NUMBERS, webhook_id)
-        assert [row["sequence"] for row in made] == [*range(1, 11)]
-        assert [row["record_id"] for row in made] == [f"record-{n % 5}" for n in range(10)]
-
-
 async def test_numbers_go_on_after_the_option_was_off(db: Database) -> None:
     webhook_id, _ = await add_webhook(db, KEY, URL)
     version = 1
@@ -161,19 +62,6 @@ async def test_numbers_go_on_after_the_option_was_off(db: Database) -> None:
         await fanned_out(db)
     made = await db.read(rows, "select record_id, sequence from deliveries order by seq")
     assert [row["sequence"] for row in made] == [None, 1, None, 2]
-
-
-async def test_cancelled_deliveries_keep_their_numbers(db: Database) -> None:
-    webhook_id = await numbered(db)
-    await db.write(make_many, 3)
-    await db.write(make_many, 3)
-    await fanned_out(db)
-    await db.write(parking.pause, webhook_id)
-    await parking.activate(db, webhook_id, "newest")
-    made = await db.read(rows, NUMBERS, webhook_id)
-    assert [(row["sequence"], row["state"]) for row in made] == [
-        *((n, "cancelled") for n in (1, 2, 3)), *((n, "ready") for n in (4, 5, 6)),
-    ]  # fmt: skip
 
 
 async def test_a_backfill_has_numbers_of_its_own_and_a_recovery_repeats(db: Database) -> None:
@@ -222,21 +110,6 @@ async def test_a_delivery_that_exists_already_leaves_no_hole(db: Database) -> No
     await db.write(make, "next")
     await fanned_out(db)
     assert await numbers(db, webhook_id) == [1, 2, 3, 4, 5]
-
-
-async def test_a_unit_that_fails_leaves_no_hole(db: Database) -> None:
-    webhook_id = await numbered(db)
-
-    async def failing(tx: Tx) -> None:
-        await sequences.take(tx, webhook_id, 5)
-        raise LookupError
-
-    with pytest.raises(LookupError):
-        await db.write(failing)
-    assert await db.write(sequences.take, webhook_id, 2) == 1
-    assert await db.write(sequences.take, webhook_id, 1) == 3
-    other, _ = await add_webhook(db, KEY, URL)
-    assert await db.write(sequences.take, other, 1) is None
 
 
 @POSTGRES

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from outbox.database.plans import by_index
-from outbox.database.sql import translate
 from outbox.database.transaction import Database, Tx
 from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
@@ -56,29 +54,6 @@ async def _ask(db: Database, owner: str, *records: str) -> None:
         await db.write(erasure_requests.request, owner, [record])
 
 
-async def _plan(tx: Tx) -> str:
-    args = (OWNER, "r", 0, 10, 5)
-    if tx.engine == "sqlite":
-        text = f"explain query plan {translate(erasure_requests.LOOK, tx.engine)}"
-        return " ".join(str(row["detail"]) for row in await tx.all(text, *args))
-    await by_index(tx)
-    text = f"explain {erasure_requests.LOOK}"
-    return " ".join(str(row["QUERY PLAN"]) for row in await tx.all(text, *args))
-
-
-async def test_the_events_of_a_record_are_found_by_index(db: Database) -> None:
-    """Whatever else the owner has."""
-    plan = await db.read(_plan)
-    assert "events_record" in plan
-    assert "events_about" in plan
-    if db.engine == "postgres":
-        # What it sorts is two limited ranges.
-        assert plan.count("Limit") == 3
-        assert plan.count("Sort Key") == 1
-    else:
-        assert "temp" not in plan.lower()
-
-
 async def test_another_owner_does_not_wait_for_the_end(db: Database) -> None:
     many = await _waiting(db, OWNER, {f"r-{number}": 60 for number in range(5)})
     one = await _waiting(db, OTHER, {"r": 1})
@@ -90,28 +65,6 @@ async def test_another_owner_does_not_wait_for_the_end(db: Database) -> None:
     assert order.ended.count(many) == 300
     # Each turn cancels 50 at most.
     assert order.ended.index(one) <= 50
-
-
-async def test_a_request_that_comes_during_a_run_takes_part(db: Database) -> None:
-    many = await _waiting(db, OWNER, {f"r-{number}": 60 for number in range(10)})
-    one = await _waiting(db, OTHER, {"r": 1})
-    await _ask(db, OWNER, *(f"r-{number}" for number in range(10)))
-    db.observer = order = Order()
-
-    async def ask_late() -> int:
-        """Return how many had ended when the request was there."""
-        await order.began.wait()
-        await _ask(db, OTHER, "r")
-        return len(order.ended)
-
-    late = asyncio.create_task(ask_late())
-    await Erasure(db).run_once()
-    asked = await late
-    assert set(order.ended) == {one, many}
-    # The first look of the other owner finds 200 rows at most.
-    assert order.ended.index(one) - asked <= 250
-    assert asked < len(order.ended)
-    assert await rows(db, "select id from erasures") == []
 
 
 async def test_requests_of_an_owner_go_together(
@@ -130,14 +83,6 @@ async def test_requests_of_an_owner_go_together(
     await Erasure(db).run_once()
     assert await rows(db, "select id from events where body is not null") == []
     assert await rows(db, "select id from erasures") == []
-
-
-async def test_a_transaction_erases_a_megabyte_at_most() -> None:
-    sizes = {"a": 600_000, "b": 600_000, "c": 2_000_000, "d": 1, "e": 2, "f": 0}
-    chunks = erasure.chunked(sizes)
-    assert chunks == [["a"], ["b"], ["c"], ["d", "e", "f"]]
-    many = {str(number): 1 for number in range(250)}
-    assert [len(chunk) for chunk in erasure.chunked(many)] == [100, 100, 50]
 
 
 async def test_deliveries_are_passed_in_pages(

@@ -1,19 +1,15 @@
 """Retention deletes old rows, in short transactions, and nothing else."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database import free_pages
-from outbox.database.plans import by_index
-from outbox.database.sql import items
-from outbox.database.transaction import Database, Row, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
 from outbox.ids import Ids
 from outbox.observer import Observer
@@ -25,7 +21,6 @@ from outbox.sending.request import new_secret
 from outbox.states import End
 from outbox.webhooks import rotation
 from tests.support.drain import OWNER, add_webhook, ring
-from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
 
 DELIVERY = """
@@ -98,11 +93,6 @@ class Past:
         return event_id
 
 
-async def ids_of(db: Database, table: str, column: str = "id") -> set[str]:
-    rows = await db.read(lambda tx: tx.all(f"select {column} as id from {table}"))
-    return {row["id"] for row in rows}
-
-
 @pytest.fixture
 async def past(db: Database) -> Past:
     await db.write(add_webhooks, 1, 3)
@@ -115,48 +105,6 @@ def thirty_days(db: Database, told: Told) -> Retention:
     return Retention(db, deliveries_days=30, events_days=30)
 
 
-async def test_finished_deliveries_are_deleted_with_their_attempts(past: Past) -> None:
-    db, counts = past.db, Told()
-    gone = [
-        await past.delivery(31, state, 30.5, attempts=2)
-        for state in ("delivered", "exhausted", "gone", "cancelled", "dead")
-    ]
-    ids = [
-        await past.delivery(31, "delivered", 29.5),
-        await past.delivery(29, "delivered", 29),
-        await past.delivery(40, "ready"),
-        await past.delivery(40, "in_flight"),
-        await past.delivery(40, "held"),
-    ]
-    await thirty_days(db, counts).deliveries()
-    assert await ids_of(db, "deliveries") == set(ids)
-    assert await ids_of(db, "attempts", "delivery_id") == set(ids)
-    assert counts.gone == {"deliveries": len(gone), "attempts": 2 * len(gone)}
-    assert set(counts.clean) == {"deliveries", "attempts"}
-    assert not counts.ended
-
-
-async def test_what_was_parked_for_too_long_ends_cancelled_and_is_counted(past: Past) -> None:
-    db, counts = past.db, Told()
-    ended = {await past.delivery(31, state, webhook=2) for state in ("ready", "held")}
-    ids = {
-        await past.delivery(29, "ready", webhook=2),
-        await past.delivery(31, "in_flight", webhook=2),
-        await past.delivery(31, "ready", webhook=1),
-    }
-    await thirty_days(db, counts).deliveries()
-    rows = await db.read(lambda tx: tx.all("select * from deliveries"))
-    cancelled = {row["id"]: row for row in rows if row["state"] == "cancelled"}
-    assert cancelled.keys() == ended
-    assert {row["reason"] for row in cancelled.values()} == {"retention"}
-    assert all(row["finished_at"] > row["created_at"] for row in cancelled.values())
-    assert {row["id"] for row in rows} == ended | ids
-    assert counts.ended == {(webhook_id(2), "cancelled"): 2}
-    # They stay in the log as long as other deliveries that ended now.
-    await thirty_days(db, counts).deliveries()
-    assert await ids_of(db, "deliveries") == ended | ids
-
-
 @pytest.mark.parametrize("column", ["active", "turning"])
 async def test_a_webhook_activated_or_being_turned_meanwhile_keeps_its_deliveries(
     past: Past, column: str
@@ -166,100 +114,6 @@ async def test_a_webhook_activated_or_being_turned_meanwhile_keeps_its_deliverie
     await db.write(lambda tx: tx.run(f"update lanes set {column} = true"))
     done, ended = await db.write(retention.expire_parked, [waiting], db.clock)
     assert (done, ended) == (1, {})
-
-
-async def test_events_are_deleted_unless_a_delivery_is_unfinished(past: Past) -> None:
-    db, counts = past.db, Told()
-    gone = [await past.event(31), await past.event(31)]
-    await past.delivery(31, "delivered", 20, event=gone[1])
-    ids = [await past.event(29), await past.event(31, seen=False)]
-    for state, origin in (("ready", "event"), ("in_flight", "replay"), ("held", "event")):
-        event = await past.event(31)
-        await past.delivery(1, state, event=event, origin=origin)
-        ids.append(event)
-    await thirty_days(db, counts).events()
-    assert await ids_of(db, "events") == set(ids)
-    assert counts.gone == {"events": len(gone)}
-    assert counts.clean == ["events"]
-
-
-async def test_many_rows_are_deleted_in_units_that_yield_to_writes(past: Past) -> None:
-    db, counts = past.db, Told()
-    count = 2 * retention.PAGE + 50
-    now = db.clock.wall()
-
-    async def many(tx: Tx) -> None:
-        for number in range(count):
-            at = now - 31 * DAY + number
-            delivery_id = db.ids.new(at)
-            await tx.run(DELIVERY, delivery_id, "e", "w", "replay", "delivered", at, at)
-            await tx.run(ATTEMPT, delivery_id, 1, b"x" * 1000)
-
-    await db.write(many)
-    newest = await past.delivery(31, "delivered", 1)
-    await thirty_days(db, counts).deliveries()
-    assert counts.gone == {"deliveries": count, "attempts": count}
-    assert await ids_of(db, "deliveries") == {newest}
-
-
-class Slow(SystemClock):
-    """A clock that takes long to read."""
-
-    seconds = 0.0
-
-    def monotonic(self) -> float:
-        self.seconds += retention.UNIT_SECONDS
-        return self.seconds
-
-
-async def test_a_unit_ends_when_its_time_is_up(past: Past) -> None:
-    db = past.db
-    chunk = retention.CHUNKS[db.engine]
-    ids = [await past.delivery(31, "delivered", 31) for _ in range(chunk + 1)]
-    done, deliveries, attempts = await db.write(
-        retention.purge_deliveries, ids, db.clock.wall(), Slow()
-    )
-    assert (done, deliveries, attempts) == (chunk, chunk, chunk)
-    events = [await past.event(31) for _ in range(chunk + 1)]
-    assert await db.write(retention.purge_events, events, Slow()) == (chunk, chunk)
-    parked = [await past.delivery(31, "ready", webhook=2) for _ in range(chunk + 1)]
-    done, ended = await db.write(retention.expire_parked, parked, Slow())
-    assert (done, ended.total()) == (chunk, chunk)
-
-
-class Ahead(SystemClock):
-    """A wall clock that jumps a year ahead."""
-
-    years = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.years * 366 * DAY
-
-
-async def test_a_wall_clock_that_jumps_ahead_does_not_empty_the_log(db: Database) -> None:
-    clock = Ahead()
-    db.clock = clock
-    await db.write(add_webhooks, 1, 1)
-    newest = await Past(db).delivery(5, "delivered", 5)
-    clock.years = 1
-    past = await db.read(retention.past_of, 30 * DAY)
-    assert past.at < SystemClock().wall() - 29 * DAY
-    assert past.first_kept < newest
-
-
-async def test_replaced_secrets_are_deleted_when_they_expire(db: Database) -> None:
-    async def replaced(tx: Tx) -> None:
-        await add_webhooks(tx, 1, 4)
-        for number, until in ((1, tx.now - 5), (2, tx.now + DAY), (3, tx.now - 5)):
-            await tx.run(
-                "update webhooks set old_secret = secret, old_secret_until = $2 where id = $1",
-                webhook_id(number), until,
-            )  # fmt: skip
-
-    await db.write(replaced)
-    assert [await db.write(retention.expire_secrets, 1) for _ in range(3)] == [1, 1, 0]
-    rows = await db.read(lambda tx: tx.all("select id from webhooks where old_secret is not null"))
-    assert [row["id"] for row in rows] == [webhook_id(2)]
 
 
 class Wall(SystemClock):
@@ -304,77 +158,6 @@ async def test_a_wall_clock_that_is_ahead_for_a_moment_removes_nothing(
 
 # Reads of the statements on a table whose statistics are from when it was empty.
 
-SOME = [f"d{n}" for n in range(1, 21)] + [f"e{n}" for n in range(1, 21)]
-STATEMENTS = {
-    "look at deliveries": (retention.DELIVERIES, ("", "f", 5, 500)),
-    "look at events": (retention.EVENTS, ("", "f", 50, 500)),
-    "take": (retention.TAKE_DELIVERIES, (items(SOME),)),
-    "delete attempts": (retention.DELETE_ATTEMPTS, (items(SOME),)),
-    "delete deliveries": (retention.DELETE_DELIVERIES, (items(SOME),)),
-    "take events": (retention.TAKE_EVENTS, (items(SOME),)),
-    "delete events": (retention.DELETE_EVENTS, (items(SOME),)),
-    "take parked": (retention.TAKE_PARKED, (items(SOME),)),
-    "cancel": (retention.CANCEL, (items(SOME), 5)),
-}
-BIG = ("deliveries", "events", "attempts")
-
-
-@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("name", STATEMENTS)
-async def test_no_statement_scans_a_whole_table_on_sqlite(db: Database, name: str) -> None:
-    text, args = STATEMENTS[name]
-    rows = await db.read(lambda tx: tx.all(f"explain query plan {text}", *args))
-    plan = [row["detail"] for row in rows]
-    assert [line for line in plan if re.match(rf"SCAN ({'|'.join(BIG)}|d)\b", line)] == [], plan
-
-
-async def _grown(tx: Tx) -> None:
-    for table in BIG:
-        await tx.run(f"alter table {table} set (autovacuum_enabled = off)")
-        await tx.run(f"analyze {table}")
-    await tx.run(
-        """
-        insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,
-          tries, attempts, record_id, seq, created_at, finished_at)
-        select 'd' || n, 'o', 'e' || n, 'w', 'event', 'dead', false, 0, 0, 1, 'r', n, 5, 6
-        from generate_series(1, 50000) as n
-        """
-    )
-    await tx.run(
-        """
-        insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind, outcome,
-          started_at, total_us, url, request_headers, truncated, node_id)
-        select 'o', 'd' || n, 'w', 'e' || n, 1, 'event', 'success', 0, 0, 'u', '[]', false, 'n'
-        from generate_series(1, 50000) as n
-        """
-    )
-    await tx.run(
-        """
-        insert into events (id, seq, owner_id, name, record_id, record_version, occurred_at,
-          body_digest)
-        select 'e' || n, n, 'o', 'contact.created', 'r', 1, 5, 'd'
-        from generate_series(1, 50000) as n
-        """
-    )
-
-
-async def _touched(tx: Tx) -> dict[str, int]:
-    touched: dict[str, int] = {}
-    await by_index(tx)
-    for name, (text, args) in STATEMENTS.items():
-        touched |= await buffers(tx, name, text, args)
-    return touched
-
-
-@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_no_statement_scans_a_whole_table_on_postgres(db: Database) -> None:
-    await db.write(_grown)
-    touched = await db.write(_touched)
-    looks = {name: n for name, n in touched.items() if name.startswith("look")}
-    rest = {name: n for name, n in touched.items() if name not in looks}
-    assert max(rest.values()) <= 300, rest
-    assert max(looks.values()) <= 4_000, looks
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
@@ -400,40 +183,3 @@ async def test_the_file_shrinks_after_large_deletes(db: Database, tmp_path: Path
     assert free <= free_pages.KEPT + free_pages.STEP
     assert after < before / 2
     assert not await db.write(free_pages.shrink)
-
-
-@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_no_lane_lock_is_awaited_after_delivery_locks(
-    past: Past, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Locking lanes of a later chunk after deliveries of an earlier one caused a deadlock."""
-    await past.db.write(pause, 1)
-    await past.db.write(pause, 3)
-    ids = [await past.delivery(40, "ready", webhook=webhook) for webhook in (3, 1)]
-    monkeypatch.setattr(retention, "CHUNKS", {"postgres": 1})
-    monkeypatch.setattr(retention, "UNIT_SECONDS", 60)
-    text = retention.TAKE_PARKED
-    order: list[str] = []
-
-    async def unit(tx: Tx) -> None:
-        every = tx.all
-
-        async def all_(sql: str, *args: object) -> list[Row]:
-            order.append("lanes" if sql is retention.TAKE_LANES else "parked" * (sql is text))
-            return await every(sql, *args)
-
-        await retention.expire_parked(cast(Tx, _Watched(tx, all_)), ids, past.db.clock)
-
-    await past.db.write(unit)
-    assert [name for name in order if name] == ["lanes", "parked", "parked"]
-
-
-class _Watched:
-    """A transaction with another `all`."""
-
-    def __init__(self, tx: Tx, every: object) -> None:
-        self._tx = tx
-        self.all = every
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._tx, name)

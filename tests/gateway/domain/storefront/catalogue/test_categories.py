@@ -48,26 +48,6 @@ async def test_create_change_and_delete(api: RestApi, ana: Person) -> None:
     assert await api.events() == []
 
 
-async def test_names_and_slugs_are_unique_in_the_store(ana: Person) -> None:
-    one, two = await store(ana), await store(ana, "two.example")
-    first = await create(ana, one, "Café")
-    await create(ana, two, "Café")
-    for body, field in (({"name": "CAFE"}, "name"), ({"name": "Tea", "slug": "cafe"}, "slug")):
-        reply = await ana.post("/api/categories", {"storeId": one, **body})
-        assert (reply.status, reply.faults) == (409, {field: "taken"})
-    other = await create(ana, one, "Cafe!")
-    assert other["slug"] == "cafe-2"
-    assert (await ana.put(f"/api/categories/{other['id']}", {"name": "café"})).status == 409
-    assert (await ana.put(f"/api/categories/{first['id']}", {"name": "CAFÉ"})).status == 200
-
-
-async def test_concurrent_creates_with_one_name(ana: Person) -> None:
-    shop = await store(ana)
-    bodies = [{"storeId": shop, "name": name} for name in ("Café", "cafe", "CAFÉ", "Cafè")]
-    replies = await asyncio.gather(*(ana.post("/api/categories", body) for body in bodies))
-    assert sorted(reply.status for reply in replies) == [201, 409, 409, 409]
-
-
 async def test_the_tree(ana: Person) -> None:
     one, two = await store(ana), await store(ana, "two.example")
     a = await create(ana, one, "A")

@@ -14,8 +14,6 @@ from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.slices import SliceRequest
-from gateway.records.values.global_ids import global_id
-from gateway.server.upkeep.duties import BATCHES
 from outbox.database.transaction import Tx
 from tests.support.rest import RestApi
 from tests.support.shop import Shop, open_shop
@@ -86,119 +84,6 @@ async def totals(shop: Shop, product_id: str) -> tuple[int, int]:
     return counts.get(product_id, (0, 0))
 
 
-async def truth(shop: Shop, product_id: str) -> tuple[int, int]:
-    async def unit(tx: Tx) -> tuple[int, int]:
-        row = await tx.one(
-            "select count(*) as n, cast(coalesce(sum(stars), 0) as bigint) as stars from reviews"
-            " where product_id = $1 and status = 'published'",
-            product_id,
-        )
-        assert row is not None
-        return row["n"], row["stars"]
-
-    return await shop.db.read(unit)
-
-
-async def test_a_review_is_stored_as_written(shop: Shop) -> None:
-    product_id = await product(shop)
-    ana = await customer(shop)
-    [contact] = (await shop.owner.get("/api/contacts")).body["data"]
-    text = " <b>Très\r\nbon</b> & \u202e🙂 "
-    record = await review(shop, product_id, stars=4, text=text)
-    shown = (await shop.owner.get(f"/api/reviews/{record.id}")).body
-    assert shown == {
-        "id": record.id, "storeId": shop.store["id"], "productId": product_id, "customerId": ana,
-        "author": "Customer ana", "stars": 4, "text": text, "status": "published",
-        "globalId": global_id("Review", record.id), "createdAt": shown["createdAt"],
-    }  # fmt: skip
-    [note] = (await shop.owner.get(f"/api/activities?relatedTo={contact['id']}")).body["data"]
-    assert (note["type"], note["description"]) == (
-        "note", f"Review of Coffee, 4 of 5 stars: {text}",
-    )  # fmt: skip
-    assert note["metadata"] == {"reviewId": record.id, "productId": product_id}
-    assert [name for name, _ in await shop.api.events()] == ["product.created", "contact.created"]
-
-
-async def test_the_longest_text_counts_characters(shop: Shop) -> None:
-    record = await review(shop, await product(shop), text="🙂" * 5_000)
-    assert len((await shop.owner.get(f"/api/reviews/{record.id}")).body["text"]) == 5_000
-
-
-async def test_only_products_that_the_store_shows_are_reviewed(shop: Shop) -> None:
-    other = await open_shop(shop.api, "other.example")
-    for product_id in (
-        await product(shop, active=False),
-        await product(shop, published=False),
-        await product(other),
-        "0" * 24,
-    ):
-        refusal = await refused(review(shop, product_id))
-        assert refusal.code == "product_not_found"
-        assert refusal.faults[0].field == "productId"
-    gone = await product(shop)
-    await shop.owner.delete(f"/api/products/{gone}")
-    assert (await refused(review(shop, gone))).code == "product_not_found"
-    await other.close()
-
-
-async def test_a_moderated_review_waits_for_the_owner(shop: Shop) -> None:
-    await put(shop, reviewModeration=True)
-    product_id = await product(shop)
-    record = await review(shop, product_id, stars=3)
-    assert record["status"] == "pending"
-    assert await totals(shop, product_id) == (0, 0)
-    path = f"/api/reviews/{record.id}"
-    for status, expected in (
-        ("published", (1, 3)), ("published", (1, 3)), ("rejected", (0, 0)), ("pending", (0, 0)),
-        ("published", (1, 3)), ("pending", (0, 0)), ("published", (1, 3)),
-    ):  # fmt: skip
-        assert (await shop.owner.put(path, {"status": status})).body["status"] == status
-        assert await totals(shop, product_id) == expected
-    assert (await shop.owner.delete(path)).status == 200
-    assert await totals(shop, product_id) == (0, 0)
-
-
-async def test_the_owner_moderates_and_changes_nothing_else(shop: Shop) -> None:
-    product_id = await product(shop)
-    record = await review(shop, product_id)
-    path = f"/api/reviews/{record.id}"
-    answer = await shop.owner.put(path, {"text": "Bad.", "stars": 1, "status": "rejected"})
-    assert (answer.body["text"], answer.body["stars"]) == ("Good.", 5)
-    assert answer.headers["X-Ignored-Fields"] == "text, stars"
-    for status in ("gone", None, 1):
-        assert (await shop.owner.put(path, {"status": status})).status == 400
-    assert (await shop.owner.post("/api/reviews", {})).status == 405
-    other = await review(shop, product_id, BIA)
-    for query, expected in (
-        ("status=rejected", [record.id]), ("status=published", [other.id]), ("status=pending", []),
-        (f"productId={product_id}", [other.id, record.id]), (f"productId={'0' * 24}", []),
-        (f"storeId={shop.store['id']}&status=published", [other.id]),
-    ):  # fmt: skip
-        listed = (await shop.owner.get(f"/api/reviews?{query}")).body
-        assert [one["id"] for one in listed["data"]] == expected, query
-        assert listed["total"] == len(expected)
-
-
-async def test_concurrent_reviews_keep_the_totals(shop: Shop) -> None:
-    product_id = await product(shop)
-    written = await asyncio.gather(
-        *(review(shop, product_id, f"c{i}@example.com", stars=i % 5 + 1) for i in range(20))
-    )
-    assert await totals(shop, product_id) == await truth(shop, product_id) == (20, 60)
-
-    async def moderate(number: int, record: Record) -> None:
-        path = f"/api/reviews/{record.id}"
-        for status in ("rejected", "published") * 2 + ("pending",) * (number % 2):
-            assert (await shop.owner.put(path, {"status": status})).status == 200
-        if number % 3 == 0:
-            assert (await shop.owner.delete(path)).status == 200
-
-    await asyncio.gather(*(moderate(i, record) for i, record in enumerate(written)))
-    counts = await totals(shop, product_id)
-    assert counts == await truth(shop, product_id)
-    assert counts[0] == len([i for i in range(20) if i % 2 == 0 and i % 3])
-
-
 async def test_one_review_each_holds_under_concurrency(shop: Shop) -> None:
     await put(shop, oneReviewPerProduct=True)
     who_is = {await customer(shop, email): email for email in (ANA, BIA)}
@@ -259,62 +144,6 @@ async def test_a_refused_review_does_not_count(shop: Shop) -> None:
         await refused(review(shop, product_id, stars=9))
         await refused(review(shop, "0" * 24))
     assert await review(shop, product_id)
-
-
-async def test_counts_of_past_days_are_purged(shop: Shop) -> None:
-    product_id = await product(shop)
-    for email in (ANA, BIA):
-        await review(shop, product_id, email)
-    ana, bia = await customer(shop), await customer(shop, BIA)
-
-    async def age(tx: Tx) -> None:
-        await tx.run(
-            "update review_quotas set day = day - 3 * 86400000000 where customer_id = $1", ana
-        )
-
-    async def left(tx: Tx) -> list[str]:
-        return [row[0] for row in await tx.all("select customer_id from review_quotas")]
-
-    await shop.db.write(age)
-    [batches] = [one for one in BATCHES if one.name == "review-quotas"]
-    assert await shop.db.write(batches.unit, batches.most) == 1
-    assert await shop.db.read(left) == [bia]
-
-
-async def test_reviews_go_with_their_product_and_their_store(shop: Shop) -> None:
-    gone, remaining = [await product(shop) for _ in range(2)]
-    for product_id in (gone, remaining):
-        for email in (ANA, BIA):
-            await review(shop, product_id, email)
-    assert (await shop.owner.delete(f"/api/products/{gone}")).status == 200
-    assert (await shop.owner.get("/api/reviews")).body["total"] == 2
-    assert await totals(shop, gone) == (0, 0)
-    assert (await shop.owner.delete(f"/api/stores/{shop.store['id']}")).status == 200
-    assert (await shop.owner.get("/api/reviews")).body["total"] == 0
-    assert await totals(shop, remaining) == (0, 0)
-
-
-async def test_lists_of_many_products_at_once(shop: Shop) -> None:
-    products = [await product(shop) for _ in range(3)]
-    for product_id in products[:2]:
-        for number in range(5):
-            await review(shop, product_id, f"c{number}@example.com", text=f"{number}")
-    hidden = await review(shop, products[0], BIA)
-    await shop.owner.put(f"/api/reviews/{hidden.id}", {"status": "pending"})
-
-    async def texts(request: SliceRequest) -> list[tuple[list[str], bool]]:
-        slices = await shop.db.read(reviews.first_of_products, products, request)
-        return [([r["text"] for r in slices[p].records], slices[p].more) for p in products]
-
-    two = (["4", "3"], True)
-    assert await texts(SliceRequest(2)) == [two, two, ([], False)]
-    all_five = (["4", "3", "2", "1", "0"], False)
-    assert await texts(SliceRequest(5)) == [all_five, all_five, ([], False)]
-    first = await shop.db.read(reviews.first_of_products, products, SliceRequest(2))
-    onward = SliceRequest(2, after=first[products[0]].places[-1])
-    assert (await texts(onward))[0] == (["2", "1"], True)
-    back = SliceRequest(1, last=True, before=first[products[0]].places[-1])
-    assert (await texts(back))[0] == (["4"], False)
 
 
 async def test_too_much_text_at_once_is_refused(

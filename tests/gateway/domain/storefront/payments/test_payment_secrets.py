@@ -1,7 +1,5 @@
 """The payment secret of a store when the keys of the installation change."""
 
-import asyncio
-
 from gateway.domain.accounts import users
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.stores import stores
@@ -76,34 +74,6 @@ async def test_a_replaced_secret_ends(db: Database) -> None:
     assert await db.write(payment_secrets.expire, 10) == 1
     assert await db.write(payment_secrets.expire, 10) == 0
     assert await valid(db, store_id, ring) == ["whsec_b"]
-
-
-async def test_an_activation_beside_the_end_of_an_older_secret(db: Database) -> None:
-    """The secret that it replaces is valid for its whole time."""
-    actor, store_id = await store_of(db)
-    ring = ring_of(db, new_key_line(db.ids, db.clock.wall()))
-    for secret in ("whsec_a", "whsec_b"):
-        await db.write(payment_secrets.stage, actor, store_id, secret, ring)
-    await db.write(payment_secrets.activate, actor, store_id)
-    await db.write(payment_secrets.stage, actor, store_id, "whsec_c", ring)
-    activated = asyncio.Event()
-
-    async def end(tx: Tx) -> None:
-        await tx.run("update payment_secrets set old_secret_until = 1")
-
-    async def slowly(tx: Tx) -> None:
-        await payment_secrets.activate(tx, actor, store_id)
-        activated.set()
-        # On SQLite write transactions follow one another.
-        if tx.engine == "postgres":
-            await tx.one("select pg_sleep(0.3)")
-
-    await db.write(end)
-    activating = asyncio.create_task(db.write(slowly))
-    await activated.wait()
-    await db.write(payment_secrets.expire, 10)
-    await activating
-    assert await valid(db, store_id, ring) == ["whsec_c", "whsec_b"]
 
 
 async def test_a_secret_whose_key_is_lost_is_created_anew(db: Database) -> None:
