@@ -17,7 +17,7 @@ CODEGEN_STAMP := $(CODEGEN)/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 ARGS   ?=
 WORKERS ?= 2
-SAMPLE ?= 0
+SAMPLE ?= 1500
 SEED ?= 1
 
 # Without compiled files each test process, and each command that tests start, compiles all anew.
@@ -77,8 +77,8 @@ pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## make the pictures in docs/pictures ag
 bench: $(DEV_STAMP) ## benchmarks against bare programs and the baseline; ARGS="write_path" picks
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
-mutants: $(DEV_STAMP) ## the share of small changes to the code that tests notice; ARGS picks modules, SAMPLE=30 so many of each
-	@$(MEMORY) nice $(BIN)/python -m tests.support.mutants --sample $(SAMPLE) --seed $(SEED) $(ARGS)
+mutants: $(DEV_STAMP) ## the share of small changes to the product that make test notices, by room; ARGS picks paths
+	@$(MEMORY) $(BIN)/python -m tests.support.mutants --sample $(SAMPLE) --seed $(SEED) $(ARGS)
 
 proof: $(DEV_STAMP) $(BROWSER_STAMP) $(NODE_STAMP) ## every promise, with a JSON record each in proof.json; LINES="rooms browser" picks
 	@REQUIRE_ALL=1 $(PYTEST) --proof="$(if $(filter command%,$(origin LINES)),$(LINES))" $(ARGS)
@@ -111,7 +111,7 @@ LOCK_FLAGS := --quiet --universal --python-version 3.11 --generate-hashes \
 
 clean: ## remove .venv and everything generated (never data/)
 	@rm -rf $(VENV) $(NODE_FOLDER)/node_modules build dist carteiro.egg-info .mypy_cache .ruff_cache .pytest_cache \
-	    .hypothesis .import_linter_cache mutants
+	    .hypothesis .import_linter_cache
 	@find outbox gateway dashboards tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): requirements.lock pyproject.toml

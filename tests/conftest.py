@@ -18,11 +18,6 @@ from tests.support.targets import mark_proofs
 ENGINES = os.environ.get("TEST_ENGINES", "sqlite postgres").split()
 """What `make test-fast` leaves out is not even collected, which takes as long as many tests."""
 
-RERUNS = 3
-"""Further tries of a test that asserts a bound on real time."""
-RERUN_SECONDS = 20
-"""The wait before a further try: a test beside it may load the machine for a minute."""
-
 pytest_plugins = ["tests.support.require_all", "tests.support.proof"]
 
 
@@ -41,10 +36,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of each target, and let timed tests be tried again."""
-    for item in items:
-        if item.get_closest_marker("timed"):
-            item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=RERUN_SECONDS))
+    """Mark the tests of each target."""
     tests = set()
     for item in items:
         case = getattr(item, "callspec", None)

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("outbox", "gateway")
 DOORS = ("rest", "graphql", "console")
 NOT_SOURCE = {".hypothesis", "node_modules", "__pycache__"}
-NOT_SOURCE_AT_THE_TOP = {".git", ".venv", "data", "build", "dist", "mutants"}
+NOT_SOURCE_AT_THE_TOP = {".git", ".venv", "data", "build", "dist"}
 
 
 @cache

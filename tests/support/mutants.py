@@ -1,198 +1,285 @@
-"""`make mutants`: change the code in small ways, and count the changes that tests notice.
+"""`make mutants`: change the product in small ways, one at a time, and count what tests notice.
 
-mutmut makes the changes (mutants) and runs the tests that enter the changed function, on SQLite and
-without the slow ones; `[tool.mutmut]` in pyproject.toml has its settings. A mutant that no test
-notices has survived. The score of a module is killed / (killed + survived); one that a test has to
-stop is killed. Without --sample each mutant of the modules is tried, and a later run goes on.
+First the tests of `make test` run once, without a browser, while the lines that each one enters are
+recorded (`tests.support.mutant_runs`). A sample of changes (mutants), spread over all rooms by
+their size and drawn by a seed, is then tried: a process that has collected the tests is forked for
+each, gets the changed code, and runs some tests that enter the changed line. A mutant that none of
+them notices has survived; one that no test enters is told apart. The score of a room is
+killed / (killed + survived + not entered).
 
-mutmut turns a mutant on in a process that has imported all modules and run all tests once. It takes
-mutants for survivors in functions that make declarations, or that are behind a cache, since they do
-not run again; mutmut saw few tests enter such a function. These get a fresh process each.
+Changed are functions, and statements of SQL that a module keeps in a name. What runs only while a
+module is imported is not.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from mutmut.mutation.file_mutation import mutate_file_contents
-from mutmut.stats import status_by_exit_code
-from mutmut.utils.format_utils import get_mutant_name, mangled_name_from_mutant_name
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("gateway", "outbox")
+FOLDER = ROOT / "build" / "mutants"
+FEWEST = 25
+"""So many mutants a room has at least, if it has them."""
+TESTS = ("-m", "not proof and not browser", "--assert=plain", "-q", "-p", "no:cacheprovider")
 
-PACKAGES = ("outbox/queue", "outbox/sending", "gateway/records")
-FOLDER = Path("mutants")
-LOG = FOLDER / "run.log"
-KILLED = ("killed", "timeout", "segfault")
-JUDGED = (*KILLED, "survived")
-FRESH_TESTS = (
-    "tests/gateway/rest/test_openapi.py", "tests/gateway/domain/test_catalogue.py",
-    "tests/gateway/records", "tests/conformance",
-)  # fmt: skip
-"""What a fresh process runs."""
-FRESH_SECONDS = 900
-FEW = 50
-"""So many tests enter a function at most whose survivors get a fresh process."""
-
-
-def modules(chosen: Sequence[str]) -> list[Path]:
-    """Return the modules that the paths name, each once. Raise SystemExit for one that is none."""
-    listed: dict[Path, None] = {}
-    for path in map(Path, chosen or PACKAGES):
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        if not any(path.is_relative_to(package) for package in PACKAGES) or not path.exists():
-            raise SystemExit(f"{path} is not in {', '.join(PACKAGES)}")
-        listed |= dict.fromkeys(files)
-    return list(listed)
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult,
+    ast.Div: ast.Mult, ast.Mod: ast.FloorDiv, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
+}  # fmt: skip
+SQL = re.compile(r"\b(?:select|update|delete from|insert into|where|exists|order by)\b")
+OPERATOR = re.compile(r" (<=|>=|<|>|and|or|is not null|is null|desc|distinct|min|max)(?=[ (\n])")
+INSTEAD = {
+    "<=": "<", ">=": ">", "<": "<=", ">": ">=", "and": "or", "or": "and", "is null": "is not null",
+    "is not null": "is null", "desc": "asc", "distinct": "", "min": "max", "max": "min",
+}  # fmt: skip
+UNCHANGED = {"annotation", "returns", "decorator_list", "defaults", "kw_defaults"}
+"""Parts of functions that run at the import, or never."""
+TEXTS = 0.33
+"""The share of changed texts that are drawn from: there are as many as of all other kinds."""
 
 
-def mutants(module: Path) -> list[str]:
-    """Return the names of all mutants of a module.
+@dataclass(frozen=True)
+class Mutant:
+    """The `number`-th change of a module; `lines` are those whose tests may notice it."""
 
-    Those that differ in capitals alone are left out: to SQLite they are the same column or keyword.
-    """
-    made = mutate_file_contents(str(module), module.read_text())
-    lines = made.code.splitlines()
+    path: str
+    number: int
+    kind: str
+    function: str
+    lines: tuple[int, ...]
 
-    def text(name: str) -> str:
-        span = made.line_span_by_function_name[name]
-        return "\n".join(lines[span.start - 1 : span.end]).replace(name, "").casefold()
+    @property
+    def room(self) -> str:
+        parts = self.path.split("/")
+        return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
 
-    return [
-        get_mutant_name(module, name)
-        for name in made.mutant_names
-        if text(name) != text(f"{name.rpartition('_')[0]}_orig")
-    ]
-
-
-def sample(names: list[str], size: int, seed: int) -> list[str]:
-    """Return up to `size` of the names, the same ones for the same seed; all for 0."""
-    if not size or size >= len(names):
-        return names
-    return sorted(random.Random(f"{seed} {names[0]}").sample(names, size))
+    def __str__(self) -> str:
+        return f"{self.path}:{self.lines[0]} {self.function}: {self.kind} #{self.number}"
 
 
-def forget_old_files() -> None:
-    """Delete what mutmut would keep of an earlier run although its source has changed since.
+def kind_of(node: ast.AST) -> str:
+    """Return how a node can be changed; "" if it cannot."""
+    match node:
+        case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
+            return "comparison"
+        case ast.BoolOp():
+            return "and/or"
+        case ast.UnaryOp(op=ast.Not()):
+            return "not"
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in ARITHMETIC:
+            texts = (ast.JoinedStr, ast.List, ast.Tuple)
+            return "" if isinstance(left, texts) or isinstance(right, texts) else "arithmetic"
+        case ast.Constant(value=bool()):
+            return "boolean"
+        case ast.Constant(value=int()):
+            return "number"
+        case ast.Constant(value=str(text)) if SQL.search(text):
+            return "sql" if OPERATOR.search(text) else ""
+        case ast.Constant(value=str(text)) if text.strip():
+            return "text"
+        case ast.Expr(value=ast.Call() | ast.Await()) | ast.AugAssign():
+            return "statement"
+        case ast.Return(value=ast.expr() as value):
+            return "" if ast.unparse(value) == "None" else "return"
+        case ast.IfExp():
+            return "choice"
+        case ast.Raise():
+            return "raise"
+        case ast.Continue() | ast.Break():
+            return "loop"
+    return ""
 
-    It makes the changed modules again itself, when their sources are newer.
-    """
-    shutil.rmtree(FOLDER / "tests", ignore_errors=True)
-    for top in ("outbox", "gateway"):
-        for copy in [path for path in (FOLDER / top).rglob("*.*") if path.is_file()]:
-            source = copy.relative_to(FOLDER)
-            changed = any(map(source.is_relative_to, PACKAGES))
-            if changed and (source.exists() or copy.suffix != ".py"):
+
+@dataclass
+class Place:
+    """A node that can be changed, with its parent and the function around it."""
+
+    node: ast.AST
+    parent: ast.AST
+    kind: str
+    function: str
+    line: int
+    last: int
+
+    def change(self, dice: random.Random) -> None:
+        """Change the tree."""
+        node = self.node
+        match node:
+            case ast.Compare():
+                node.ops = [COMPARISONS[type(node.ops[0])]()]
+            case ast.BoolOp():
+                node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+            case ast.UnaryOp():
+                self._put(node.operand)
+            case ast.BinOp():
+                node.op = ARITHMETIC[type(node.op)]()
+            case ast.Constant(value=bool()):
+                node.value = not node.value
+            case ast.Constant(value=int(number)):
+                node.value = number + 1
+            case ast.Constant(value=str(text)):
+                found = [*OPERATOR.finditer(text)] if self.kind == "sql" else []
+                node.value = replaced(text, dice.choice(found)) if found else f"XX{text}"
+            case ast.Return():
+                node.value = ast.Constant(None)
+            case ast.IfExp():
+                node.body, node.orelse = node.orelse, node.body
+            case _:
+                self._put(ast.Pass())
+
+    def _put(self, new: ast.AST) -> None:
+        for name, value in ast.iter_fields(self.parent):
+            if value is self.node:
+                setattr(self.parent, name, new)
+            elif isinstance(value, list):
+                value[:] = [new if one is self.node else one for one in value]
+
+
+def replaced(text: str, one: re.Match[str]) -> str:
+    """Return a statement of SQL with another operator."""
+    return text[: one.start(1)] + INSTEAD[one[1]] + text[one.end(1) :]
+
+
+def places(node: ast.AST, function: str = "", line: int = 0, last: int = 0) -> Iterator[Place]:
+    """Yield what can be changed in functions below a node, in the order of the source."""
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or name in UNCHANGED or isinstance(child, ast.Assert):
                 continue
-            if not source.exists() or copy.read_bytes() != source.read_bytes():
-                copy.unlink()
+            docstring = isinstance(node, ast.Expr) and isinstance(child, ast.Constant)
+            piece = isinstance(node, ast.JoinedStr) and kind_of(child) == "text"
+            first = getattr(child, "lineno", line)
+            end = getattr(child, "end_lineno", last)
+            inside = function
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                inside = f"{function}.{child.name}".lstrip(".")
+            elif function and not docstring and not piece and (kind := kind_of(child)):
+                yield Place(child, node, kind, function, first, end)
+            yield from places(child, inside, first, end)
 
 
-def run(names: list[str], children: int) -> None:
-    """Let mutmut try the mutants. Raise SystemExit with the end of its log when it fails."""
-    FOLDER.mkdir(exist_ok=True)
-    forget_old_files()
-    # By the same interpreter, since its folder need not be in PATH.
-    command = [sys.executable, "-c", "from mutmut.__main__ import cli; cli(prog_name='mutmut')"]
-    with LOG.open("w") as log:
-        ended = subprocess.run(
-            [*command, "run", "--max-children", str(children), *names],
-            stdout=log, stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
-    if ended.returncode:
-        raise SystemExit(f"mutmut failed; the end of {LOG}:\n{LOG.read_text()[-2000:]}")
+def constants(tree: ast.Module) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Yield the SQL that a module keeps in names: name, text, and the lines that use it."""
+    inside = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
+                used = {
+                    node.lineno
+                    for function in inside
+                    for node in ast.walk(function)
+                    if isinstance(node, ast.Name) and node.id == name
+                }
+                if used and SQL.search(text):
+                    yield name, text, tuple(sorted(used))
 
 
-def statuses(module: Path, names: Sequence[str]) -> dict[str, str]:
-    """Return what became of each mutant that was tried, as mutmut calls it."""
-    codes = json.loads((FOLDER / f"{module}.meta").read_text())["exit_code_by_key"]
-    return {name: status_by_exit_code[codes[name]] for name in names if codes[name] is not None}
-
-
-def passes(tests: Sequence[str], mutant: str) -> bool:
-    """Return whether tests pass in a process that has the mutant from its beginning on."""
-    try:
-        ended = subprocess.run(
-            [sys.executable, *tests], cwd=FOLDER, capture_output=True, check=False,
-            timeout=FRESH_SECONDS, env=os.environ | {"MUTANT_UNDER_TEST": mutant},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return False
-    return ended.returncode == 0
-
-
-def afresh(names: Sequence[str], children: int) -> dict[str, str]:
-    """Try those of the mutants whose function few tests enter, each in a process of its own.
-
-    Return what became of them. Raise SystemExit when the tests fail without a mutant.
-    """
-    stats = json.loads((FOLDER / "mutmut-stats.json").read_text())
-    entered = stats["tests_by_mangled_function_name"]
-    chosen = [
-        name for name in names if len(entered.get(mangled_name_from_mutant_name(name), ())) <= FEW
+def mutants(path: str) -> list[Mutant]:
+    """Return all mutants of a module; those of its constants have numbers below 0."""
+    tree = ast.parse((ROOT / path).read_text())
+    found = [
+        Mutant(path, -1 - number, "sql", name, lines)
+        for name, text, lines in constants(tree)
+        for number in range(len(OPERATOR.findall(text)))
     ]
-    options = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["mutmut"]
-    tests = ["-m", "pytest", "-x", *options["pytest_add_cli_args"], *FRESH_TESTS]
-    if chosen and not passes(tests, ""):
-        raise SystemExit(f"without a mutant these tests fail in {FOLDER}: {' '.join(FRESH_TESTS)}")
-    with ThreadPoolExecutor(children) as threads:
-        passed = list(threads.map(lambda name: passes(tests, name), chosen))
-    return {name: "survived" if passed[place] else "killed" for place, name in enumerate(chosen)}
+    return found + [
+        Mutant(path, number, one.kind, one.function, tuple(range(one.line, one.last + 1)))
+        for number, one in enumerate(places(tree))
+    ]
 
 
-def line(title: str, counts: Counter[str]) -> str:
-    """Return a line of the report: the score, and what it is made of."""
-    killed = sum(counts[status] for status in KILLED)
-    judged = sum(counts[status] for status in JUDGED)
-    score = f"{killed / judged:7.1%}" if judged else "      -"
-    rest = [f"{count} {status}" for status, count in counts.items() if status not in JUDGED]
-    return f"{score}  {killed:>5} of {judged:<5}  {title}" + (
-        f" ({', '.join(rest)})" if rest else ""
-    )
+def changed_tree(mutant: Mutant) -> ast.Module:
+    """Return the module of a mutant with its change."""
+    tree = ast.parse((ROOT / mutant.path).read_text())
+    place = next(one for number, one in enumerate(places(tree)) if number == mutant.number)
+    place.change(random.Random(str(mutant)))
+    return ast.fix_missing_locations(tree)
+
+
+def changed_text(mutant: Mutant) -> tuple[str, str]:
+    """Return the text of a mutant's constant before and after its change."""
+    tree = ast.parse((ROOT / mutant.path).read_text())
+    text = next(text for name, text, _ in constants(tree) if name == mutant.function)
+    return text, replaced(text, [*OPERATOR.finditer(text)][-1 - mutant.number])
+
+
+def sample(size: int, seed: int, chosen: Sequence[str] = ()) -> list[Mutant]:
+    """Draw about `size` mutants of all rooms, or of the chosen paths; the same for a seed."""
+    rooms: defaultdict[str, list[Mutant]] = defaultdict(list)
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            path = file.relative_to(ROOT).as_posix()
+            if not chosen or path.startswith(tuple(chosen)):
+                for one in mutants(path):
+                    if one.kind != "text" or random.Random(str(one)).random() < TEXTS:
+                        rooms[one.room].append(one)
+    total = sum(map(len, rooms.values()))
+    drawn: list[Mutant] = []
+    for room, all_of_it in sorted(rooms.items()):
+        many = min(len(all_of_it), max(FEWEST, round(size * len(all_of_it) / total)))
+        drawn += random.Random(f"{seed} {room}").sample(all_of_it, many)
+    random.Random(seed).shuffle(drawn)
+    return drawn
+
+
+def table(results: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Yield the lines of the report."""
+    rooms: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for one in results:
+        rooms[one["room"]][one["result"]] += 1
+        rooms["all rooms"][one["result"]] += 1
+    for room, counts in sorted(rooms.items(), key=lambda item: (item[0] == "all rooms", item[0])):
+        rest = f"{counts['survived']} survived, {counts['not entered']} not entered"
+        yield f"{counts['killed'] / counts.total():6.1%} of {counts.total():5}  {room} ({rest})"
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="make mutants")
-    parser.add_argument("--sample", type=int, default=0, help="mutants of each module; 0 is all")
+    parser.add_argument("--sample", type=int, default=1500, help="about so many mutants")
     parser.add_argument("--seed", type=int, default=1, help="another seed is another sample")
-    parser.add_argument("--children", type=int, default=2, help="processes that run tests")
-    parser.add_argument("--verbose", action="store_true", help="name those that survived")
-    parser.add_argument("modules", nargs="*", help=f"files or folders in {', '.join(PACKAGES)}")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--again", action="store_true", help="keep the lines of the last run")
+    parser.add_argument("--verbose", action="store_true", help="name those that nobody noticed")
+    parser.add_argument("paths", nargs="*", help="beginnings of paths; all rooms by default")
     options = parser.parse_args(arguments)
-    chosen = {
-        module: sample(names, options.sample, options.seed)
-        for module in modules(options.modules)
-        if (names := mutants(module))
-    }
-    whole = not options.sample and not options.modules
-    print(f"{sum(map(len, chosen.values()))} mutants of {len(chosen)} modules; progress: {LOG}")
-    # mutmut keeps the results of a run in which nobody chose, and tries chosen ones anew.
-    run([] if whole else [name for names in chosen.values() for name in names], options.children)
-    packages: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    survivors: list[str] = []
-    results = {module: statuses(module, names) for module, names in chosen.items()}
-    left = [
-        name for ended in results.values() for name, status in ended.items() if status == "survived"
+    pytest = [sys.executable, "-m", "pytest", *TESTS, "-p", "tests.support.mutant_runs"]
+    if not options.again:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        FOLDER.mkdir(parents=True)
+        subprocess.run([*pytest, "-n", str(options.processes + 1), "--lines"], cwd=ROOT, check=True)
+    for old in FOLDER.glob("tried-*"):
+        old.unlink()
+    shares = [f"{number}/{options.processes}" for number in range(options.processes)]
+    drawn = ["--mutants", f"{options.sample} {options.seed} {' '.join(options.paths)}"]
+    running = [
+        subprocess.Popen([*pytest, *drawn, "--share", one], cwd=ROOT, stdout=subprocess.DEVNULL)
+        for one in shares
     ]
-    fresh = afresh(left, options.children)
-    for module, ended in results.items():
-        ended |= {name: fresh[name] for name in ended.keys() & fresh.keys()}
-        print(line(str(module), Counter(ended.values())))
-        packages["/".join(module.parts[:2])].update(ended.values())
-        survivors += [name for name, status in ended.items() if status in ("survived", "no tests")]
-    for package, counts in packages.items():
-        print(line(package, counts))
+    # All of them end before any is judged.
+    statuses = [process.wait() for process in running]
+    if any(statuses):
+        raise SystemExit("a process that tries mutants failed")
+    texts = [file.read_text() for file in FOLDER.glob("tried-*")]
+    results = [json.loads(line) for text in texts for line in text.splitlines()]
+    print(*table(results), sep=os.linesep)
     if options.verbose:
-        print("mutmut show NAME prints the change of a survivor:", *survivors, sep="\n")
+        print(*(one["mutant"] for one in results if one["result"] != "killed"), sep=os.linesep)
 
 
 if __name__ == "__main__":

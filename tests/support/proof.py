@@ -89,7 +89,6 @@ class Proof:
             if report.when == "call" or not report.passed:
                 promise.counts[report.outcome] += 1
                 promise.figures += figures
-            # A failed try of a timed test is `rerun`.
             if report.outcome in ("failed", "skipped"):
                 promise.failed.append(f"{report.outcome}: {report.nodeid}")
 
