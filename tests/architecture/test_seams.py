@@ -19,8 +19,6 @@ LEFT = {
     "tests/system/trusting_serve.py: _confirmed",
     # The state of a connection, whose part of aiohttp has no other door.
     "tests/gateway/server/http/test_connections.py: _writing",
-    # A set of one place, so that few holders fill it.
-    "tests/gateway/server/processes/test_shared_counters.py: _places",
     # The moment between a claim and its sends.
     "tests/outbox/worker/test_worker.py: _begin",
 }
