@@ -13,6 +13,7 @@ from gateway.rest.errors import STATUS
 from gateway.rest.routes import ROUTES
 from gateway.server.config import SECTIONS
 from tests.architecture.tree import ROOT
+from tests.support.proof import shards
 
 EN = texts.of("en")
 
@@ -106,6 +107,14 @@ def test_the_contributing_page_equals_the_make_targets() -> None:
     told = re.findall(r"^\| `make ([a-z-]+)` \|", page("CONTRIBUTING"), re.M)
     targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.M)
     assert sorted(told) == sorted(set(targets) - {"help"})
+
+
+def test_the_contributing_page_equals_the_shards() -> None:
+    told = re.findall(r"^\| `([a-z-]+)` \| (.+) \| (`.+`) \|$", page("CONTRIBUTING"), re.M)
+    assert told == [
+        (name, shard["says"].rstrip("."), ", ".join(f"`{room}`" for room in shard["rooms"]))
+        for name, shard in shards().items()
+    ]
 
 
 def test_the_readme_contributing_and_ci_name_the_same_test_command() -> None:
