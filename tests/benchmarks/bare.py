@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import aiosqlite
@@ -27,7 +27,6 @@ from gateway.server.config import Delivery
 
 JSON = "application/json"
 SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
-Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 CONTACT = """
 insert into contacts (id, owner_id, version, created_at, name, email, phone, position, tags, source,
@@ -77,15 +76,6 @@ class Statements:
         return web.Response(body=msgspec.json.encode(shown), status=201, content_type=JSON)
 
 
-def fixed(bodies: list[str]) -> Handler:
-    served = [body.encode() for body in bodies]
-
-    async def handle(request: web.Request) -> web.Response:
-        return web.Response(body=served[int(request.match_info["path"])], content_type=JSON)
-
-    return handle
-
-
 async def post_all(session: ClientSession, url: str, events: Iterator[list[str]]) -> None:
     """Sign and post one event after the other until none is left."""
     for event_id, text in events:
@@ -128,7 +118,12 @@ async def serve(kind: str, file: str = "") -> None:
         sys.setswitchinterval(0.0005)
         app.router.add_post("/{path:.*}", Statements(db).create)
     elif kind == "fixed":
-        app.router.add_get("/{path:.*}", fixed(json.load(sys.stdin)))
+        bodies = [body.encode() for body in json.load(sys.stdin)]
+
+        async def fixed(request: web.Request) -> web.Response:
+            return web.Response(body=bodies[int(request.match_info["path"])], content_type=JSON)
+
+        app.router.add_get("/{path:.*}", fixed)
     else:
         app.router.add_post("/{path:.*}", echo)
     runner = web.AppRunner(app, access_log=None)

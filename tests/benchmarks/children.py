@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ class Child:
             raise ChildFailed(f"exit {self.process.returncode}: " + "\n".join(words))
         return json.loads(line)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Send SIGKILL, like a crash: none of them has anything to keep."""
         assert self.process.stdout is not None
         self.process.kill()
@@ -50,14 +49,9 @@ class Child:
         self.process.stdout.close()
 
 
-@contextmanager
-def child(module: str, *words: str, **how: Any) -> Iterator[Child]:
+def child(module: str, *words: str, **how: Any) -> closing[Child]:
     """Run it until the block ends."""
-    started = Child(module, *words, **how)
-    try:
-        yield started
-    finally:
-        started.end()
+    return closing(Child(module, *words, **how))
 
 
 def answer_of(module: str, *words: str, log: Path, spec: Any = None) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from functools import partial
 from statistics import median
 
 from outbox import database
@@ -23,14 +22,12 @@ from tests.benchmarks.receiver import told
 from tests.benchmarks.site import Place, Site, site
 from tests.support.drain import add_webhook, make, ring
 from tests.support.ledger import query
-from tests.support.waiting import in_time
 from tests.system.staging import pile_up
 
 EVENTS = 20_000
 OWNERS = 20
 CROWD = "c" * 24
 WAITING = 1_000_000
-AT_ONCE = 50_000
 OF_BARE = 0.85
 OF_EMPTY = 0.9
 CLAIM_OF_EMPTY = 1.5
@@ -57,9 +54,9 @@ async def send_path(size: Size) -> Verdict:
             found["bare"].append(_rate(here, events))
             for side, times in claim_ms.items():
                 shutil.copyfile(kept.with_stem(side), file)
-                expected = told(here.port, "report")["count"] + events
+                goal = told(here.port, "report")["count"] + events
                 with here.node(place, "worker") as node:
-                    await in_time(partial(_reached, here, expected), here.patience)
+                    await here.arrived(goal)
                     found[side].append(_rate(here, events))
                     page = node.ask("/metrics")[1].decode()
                 times.append(_claim_ms(page))
@@ -83,16 +80,10 @@ async def _let_wait(here: Site, place: Place, count: int) -> None:
     event = await db.write(make, "crowd", "other.made", CROWD)
     for later in (0, 10 * DAY):
         webhook, _ = await add_webhook(db, key, url, "none.made", owner=CROWD)
-        for first in range(0, count, AT_ONCE):
-            some = min(AT_ONCE, count - first)
-            await db.write(pile_up, [webhook], event, some, later=later)
+        await db.write(pile_up, [webhook], event, count, later=later)
         if not later:
             await db.write(parking.pause, webhook)
     await db.close()
-
-
-def _reached(here: Site, count: int) -> bool:
-    return bool(told(here.port, "count")["count"] >= count)
 
 
 def _rate(here: Site, events: int) -> float:

@@ -149,17 +149,25 @@ class Site:
     async def delivered(self, place: Place, expected: int) -> Any:
         """Wait until so many have arrived and none is left; return the receiver's report."""
 
-        async def look() -> tuple[int, int]:
-            [(left,)] = await query(place.url, UNFINISHED)
-            return told(self.port, "count")["count"], left
+        async def left() -> int:
+            [(count,)] = await query(place.url, UNFINISHED)
+            return int(count)
 
         async def finished() -> bool:
-            count, left = await look()
-            return count >= expected and not left
+            return not await left()
 
-        if not await in_time(finished, self.patience) or await look() != (expected, 0):
-            raise RuntimeError("{} requests, {} deliveries without an end".format(*await look()))
+        await self.arrived(expected)
+        await in_time(finished, self.patience)
+        count = told(self.port, "count")["count"]
+        if count != expected or await left():
+            raise RuntimeError(
+                f"{count} of {expected} requests, {await left()} deliveries without an end"
+            )
         return told(self.port, "report")
+
+    async def arrived(self, count: int) -> bool:
+        """Wait until so many requests have arrived."""
+        return await in_time(lambda: told(self.port, "count")["count"] >= count, self.patience)
 
     def cpu(self, node: Serving) -> tuple[float, float]:
         """Return the seconds of CPU of the node's processes and of PostgreSQL's."""
