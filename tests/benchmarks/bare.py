@@ -1,28 +1,32 @@
-"""Baselines: servers on aiohttp and uvloop without the product's code.
+"""Baselines on aiohttp and uvloop without the product's code.
 
 `echo` parses a posted body and returns it. `statements FILE` writes a contact and its event with
-each statement awaited through aiosqlite. `fixed BODY…` responds with fixed bytes, selected by the
-paths /0, /1, …; it parses a posted body.
+each statement awaited through aiosqlite. `fixed` responds with one of the texts of its input,
+selected by the path /N. `send URL FILE` signs and posts each event of the file, and no more.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
+import hmac
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
+from pathlib import Path
 
 import aiosqlite
 import msgspec
 import uvloop
-from aiohttp import web
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
+
+from gateway.server.config import Delivery
 
 JSON = "application/json"
-Handler = Callable[[web.Request], Awaitable[web.Response]]
+SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
 
 CONTACT = """
 insert into contacts (id, owner_id, version, created_at, name, email, phone, position, tags, source,
@@ -72,44 +76,62 @@ class Statements:
         return web.Response(body=msgspec.json.encode(shown), status=201, content_type=JSON)
 
 
-def fixed(bodies: list[str]) -> Handler:
-    served = [body.encode() for body in bodies]
+async def post_all(session: ClientSession, url: str, events: Iterator[list[str]]) -> None:
+    """Sign and post one event after the other until none is left."""
+    for event_id, text in events:
+        body, now = text.encode(), str(int(time.time()))
+        plain = hmac.digest(SECRET.encode(), body, "sha256").hex()
+        content = f"{event_id}.{now}.".encode() + body
+        key = base64.b64decode(SECRET.removeprefix("whsec_"))
+        trio = base64.b64encode(hmac.digest(key, content, hashlib.sha256)).decode()
+        headers = {
+            "Content-Type": JSON, "X-Webhook-Event": "contact.created",
+            "X-Webhook-Timestamp": now, "X-Webhook-Signature": f"sha256={plain}",
+            "User-Agent": "Carteiro-Webhook/1.0", "X-Webhook-Id": event_id,
+            "X-Webhook-Attempt": "1", "X-Webhook-Record-Version": "1",
+            "webhook-id": event_id, "webhook-timestamp": now, "webhook-signature": f"v1,{trio}",
+        }  # fmt: skip
+        async with session.post(url, data=body, headers=headers, allow_redirects=False) as answer:
+            await answer.read()
+            assert answer.status == 200
 
-    async def handle(request: web.Request) -> web.Response:
-        if request.method == "POST":
-            msgspec.json.decode(await request.read())
-        body = served[int(request.match_info["path"])]
-        return web.Response(body=body, content_type=JSON)
 
-    return handle
+async def send(url: str, file: str) -> None:
+    """Post the events of a file, as many at once as the product's default."""
+    events = iter(json.loads(Path(file).read_text()))
+    async with ClientSession(
+        connector=TCPConnector(limit=0), cookie_jar=DummyCookieJar(),
+        timeout=ClientTimeout(total=15), auto_decompress=False,
+    ) as session:  # fmt: skip
+        await asyncio.gather(*(post_all(session, url, events) for _ in range(Delivery().slots)))
+    print(json.dumps("sent"), flush=True)
 
 
-async def main(words: list[str]) -> None:
-    stopping = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
+async def serve(kind: str, file: str = "") -> None:
+    """Serve until the end of the process."""
     app = web.Application()
-    db = None
-    if words[0] == "statements":
-        db = await aiosqlite.connect(words[1], isolation_level=None)
+    if kind == "statements":
+        db = await aiosqlite.connect(file, isolation_level=None)
         await db.execute("pragma journal_mode = wal")
         await db.execute("pragma synchronous = full")
-        app.router.add_post("/{path:.*}", Statements(db).create)
         # As the product's server does; it also speeds this one up.
         sys.setswitchinterval(0.0005)
-    elif words[0] == "fixed":
-        app.router.add_get("/{path:.*}", fixed(words[1:]))
-        app.router.add_post("/{path:.*}", fixed(words[1:]))
+        app.router.add_post("/{path:.*}", Statements(db).create)
+    elif kind == "fixed":
+        bodies = [body.encode() for body in json.load(sys.stdin)]
+
+        async def fixed(request: web.Request) -> web.Response:
+            return web.Response(body=bodies[int(request.match_info["path"])], content_type=JSON)
+
+        app.router.add_get("/{path:.*}", fixed)
     else:
         app.router.add_post("/{path:.*}", echo)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
     print(json.dumps({"port": runner.addresses[0][1]}), flush=True)
-    await stopping.wait()
-    await runner.cleanup()
-    if db is not None:
-        await db.close()
+    await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    uvloop.run(main(sys.argv[1:]))
+    uvloop.run(send(*sys.argv[2:]) if sys.argv[1] == "send" else serve(*sys.argv[1:]))

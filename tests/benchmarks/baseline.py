@@ -1,4 +1,4 @@
-"""The baseline of the benchmarks: what they measured when it was kept, and where, by name.
+"""The baseline of the benchmarks: the rates that they measured when it was kept, and where.
 
 A rate is compared with that of the baseline where machine and disk are the same. Elsewhere only the
 ratios to bare programs of the same run say something.
@@ -20,42 +20,44 @@ PLACE = ("processor", "cores", "memory_gib", "file_system")
 
 
 def kept() -> dict[str, Any]:
-    """Return conditions and figures by the name of the benchmark."""
+    """Return the conditions, and the rates of each benchmark."""
     baseline: dict[str, Any] = json.loads(FILE.read_text())
     return baseline
 
 
 def keep(verdict: Verdict, conditions: Mapping[str, Any]) -> None:
-    """Make the figures of a run the baseline."""
-    entry = {"conditions": conditions, "figures": verdict.figures}
-    FILE.write_text(json.dumps(kept() | {verdict.name: entry}, indent=1) + "\n")
+    """Make the rates of a run the baseline; what another machine measured goes."""
+    before = kept()
+    rates = before["rates"] if _same(before["conditions"], conditions) else {}
+    rates |= {verdict.name: rates_of(verdict.figures)}
+    FILE.write_text(json.dumps({"conditions": conditions, "rates": rates}, indent=1) + "\n")
 
 
 def compare(verdict: Verdict, conditions: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Add each rate's share of the baseline `before`; on its machine a small one misses."""
-    entry = before.get(verdict.name)
-    if entry is None:
-        return
-    here = all(entry["conditions"][what] == conditions[what] for what in PLACE)
-    rates = _rates(entry["figures"])
+    rates = before["rates"].get(verdict.name, {})
     shares = {
         name: rounded(rate / rates[name])
-        for name, rate in _rates(verdict.figures).items()
+        for name, rate in rates_of(verdict.figures).items()
         if rates.get(name)
     }
     verdict.figures["of_baseline"] = shares
-    if here and conditions["quiet"]:
+    if conditions["quiet"] and _same(before["conditions"], conditions):
         verdict.missed += [
             f"{name} is {share} of the baseline" for name, share in shares.items() if share < LEAST
         ]
 
 
-def _rates(figures: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+def rates_of(figures: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """Return the rates of the product, those of nested figures with their names before."""
     rates: dict[str, float] = {}
     for name, value in figures.items():
         if isinstance(value, Mapping):
-            rates |= _rates(value, f"{prefix}{name} ")
-        elif name.endswith("_per_s") and "bare" not in name and name != "statements_per_s":
+            rates |= rates_of(value, f"{prefix}{name} ")
+        elif name.endswith("_per_s") and not name.startswith(("bare", "raw", "statements")):
             rates[f"{prefix}{name}"] = float(value)
     return rates
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one[what] == other[what] for what in PLACE)

@@ -1,11 +1,29 @@
-"""The result of a benchmark, and statistics for its figures."""
+"""The size and the result of a benchmark, and statistics for its figures."""
 
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Size:
+    """In full, or a share of it: just enough to see that it runs."""
+
+    runs: int = 5
+    share: float = 1.0
+    engines: tuple[str, ...] = ("sqlite", "postgres")
+
+    def count(self, full: int, least: int = 1) -> int:
+        return max(round(full * self.share), least)
+
+    def seconds(self, full: float) -> float:
+        return max(full * self.share, min(full, 0.4))
+
+
+FULL = Size()
+QUICK = Size(runs=1, share=0.01, engines=("sqlite",))
 
 
 @dataclass
@@ -22,40 +40,28 @@ class Verdict:
     def holds(self) -> bool:
         return not self.missed and not self.broken
 
-    @property
-    def reasons(self) -> list[str]:
-        """Return why it fails."""
-        return self.broken + self.missed
-
     def at_least(self, what: str, value: float, bar: float) -> None:
         """Record that the figure `value` must reach `bar`."""
-        self.figures[what] = rounded(value)
-        self.figures[f"{what}_bar"] = bar
         # Written so that a NaN misses.
-        if not value >= bar:
-            self.missed.append(f"{what} {rounded(value)} < {bar}")
+        self._judge(what, value, bar, "" if value >= bar else "<")
 
     def at_most(self, what: str, value: float, bar: float) -> None:
         """Record that the figure `value` must not exceed `bar`."""
-        self.figures[what] = rounded(value)
-        self.figures[f"{what}_bar"] = bar
-        if not value <= bar:
-            self.missed.append(f"{what} {rounded(value)} > {bar}")
+        self._judge(what, value, bar, "" if value <= bar else ">")
+
+    def _judge(self, what: str, value: float, bar: float, missed: str) -> None:
+        self.figures |= {what: rounded(value), f"{what}_bar": bar}
+        if missed:
+            self.missed.append(f"{what} {rounded(value)} {missed} {bar}")
 
     def line(self) -> str:
-        return json.dumps(
-            {"benchmark": self.name, "holds": self.holds, "reasons": self.reasons} | self.figures
-        )
+        told = {"benchmark": self.name, "holds": self.holds, "reasons": self.broken + self.missed}
+        return json.dumps(told | self.figures)
 
 
 def rounded(value: float) -> float:
     """Round to three decimal places, more than the precision of these figures."""
     return round(value, 3)
-
-
-def median(values: Sequence[float]) -> float:
-    """Return the median. Raise for no values."""
-    return statistics.median(values)
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -1,9 +1,9 @@
 """The load: keep-alive clients on bare sockets, in a separate process.
 
-It is as fast as Python allows, so that the server is the bottleneck (benchmark `load_generator`
-shows by how much). It reads one JSON object and prints one JSON line. With a `total` it ends after
-that many requests, or after `seconds`. Times are seconds of CLOCK_MONOTONIC, which all processes of
-a machine share.
+It is as fast as Python allows, so that the server is the bottleneck; `write_path` shows by how
+much. It reads one JSON object and prints one JSON line. With a `total` it ends after that many
+requests, otherwise after `seconds`; `per_second` is a fixed pace, whatever the responses. Times are
+seconds of CLOCK_MONOTONIC, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import asyncio
 import json
 import sys
 import time
+from abc import abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, cast
 
 import uvloop
@@ -21,170 +22,137 @@ import uvloop
 from tests.benchmarks.figures import quantile
 
 PATIENCE = 30.0
+LONGEST = 900.0
+"""Seconds in which a `total` must have been sent."""
 
 
-class Client(asyncio.Protocol):
-    """One connection with at most one open request."""
+class Wire(asyncio.Protocol):
+    """One HTTP/1.1 connection, also of the receiver: it finds the end of each message."""
 
-    def __init__(self, load: Load) -> None:
-        self._load = load
+    def __init__(self) -> None:
         self._buffer = b""
-        self._wanted = 0
-        self._status = b""
         self._transport: asyncio.Transport | None = None
-        self.began = 0.0
+
+    @abstractmethod
+    def message(self, head: bytes) -> None:
+        """Take the head of a whole message, in lower case."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
-    def send(self, request: bytes) -> None:
+    def write(self, data: bytes) -> None:
         assert self._transport is not None
-        self.began = time.perf_counter()
-        self._transport.write(request)
+        self._transport.write(data)
 
     def data_received(self, data: bytes) -> None:
         buffer = self._buffer + data if self._buffer else data
-        if not self._wanted:
-            end = buffer.find(b"\r\n\r\n")
-            if end < 0:
-                self._buffer = buffer
-                return
+        while (end := buffer.find(b"\r\n\r\n")) >= 0:
             head = buffer[:end].lower()
-            self._status = head[9:12]
-            at = head.find(b"\r\ncontent-length:")
-            length = 0
-            if at >= 0:
-                line_end = head.find(b"\r\n", at + 17)
-                length = int(head[at + 17 : line_end if line_end > 0 else end])
-            self._wanted = end + 4 + length
-        if len(buffer) < self._wanted:
-            self._buffer = buffer
-            return
-        self._buffer = b""
-        self._wanted = 0
-        self._load.answered(self, int(self._status), buffer)
+            _, _, after = head.partition(b"content-length: ")
+            whole = end + 4 + int(after.partition(b"\r")[0] or 0)
+            if len(buffer) < whole:
+                break
+            buffer = buffer[whole:]
+            self.message(head)
+        self._buffer = buffer
+
+
+class Client(Wire):
+    """One connection with at most one open request."""
+
+    def __init__(self, load: Load) -> None:
+        super().__init__()
+        self._load = load
+        self.began = 0.0
+
+    def message(self, head: bytes) -> None:
+        self._load.answered(self, int(head[9:12]))
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._load.lost(self)
+        self._load.lost()
 
 
 class Load:
     """The shared state of all clients: the requests, the clock and the counts."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
-        self._requests = [text.encode("latin-1") for text in spec["requests"]]
-        self._expected = int(spec["expect"])
-        self._next = 0
-        self._measure_from = float("inf")
-        self._until = float("inf")
-        self._began = 0.0
+        self._spec = spec
+        self._requests = cycle([text.encode("latin-1") for text in spec["requests"]])
+        self._paced = bool(spec.get("per_second"))
+        self._seconds = float(spec.get("seconds") or LONGEST)
         self._left = int(spec.get("total") or sys.maxsize)
-        self._per_second = float(spec.get("per_second") or 0)
-        self._keep = bool(spec.get("keep_answers"))
+        self._measure_from = self._until = float("inf")
         # First in, first out: the server closes connections that are idle for long.
         self._free: deque[Client] = deque()
-        self._waiting = 0
-        self._under_way = 0
-        self.count = 0
-        self.bad = 0
-        self.gone = 0
-        self.late = 0
-        self.seconds: list[float] = []
-        self.answers: list[dict[str, Any]] = []
+        self._waiting = self._under_way = 0
+        self.bad = self.gone = 0
+        self.took: list[float] = []
         self._idle = asyncio.Event()
 
-    async def run(self, spec: dict[str, Any]) -> dict[str, Any]:
+    async def run(self) -> dict[str, Any]:
         """Connect, send the load, and return the report."""
-        loop = asyncio.get_running_loop()
-        clients: list[Client] = []
+        loop, spec = asyncio.get_running_loop(), self._spec
         for _ in range(int(spec["connections"])):
             _, client = await loop.create_connection(
-                lambda: Client(self), spec.get("host", "127.0.0.1"), int(spec["port"])
+                lambda: Client(self), "127.0.0.1", int(spec["port"])
             )
-            clients.append(client)
-        now = time.perf_counter()
-        self._measure_from = now + float(spec.get("warm_up", 0))
-        self._until = self._measure_from + float(spec["seconds"])
-        self._began = now
-        if self._per_second:
-            self._free.extend(clients)
-            await self._paced(now)
+            self._free.append(client)
+        began = time.perf_counter()
+        self._measure_from = began + float(spec.get("warm_up", 0))
+        end = self._measure_from + self._seconds
+        if self._paced:
+            await self._at_pace(began, end, 1 / float(spec["per_second"]))
         else:
-            for client in clients[: self._left]:
-                self._start(client)
-        async with asyncio.timeout(max(self._until - now, 0) + PATIENCE):
+            self._until = end
+            while self._free and self._left:
+                self._start(self._free.popleft())
+        async with asyncio.timeout(max(end - began, 0) + PATIENCE):
             await self._idle.wait()
-        return self._report(float(spec["seconds"]))
+        return {
+            "rate": len(self.took) / self._seconds, "count": len(self.took), "began": began,
+            "bad": self.bad, "gone": self.gone,
+            "p99_ms": quantile(self.took or [float("nan")], 0.99) * 1000,
+        }  # fmt: skip
 
-    async def _paced(self, began: float) -> None:
-        """Send at a fixed rate whatever the responses; requests without a free connection wait."""
-        step = 1 / self._per_second
-        due = began
-        # A response in the last slot, before its request, is not the last one.
-        end, self._until = self._until, float("inf")
+    async def _at_pace(self, due: float, end: float, step: float) -> None:
+        """Send at a fixed rate; requests without a free connection wait for one."""
         while due < end:
-            pause = due - time.perf_counter()
-            if pause > 0:
-                await asyncio.sleep(pause)
+            await asyncio.sleep(max(due - time.perf_counter(), 0))
             if self._free:
                 self._start(self._free.popleft())
             else:
                 self._waiting += 1
-                self.late += 1
             due += step
+        # Not before: a response in the last slot, before its request, is not the last one.
         self._until = time.perf_counter()
         if not self._under_way:
             self._idle.set()
 
     def _start(self, client: Client) -> None:
-        request = self._requests[self._next]
-        self._next = (self._next + 1) % len(self._requests)
         self._under_way += 1
         self._left -= 1
-        client.send(request)
+        client.began = time.perf_counter()
+        client.write(next(self._requests))
 
-    def answered(self, client: Client, status: int, answer: bytes) -> None:
+    def answered(self, client: Client, status: int) -> None:
         now = time.perf_counter()
         self._under_way -= 1
-        if status != self._expected:
+        if status != self._spec["expect"]:
             self.bad += 1
-        elif self._measure_from <= now and (self._per_second or now < self._until):
-            self.count += 1
-            self.seconds.append(now - client.began)
-        if self._keep:
-            body = answer[answer.find(b"\r\n\r\n") + 4 :]
-            self.answers.append(
-                {"began": client.began, "answered": now, "body": body.decode("utf-8", "replace")}
-            )
-        if not self._per_second:
-            if now < self._until and self._left:
-                self._start(client)
-        elif self._waiting:
-            self._waiting -= 1
-            self._start(client)
-        else:
+        elif self._measure_from <= now and (self._paced or now < self._until):
+            self.took.append(now - client.began)
+        if self._paced and not self._waiting:
             self._free.append(client)
+        elif self._paced or (now < self._until and self._left):
+            self._waiting -= self._paced
+            self._start(client)
         if not self._under_way and (now >= self._until or not self._left):
             self._idle.set()
 
-    def lost(self, client: Client) -> None:
+    def lost(self) -> None:
         if time.perf_counter() < self._until:
             self.gone += 1
             self._idle.set()
-
-    def _report(self, seconds: float) -> dict[str, Any]:
-        taken: Sequence[float] = self.seconds or [float("nan")]
-        return {
-            "rate": self.count / seconds,
-            "count": self.count,
-            "began": self._began,
-            "bad": self.bad,
-            "gone": self.gone,
-            "late": self.late,
-            "p50_ms": quantile(taken, 0.5) * 1000,
-            "p99_ms": quantile(taken, 0.99) * 1000,
-            "answers": self.answers,
-        }
 
 
 def request(method: str, path: str, body: bytes = b"", **headers: str) -> str:
@@ -196,9 +164,5 @@ def request(method: str, path: str, body: bytes = b"", **headers: str) -> str:
     return "\r\n".join([*lines, "", ""]) + body.decode("latin-1")
 
 
-async def main(spec: dict[str, Any]) -> None:
-    print(json.dumps(await Load(spec).run(spec)), flush=True)
-
-
 if __name__ == "__main__":
-    uvloop.run(main(json.load(sys.stdin)))
+    print(json.dumps(uvloop.run(Load(json.load(sys.stdin)).run())), flush=True)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gateway.domain.catalogue import RESOURCES
-from tests.benchmarks.stocked import stock
 from tests.browser.axe import axe
 from tests.browser.conftest import Window, sign_in, window
 from tests.browser.test_console import TOO_WIDE
 from tests.browser.test_narrow import MISPLACED
 from tests.support.rest import Person, RestApi
 from tests.support.site import PASSWORD, Site
+from tests.support.stocked import stock
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser

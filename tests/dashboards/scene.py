@@ -19,6 +19,7 @@ import aiohttp
 from aiohttp import web
 
 from gateway.domain.accounts import api_keys, users
+from outbox import database
 from outbox import webhooks as endpoints
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
@@ -27,12 +28,13 @@ from outbox.queue.upkeep import queue_transfer
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
-from tests.benchmarks.product import Product
-from tests.benchmarks.staging import Stage
+from outbox.webhooks.key_files import read_key_file
+from outbox.webhooks.secrets import KeyRing
 from tests.support.databases import PostgresServer
 from tests.support.engines import Engine
-from tests.support.process import free_port
+from tests.support.process import free_port, serving_process
 from tests.support.receiver import receiver
+from tests.support.tenants import settle_in
 
 NODES = {"sqlite": 1, "postgres": 2}
 EVENTS = ("contact.created", "contact.updated", "company.created", "deal.created", "lead.created")
@@ -78,7 +80,7 @@ async def respond(request: web.Request) -> web.StreamResponse:
     return web.Response(text="ok")
 
 
-async def _furnish(tx: Tx, key: str, secret: str, urls: list[str], stage: Stage) -> None:
+async def _furnish(tx: Tx, key: str, secret: str, urls: list[str], ring: KeyRing) -> None:
     owner = await users.add(tx, email="ana@example.com", name="Ana", password_hash="-")
     await api_keys.add(
         tx, owner_id=owner, name="load", text=key, scopes=["read", "write"], expires_at=None
@@ -88,7 +90,7 @@ async def _furnish(tx: Tx, key: str, secret: str, urls: list[str], stage: Stage)
     drafts.append(Draft(url=urls[0], events=EVENTS, conditions=(Condition("name", "nobody"),)))
     await queue_transfer.backed_up(tx, tx.now)
     for draft in drafts:
-        await endpoints.create(tx, owner_id=owner, draft=draft, secret=secret, ring=stage.ring())
+        await endpoints.create(tx, owner_id=owner, draft=draft, secret=secret, ring=ring)
 
 
 @asynccontextmanager
@@ -101,28 +103,32 @@ async def running(engine: Engine, folder: Path) -> AsyncIterator[Scene]:
             server = PostgresServer()
             url = await server.empty()
             stack.push_async_callback(server.drop, url)
-        stage = Stage(url, folder)
-        await stage.prepare()
-        ids = Ids()
+        key_file = (await settle_in(url, folder, [], owners=0)).key_file
+        clock, ids = SystemClock(), Ids()
         key = api_keys.make(ids)
         closed = f"http://127.0.0.1:{free_port()}/closed"
         # Outside of [egress] allow, so that the guard refuses them; several, because each gets only
         # probes after ten refusals, and Prometheus may not see the first ones.
         refused = [f"http://10.255.0.{number}/refused" for number in (1, 2, 3)]
         urls = [f"{hooks.url}/{mode}" for mode in MODES] + [closed, *refused]
-        async with stage.opened() as db:
-            await db.write(_furnish, key, new_secret(ids.token(32)), urls, stage)
-        environment = stage.environment(
-            CARTEIRO_EGRESS__ALLOW="127.0.0.1/32", CARTEIRO_RETRY__SCHEDULE="2,5",
-            CARTEIRO_LIMITS__STOREFRONT_PER_MINUTE="0", CARTEIRO_LIMITS__FORMS_PER_MINUTE="0",
-            CARTEIRO_LIMITS__SIGN_IN_PER_MINUTE="0", CARTEIRO_DELIVERY__SLOTS="64",
-            CARTEIRO_LOGGING__LEVEL="warning", CARTEIRO_DATABASE__DISK_BYTES="1000000000000",
-        )  # fmt: skip
+        db = await database.open(url, clock=clock, ids=ids)
+        ring = read_key_file(key_file, ids)
+        await db.write(_furnish, key, new_secret(ids.token(32)), urls, ring)
+        await db.close()
+        settings = {
+            "CARTEIRO_DATABASE__URL": url, "CARTEIRO_SECRETS__KEY_FILE": str(key_file),
+            "CARTEIRO_LIMITS__READ_PER_SECOND": "0", "CARTEIRO_LIMITS__WRITE_PER_SECOND": "0",
+            "CARTEIRO_EGRESS__ALLOW_HTTP": "true", "CARTEIRO_EGRESS__ALLOW": "127.0.0.1/32",
+            "CARTEIRO_LIMITS__STOREFRONT_PER_MINUTE": "0",
+            "CARTEIRO_LIMITS__FORMS_PER_MINUTE": "0", "CARTEIRO_LIMITS__SIGN_IN_PER_MINUTE": "0",
+            "CARTEIRO_RETRY__SCHEDULE": "2,5", "CARTEIRO_DELIVERY__SLOTS": "64",
+            "CARTEIRO_LOGGING__LEVEL": "warning", "CARTEIRO_DATABASE__DISK_BYTES": "1000000000000",
+        }  # fmt: skip
         nodes = []
         for number in range(NODES[engine]):
             home = folder / f"node{number}"
             home.mkdir()
-            node = await asyncio.to_thread(Product, environment, home)
+            node = stack.enter_context(serving_process(home, **settings))
             stack.callback(node.end)
             nodes.append(f"127.0.0.1:{node.port}")
         scene = Scene(tuple(nodes), key)

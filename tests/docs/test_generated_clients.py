@@ -18,7 +18,6 @@ import pytest
 from gateway.domain.catalogue import CATALOGUE
 from gateway.rest.routes import VERBS
 from outbox.database.transaction import Database
-from tests.benchmarks.stocked import stock
 from tests.support import tour, tour_client
 from tests.support.generated_client import TSC
 from tests.support.node import FOLDER, package
@@ -27,6 +26,7 @@ from tests.support.requirements import need
 from tests.support.rest import UNLIMITED, RestApi
 from tests.support.shop import open_shop
 from tests.support.site import serving
+from tests.support.stocked import stock
 from tests.support.typed_clients import CODEGEN, codegen
 
 # The document does not depend on the engine, and the clients are slow.

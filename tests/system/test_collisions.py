@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import asyncpg
 
@@ -28,7 +27,7 @@ from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child
-from tests.benchmarks.idle_commit import arrivals
+from tests.benchmarks.receiver import arrivals, told
 from tests.support.drain import Counted, add_webhook, make, ring, rows, worker_for
 from tests.support.faults import sizes
 from tests.support.waiting import until_true
@@ -144,23 +143,18 @@ class _Town:
             self.arrived.add((path, event))
 
     async def ask(self, what: str) -> None:
-        await asyncio.to_thread(_ask, f"{self.url}/{what}")
+        await asyncio.to_thread(told, int(self.url.rpartition(":")[2]), what)
 
     async def flip(self) -> None:
         await self.ask("flip")
         await self.collect()
 
 
-def _ask(url: str) -> None:
-    with urlopen(url, timeout=30) as answer:
-        answer.read()
-
-
 async def run_collisions(seconds: float, seed: int) -> dict[str, Any]:
     """Run everything at once for `seconds`; return the server's counts and the losses."""
     with tempfile.TemporaryDirectory(prefix="carteiro-collisions-") as name:
         log = Path(name) / "receiver.log"
-        with child("tests.benchmarks.receiver", "record", log=log) as receiver:
+        with child("tests.benchmarks.receiver", log=log) as receiver:
             url = f"http://127.0.0.1:{receiver.json()['port']}"
             async with address("postgres") as database_url:
                 async with several(database_url, WORKERS) as databases:

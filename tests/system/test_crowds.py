@@ -1,7 +1,7 @@
 """Very many waiting rows cost those who do not wait nothing (R16).
 
 A gateway is started on it, and compared with one whose queue is empty: start, memory, requests,
-deliveries and /metrics. tests/benchmarks/parked.py compares the drain's rate and its claims.
+deliveries and /metrics. tests/benchmarks/send_path.py compares the drain's rate and its claims.
 """
 
 from __future__ import annotations

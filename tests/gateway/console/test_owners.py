@@ -20,11 +20,11 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import check
 from outbox.database.transaction import Database
-from tests.benchmarks.stocked import stock
 from tests.gateway.console.deliveries.test_steering import waiting
 from tests.support.console import Guest, Seen
 from tests.support.drain import rows
 from tests.support.site import Site
+from tests.support.stocked import stock
 
 NOTHING = ("f" * 24, "x", "%00", "..%2f..", "é")
 NOT_HERS = (403, 404)

@@ -17,7 +17,6 @@ from gateway.server.config import Auth, Config
 from outbox.database.transaction import Database, Row, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
-from tests.benchmarks.stocked import stock
 from tests.gateway.rest.test_imports import imported, upload
 from tests.gateway.rest.test_resources import Town, town_of
 from tests.support.document import answer_faults
@@ -28,6 +27,7 @@ from tests.support.provider import Adapter, stage
 from tests.support.rest import UNLIMITED, Person, Reply, RestApi
 from tests.support.shop import Shop
 from tests.support.site import PASSWORD, serving
+from tests.support.stocked import stock
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 CONFIG = Config(limits=UNLIMITED.limits, auth=Auth(signup="open"))

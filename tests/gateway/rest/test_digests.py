@@ -14,9 +14,9 @@ import pytest
 from gateway.domain.catalogue import RESOURCES
 from gateway.records import digests
 from outbox.database.transaction import Row, Tx
-from tests.benchmarks.stocked import stock
 from tests.support.crm_rows import add_contacts
 from tests.support.rest import Person, RestApi
+from tests.support.stocked import stock
 
 EMPTY = hashlib.sha256(b"").hexdigest()
 Copy = dict[str, int]

@@ -9,8 +9,8 @@ from gateway.records.resource import Resource
 from gateway.rest.document.operations import path_of
 from gateway.rest.first_pages import First, FirstPages, Key
 from outbox.database.transaction import Tx
-from tests.benchmarks.stocked import stock
 from tests.support.rest import Person, RestApi
+from tests.support.stocked import stock
 
 LIMIT = 5
 

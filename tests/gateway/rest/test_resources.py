@@ -18,9 +18,9 @@ from gateway.records.resource import Field, Resource
 from gateway.rest.document.operations import path_of
 from gateway.rest.routes import ROUTES
 from outbox.database.transaction import Database, Tx
-from tests.benchmarks.stocked import stock
 from tests.support.document import DOCUMENT, answer_faults
 from tests.support.rest import Person, Reply, RestApi
+from tests.support.stocked import stock
 
 NOWHERE = "0" * 24
 NO_IDS = (NOWHERE, "xyz", NOWHERE + "0", "%00", "%ff", "a%20b")

@@ -10,7 +10,6 @@ from gateway.domain.catalogue import RESOURCES
 from gateway.records import audit
 from gateway.records.access import Actor
 from outbox.database.transaction import Row, Tx
-from tests.benchmarks.stocked import stock
 from tests.gateway.cli.test_replay import run
 from tests.gateway.console.account.test_checkpoints import grow
 from tests.gateway.console.deliveries.test_steering import waiting
@@ -22,6 +21,7 @@ from tests.support.orders import placed, product
 from tests.support.rest import RestApi
 from tests.support.shop import Shop
 from tests.support.site import PASSWORD, Site
+from tests.support.stocked import stock
 
 PAGE = "/console/audit"
 SILENT = {

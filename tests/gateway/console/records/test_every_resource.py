@@ -12,10 +12,10 @@ from gateway.console.records.section import Section
 from gateway.console.records.sections import SECTIONS
 from gateway.records.resource import Field
 from outbox.database.transaction import Database
-from tests.benchmarks.stocked import stock
 from tests.support.console import Guest
 from tests.support.drain import rows
 from tests.support.site import Site
+from tests.support.stocked import stock
 
 HOSTILE = "<script>alert('x')</script>\u202e\x07\""
 EVERY = pytest.mark.parametrize("plural", list(SECTIONS))

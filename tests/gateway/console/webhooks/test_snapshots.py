@@ -24,7 +24,6 @@ from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks import Draft
 from outbox.worker.recovering import Recovering
 from outbox.worker.windows import MOST_BYTES
-from tests.benchmarks.stocked import stock
 from tests.outbox.queue.replays.test_jobs import run
 from tests.support.console import Guest
 from tests.support.crm_rows import add_contacts
@@ -32,6 +31,7 @@ from tests.support.drain import rows
 from tests.support.receiver import Receiver, receiver
 from tests.support.rest import Person, RestApi
 from tests.support.site import Site, serving
+from tests.support.stocked import stock
 
 NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
 URL = "http://127.0.0.1:9999/"
