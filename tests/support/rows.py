@@ -1,4 +1,4 @@
-"""Insert many rows straight into the outbox tables, for tests and benchmarks."""
+"""Insert many rows straight into the outbox tables, for tests."""
 
 from __future__ import annotations
 
