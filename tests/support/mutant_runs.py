@@ -7,11 +7,13 @@ functions, runs the tests, and tells its parent the first that fails.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import importlib
 import json
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -20,9 +22,11 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
+import asyncpg
 import coverage
 import pytest
 
+from tests.support.databases import PostgresServer
 from tests.support.mutants import (
     FOLDER,
     PACKAGES,
@@ -91,6 +95,7 @@ class Trials:
         share, shares = map(int, config.getoption("--share").split("/"))
         self._mutants = sample(int(size), int(seed), paths)[share::shares]
         self._report = FOLDER / f"tried-{share}"
+        self._files = Path(config.getoption("--basetemp"))
         self._costs: dict[str, float] = {}
         for file in FOLDER.glob("times-*"):
             self._costs |= json.loads(file.read_text())
@@ -101,6 +106,8 @@ class Trials:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
         entered = lines_of(one.path for one in self._mutants)
+        # Children find the server of their parent, which drops their databases.
+        os.environ["TEST_POSTGRES_URL"] = asyncio.run(PostgresServer().url())
         for engine in ("sqlite", "postgres"):
             run(session, [next(i for i in session.items if f"[{engine}" in i.nodeid)])
         if session.testsfailed:
@@ -176,7 +183,14 @@ class Trials:
             except ProcessLookupError:
                 continue
         os.waitpid(child, 0)
+        self._clear(child)
         return said or "ended"
+
+    def _clear(self, child: int) -> None:
+        """Delete what a child left in files and databases."""
+        for folder in self._files.iterdir():
+            shutil.rmtree(folder, ignore_errors=True)
+        asyncio.run(drop_databases(os.environ["TEST_POSTGRES_URL"], f"carteiro_{child}_"))
 
     def _change(self, mutant: Mutant) -> None:
         """Put the changed code into the live functions, or the changed text into the modules."""
@@ -213,6 +227,19 @@ def run(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Run tests; what is made once for a run stays."""
     for item, following in zip(items, [*items[1:], session.items[0]], strict=True):
         session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+
+async def drop_databases(url: str, beginning: str) -> None:
+    """Drop the databases of a server whose names have a beginning."""
+    connection = await asyncpg.connect(url)
+    try:
+        names = await connection.fetch(
+            "select datname from pg_database where starts_with(datname, $1)", beginning
+        )
+        for (name,) in names:
+            await connection.execute(f"drop database if exists {name} with (force)")
+    finally:
+        await connection.close()
 
 
 def inner(code: types.CodeType) -> Generator[types.CodeType]:

@@ -22,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -267,12 +268,16 @@ def main(arguments: Sequence[str]) -> None:
         old.unlink()
     shares = [f"{number}/{options.processes}" for number in range(options.processes)]
     drawn = ["--mutants", f"{options.sample} {options.seed} {' '.join(options.paths)}"]
-    running = [
-        subprocess.Popen([*pytest, *drawn, "--share", one], cwd=ROOT, stdout=subprocess.DEVNULL)
-        for one in shares
-    ]
-    # All of them end before any is judged.
-    statuses = [process.wait() for process in running]
+    with tempfile.TemporaryDirectory(prefix="carteiro-mutants-") as home:
+        running = [
+            subprocess.Popen(
+                [*pytest, *drawn, "--share", one, "--basetemp", f"{home}/{one.partition('/')[0]}"],
+                cwd=ROOT, stdout=subprocess.DEVNULL,
+            )
+            for one in shares
+        ]  # fmt: skip
+        # All of them end before any is judged.
+        statuses = [process.wait() for process in running]
     if any(statuses):
         raise SystemExit("a process that tries mutants failed")
     texts = [file.read_text() for file in FOLDER.glob("tried-*")]
