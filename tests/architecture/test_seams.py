@@ -13,10 +13,10 @@ from tests.architecture.tree import ROOT
 LEFT = {
     # SQLite and PostgreSQL themselves fail there: no part stands between the driver and its COMMIT.
     "tests/outbox/database/sqlite/test_locks.py: _each_alone",
-    "tests/system/hopeful_serve.py: _commit",
-    "tests/system/tight_serve.py: _call_soon",
-    "tests/system/tight_serve.py: _each_alone",
-    "tests/system/trusting_serve.py: _confirmed",
+    "tests/system/broken_serve.py: _call_soon",
+    "tests/system/broken_serve.py: _commit",
+    "tests/system/broken_serve.py: _confirmed",
+    "tests/system/broken_serve.py: _each_alone",
     # The state of a connection, whose part of aiohttp has no other door.
     "tests/gateway/server/http/test_connections.py: _writing",
     # The moment between a claim and its sends.

@@ -13,8 +13,8 @@ import shutil
 import signal
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,10 @@ SETTINGS = {
     "max_wal_size": "64MB",
     "listen_addresses": "127.0.0.1",
 }
+UNSYNCED = {
+    "fsync": "off", "full_page_writes": "off", "max_wal_size": "256MB", "shared_buffers": "128MB",
+}  # fmt: skip
+"""For a server that does not wait for a disk."""
 _NOT_YET = (OSError, asyncpg.PostgresError, TimeoutError)
 
 
@@ -151,6 +155,25 @@ class Cluster:
     async def close(self) -> None:
         await self.kill()
         shutil.rmtree(self._sockets, ignore_errors=True)
+
+
+@asynccontextmanager
+async def own_server(
+    settings: Mapping[str, str] | None = None,
+    version: int | None = None,
+    place: Path | None = None,
+) -> AsyncIterator[Cluster]:
+    """Run a server in a new folder, in `place`, until the block ends."""
+    with tempfile.TemporaryDirectory(prefix="carteiro-server-", dir=place) as home:
+        # Its own user must reach its data.
+        Path(home).chmod(0o755)
+        cluster = Cluster(Path(home) / "data", SETTINGS | dict(settings or {}), version)
+        try:
+            await cluster.create()
+            await cluster.start()
+            yield cluster
+        finally:
+            await cluster.close()
 
 
 def _children(parent: int) -> list[int]:

@@ -118,6 +118,16 @@ class Forms:
         raise AssertionError(f"redirected in circles at {path}")
 
 
+@asynccontextmanager
+async def signed_in(address: str, email: str, password: str = PASSWORD) -> AsyncIterator[Forms]:
+    """Sign somebody in to the console of a server at `address`."""
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(address, cookie_jar=jar) as http:
+        forms = Forms(http)
+        await forms.sign_in(email, password)
+        yield forms
+
+
 class Guest(Forms):
     """The same at a site of this process."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,16 +16,17 @@ from typing import Any, Literal
 import asyncpg
 
 from tests.support.blackhole import BlackHole, black_hole
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, own_server
 from tests.support.ledger import Held, query
+from tests.support.load import Load
 from tests.support.product import Product
 from tests.support.recipients import Recipients, recipients
-from tests.support.spread import Spread
 from tests.support.standby import Standby
 from tests.support.tenants import settle_in
 from tests.support.waiting import in_time
 
 RATE = 50.0
+WARM_WRITES = 60
 OWNERS = 20
 RECEIVERS = 30
 LATENCY = (0.05, 0.3)
@@ -89,7 +89,7 @@ class Fleet:
 
     cluster: Cluster
     there: Recipients
-    load: Spread
+    load: Load
     nodes: list[Node]
     dice: random.Random
     spells: list[Spell] = field(default_factory=list)
@@ -102,9 +102,14 @@ class Fleet:
         """The address of the database."""
         return self.standby.both if self.standby else self.cluster.url
 
-    def writing(self) -> AbstractAsyncContextManager[None]:
-        """Run load on all nodes."""
-        return self.load.writing_to([node.product.address for node in self.nodes], rate=RATE)
+    @asynccontextmanager
+    async def busy(self, after: int = WARM_WRITES) -> AsyncIterator[None]:
+        """Run load on all nodes: some before the block, `after` so many writes behind it."""
+        addresses = [node.product.address for node in self.nodes]
+        async with self.load.writing(*addresses, rate=RATE):
+            await self.writes(WARM_WRITES, 2 * WARM_WRITES)
+            yield
+            await self.writes(after, after)
 
     async def writes(self, low: int, high: int) -> None:
         """Wait until a random number of writes between these two was sent."""
@@ -114,26 +119,42 @@ class Fleet:
         """Run load for a random time between these two, so that a fault can hit at any point."""
         await asyncio.sleep(self.dice.uniform(low, high))
 
+    def note(
+        self, start: float, met: Held | None = None, address: str = "", lasts: float = 0.0
+    ) -> None:
+        """Note a fault since `start`, which held these deliveries, or all webhooks, until now.
+
+        What it held may wait for `lasts` seconds.
+        """
+        every = self.load.tenants.paths.values()
+        webhooks = every if met is None else [webhook for _, webhook in met]
+        end = max(time.monotonic(), start + lasts)
+        self.spells.append(Spell(start, end, frozenset(webhooks), address))
+
+    async def query(self, sql: str) -> list[Any]:
+        """Read rows of the database."""
+        return await query(self.url, sql)
+
     async def held_by(self, node: Node) -> Held:
         """Return the deliveries in flight of `node`, which is silent by now."""
         await in_time(lambda: self._silent(node), QUIET_SECONDS)
-        rows = await query(self.url, HELD_BY.format(node.name))
+        rows = await self.query(HELD_BY.format(node.name))
         return {(event, webhook): claim for event, webhook, claim in rows}
 
     async def ids_of(self, node: Node) -> set[str]:
         """Return its names in the database."""
-        return {id_ for (id_,) in await query(self.url, IDS_OF.format(node.name))}
+        return {id_ for (id_,) in await self.query(IDS_OF.format(node.name))}
 
     async def in_transaction(self, node: Node) -> bool:
         """Return whether `node`, which is silent by now, has left a transaction open."""
-        [(count,)] = await query(self.url, IN_TRANSACTION.format(node.name))
+        [(count,)] = await self.query(IN_TRANSACTION.format(node.name))
         return bool(count)
 
     async def _silent(self, node: Node) -> bool:
-        [(count,)] = await query(self.url, AT_WORK.format(node.name))
+        [(count,)] = await self.query(AT_WORK.format(node.name))
         return not count
 
-    def busy(self, node: Node) -> bool:
+    def busy_with(self, node: Node) -> bool:
         """Return whether a receiver is handling a request of `node` now."""
         now = time.monotonic()
         return any(r.agent == node.agent and r.open_at(now) for r in self.there.got[-500:])
@@ -157,19 +178,15 @@ class Fleet:
         """
         address, load = node.product.address, self.load
 
-        async def back() -> bool:
-            return any(
-                a.began >= since and a.address == address and a.request_id in load.acked
-                for a in load.answers[-300:]
-            )
+        def first() -> list[float]:
+            return [
+                load.acked_at[a.request_id] - since
+                for a in load.answers
+                if a.began >= since and a.address == address and a.request_id in load.acked_at
+            ]
 
-        if not await in_time(back, seconds):
-            return seconds
-        return min(
-            load.acked_at[a.request_id] - since
-            for a in load.answers
-            if a.began >= since and a.address == address and a.request_id in load.acked_at
-        )
+        await in_time(lambda: bool(first()), seconds)
+        return min(first(), default=seconds)
 
 
 @asynccontextmanager
@@ -179,7 +196,7 @@ async def fleet(
     *,
     dark: int = 0,
     follower: Literal["", "asynchronous", "synchronous"] = "",
-    module: str = "gateway",
+    broken: str = "",
     environment: Mapping[str, str] | None = None,
     draft: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Fleet]:
@@ -190,13 +207,8 @@ async def fleet(
     With a `follower` the server has a standby, and the nodes have the addresses of both.
     """
     async with AsyncExitStack() as stack:
-        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="carteiro-nodes-"))
-        folder = Path(home)
-        folder.chmod(0o755)
-        cluster = Cluster(folder / "data")
-        stack.push_async_callback(cluster.close)
-        await cluster.create()
-        await cluster.start()
+        cluster = await stack.enter_async_context(own_server())
+        folder = cluster.data.parent
         there = await stack.enter_async_context(recipients(RECEIVERS, seed=seed, latency=LATENCY))
         settings = {"sequenced": True} | dict(draft or {})
         tenants = await settle_in(cluster.url, folder, there.ports, owners=OWNERS, **settings)
@@ -211,25 +223,18 @@ async def fleet(
             if hole:
                 url = url.replace(str(cluster.port), str(hole.port))
             product = Product(
-                folder,
-                url.replace("postgres@", f"{name}@"),
-                tenants.key_file,
-                module=module,
-                name=name,
-                environment={"CARTEIRO_SERVICE__NAME": name} | dict(environment or {}),
-            )
+                folder, url.replace("postgres@", f"{name}@"), tenants.key_file, broken=broken,
+                name=name, environment={"CARTEIRO_SERVICE__NAME": name} | dict(environment or {}),
+            )  # fmt: skip
             stack.push_async_callback(product.close)
             made.append(Node(name, product, hole))
         await asyncio.gather(*(node.product.start() for node in made))
-        load = Spread(tenants, seed)
+        load = Load(tenants, seed)
         yield Fleet(cluster, there, load, made, random.Random(seed), standby=standby)
 
 
 async def _followed(
-    stack: AsyncExitStack,
-    cluster: Cluster,
-    folder: Path,
-    follower: Literal["asynchronous", "synchronous"],
+    stack: AsyncExitStack, cluster: Cluster, folder: Path, follower: str
 ) -> Standby:
     """Run a standby of `cluster`."""
     standby = Standby(cluster, folder / "standby")

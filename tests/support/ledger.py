@@ -144,6 +144,20 @@ class Verdict:
         print(json.dumps(record), flush=True)
         return record
 
+    def must_hold(self) -> None:
+        """Fail unless nothing was found."""
+        record = self.told()
+        assert self.kept, record
+
+    def times(self, milliseconds: Iterable[float]) -> None:
+        """Take the figures of some times."""
+        times = sorted(milliseconds)
+        if times:
+            self.p50_ms, self.p99_ms, self.max_ms = (
+                round(times[min(int(len(times) * share), len(times) - 1)], 1)
+                for share in (0.5, 0.99, 1)
+            )
+
     def find(self, count: int, what: str) -> int:
         """Record `count` faults (a bool counts as 0 or 1); return `count`."""
         if count and len(self.findings) < 20:
@@ -175,12 +189,7 @@ def judge(
     wanted = {(event, hook) for event, owner in events.items() for hook in tenants.webhooks[owner]}
     _deliveries(verdict, rows, wanted)
     _arrivals(verdict, tenants, wanted, list(got), list(in_flight))
-    times = sorted(load.milliseconds)
-    if times:
-        verdict.p50_ms, verdict.p99_ms, verdict.max_ms = (
-            round(times[min(int(len(times) * share), len(times) - 1)], 1)
-            for share in (0.5, 0.99, 1)
-        )
+    verdict.times(load.milliseconds)
     return verdict
 
 
@@ -234,18 +243,21 @@ def _deliveries(verdict: Verdict, rows: Rows, wanted: set[Pair]) -> None:
     )
 
 
-def _arrivals(
-    verdict: Verdict,
-    tenants: Tenants,
-    wanted: set[Pair],
-    got: list[Receipt],
-    in_flight: list[Held],
-) -> None:
-    """Compare deliveries with arrivals: each got a 2xx, repeated only after a kill, same bytes."""
+def by_delivery(got: Iterable[Receipt], tenants: Tenants) -> dict[Pair, list[Receipt]]:
+    """Return the requests of each delivery."""
     came: dict[Pair, list[Receipt]] = {}
     for receipt in got:
         pair = (receipt.event_id, tenants.paths.get(receipt.path, receipt.path))
         came.setdefault(pair, []).append(receipt)
+    return came
+
+
+def _arrivals(
+    verdict: Verdict, tenants: Tenants, wanted: set[Pair], got: list[Receipt],
+    in_flight: list[Held],
+) -> None:  # fmt: skip
+    """Compare deliveries with arrivals: each got a 2xx, repeated only after a kill, same bytes."""
+    came = by_delivery(got, tenants)
     answered = {pair for pair, receipts in came.items() if any(r.answered for r in receipts)}
     verdict.lost += verdict.find(len(wanted - answered), "deliveries that no receiver has")
     verdict.unexpected += verdict.find(

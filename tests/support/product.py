@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import aiohttp
+
 from tests.architecture.tree import ROOT
 from tests.support.process import free_port
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
 READY = b"is ready; console at"
-DELIVERS = b"delivers; health and metrics at"
+BROKEN = "tests.system.broken_serve"
 
 
 class NotStarted(Exception):
@@ -28,8 +30,8 @@ class NotStarted(Exception):
 class Product:
     """`python -m gateway serve` on the database at `url`, always on the same port.
 
-    `module` is another entry point (tests/system has some that break a rule on purpose); `prefix`
-    is a command to run it under, such as strace. `environment` is that of a command beside it.
+    `broken` names a rule that is broken on purpose, of tests/system/broken_serve.py; `prefix` is a
+    command to run it under, such as strace. `environment` is that of a command beside it.
     """
 
     def __init__(
@@ -38,17 +40,16 @@ class Product:
         url: str,
         key_file: Path,
         *,
-        module: str = "gateway",
+        broken: str = "",
         name: str = "node",
         prefix: Sequence[str] = (),
-        arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.log = folder / f"{name}.log"
         self.prefix = tuple(prefix)
-        self._command = (sys.executable, "-m", module, "serve", *arguments)
+        self._command = (sys.executable, "-m", BROKEN if broken else "gateway", "serve")
         self._folder = folder
         self._process: Process | None = None
         # The process gets only these settings, none of the caller's shell or folder.
@@ -66,6 +67,7 @@ class Product:
             "CARTEIRO_LIMITS__READ_PER_SECOND": "0",
             "CARTEIRO_LIMITS__WRITE_PER_SECOND": "0",
             "CARTEIRO_LOGGING__LEVEL": "info",
+            "BROKEN": broken,
         } | dict(environment or {})  # fmt: skip
 
     @property
@@ -104,7 +106,7 @@ class Product:
     async def _until_ready(self, process: Process) -> None:
         assert process.stdout is not None
         while line := await process.stdout.readline():
-            if READY in line or DELIVERS in line:
+            if READY in line:
                 return
         await process.wait()
         raise NotStarted(f"exit {process.returncode}: {self.last_words()}")
@@ -144,6 +146,23 @@ class Product:
         if self._process is not None:
             self.kill()
             await self.ended()
+
+    async def get(self, path: str, key: str = "", seconds: float = 30.0) -> tuple[int, str]:
+        """Return status and text of a page, asked on a connection of its own; 0 for no answer."""
+        headers, timeout = {"X-API-Key": key} if key else {}, aiohttp.ClientTimeout(seconds)
+        try:
+            async with aiohttp.ClientSession(
+                self.address, headers=headers, timeout=timeout
+            ) as http:
+                async with http.get(path) as answer:
+                    return answer.status, await answer.text()
+        except (aiohttp.ClientError, TimeoutError):
+            return 0, ""
+
+    def cpu_seconds(self) -> float:
+        """Return the processor seconds of the process and all its threads so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def rss(self) -> float:
         """Return its resident memory in MiB; 0 when it has ended."""

@@ -1,31 +1,67 @@
-"""The product with a broken rule for the kill ledger: it records results before sending.
+"""The product with a broken rule, named by the variable BROKEN: what a negative control runs.
 
-Run in place of `python -m gateway`. Each send counts as done, and is sent only after that record is
-committed; a kill in between loses it.
+Run in place of `python -m gateway`. A few break the ground below the product instead: a store that
+fails, a clock that jumps, a disk that is full.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import re
+import signal
+import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from math import inf
+from random import Random
 from typing import Any
 
+from aiohttp import web
+
 from gateway.__main__ import main
-from gateway.server.parts import Parts
-from outbox.clock import Clock
-from outbox.database.transaction import Database
+from gateway.domain.accounts.passwords import Passwords
+from gateway.domain.accounts.sign_in import SignInDelays
+from gateway.rest.auth import authenticate
+from gateway.server.http.rate_limits import COSTS, RateLimits
+from gateway.server.parts import PARTS, Parts
+from outbox.clock import Clock, SystemClock
+from outbox.database.fair_limit import Places
+from outbox.database.postgres import PostgresDatabase
+from outbox.database.sqlite import SqliteDatabase
+from outbox.database.sqlite.steps import Job as Write
+from outbox.database.sqlite.write_queue import WriteQueue
+from outbox.database.sqlite.writer import Writer
+from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.errors import DatabaseFault, DatabaseUnavailable, OutcomeUnknown
+from outbox.events import enqueue
+from outbox.queue.replays import job_steps, snapshot_steps
+from outbox.queue.replays.job_selection import EventPage
+from outbox.queue.replays.jobs import Job
+from outbox.queue.replays.snapshot_steps import Copy, Source
+from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.send import Sender
-from outbox.worker.settling import Settling, Write
+from outbox.worker.recovering import Recovering
+from outbox.worker.settling import Settling
+from outbox.worker.settling import Write as SettlingWrite
 
-WELL = replace(unanswered("success", "", 0.0), status=200, error=None)
+HOUR = 3_600_000_000
+NO_BOUND = 1 << 62
+
+
+def module(name: str) -> Any:
+    """Return a module whose parts are exchanged."""
+    return import_module(name)
 
 
 class Pledges:
-    """Recorded but unsent deliveries: the event is set when the result is recorded."""
+    """Deliveries that are recorded and not sent yet: the event is set when that is written."""
 
     def __init__(self) -> None:
         self.settled: dict[tuple[str, str], asyncio.Event] = {}
@@ -51,7 +87,7 @@ class HastySender(Sender):
         task = asyncio.create_task(later())
         PLEDGES.tasks.add(task)
         task.add_done_callback(PLEDGES.tasks.discard)
-        return WELL
+        return replace(unanswered("success", "", 0.0), status=200, error=None)
 
 
 class HastySettling(Settling):
@@ -65,7 +101,7 @@ class HastySettling(Settling):
         self.pledged[result.delivery.id] = (result.delivery.event_id, result.url)
         super().put(result)
 
-    async def write(self, first: Write | None = None) -> float | None:
+    async def write(self, first: SettlingWrite | None = None) -> float | None:
         wait = await super().write(first)
         for delivery_id in self.pledged.keys() - self.held():
             written = PLEDGES.settled.pop(self.pledged.pop(delivery_id), None)
@@ -74,6 +110,422 @@ class HastySettling(Settling):
         return wait
 
 
+def sends_after_recording() -> Parts:
+    """Record results before sending: a kill in between loses the delivery."""
+    return Parts(sender=HastySender, settling=HastySettling)
+
+
+class HastyRecovering(Recovering):
+    """Stores the place of a job, and then what belongs before it."""
+
+    def __init__(self, db: Database, source: Source | None = None) -> None:
+        super().__init__(db, source)
+        self.db, self.source = db, source
+
+    async def step(self, job: Job) -> bool:
+        return await (self.replays(job) if job.kind != "snapshot" else self.copies(job))
+
+    async def replays(self, job: Job) -> bool:
+        found = await self.db.scan(DUTIES, job_steps.find, job)
+        if found is None:
+            return False
+        passed = replace(found, events=(), more=True)
+        if await self.db.write(job_steps.advance, job, passed) is None:
+            return False
+        await asyncio.sleep(2.0)
+        await self.db.write(replay_late, job, found)
+        return True
+
+    async def copies(self, job: Job) -> bool:
+        if self.source is None or await self.db.read(snapshot_steps.behind, job):
+            return False
+        found = await self.db.write(pass_by, job, self.source)
+        await asyncio.sleep(1.0)
+        await self.db.write(copy_late, job, found)
+        return True
+
+
+async def replay_late(tx: Tx, job: Job, found: EventPage) -> None:
+    await lanes.lock(tx, [job.webhook_id])
+    made, refused = await job_steps.replay(tx, job, found.events)
+    await tx.run(
+        "update jobs set made = made + $2, refused = refused + $3,"
+        " paced_at = $4, state = case when $5 then 'done' else state end where id = $1",
+        job.id, made, refused, tx.now, not found.more,
+    )  # fmt: skip
+
+
+async def pass_by(tx: Tx, job: Job, source: Source) -> Sequence[Copy]:
+    [name] = job.names or ()
+    place = job.reached_at, job.reached
+    found = await source(tx, job.owner_id, name, place, snapshot_steps.MOST)
+    await tx.run(
+        "update jobs set reached_at = $2, reached = $3, made = made + $4,"
+        " state = case when $5 then 'done' else state end where id = $1",
+        job.id, *((found[-1].created_at, found[-1].record_id) if found else place), len(found),
+        not found,
+    )  # fmt: skip
+    return found
+
+
+async def copy_late(tx: Tx, job: Job, found: Sequence[Copy]) -> None:
+    [name] = job.names or ()
+    for copy in found:
+        enqueue(
+            tx, owner_id=job.owner_id, name=name, record_id=copy.record_id,
+            record_version=copy.version, data=copy.data, webhook_id=job.webhook_id,
+            about_id=job.id, record_fields=copy.fields,
+        )  # fmt: skip
+
+
+def jobs_move_on_first() -> Parts:
+    """Move the place of a job before its work: a kill in between loses replays or records."""
+    return Parts(recovering=HastyRecovering)
+
+
+class Flaw:
+    """Decides which calls of the store fail: SIGUSR1 starts the faults, SIGUSR2 ends them."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.share = float(os.environ["FLAKY_SHARE"])
+        self.dice = Random(int(os.environ["FLAKY_SEED"]))
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, self.set)
+
+    def now(self) -> bool:
+        return self.on and self.dice.random() < self.share
+
+    def set(self, number: int, frame: object) -> None:
+        self.on = number == signal.SIGUSR1
+
+    def failing(self, call: Callable[..., Awaitable[Any]], *, commits: bool) -> Any:
+        """Return `call` with faults before it, and after its COMMIT."""
+
+        async def called(*args: Any, **kwargs: Any) -> Any:
+            if self.now():
+                kind: DatabaseFault = self.dice.choice(("busy", "connection"))
+                raise DatabaseUnavailable(kind, f"simulated: {kind}")
+            result = await call(*args, **kwargs)
+            if commits and self.now():
+                raise OutcomeUnknown("connection", "simulated: no answer to COMMIT")
+            return result
+
+        return called
+
+
+def flaky_store() -> Parts:
+    """Let one call of the store in a hundred fail."""
+    flaw = Flaw()
+    for database in (SqliteDatabase, PostgresDatabase):
+        for name in ("read", "scan", "write"):
+            call = flaw.failing(getattr(database, name), commits=name == "write")
+            setattr(database, name, call)
+    return PARTS
+
+
+class Forgetful(Settling):
+    """Drops results whose write fails."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        super().__init__(db, clock)
+        self.parts = (db, clock)
+
+    async def write(self, first: SettlingWrite | None = None) -> float | None:
+        wait = await super().write(first)
+        if wait is None:
+            self.__init__(*self.parts)  # type: ignore[misc] # as new: without results
+        return wait
+
+
+def flaky_store_and_forgets() -> Parts:
+    """Forget results whose write fails, on such a store."""
+    flaky_store()
+    return Parts(settling=Forgetful)
+
+
+class Astray(SystemClock):
+    """A wall clock that SIGUSR1 puts an hour ahead, and the next one right again."""
+
+    ahead = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.ahead
+
+    def turn(self, *_: object) -> None:
+        self.ahead = HOUR - self.ahead
+
+
+def astray_clock() -> Parts:
+    """Let the wall clock jump at a signal."""
+    clock = Astray()
+    signal.signal(signal.SIGUSR1, clock.turn)
+    return Parts(clock=clock)
+
+
+class Walled(SystemClock):
+    """The due clock counts the time since boot, which here is that of the wall."""
+
+    def boot(self) -> int:
+        return self.wall()
+
+
+def due_by_the_wall() -> Parts:
+    """Let deliveries be due by the wall clock."""
+    return Parts(clock=Walled())
+
+
+def logs_no_rescue() -> None:
+    """Log no attempt whose process was killed."""
+    module("gateway.server.telemetry.journal").DeliveryJournal.rescued = lambda *_: None
+
+
+def guesses(committed: bool) -> None:
+    """Guess the outcome of a COMMIT without a reply."""
+
+    async def guessed(*_: object) -> bool:
+        return committed
+
+    module("outbox.database.postgres.commit_outcome").CommitOutcomes.committed = guessed
+
+
+def trusts_commits() -> None:
+    """Trust a COMMIT however its wait for a standby ended."""
+    fate = module("outbox.database.postgres.commit_outcome")
+
+    async def trusted(connection: Any) -> bool:
+        await connection.execute("commit")
+        return True
+
+    async def assumed(connection: Any) -> bool:
+        return True
+
+    module("outbox.database.postgres.units").commit = fate.commit = trusted
+    fate._confirmed = assumed
+
+
+def forgets_failed_flushes() -> None:
+    """Count a COMMIT whose flush failed as done; SQLite has rolled it back."""
+
+    def hope(self: Writer, connection: sqlite3.Connection, jobs: list[Write]) -> bool:
+        try:
+            connection.execute("commit")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("rollback")
+        return False
+
+    Writer._commit = hope  # type: ignore[method-assign]
+
+
+def tight_disk() -> None:
+    """Let SQLite's file grow by two pages per batch, and gather writes before each.
+
+    Standard error tells how SQLite handles a batch; a record with long notes needs more pages.
+    """
+    step, end, each_alone = Writer.step, Writer.end, Writer._each_alone
+
+    def late_call_soon(self: WriteQueue) -> None:
+        if self._writer is not None and not self._called:
+            self._called = True
+            pause = 0.0 if self._writer.has_batch else 0.02
+            self._loop.call_later(pause, self._turn)
+
+    def limit(writer: Writer) -> Writer:
+        if not writer.has_batch:
+            connection = writer._open()
+            [pages] = connection.execute("pragma page_count").fetchone()
+            connection.execute(f"pragma max_page_count = {pages + 2}")
+        return writer
+
+    def told_each_alone(self: Writer, jobs: list[Write]) -> None:
+        line = json.dumps({"event": "batch_ended_by_sqlite", "again": len(jobs)})
+        os.write(2, line.encode() + b"\n")
+        each_alone(self, jobs)
+
+    WriteQueue._call_soon = late_call_soon  # type: ignore[method-assign]
+    Writer.step = lambda self, until: step(limit(self), until)  # type: ignore[method-assign]
+    Writer.end = lambda self: end(limit(self))  # type: ignore[method-assign]
+    Writer._each_alone = told_each_alone  # type: ignore[method-assign]
+
+
+def overtakes() -> None:
+    """Send a held delivery without a look at the head of its line."""
+    heads = module("outbox.queue.state.head_deliveries")
+    look = "and " + heads.HEAD.format(webhook="d.webhook_id", record="d.record_id") + " is null"
+    # The index of the heads would refuse a second one.
+    exchange(heads, "PROMOTE", look, "")
+    exchange(heads, "PROMOTE", "set state = 'ready',", "set state = 'ready', ordered = false,")
+
+
+def settles_without_the_claim() -> None:
+    """Record a result although others have taken its delivery over."""
+    exchange(module("outbox.queue.drain.settle"), "SETTLE", "and deliveries.claim = s.token", "")
+
+
+def torn_backup() -> None:
+    """Read each table of a backup on a snapshot of its own."""
+    exchange(module("outbox.database.sqlite.snapshot"), "BEGIN", "begin", "select 1")
+    exchange(
+        module("outbox.database.postgres.snapshot"), "READ", "repeatable read", "read committed"
+    )
+
+
+def exchange(place: Any, name: str, old: str, new: str) -> None:
+    """Exchange a part of a statement."""
+    text = getattr(place, name)
+    assert old in text, f"{name} has no {old}"
+    setattr(place, name, text.replace(old, new))
+
+
+def no_circuits() -> None:
+    """Let no number of failures open a circuit."""
+    module("outbox.queue.state.circuits").FAILURES = NO_BOUND
+
+
+def deletes_at_once() -> None:
+    """Let a delete handle all dependants in its transaction."""
+    module("gateway.records.cascades").MOST = 10**9
+
+
+def takes_all_descriptors() -> Parts:
+    """Let clients and idle connections take all file descriptors."""
+    module("gateway.cli.serve").fitted = lambda config, descriptors: config
+    return Parts(sender=partial(Sender, scarce_from=inf))
+
+
+class OneQueue(Places):
+    """Places for which everybody is the same holder."""
+
+    async def take(self, holder: str) -> None:
+        await super().take("all")
+
+    def leave(self, holder: str) -> None:
+        super().leave("all")
+
+
+def unlimited_sign_ins() -> Parts:
+    """Count no sign-ins, and let all wait in one short queue."""
+    for owner, name in ((SignInDelays, "begin"), (RateLimits, "sign_in")):
+        setattr(owner, name, lambda *_: None)
+    return Parts(passwords=partial(Passwords, places=OneQueue(2, each=2, waiting=64)))
+
+
+def crowded_searches() -> None:
+    """Let long reads wait in one queue, run on after a disconnection, and cost one token."""
+    connection = module("gateway.server.http.connections").Connection
+    init, take, leave, lost = (
+        Places.__init__, Places.take, Places.leave, connection.connection_lost,
+    )  # fmt: skip
+
+    def unbounded(self: Places, count: int, **_: int) -> None:
+        init(self, count, each=1_000, waiting=1_000_000, most=1_000_000)
+
+    def stays(self: Any, exc: BaseException | None) -> None:
+        self.on_lost = None
+        lost(self, exc)
+
+    Places.__init__ = unbounded  # type: ignore[method-assign]
+    Places.take = lambda self, holder: take(self, "all")  # type: ignore[method-assign]
+    Places.leave = lambda self, holder: leave(self, "all")  # type: ignore[method-assign]
+    connection.connection_lost = stays
+    COSTS.update(dict.fromkeys(COSTS, 1))
+
+
+def any_form() -> None:
+    """Let aiohttp read any form, in the character set that it names."""
+    forms = module("gateway.console.frame.forms")
+
+    async def read(request: web.Request) -> Any:
+        sent = await request.post()
+        return forms.Form({
+            name: [value for value in sent.getall(name) if isinstance(value, str)] for name in sent
+        })  # fmt: skip
+
+    forms.read = read
+
+
+def no_budgets() -> None:
+    """Read lists as a whole, whatever their size, without a memory budget."""
+    module("gateway.records.statements").BESIDE = NO_BOUND
+    module("gateway.records.query").MOST = 1_000
+    budget = module("gateway.server.http.admission").Budget
+    budget.take = lambda self, holder, size, *, must=False: True
+    budget.give = lambda self, holder, size: None
+
+
+def any_head() -> None:
+    """Allow heads of any length."""
+    module("gateway.server.http.inbound").HEAD_BYTES = NO_BOUND
+    no_budgets()
+
+
+def places_kept() -> None:
+    """Let connections keep their places, and reserve none for probes."""
+    inbound = module("gateway.server.http.inbound")
+    inbound.Connection.waited_since = property(lambda _: None)
+    inbound.PROBE = re.compile(b"$^")
+    module("gateway.server.http.admission").PROBES = 0
+
+
+def any_number_of_values() -> None:
+    """Let a body hold as many values as fit, and nobody wait their turn."""
+    module("gateway.records.values.strictjson").MOST_VALUES = NO_BOUND
+    module("gateway.rest.body").IN_TURN_BYTES = NO_BOUND
+
+
+def any_document() -> None:
+    """Validate GraphQL documents of any size."""
+    vars(module("gateway.graphql.documents")).update(must_be_short=lambda _: None, TOKENS=None)
+    for limit in (
+        "DEPTH", "ALIASES", "FIELDS", "MUTATIONS", "DIRECTIVES", "OPERATIONS", "FRAGMENTS",
+        "SHARED", "PAIRS", "VISITS",
+    ):  # fmt: skip
+        setattr(module("gateway.graphql.limits"), limit, NO_BOUND)
+
+
+def undocumented_answers() -> None:
+    """Answer 418 to `GET /api/me`, count deals in text, and fail at overdue tasks."""
+    wiring, routes = module("gateway.app"), module("gateway.rest.routes")
+
+    async def teapot(request: web.Request) -> web.Response:
+        await authenticate(request)
+        return web.json_response({"error": "short and stout"}, status=418)
+
+    async def in_words(request: web.Request) -> web.Response:
+        await authenticate(request)
+        told = dict.fromkeys(("totalValue", "wonDeals", "lostDeals", "conversionRate"), 0)
+        return web.json_response(
+            {"totalDeals": "none", "byStage": {}} | told, headers={"X-Request-Id": "x"}
+        )
+
+    async def fails(request: web.Request) -> web.Response:
+        await authenticate(request)
+        raise ValueError("on purpose")
+
+    def add(router: web.UrlDispatcher) -> None:
+        router.add_route("GET", "/api/me", teapot)
+        router.add_route("GET", "/api/deals/pipeline-stats", in_words)
+        router.add_route("GET", "/api/tasks/overdue", fails)
+        routes.add_routes(router)
+
+    wiring.add_routes = add
+
+
+RULES: dict[str, Callable[[], Parts | None]] = {
+    each.__name__: each
+    for each in (
+        sends_after_recording, jobs_move_on_first, flaky_store, flaky_store_and_forgets,
+        astray_clock, due_by_the_wall, logs_no_rescue, trusts_commits, forgets_failed_flushes,
+        tight_disk, overtakes, settles_without_the_claim, torn_backup, no_circuits,
+        deletes_at_once, takes_all_descriptors, unlimited_sign_ins, crowded_searches, any_form,
+        no_budgets, any_head, places_kept, any_number_of_values, any_document,
+        undocumented_answers,
+    )
+} | {
+    "guesses_committed": partial(guesses, True),
+    "guesses_aborted": partial(guesses, False),
+}  # fmt: skip
+
 if __name__ == "__main__":
-    # The rule that is broken, and what it needs.
-    sys.exit(main(parts=Parts(sender=HastySender, settling=HastySettling)))
+    sys.exit(main(parts=RULES[os.environ["BROKEN"]]() or PARTS))

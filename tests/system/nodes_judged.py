@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Set
 from itertools import pairwise
 from math import inf
-from typing import Any
 
 from tests.support.fleet import Fleet, Spell
-from tests.support.ledger import Pair, Rows, Verdict, holes, judge, query, read_rows, until_drained
+from tests.support.ledger import (
+    Pair,
+    Rows,
+    Verdict,
+    by_delivery,
+    holes,
+    judge,
+    read_rows,
+    until_drained,
+)
 from tests.support.recipients import Receipt
 from tests.support.tenants import Tenants
 
@@ -41,8 +49,7 @@ async def judged(
     broken_allowed: bool = False,
     got: list[Receipt] | None = None,
     rewound: Set[Pair] = frozenset(),
-    more: Callable[[Verdict], None] = lambda verdict: None,
-) -> dict[str, Any]:
+) -> Verdict:
     """Wait for the end of all deliveries, and join responses, rows and requests.
 
     `got` is the received requests without those of a lost part of the history; the deliveries in
@@ -51,17 +58,12 @@ async def judged(
     load = fleet.load
     left = await until_drained(fleet.url, DRAIN_SECONDS)
     rows = await read_rows(fleet.url)
-    [(twice,)] = await query(fleet.url, TWICE)
+    [(twice,)] = await fleet.query(TWICE)
     got = fleet.there.got if got is None else got
     verdict = judge(
-        fault,
-        load,
-        rows,
-        got,
-        in_flight=fleet.in_flight,
-        unknown_allowed=unknown_allowed,
+        fault, load, rows, got, in_flight=fleet.in_flight, unknown_allowed=unknown_allowed,
         rss=max(node.product.rss() for node in fleet.nodes),
-    )
+    )  # fmt: skip
     verdict.find(left, "events and deliveries unfinished")
     verdict.find(sum(not node.product.running for node in fleet.nodes), "nodes that ended")
     verdict.find(await holes(fleet.url), "webhooks whose deliveries are not numbered 1 to n")
@@ -69,8 +71,7 @@ async def judged(
     verdict.find(double, "double claims")
     overlapping = overlaps(got, {pair for met in fleet.in_flight for pair in met}, load.tenants)
     verdict.find(overlapping, "requests of one delivery at the same time")
-    wrong = [refused for refused in load.refused.values() if not refused.unavailable]
-    verdict.find(len(wrong), f"refusals other than a good 503: {wrong[:3]}")
+    verdict.find(len(load.wrong), f"refusals other than a good 503: {load.wrong[:3]}")
     if not broken_allowed:
         verdict.find(len(load.broken), "writes without an answer")
     slowest = slowest_answer(fleet)
@@ -80,18 +81,13 @@ async def judged(
         verdict.find(not free, "faults held every webhook: the lag was not measured")
         verdict.find(free > LAG_SECONDS, f"a webhook that no fault held waited {free:.1f} s")
     verdict.figures |= {
-        "nodes": len(fleet.nodes),
-        "worst_lag_s": round(free, 2),
-        "worst_held_lag_s": round(held, 2),
-        "slowest_answer_s": round(slowest, 2),
+        "worst_lag_s": round(free, 2), "worst_held_lag_s": round(held, 2),
+        "slowest_answer_s": round(slowest, 2), "double_claims": double,
         "shares": {name: round(share, 2) for name, share in shares(fleet).items()},
-        "double_claims": double,
-        "refused": len(load.refused),
-        "broken": len(load.broken),
+        "refused": len(load.refused), "broken": len(load.broken),
         "held": [len(met) for met in fleet.in_flight],
-    }
-    more(verdict)
-    return verdict.told()
+    }  # fmt: skip
+    return verdict
 
 
 def shares(fleet: Fleet) -> dict[str, float]:
@@ -100,18 +96,19 @@ def shares(fleet: Fleet) -> dict[str, float]:
     return {node.name: sent[node.agent] / max(sent.total(), 1) for node in fleet.nodes}
 
 
-def uneven(fleet: Fleet) -> list[str]:
-    """Return nodes with too small a share."""
+def find_uneven(verdict: Verdict, fleet: Fleet) -> None:
+    """Find nodes with too small a share."""
     nodes = len(fleet.nodes)
     least = EVEN if nodes == 2 else EVEN / nodes
-    return [f"{name} {share:.0%}" for name, share in shares(fleet).items() if share < least]
+    small = [f"{name} {share:.0%}" for name, share in shares(fleet).items() if share < least]
+    verdict.find(len(small), f"nodes with too small a part: {', '.join(small)}")
 
 
 def same_attempt_twice(got: Iterable[Receipt], but: Set[Pair], tenants: Tenants) -> int:
     """Return attempts of one delivery with the same number: claimed by two at once."""
     return sum(
         len(receipts) - len({receipt.attempt for receipt in receipts})
-        for pair, receipts in _by_delivery(got, tenants).items()
+        for pair, receipts in by_delivery(got, tenants).items()
         if pair not in but
     )
 
@@ -120,18 +117,10 @@ def overlaps(got: Iterable[Receipt], held: Set[Pair], tenants: Tenants) -> int:
     """Return requests of one delivery that overlapped at a receiver, except during a fault."""
     return sum(
         later.at < min((t for t in (earlier.answered, earlier.gone) if t is not None), default=inf)
-        for pair, receipts in _by_delivery(got, tenants).items()
+        for pair, receipts in by_delivery(got, tenants).items()
         if pair not in held
         for earlier, later in pairwise(receipts)
     )
-
-
-def _by_delivery(got: Iterable[Receipt], tenants: Tenants) -> dict[Pair, list[Receipt]]:
-    came: dict[Pair, list[Receipt]] = {}
-    for receipt in got:
-        pair = (receipt.event_id, tenants.paths.get(receipt.path, receipt.path))
-        came.setdefault(pair, []).append(receipt)
-    return came
 
 
 def slowest_answer(fleet: Fleet) -> float:
@@ -152,14 +141,11 @@ def slowest_answer(fleet: Fleet) -> float:
 
 
 def worst_lags(
-    rows: Rows,
-    acked_at: dict[str, float],
-    got: Iterable[Receipt],
-    spells: list[Spell],
+    rows: Rows, acked_at: dict[str, float], got: Iterable[Receipt], spells: list[Spell],
     tenants: Tenants,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """Return the longest times from response to arrival: for unaffected webhooks, for others."""
-    came = _by_delivery(got, tenants)
+    came = by_delivery(got, tenants)
     first = {pair: min(r.at for r in receipts) for pair, receipts in came.items()}
     free = held = 0.0
     for event, owner, _, request in rows.events:
