@@ -56,6 +56,8 @@ class Kill:
     sends: int
     met: Held
     restarted: float = 0.0
+    ready: float = 0.0
+    """How long a start takes is the machine's; what follows is the product's."""
 
 
 async def run_kills(rounds: int, engine: Engine, seed: int, *, broken: str = "") -> Verdict:
@@ -69,6 +71,7 @@ async def run_kills(rounds: int, engine: Engine, seed: int, *, broken: str = "")
             kills.append(await _kill(site))
             kills[-1].restarted = time.monotonic()
             await site.product.start()
+            kills[-1].ready = time.monotonic()
             counted += kills[-1].writes > 0 and kills[-1].sends > 0
         async with site.writing():
             await site.more(WRITES[0])
@@ -116,13 +119,13 @@ def _timings(verdict: Verdict, site: Deployed, kills: list[Kill]) -> None:
     for kill in kills:
         after = [r.at for r in got if r.at > kill.restarted]
         verdict.find(not after, "nothing was sent after a restart")
-        firsts += [min(after) - kill.restarted] if after else []
+        firsts += [min(after) - kill.ready] if after else []
         again: dict[Pair, float] = {}
         for receipt in got:
             if receipt.at > kill.at:
                 pair = (receipt.event_id, site.tenants.paths.get(receipt.path, ""))
                 again.setdefault(pair, receipt.at)
-        since = kill.restarted if sqlite else kill.at
+        since = kill.ready if sqlite else kill.at
         rescues += [again[pair] - since for pair in kill.met if pair in again]
     limit = FIRST_ATTEMPT_SECONDS + (0.0 if sqlite else LEASE_SECONDS)
     verdict.find(sum(s > FIRST_ATTEMPT_SECONDS for s in firsts), "first attempts later than 5 s")
