@@ -1,0 +1,188 @@
+"""Attacks by bodies, forms, connections and answers that nobody reads."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+import aiohttp
+
+from gateway.domain.contacts.activities import ACTIVITIES
+from gateway.domain.contacts.tasks import TASKS
+from gateway.records import store
+from gateway.records.values.strictjson import MOST_VALUES
+from outbox.database.transaction import Tx
+from tests.system.attacks.attack import Attack, Target
+
+MEBIBYTE = 1 << 20
+URLENCODED = "application/x-www-form-urlencoded"
+# In punycode, each character comes before all others, so the decoder copies them each time.
+INSERTIONS = b"email=-" + b"a" * (MEBIBYTE // 8)
+PART = b'--B\r\nContent-Disposition: form-data; name="email"\r\n\r\na\r\n'
+PARTS = (
+    (b'{"name":"a","more":[', b"1.1,", b"1]}"),
+    (b'{"name":"a",', b'"b":1.1,', b'"b":1.1}'),
+    (b'{"name":"a","tags":[', b'"a",', b'"a"]}'),
+    (b'{"name":"a","more":[', b"{},", b"{}]}"),
+)
+"""How a body begins, what it repeats, how it ends."""
+AT_ONCE = 10
+
+
+async def form(body: bytes, kind: str, times: int, target: Target) -> int:
+    """Send a form without an account."""
+
+    async def once(http: aiohttp.ClientSession) -> None:
+        # Refused before all of it was sent, or never answered.
+        with suppress(aiohttp.ClientError, TimeoutError):
+            async with http.post(
+                "/console/sign-in", data=body, headers={"Content-Type": kind}
+            ) as response:
+                await response.read()
+
+    async with target.client() as http:
+        for _ in range(0, times, AT_ONCE):
+            await asyncio.gather(*(once(http) for _ in range(min(times, AT_ONCE))))
+    return times
+
+
+async def values(most: int, target: Target) -> int:
+    """Send bodies of very many values, which compressed are a few kilobytes, with one key."""
+    bodies = []
+    for before, piece, after in PARTS:
+        times = (MEBIBYTE - len(before) - len(after)) // len(piece)
+        bodies.append(gzip.compress(before + piece * min(times, most) + after))
+    kind = {"Content_Type": "application/json", "Content_Encoding": "gzip"}
+    async with target.client(0, **kind) as http:
+
+        async def once(body: bytes) -> None:
+            async with http.post("/api/contacts", data=body) as answer:
+                await answer.read()
+
+        for body in bodies * 3:
+            await asyncio.gather(*(once(body) for _ in range(AT_ONCE)))
+    return len(bodies) * 3 * AT_ONCE
+
+
+DRIP = b"GET /api/contacts HTTP/1.1\r\nHost: a\r\nX-Drip: "
+BODY = b"POST /api/auth/token HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n{"
+
+
+@asynccontextmanager
+async def _held(
+    target: Target, says: bytes, times: int, addresses: tuple[str, ...], apart: float
+) -> AsyncIterator[list[asyncio.StreamWriter]]:
+    """Hold so many connections, which have said this."""
+    writers = []
+    try:
+        for number in range(times):
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection(
+                    "127.0.0.1", target.port, limit=4_096,
+                    local_addr=(addresses[number % len(addresses)], 0),
+                )  # fmt: skip
+                writers.append(writer)
+                if says:
+                    writer.write(says)
+            # The measurement covers open connections, not their simultaneous arrival.
+            await asyncio.sleep(apart)
+        yield writers
+    finally:
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.gather(*(w.wait_closed() for w in writers), return_exceptions=True)
+
+
+async def occupy(says: bytes, target: Target) -> int:
+    """Keep a thousand connections open from two addresses; others are served meanwhile."""
+    addresses = ("127.0.0.2", "127.0.0.3")
+    async with _held(target, says, 1_000, addresses, 0.005) as writers:
+        async with target.client(1, Connection="close") as http:
+            for _ in range(20):
+                async with http.get("/api/me") as response:
+                    if response.status != 200:
+                        target.findings.append(f"another account got {response.status}")
+        for _ in range(6):
+            for writer in writers:
+                if says == DRIP and not writer.is_closing():
+                    writer.write(b"x")
+            await asyncio.sleep(1.0)
+    return len(writers)
+
+
+async def unread(
+    line: str, times: int, target: Target, *, head: str = "", body: bytes | None = b"",
+    key: bool = True,
+) -> int:  # fmt: skip
+    """Send the same on many connections, and read nothing of the responses."""
+    who = f"X-API-Key: {target.keys[0]}\r\n" if key else ""
+    sent = f"{line} HTTP/1.1\r\nHost: a\r\n{who}{head}".encode()
+    whole = sent if body is None else sent + b"\r\n" + body
+    async with _held(target, whole, times, ("127.0.0.1",), 0.01):
+        # By then each response is completely in memory.
+        await asyncio.sleep(8.0)
+    return times
+
+
+LONG = "x" * 65_535
+CALENDAR = "GET /api/tasks/calendar?start=2025-12-01&end=2025-12-02"
+"""It has 64 MB."""
+
+
+async def _tasks(tx: Tx, owner: str) -> None:
+    for _ in range(50):
+        values = {"title": "Long", "description": LONG, "due_at": 1_764_600_000_000_000,
+                  "due_day": False, "priority": "low", "completed": False}  # fmt: skip
+        await store.insert(tx, TASKS, owner, values)
+
+
+async def _activities(tx: Tx, owner: str) -> None:
+    for _ in range(5):
+        values = {"type": "note", "description": LONG, "related_id": owner,
+                  "related_type": "contact", "created_by": owner}  # fmt: skip
+        await store.insert(tx, ACTIVITIES, owner, values)
+
+
+async def _fill(unit: Callable[[Tx, str], Awaitable[None]], target: Target) -> None:
+    async with target.site.opened() as db:
+        for _ in range(20):
+            await db.write(unit, target.owners[0])
+
+
+TASKS_MADE, ACTIVITIES_MADE = partial(_fill, _tasks), partial(_fill, _activities)
+JSON = "Content-Type: application/json\r\nContent-Length: 1000000\r\n"
+FORM = f"Content-Type: {URLENCODED}\r\nContent-Length: 65000\r\n"
+LINES = "".join(f"X-Line-{n}: {'x' * 8_000}\r\n" for n in range(120))
+ATTACKS = {
+    "punycode form": Attack(partial(form, INSERTIONS, f"{URLENCODED}; charset=punycode", 2)),
+    "form of 999 parts": Attack(
+        partial(form, PART * 999 + b"--B--\r\n", "multipart/form-data; boundary=B", 10)
+    ),
+    "forms of a megabyte": Attack(
+        partial(form, b"email=" + b"%41" * (MEBIBYTE // 3 - 10), URLENCODED, 30)
+    ),
+    "forms of 16,000 fields": Attack(partial(form, b"a=b&" * 16_000, URLENCODED, 30)),
+    "very many values": Attack(partial(values, MEBIBYTE)),
+    "as many values as may be": Attack(partial(values, MOST_VALUES // 2 - 10)),
+    "idle connections": Attack(partial(occupy, b"")),
+    "heads that drip": Attack(partial(occupy, DRIP)),
+    "bodies that drip": Attack(partial(occupy, BODY)),
+    "ten slow readers of a calendar": Attack(partial(unread, CALENDAR, 10), TASKS_MADE),
+    "calendars that nobody reads": Attack(partial(unread, CALENDAR, 100), TASKS_MADE),
+    "lists that nobody reads": Attack(partial(unread, "GET /api/tasks?limit=100", 100), TASKS_MADE),
+    "latest activities that nobody reads": Attack(
+        partial(unread, "GET /api/activities/recent?limit=100", 100), ACTIVITIES_MADE
+    ),
+    "bodies that do not end": Attack(
+        partial(unread, "POST /api/contacts", 180, head=JSON, body=b"x" * 999_999)
+    ),
+    "anonymous bodies that do not end": Attack(
+        partial(unread, "POST /console/sign-in", 400, head=FORM, body=b"x" * 64_999, key=False)
+    ),
+    "heads that do not end": Attack(
+        partial(unread, "GET /api/contacts", 400, head=LINES, body=None, key=False)
+    ),
+}

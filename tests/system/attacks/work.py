@@ -1,0 +1,299 @@
+"""Attacks by requests that are much work: reads of many records, deletes, keys, sign-ins."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+import aiohttp
+import argon2
+
+from gateway.domain.accounts import api_keys, tokens, users
+from gateway.domain.contacts.companies import COMPANIES
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.domain.sales.deals import DEALS
+from gateway.records import actions
+from gateway.records.access import Actor
+from gateway.records.resource import Resource
+from outbox.database.transaction import Tx
+from outbox.ids import Ids
+from tests.benchmarks.lists import Values, contact, deal, fill
+from tests.support.crm_rows import add_activities, add_contacts
+from tests.support.ledger import query
+from tests.support.records import asked
+from tests.support.waiting import until_true
+from tests.system.attacks.attack import Attack, Target, beside
+
+REQUESTS = 300
+AT_ONCE = 50
+TOKEN = tokens.PREFIX + "a" * 43
+SEARCHES = ("/api/contacts?search=silva", "/api/contacts?search=nobody", "/api/contacts?search=9")
+LISTS = (
+    "/api/contacts?sort=-name,createdAt", "/api/contacts?sort=createdAt,name&source=api",
+    "/api/contacts?updatedSince=2000-01-01T00:00:00Z&page=4000",
+)  # fmt: skip
+REPORTS = (
+    "/api/reports/sales?groupBy=day&from=2025-12-01&to=2026-11-30", "/api/reports/funnel",
+    "/api/reports/leads?groupBy=month", "/api/reports/activities?groupBy=day",
+    "/api/reports/receivables",
+)  # fmt: skip
+
+
+async def many(resource: Resource, values: Values, target: Target) -> None:
+    """Insert 100,000 records of the attacker, and a few contacts of the neighbour's."""
+    attacker, neighbour = target.owners
+    async with target.site.opened() as db:
+        await fill(db, resource, attacker, 100_000, values)
+        await fill(db, CONTACTS, neighbour, 1_000, contact)
+
+
+async def _all(
+    http: aiohttp.ClientSession, target: Target, method: str, paths: Sequence[str], body: Any = None
+) -> None:
+    """Send REQUESTS requests; require some successful responses, and 409 or 429 for all others."""
+    statuses: Counter[int] = Counter()
+
+    async def several(first: int) -> None:
+        for number in range(first, REQUESTS, AT_ONCE):
+            async with http.request(method, paths[number % len(paths)], json=body) as answer:
+                await answer.read()
+                statuses[answer.status] += 1
+
+    await asyncio.gather(*(several(first) for first in range(AT_ONCE)))
+    if not statuses.keys() & {200, 201} or statuses.keys() - {200, 201, 409, 429}:
+        target.findings.append(f"answers: {dict(statuses)}")
+
+
+async def flood(paths: Sequence[str], target: Target) -> int:
+    """Request the paths again and again, many at once."""
+
+    async def ask() -> int:
+        async with target.client(0, limit=AT_ONCE) as http:
+            await _all(http, target, "GET", paths)
+        return REQUESTS
+
+    return await beside(target, ask)
+
+
+async def abandoned(target: Target) -> int:
+    """Request searches, and disconnect while they run or wait."""
+
+    async def leave(number: int, places: asyncio.Semaphore) -> None:
+        path = SEARCHES[number % len(SEARCHES)]
+        head = f"GET {path} HTTP/1.1\r\nHost: a\r\nX-API-Key: {target.keys[0]}\r\n\r\n"
+        async with places:
+            _, writer = await asyncio.open_connection("127.0.0.1", target.port)
+            writer.write(head.encode())
+            await asyncio.sleep(0.02)
+            writer.transport.abort()
+
+    async def ask() -> int:
+        places = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(*(leave(number, places) for number in range(REQUESTS)))
+        return REQUESTS
+
+    return await beside(target, ask)
+
+
+async def a_token(target: Target) -> None:
+    """Give the attacker a token, because a key cannot create keys."""
+    async with target.site.opened() as db:
+        await db.write(tokens.add, owner_id=target.owners[0], text=TOKEN, lifetime=3600)
+
+
+async def keys(target: Target) -> int:
+    """Create API keys with a token as fast as the server allows."""
+
+    async def ask() -> int:
+        async with target.client(Authorization=f"Bearer {TOKEN}") as http:
+            await _all(http, target, "POST", ["/api/keys"], {"name": "more"})
+            async with http.get("/api/keys") as answer:
+                made = len((await answer.json())["data"])
+        if made > 50:
+            target.findings.append(f"{made} keys of one account")
+        return REQUESTS + 1
+
+    return await beside(target, ask)
+
+
+async def dependants(
+    kind: Resource, records: int, add: Callable[[Tx, str, int, str], Awaitable[None]], each: int,
+    target: Target,
+) -> None:  # fmt: skip
+    """Insert records of the attacker, each with more dependants than one delete covers."""
+    actor = Actor(target.owners[0], "api_key")
+
+    async def one(tx: Tx) -> None:
+        made = await actions.create(tx, actor, kind, asked(kind, {"name": "A"}, creating=True))
+        await add(tx, actor.owner_id, each, made.id)
+
+    async with target.site.opened() as db:
+        for _ in range(records):
+            await db.write(one)
+
+
+async def deletes(target: Target) -> int:
+    """Delete contacts all at once; the deferred work is part of the cost."""
+
+    async def ask() -> int:
+        async with target.client(0) as http:
+            page = await _ask(http, "GET", "/api/contacts?limit=100")
+            paths = [f"/api/contacts/{one['id']}" for one in page["data"]]
+            await asyncio.gather(*(_ask(http, "DELETE", path) for path in paths))
+            await _settled(target)
+            return 1 + len(paths)
+
+    return await beside(target, ask)
+
+
+async def deletes_and_new_ones(target: Target) -> int:
+    """Delete companies, create and link new ones, and list all of it, again and again."""
+
+    async def ask() -> int:
+        async with target.client(0) as http:
+            found = (await _ask(http, "GET", "/api/companies?limit=100"))["data"]
+            people = (await _ask(http, "GET", "/api/contacts?limit=100"))["data"]
+            for turn in range(100):
+                person = f"/api/contacts/{people[turn % len(people)]['id']}"
+                if turn < len(found):
+                    await _ask(http, "DELETE", f"/api/companies/{found[turn]['id']}")
+                made = await _ask(http, "POST", "/api/companies", {"name": "Anew"})
+                await _ask(http, "PUT", person, {"companyId": made.get("id")})
+                await _ask(http, "GET", "/api/contacts?limit=100")
+                await _ask(http, "DELETE", f"/api/companies/{made.get('id')}")
+            await _settled(target)
+            return 402 + len(found)
+
+    return await beside(target, ask)
+
+
+async def _ask(http: aiohttp.ClientSession, method: str, path: str, body: Any = None) -> Any:
+    """Accept any response: an attacker ignores limits."""
+    async with http.request(method, path, json=body) as response:
+        return await response.json()
+
+
+async def _settled(target: Target) -> None:
+    """Wait for the deferred work of deletes."""
+
+    async def over() -> bool:
+        return not await query(target.site.url, "select 1 from pending_ends limit 1")
+
+    await until_true(over, 120.0)
+
+
+TRIES = 200
+HONEST = 6
+HONEST_SECONDS = 20.0
+"""All sign-ins before have a turn first; that takes a few seconds on a quiet machine."""
+VICTIM = "owner0@example.com"
+PASSWORD = "a few random words"
+
+
+async def passwords(target: Target) -> None:
+    """Create the accounts for the attack and for the sign-ins."""
+    hashed = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1).hash(PASSWORD)
+    async with target.site.opened() as db:
+        await db.write(users.set_password, target.owners[0], hashed)
+        for number in range(HONEST):
+            email = f"honest{number}@example.com"
+            await db.write(users.add, email=email, name="Maria", password_hash=hashed)
+
+
+async def tries(who: Callable[[int], tuple[str, str]], target: Target) -> int:
+    """Try a wrong password for many accounts or from many addresses, which a proxy reports."""
+
+    async def ask(http: aiohttp.ClientSession) -> int:
+        sent = []
+        for n in range(TRIES):
+            sent.append(asyncio.create_task(_token(http, *who(n), "wrong horse")))
+            # The attacker shares the machine and its loop with the measured sign-ins.
+            await asyncio.sleep(0.002)
+        await asyncio.gather(*sent)
+        return TRIES
+
+    return await _beside_sign_ins(target, ask)
+
+
+async def credentials(headers: Callable[[Ids], dict[str, str]], target: Target) -> int:
+    """Try a thousand credentials that do not exist."""
+    ids = Ids()
+
+    async def ask(http: aiohttp.ClientSession) -> int:
+        async def several() -> None:
+            for _ in range(50):
+                async with http.get("/api/contacts", headers=headers(ids)) as answer:
+                    await answer.read()
+                    if answer.status != 401:
+                        target.findings.append(f"a random credential got {answer.status}")
+
+        await asyncio.gather(*(several() for _ in range(20)))
+        return 1_000
+
+    return await _beside_sign_ins(target, ask)
+
+
+async def _beside_sign_ins(
+    target: Target, attack: Callable[[aiohttp.ClientSession], Awaitable[int]]
+) -> int:
+    """Run an attack while others sign in with the right password, some time into it."""
+
+    async def sign_in(http: aiohttp.ClientSession, number: int) -> None:
+        await asyncio.sleep((number + 1) * 0.1)
+        began, email = time.monotonic(), f"honest{number}@example.com"
+        status = await _token(http, email, f"198.51.{number}.1", PASSWORD)
+        took = time.monotonic() - began
+        if status != 200 or took > HONEST_SECONDS:
+            target.findings.append(f"an honest sign-in got {status} after {took:.1f} s")
+
+    async with target.client() as http, target.client() as honest:
+        attacking = asyncio.ensure_future(attack(http))
+        await asyncio.gather(*(sign_in(honest, number) for number in range(HONEST)))
+        return await attacking + HONEST
+
+
+async def _token(http: aiohttp.ClientSession, email: str, address: str, password: str) -> int:
+    body, behind = {"email": email, "password": password}, {"X-Forwarded-For": address}
+    async with http.post("/api/auth/token", json=body, headers=behind) as answer:
+        await answer.read()
+        return answer.status
+
+
+MANY_CONTACTS, MANY_DEALS = partial(many, CONTACTS, contact), partial(many, DEALS, deal)
+ON_BOTH = {
+    "search flood": Attack(partial(flood, SEARCHES), MANY_CONTACTS),
+    "list flood": Attack(partial(flood, LISTS), MANY_CONTACTS),
+    "report flood": Attack(partial(flood, REPORTS), MANY_DEALS),
+    "abandoned searches": Attack(abandoned, MANY_CONTACTS),
+    "key flood": Attack(keys, a_token),
+    "deletes of contacts with 2,000 activities": Attack(
+        deletes, partial(dependants, CONTACTS, 60, add_activities, 2_000)
+    ),
+    "companies deleted, made and joined": Attack(
+        deletes_and_new_ones, partial(dependants, COMPANIES, 20, add_contacts, 3_000)
+    ),
+}
+"""Attacks on code that differs between the engines."""
+SIGN_INS = {
+    "one account": Attack(
+        partial(tries, lambda n: (VICTIM, f"203.{n // 250}.{n % 250}.1")), passwords
+    ),
+    "many accounts": Attack(
+        partial(tries, lambda n: (f"{n}@example.com", f"2001:db8:7:{n:x}::1")), passwords
+    ),
+    "many networks": Attack(
+        partial(tries, lambda n: (f"{n}@example.com", f"2001:db8:{n:x}::1")), passwords
+    ),
+    "one address": Attack(partial(tries, lambda n: (f"{n}@example.com", "203.0.113.9")), passwords),
+    "random tokens": Attack(
+        partial(credentials, lambda ids: {"Authorization": f"Bearer {tokens.make(ids)}"}),
+        passwords,
+    ),
+    "random keys": Attack(
+        partial(credentials, lambda ids: {"X-API-Key": api_keys.make(ids)}), passwords
+    ),
+}
