@@ -175,10 +175,14 @@ class Product:
 
     def queued_seconds(self) -> float:
         """Return how long its event loop has waited for a processor."""
-        spent = Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text().split()
-        return int(spent[1]) / 1e9
+        return queued_seconds(self.pid)
 
     def last_words(self) -> str:
         """Return the last line of its log."""
         lines = self.log.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"
+
+
+def queued_seconds(pid: int) -> float:
+    """Return how long the first thread of a process has waited for a processor so far."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1]) / 1e9
