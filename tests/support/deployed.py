@@ -17,6 +17,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file
+from tests.support.cluster import Cluster
 from tests.support.console import Forms, signed_in
 from tests.support.engines import Engine, empty_database, state_after_kill
 from tests.support.ledger import Held, Rows, Verdict, judge, newly, read_rows, until_drained
@@ -46,6 +47,8 @@ class Deployed:
     deaths: list[Held] = field(default_factory=list)
     """What each death met in flight, and no earlier one."""
     damaged: int = 0
+    cluster: Cluster | None = None
+    """The server of its own, where a test gave it one."""
 
     @property
     def tenants(self) -> Tenants:

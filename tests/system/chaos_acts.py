@@ -14,9 +14,9 @@ from typing import Any
 import aiohttp
 
 from outbox.states import End
-from tests.support.console import Forms, Seen
+from tests.support.console import Forms, Seen, signed_in
 from tests.support.deployed import Deployed
-from tests.support.ledger import Held, held, newly, query
+from tests.support.ledger import query
 from tests.support.load import CONNECTION
 from tests.support.shim import Shim
 from tests.support.site import PASSWORD
@@ -63,7 +63,7 @@ class Operator:
 
     @property
     def webhooks(self) -> list[str]:
-        return self.site.load.tenants.webhooks[self.owner]
+        return self.site.tenants.webhooks[self.owner]
 
     async def run(self, end: asyncio.Event) -> None:
         """Act until `end`. Raise Refused."""
@@ -96,11 +96,7 @@ class Operator:
 
     async def activate_all(self) -> None:
         """Activate every webhook, sending all that is parked."""
-        async with aiohttp.ClientSession(
-            self.site.product.address, cookie_jar=aiohttp.CookieJar(unsafe=True)
-        ) as http:
-            forms = Forms(http)
-            await forms.sign_in(self.email)
+        async with signed_in(self.site.product.address, self.email) as forms:
             for webhook in self.webhooks:
                 page = f"/console/webhooks/{webhook}"
                 seen = await forms.submit(f"{page}/activate", parked="all")
@@ -200,22 +196,17 @@ class Operator:
 
 @dataclass
 class Faults:
-    """Kills, clock steps and moods of receivers; `met` is what each kill met in flight."""
+    """Kills, clock steps and moods of receivers."""
 
     site: Deployed
     clock: Shim
     dice: random.Random
-    met: list[Held] = field(default_factory=list)
     steps: int = 0
-    kills: int = 0
 
     async def kill(self, end: asyncio.Event) -> None:
         """Kill and start the server again and again."""
         while not await _over(end, self.dice.uniform(*BETWEEN_KILLS)):
-            self.site.product.kill()
-            await self.site.product.ended()
-            self.met.append(newly(await held(self.site.url), self.met))
-            self.kills += 1
+            await self.site.kill()
             await self.site.product.start()
 
     async def step(self, end: asyncio.Event) -> None:
