@@ -84,11 +84,9 @@ async def run_attack(
     name: str, attack: Attack, engine: Engine = "sqlite", broken: str = ""
 ) -> list[str]:
     """Run the attack, print its figures, and return what missed a bar."""
-    # The limits of the rates are the defaults.
-    settings = {
-        "CARTEIRO_LIMITS__READ_PER_SECOND": "100",
-        "CARTEIRO_LIMITS__WRITE_PER_SECOND": "50",
-    }
+    # The limits of the rates are the defaults, but for visitors.
+    rates = {"READ_PER_SECOND": "100", "WRITE_PER_SECOND": "50", "STOREFRONT_PER_MINUTE": "0"}
+    settings = {f"CARTEIRO_LIMITS__{name}": rate for name, rate in rates.items()}
     async with deployed(
         engine, 1, ports=[9], owners=2, webhooks=0, broken=broken, settings=settings
     ) as site:

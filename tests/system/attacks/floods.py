@@ -15,6 +15,7 @@ from gateway.domain.contacts.tasks import TASKS
 from gateway.records import store
 from gateway.records.values.strictjson import MOST_VALUES
 from outbox.database.transaction import Tx
+from tests.support.abusive import abuses
 from tests.system.attacks.attack import Attack, Target
 
 MEBIBYTE = 1 << 20
@@ -152,6 +153,28 @@ async def _fill(unit: Callable[[Tx, str], Awaitable[None]], target: Target) -> N
             await db.write(unit, target.owners[0])
 
 
+async def a_store(target: Target) -> None:
+    async with target.client(0) as http:
+        store = {"hostname": "shop.example", "name": "Shop"}
+        async with http.post("/api/stores", json=store) as made:
+            assert made.status == 201, await made.text()
+
+
+async def documents(only: str, target: Target) -> int:
+    """Send GraphQL documents that are written to keep a server busy."""
+    chosen = [abuse for abuse in abuses() if only in ("", abuse.name)]
+    async with target.client() as http:
+        for abuse in chosen:
+            body = {"query": abuse.query, "variables": abuse.variables}
+            for _ in range(3):
+                async with http.post("/graphql", json=body) as answer:
+                    errors = (await answer.json(content_type=None)).get("errors")
+            code = errors[0]["extensions"]["code"] if errors else ""
+            if (answer.status, code) != (200, abuse.code):
+                target.findings.append(f"{abuse.name}: {answer.status} {code}")
+    return 3 * len(chosen)
+
+
 TASKS_MADE, ACTIVITIES_MADE = partial(_fill, _tasks), partial(_fill, _activities)
 JSON = "Content-Type: application/json\r\nContent-Length: 1000000\r\n"
 FORM = f"Content-Type: {URLENCODED}\r\nContent-Length: 65000\r\n"
@@ -165,6 +188,8 @@ ATTACKS = {
         partial(form, b"email=" + b"%41" * (MEBIBYTE // 3 - 10), URLENCODED, 30)
     ),
     "forms of 16,000 fields": Attack(partial(form, b"a=b&" * 16_000, URLENCODED, 30)),
+    "dear documents": Attack(partial(documents, ""), a_store),
+    "3,000 fields of one name": Attack(partial(documents, "3,000 fields of one name"), a_store),
     "very many values": Attack(partial(values, MEBIBYTE)),
     "as many values as may be": Attack(partial(values, MOST_VALUES // 2 - 10)),
     "idle connections": Attack(partial(occupy, b"")),
