@@ -18,8 +18,6 @@ from gateway.cli.demo.server import Account, Console
 from tests.architecture.tree import ROOT
 from tests.support.checkouts import ADDRESS, BUYER
 
-pytestmark = pytest.mark.slow
-
 
 class Visitor(Console):
     """Somebody who explores the console of the demo."""
@@ -49,15 +47,47 @@ class Visitor(Console):
 TOTAL = re.compile(r"^  (\w+(?: \w+)*) +(\d+)(?:  \(.*\))?$", re.MULTILINE)
 
 
+FINE = b"every event arrived once, with a valid signature\n"
+
+
 async def demo(*words: str) -> Process:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "demo", *words),
-        cwd=ROOT,
-        env=environment,
-        stdout=PIPE,
+        sys.executable, "-m", "gateway", "demo", *words, cwd=ROOT, env=environment, stdout=PIPE,
         stderr=PIPE,
-    )
+    )  # fmt: skip
+
+
+async def delivering(folder: Path) -> tuple[Process, dict[str, str]]:
+    """Start the demo; return it after its first deliveries, with what it has named."""
+    process = await demo("--folder", str(folder))
+    assert process.stdout is not None
+    named: dict[str, str] = {}
+    async for line in process.stdout:
+        if at := re.match(rb"(console|shop) +(http://[^/\s]+)", line):
+            named[at[1].decode()] = at[2].decode()
+        if at := re.match(rb"sign in   (\S+)  password  (\S+)", line):
+            named |= {"email": at[1].decode(), "password": at[2].decode()}
+        if re.search(rb"[1-9]\d* deliveries", line):
+            break
+    return process, named
+
+
+async def ended(process: Process, says: bytes = b"") -> dict[str, str]:
+    """Press Ctrl-C, and return the totals of a demo that found no fault."""
+    process.send_signal(signal.SIGINT)
+    out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b""), out.decode()
+    told = dict(TOTAL.findall(out.decode()))
+    assert (told["lost"], told["bad signatures"]) == ("0", "0"), out.decode()
+    assert out.endswith(says)
+    return told
+
+
+async def closed(url: str) -> None:
+    """Check that nobody listens there any more."""
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
 
 
 async def test_once_ends_with_every_event_arrived_and_verified(tmp_path: Path) -> None:
@@ -85,41 +115,19 @@ async def test_once_ends_with_every_event_arrived_and_verified(tmp_path: Path) -
 
 
 async def test_ctrl_c_ends_all_of_it_and_prints_totals(tmp_path: Path) -> None:
-    process = await demo("--folder", str(tmp_path))
-    assert process.stdout is not None
-    url = ""
-    async for line in process.stdout:
-        found = re.match(rb"console   (http://\S+)/console", line)
-        url = found[1].decode() if found else url
-        if re.search(rb"[1-9]\d* deliveries", line):
-            break
-    assert url
-    process.send_signal(signal.SIGINT)
-    out, err = await process.communicate()
-    assert (process.returncode, err) == (0, b""), out
-    told = dict(TOTAL.findall(out.decode()))
+    process, named = await delivering(tmp_path)
+    told = await ended(process, FINE)
     assert int(told["deliveries accepted"]) >= int(told["events written"]) > 0
-    assert told["lost"] == "0"
-    assert out.decode().endswith("every event arrived once, with a valid signature\n")
-    with pytest.raises(ConnectionRefusedError):
-        await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
+    await closed(named["console"])
 
 
 async def test_a_terminal_that_closes_ends_all_of_it(tmp_path: Path) -> None:
-    process = await demo("--folder", str(tmp_path))
-    assert process.stdout is not None
-    url = ""
-    async for line in process.stdout:
-        found = re.match(rb"console   (http://\S+)/console", line)
-        url = found[1].decode() if found else url
-        if re.search(rb"[1-9]\d* deliveries", line):
-            break
+    process, named = await delivering(tmp_path)
     # The shell sends it, and the terminal once more.
-    process.send_signal(signal.SIGHUP)
-    process.send_signal(signal.SIGHUP)
+    for _ in range(2):
+        process.send_signal(signal.SIGHUP)
     await process.communicate()
-    with pytest.raises(ConnectionRefusedError):
-        await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
+    await closed(named["console"])
 
 
 ADD = """mutation ($input: ShoppingCartAddProductMutationInput!) {
@@ -133,14 +141,8 @@ FIRST = "query ($h: String!) { products(hostname: $h, first: 1) { nodes { id } }
 
 async def test_a_purchase_in_the_shop_shows_in_the_table(tmp_path: Path) -> None:
     """The page of the shop works, and its events count like all others."""
-    process = await demo("--folder", str(tmp_path))
-    assert process.stdout is not None
-    shop = ""
-    async for line in process.stdout:
-        found = re.match(rb"shop      (http://\S+)$", line)
-        shop = found[1].decode() if found else shop
-        if re.search(rb"[1-9]\d* deliveries", line):
-            break
+    process, named = await delivering(tmp_path)
+    shop = named["shop"]
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookie_jar=jar, headers={"Origin": shop}) as http:
         async with http.get(shop) as answer:
@@ -163,41 +165,17 @@ async def test_a_purchase_in_the_shop_shows_in_the_table(tmp_path: Path) -> None
         assert order["status"] == "pending"
         async with http.post(f"{shop}/pay", json={"number": order["number"]}) as answer:
             assert answer.status == 204
-    process.send_signal(signal.SIGINT)
-    out, err = await process.communicate()
-    assert (process.returncode, err) == (0, b""), out
-    assert out.decode().endswith("every event arrived once, with a valid signature\n")
+    await ended(process, FINE)
 
 
 async def explored(folder: Path) -> tuple[Process, Visitor]:
     """Start the demo, and sign in to its console after the first deliveries."""
-    process = await demo("--folder", str(folder))
-    assert process.stdout is not None
-    found: dict[str, str] = {}
-    async for line in process.stdout:
-        text = line.decode()
-        if at := re.match(r"console   (http://\S+)/console", text):
-            found["url"] = at[1]
-        if at := re.match(r"sign in   (\S+)  password  (\S+)", text):
-            found |= {"email": at[1], "password": at[2]}
-        if re.search(r"[1-9]\d* deliveries", text):
-            break
-    console = Visitor(found["url"])
-    await console.sign_in(Account(found["email"], found["password"]))
+    process, named = await delivering(folder)
+    console = Visitor(named["console"])
+    await console.sign_in(Account(named["email"], named["password"]))
     return process, console
 
 
-async def ended(process: Process) -> dict[str, str]:
-    """Press Ctrl-C, and return the totals of a demo that found no fault."""
-    process.send_signal(signal.SIGINT)
-    out, err = await process.communicate()
-    assert (process.returncode, err) == (0, b""), out.decode()
-    told = dict(TOTAL.findall(out.decode()))
-    assert (told["lost"], told["bad signatures"]) == ("0", "0"), out.decode()
-    return told
-
-
-@pytest.mark.timeout(300)
 async def test_what_somebody_does_in_the_console_is_no_loss(tmp_path: Path) -> None:
     """A webhook is paused, activated without what was parked, and an event is sent again."""
     process, console = await explored(tmp_path)
@@ -220,7 +198,6 @@ async def test_what_somebody_does_in_the_console_is_no_loss(tmp_path: Path) -> N
     assert int((await ended(process))["kept back by you"]) >= 2
 
 
-@pytest.mark.timeout(300)
 async def test_what_somebody_sends_again_is_no_fault(tmp_path: Path) -> None:
     """Deliveries are recovered, also while the demo ends; tests and a snapshot are sent."""
     process, console = await explored(tmp_path)
@@ -271,7 +248,6 @@ async def test_a_second_ctrl_c_does_not_wait_and_loses_nothing(tmp_path: Path) -
     assert dict(TOTAL.findall(out.decode()))["lost"] == "0"
 
 
-@pytest.mark.timeout(600)
 async def test_each_fault_once_loses_nothing(tmp_path: Path) -> None:
     process = await demo("--break", "--once", "--folder", str(tmp_path))
     out, err = await process.communicate()
