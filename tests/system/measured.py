@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from outbox.database.transaction import Database, Row, Tx
+from outbox.database.transaction import Database, Tx
 
 BLOCKS = """
 select sum(pg_stat_get_xact_blocks_fetched(c.oid)) as blocks
@@ -35,10 +35,6 @@ class Unit:
 
     name: str
     statements: list[Statement] = field(default_factory=list)
-
-    @property
-    def blocks(self) -> int:
-        return sum(statement.blocks for statement in self.statements)
 
 
 class _Watched:
@@ -64,37 +60,30 @@ class _Watched:
         row = await self._tx.one(BLOCKS)
         return int(row["blocks"] or 0)
 
-    async def _note(self, sql: str, began: float, rows: int) -> None:
-        seconds = time.perf_counter() - began
-        now = await self._blocks()
-        text = " ".join(sql.split())
-        self._unit.statements.append(Statement(text, now - self._before, seconds, rows))
+    async def _noted(self, name: str, sql: str, *args: Any) -> Any:
+        """Run a statement; note its buffers, and the rows returned or changed."""
+        began = time.perf_counter()
+        found = await getattr(self._tx, name)(sql, *args)
+        seconds, now = time.perf_counter() - began, await self._blocks()
+        rows = len(found) if isinstance(found, list) else int(found is not None)
+        rows = found if name == "run" else rows
+        self._unit.statements.append(
+            Statement(" ".join(sql.split()), now - self._before, seconds, rows)
+        )
         self._before = now
-
-    async def one(self, sql: str, *args: Any) -> Row | None:
-        began = time.perf_counter()
-        row: Row | None = await self._tx.one(sql, *args)
-        await self._note(sql, began, int(row is not None))
-        return row
-
-    async def all(self, sql: str, *args: Any) -> list[Row]:
-        began = time.perf_counter()
-        rows: list[Row] = await self._tx.all(sql, *args)
-        await self._note(sql, began, len(rows))
-        return rows
-
-    async def run(self, sql: str, *args: Any) -> int:
-        began = time.perf_counter()
-        count: int = await self._tx.run(sql, *args)
-        await self._note(sql, began, count)
-        return count
-
-    async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        began = time.perf_counter()
-        found: list[Row] = await self._tx.many(sql, rows)
-        if rows:
-            await self._note(sql, began, len(found))
         return found
+
+    async def one(self, sql: str, *args: Any) -> Any:
+        return await self._noted("one", sql, *args)
+
+    async def all(self, sql: str, *args: Any) -> Any:
+        return await self._noted("all", sql, *args)
+
+    async def run(self, sql: str, *args: Any) -> Any:
+        return await self._noted("run", sql, *args)
+
+    async def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> Any:
+        return await (self._noted("many", sql, rows) if rows else self._tx.many(sql, rows))
 
 
 class _Measured:

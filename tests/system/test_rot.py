@@ -6,8 +6,8 @@ the drain runs on the copy: what arrives then is signed and has the bytes that w
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
+import json
 import random
 import shutil
 import tempfile
@@ -15,77 +15,57 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database.transaction import Database
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.sending.request import sign_body
+from outbox.webhooks.secrets import KeyRing
 from outbox.worker import request_building
 from tests.support.databases import SqliteFiles
-from tests.support.drain import (
-    Inbox,
-    add_webhook,
-    inbox,
-    make_many,
-    ring,
-    rows,
-    worker_for,
-)
-from tests.support.faults import sizes
+from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, ring, rows
 from tests.support.waiting import in_time
 
+SEED = 26260
 EVENTS = 40
 FILES = ("", "-wal")
 KINDS = ("flip", "flip in a body", "end the file", "end the log")
 QUIET_SECONDS = 0.6
-START_SECONDS = 3.0
 BODY = b'{"event":"thing.made"'
 """The start of each event's body in the file."""
 
 
-async def run_rot(rounds: int, seed: int) -> dict[str, Any]:
-    """Damage `rounds` copies; return the record."""
-    dice = random.Random(seed)
-    findings: list[str] = []
-    ended: Counter[str] = Counter()
+async def run_rot(rounds: int) -> Counter[str]:
+    """Damage `rounds` copies; return how starts ended, what arrived, and what was changed."""
+    dice, key, ended = random.Random(SEED), ring(), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="carteiro-rot-") as home:
         folder = Path(home)
         async with inbox() as box:
-            key = ring()
             path, secret, digests = await _stage(folder, key, box.url)
             for number in range(rounds):
-                kind = KINDS[number % len(KINDS)]
                 copy = folder / f"{number}.db"
-                what = f"{number}: {_damage(path, copy, kind, dice)}"
+                what = f"{number}: {_damage(path, copy, KINDS[number % len(KINDS)], dice)}"
                 box.got.clear()
-                found = await _start(copy, key, box, findings, what)
-                ended[found] += 1
-                changed = [
-                    got
-                    for got in box.got
-                    if hashlib.sha256(got.body).hexdigest()
-                    != digests.get(got.headers["X-Webhook-Id"])
+                ended[await _start(copy, key, box, what)] += 1
+                changed = sum(
+                    hashlib.sha256(got.body).hexdigest() != digests.get(got.headers["X-Webhook-Id"])
                     or got.headers["X-Webhook-Signature"] != sign_body(secret, got.body)
-                ]
-                ended["changed"] += len(changed)
-                ended["arrived"] += len(box.got)
+                    for got in box.got
+                )
                 if changed:
-                    findings.append(f"{what}: {len(changed)} changed bodies were delivered")
+                    print(f"{what}: {changed} changed bodies were delivered")
+                ended["changed"] += changed
+                ended["arrived"] += len(box.got)
                 for file in folder.glob(f"{number}.db*"):
                     file.unlink()
-    if not ended["refused"] or not ended["arrived"]:
-        findings.append("no start was refused, or nothing was delivered")
-    told: dict[str, Any] = {"fault": "damaged file, sqlite", "seed": seed, "rounds": rounds}
-    told |= {name: ended[name] for name in ("refused", "served", "arrived", "changed")}
-    return {"pass": not findings, **told, "findings": findings[:20]}
+    print(json.dumps(ended))
+    return ended
 
 
-async def _stage(folder: Path, key: Any, url: str) -> tuple[Path, str, dict[str, str]]:
+async def _stage(folder: Path, key: KeyRing, url: str) -> tuple[Path, str, dict[str, str]]:
     """Return a file and its log with waiting deliveries, as a crash leaves them."""
     address = await SqliteFiles().fresh(folder)
     db = await database.open(address, clock=SystemClock(), ids=Ids(), serving=True)
@@ -127,55 +107,36 @@ def _damage(path: Path, copy: Path, kind: str, dice: random.Random) -> str:
     return f"bit {bit} of byte {place} in {ending or 'the file'}"
 
 
-async def _start(copy: Path, key: Any, box: Inbox, findings: list[str], what: str) -> str:
+async def _start(copy: Path, key: KeyRing, box: Inbox, what: str) -> str:
     """Start on the copy; deliver what can be delivered. Return `refused` or `served`."""
-    loop = asyncio.get_running_loop()
-    began = loop.time()
     try:
         db = await database.open(f"sqlite:///{copy}", clock=SystemClock(), ids=Ids(), serving=True)
     except CannotStart as refusal:
-        if "\n" in str(refusal) or str(copy) not in str(refusal):
-            findings.append(f"{what}: the refusal is no line that names the file: {refusal}")
+        # One line that names the file.
+        assert "\n" not in str(refusal), what
+        assert str(copy) in str(refusal), what
         return "refused"
-    finally:
-        if loop.time() - began > START_SECONDS:
-            findings.append(f"{what}: the start took {loop.time() - began:.1f} s")
     try:
-        await _deliver(db, key, box)
+        async with drain(db, key):
+            # Ends when nothing has arrived for a while.
+            while await in_time(partial(_more, box, len(box.got)), QUIET_SECONDS):
+                pass
     finally:
         await db.close()
     return "served"
-
-
-async def _deliver(db: Database, key: Any, box: Inbox) -> None:
-    """Run the drain until nothing has arrived for a while."""
-    worker, sender = worker_for(db, key)
-    task = asyncio.create_task(worker.run())
-    try:
-        # Ends when nothing has arrived for a while.
-        while await in_time(partial(_more, box, len(box.got)), QUIET_SECONDS):
-            pass
-    finally:
-        await worker.drain(1.0)
-        await sender.close()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def _more(box: Inbox, than: int) -> bool:
     return len(box.got) > than
 
 
-SEED = 26260
+async def test_no_changed_body_is_delivered() -> None:
+    ended = await run_rot(60)
+    assert not ended["changed"]
+    assert ended["refused"]
+    assert ended["arrived"]
 
 
-@sizes("files", small=12, large=150)
-async def test_no_changed_body_is_delivered(files: int) -> None:
-    told = await run_rot(files, SEED)
-    assert told["pass"], told
-
-
-@pytest.mark.slow
 async def test_without_the_digest_a_changed_body_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     class Any:
         """Equal to every digest."""
@@ -187,5 +148,4 @@ async def test_without_the_digest_a_changed_body_is_seen(monkeypatch: pytest.Mon
 
     anything = SimpleNamespace(sha256=lambda _: SimpleNamespace(hexdigest=Any))
     monkeypatch.setattr(request_building, "hashlib", anything)
-    told = await run_rot(9, SEED)
-    assert told["changed"], told
+    assert (await run_rot(9))["changed"]
