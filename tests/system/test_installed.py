@@ -14,8 +14,6 @@ from tests.architecture.tree import PACKAGES, ROOT
 from tests.support.process import environment
 from tests.support.requirements import need
 
-pytestmark = pytest.mark.slow
-
 
 def run(*words: str, folder: Path, **settings: str) -> str:
     done = subprocess.run(

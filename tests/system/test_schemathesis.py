@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from tests.support.engines import Engine, empty_database
+from tests.support.faults import ENGINES
 from tests.support.process import ROOT, carteiro, serving_process
 
+SEED = 30413
 EMAIL = "ana@example.com"
 PASSWORD = "correct horse battery"
 SECONDS = 2_400
@@ -59,40 +61,34 @@ checks.negative_data_rejection.enabled = false
 
 
 async def run_generated_calls(
-    engine: Engine,
-    seed: int,
-    *,
-    examples: int = 15,
-    only: Sequence[str] = (),
-    module: str = "gateway",
+    engine: Engine, *, examples: int, only: Sequence[str] = (), broken: str = ""
 ) -> dict[str, Any]:
     """Run once against a separate product; return the record with `calls` and `findings`.
 
-    `only` names operationIds; `module` is another entry point in place of the product.
+    `only` names operationIds.
     """
     with tempfile.TemporaryDirectory(prefix="carteiro-generated-") as home:
         folder = Path(home)
         async with empty_database(engine, folder) as url:
-            return _run(engine, seed, folder, url, examples, only, module)
+            return _run(engine, folder, url, examples, only, broken)
 
 
 def _run(
-    engine: Engine, seed: int, folder: Path, url: str, examples: int, only: Sequence[str],
-    module: str,
-) -> dict[str, Any]:  # fmt: skip
-    settings = LIMITS | {"CARTEIRO_DATABASE__URL": url}
+    engine: Engine, folder: Path, url: str, examples: int, only: Sequence[str], broken: str
+) -> dict[str, Any]:
+    settings = LIMITS | {"CARTEIRO_DATABASE__URL": url, "BROKEN": broken}
     _command(folder, settings, "migrate")
     _command(folder, settings, "secrets", "init")
     _command(folder, settings, "user", "add", EMAIL, "--name", "Ana", "--password-stdin")
     key = _command(folder, settings, "key", "add", EMAIL, "--name", "run")
+    module = "tests.system.broken_serve" if broken else "gateway"
     with serving_process(folder, module=module, **settings) as serving:
         sign_in = {"email": EMAIL, "password": PASSWORD}
         status, answer, _ = serving.ask("/api/auth/token", method="POST", body=sign_in)
         assert status == 200, answer
         token = json.loads(answer)["token"]
-        config = folder / "schemathesis.toml"
-        config.write_text(CONFIG.format(seed=seed, key=key, token=token, examples=examples))
-        report = folder / "report.json"
+        config, report = folder / "schemathesis.toml", folder / "report.json"
+        config.write_text(CONFIG.format(seed=SEED, key=key, token=token, examples=examples))
         done = subprocess.run(
             [
                 sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run",
@@ -108,10 +104,20 @@ def _run(
             },
             capture_output=True, text=True, timeout=SECONDS, check=False,
         )  # fmt: skip
-    if not report.exists():
-        said = (done.stdout + done.stderr)[-2000:]
-        return {"pass": False, "findings": [f"no report: {said}"]}
-    return _told(engine, seed, json.loads(report.read_text()), done.stdout)
+    assert report.exists(), (done.stdout + done.stderr)[-2000:]
+    told = json.loads(report.read_text())
+    findings = [
+        f"{failure['title']}: {', '.join(map(str, failure['operations']))}"
+        for failure in told["failures"]
+    ]
+    findings += [f"error: {error}" for error in told["errors"]]
+    findings += [] if told["complete"] else [f"stopped: {told['stop_reason']}"]
+    if findings:
+        print(done.stdout[-8_000:])
+    return {
+        "engine": engine, "calls": told["test_cases"]["generated"], "findings": findings,
+        "operations": told["operations"]["tested"], "seconds": round(told["running_time"], 1),
+    }  # fmt: skip
 
 
 def _command(folder: Path, settings: dict[str, str], *words: str) -> str:
@@ -120,47 +126,18 @@ def _command(folder: Path, settings: dict[str, str], *words: str) -> str:
     return done.stdout.strip()
 
 
-def _told(engine: Engine, seed: int, report: dict[str, Any], said: str) -> dict[str, Any]:
-    cases = report["test_cases"]
-    findings = [
-        f"{failure['title']}: {', '.join(map(str, failure['operations']))}"
-        for failure in report["failures"]
-    ]
-    findings += [f"error: {error}" for error in report["errors"]]
-    if not report["complete"]:
-        findings.append(f"stopped: {report['stop_reason']}")
-    return {
-        "pass": not findings,
-        "engine": engine,
-        "seed": seed,
-        "calls": cases["generated"],
-        "operations": report["operations"]["tested"],
-        "seconds": round(report["running_time"], 1),
-        "exclusions": len(EXCLUSIONS),
-        "findings": findings,
-        "said": said[-30_000:] if findings else "",
-    }
-
-
-SEED = 30413
-
-
-@pytest.mark.proof
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@ENGINES
 async def test_generated_calls(engine: Engine) -> None:
-    """Thousands of calls take minutes, so they run with `make test-faults` and `make proof`."""
-    told = await run_generated_calls(engine, SEED)
-    assert told["pass"], (told["findings"], told["said"][-8000:])
+    told = await run_generated_calls(engine, examples=15)
+    print(json.dumps(told))
+    assert told["findings"] == []
     assert told["calls"] >= 2_000
-    assert told["exclusions"] <= 5
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_answers_that_are_not_in_the_document_are_found() -> None:
     told = await run_generated_calls(
-        "sqlite", SEED, examples=2, module="tests.system.undocumented_serve",
+        "sqlite", examples=2, broken="undocumented_answers",
         only=("getMe", "getPipelineStats", "listOverdueTasks", "listUpcomingTasks"),
     )  # fmt: skip
     found = " ".join(told["findings"])

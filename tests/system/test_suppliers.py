@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
 import gateway
 import outbox
@@ -25,8 +24,6 @@ from gateway.records.values import formats
 from tests.gateway.cli.test_cli import EMAIL
 from tests.support.console import Forms
 from tests.support.process import Serving, carteiro, serving_process
-
-pytestmark = pytest.mark.slow
 
 PACKAGE = Path(gateway.__path__[0])
 DECLARATION = '''"""Suppliers: those whom an owner buys from."""
