@@ -1,4 +1,4 @@
-"""The ledger itself detects each broken promise."""
+"""The ledger detects each broken promise, and the judgement of nodes what came twice or late."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.fleet import Spell
 from tests.support.ledger import Held, Rows, Verdict, judge
 from tests.support.load import Load, Refused
 from tests.support.recipients import Receipt
 from tests.support.tenants import Tenants
+from tests.system.nodes_judged import overlaps, same_attempt_twice, worst_lags
 
 HELD: Held = {("e1", "w1"): "claim"}
 
@@ -114,3 +116,30 @@ def test_a_write_that_broke_off_may_be_there() -> None:
     del case.load.acked["r2"]
     assert case.judged().kept
     assert case.judged().recovered == 1
+
+
+def came(attempt: int, at: float, answered: float | None) -> Receipt:
+    return Receipt(1, "/owner/1", "e1", attempt, "e1", at, answered)
+
+
+def test_what_two_nodes_did_is_seen() -> None:
+    tenants, pair = Case().tenants, ("e1", "w1")
+    same = [came(1, 1.0, 2.0), came(1, 3.0, 4.0)]
+    assert same_attempt_twice(same, set(), tenants) == 1
+    assert same_attempt_twice(same, {pair}, tenants) == 0
+    for requests, count in (
+        ([came(1, 1.0, 3.0), came(2, 2.0, 4.0)], 1), ([came(1, 1.0, None), came(2, 9.0, 9.5)], 1),
+        ([came(1, 1.0, 2.0), came(2, 2.5, 4.0)], 0),
+    ):  # fmt: skip
+        assert overlaps(requests, set(), tenants) == count
+        assert overlaps(requests, {pair}, tenants) == 0
+
+
+def test_lag_runs_from_the_answer_to_the_first_arrival() -> None:
+    tenants, rows = Case().tenants, Rows([], [("e1", "o", "c1", "r1")], [])
+    got = [came(1, 9.0, None), came(2, 12.0, 12.1)]
+    for spells, lags in (
+        ([], (7.0, 0.0)), ([Spell(1.0, 8.0, frozenset(["w1"]))], (0.0, 7.0)),
+        ([Spell(1.0, 8.0, frozenset(["w2"]))], (7.0, 0.0)),
+    ):  # fmt: skip
+        assert worst_lags(rows, {"r1": 2.0}, got, spells, tenants) == lags

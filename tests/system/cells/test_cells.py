@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import random
 import shutil
 import tempfile
@@ -34,8 +33,10 @@ STEPS = [
 """Where the command is killed."""
 PARTIES = ("command", "source", "target", "proxy", "source database", "target database")
 """What is killed with it."""
-ROUNDS = 3
-A_SPAN = 10
+MOVES = 24
+"""Each step at least once, and each party four times."""
+ROUNDS = 2
+A_SPAN = 5
 """The contacts that each owner writes in a span of time."""
 
 
@@ -43,41 +44,37 @@ async def _fresh(server: PostgresServer) -> dict[str, str]:
     return {name: await server.fresh() for name in CELLS}
 
 
-@pytest.mark.slow
-def test_a_key_works_before_during_and_after_a_move(
+async def test_a_key_works_before_during_and_after_a_move(
     tmp_path: Path, postgres_server: PostgresServer
 ) -> None:
-    async def run() -> None:
-        urls, directory = await _fresh(postgres_server), await postgres_server.empty()
-        async with town(tmp_path, urls, directory, owners=1, pause=0.1) as cells:
-            mover = cells.owners[0]
-            assert await mover.status() == (200, "", "")
-            await until(lambda: len(mover.made) >= 3, 60)
-            dead, said = await cells.move(mover, "two", (DYING, "after", "_rest.1"))
-            assert dead == -9, said
-            # He may read what there is, and others notice nothing.
-            count = len(mover.made)
-            assert mover.refused[503] or await _until_refused(mover)
-            others = [len(one.made) for one in cells.owners[1:]]
-            await until(
-                lambda: all(len(o.made) > n for o, n in zip(cells.owners[1:], others, strict=True)),
-                60,
-            )
-            assert len(mover.made) <= count + 1
-            status, said = await cells.command("one", "move", mover.email, "--to", "two")
-            assert status == 0, said
-            mover.cell = "two"
-            # The proxy does not know it yet.
-            assert await mover.status() == (421, "two", "misdirected")
-            await cells.push()
-            assert await mover.status() == (200, "", "")
-            count = len(mover.made)
-            await until(lambda: len(mover.made) >= count + 3, 60)
-            assert not any(one.refused for one in cells.owners[1:])
-        for url in (*urls.values(), directory):
-            await postgres_server.drop(url)
-
-    asyncio.run(run())
+    urls, directory = await _fresh(postgres_server), await postgres_server.empty()
+    async with town(tmp_path, urls, directory, owners=1, pause=0.1) as cells:
+        mover = cells.owners[0]
+        assert await mover.status() == (200, "", "")
+        await until(lambda: len(mover.made) >= 3, 60)
+        dead, said = await cells.move(mover, "two", (DYING, "after", "_rest.1"))
+        assert dead == -9, said
+        # He may read what there is, and others notice nothing.
+        count = len(mover.made)
+        assert mover.refused[503] or await _until_refused(mover)
+        others = [len(one.made) for one in cells.owners[1:]]
+        await until(
+            lambda: all(len(o.made) > n for o, n in zip(cells.owners[1:], others, strict=True)),
+            60,
+        )
+        assert len(mover.made) <= count + 1
+        status, said = await cells.command("one", "move", mover.email, "--to", "two")
+        assert status == 0, said
+        mover.cell = "two"
+        # The proxy does not know it yet.
+        assert await mover.status() == (421, "two", "misdirected")
+        await cells.push()
+        assert await mover.status() == (200, "", "")
+        count = len(mover.made)
+        await until(lambda: len(mover.made) >= count + 3, 60)
+        assert not any(one.refused for one in cells.owners[1:])
+    for url in (*urls.values(), directory):
+        await postgres_server.drop(url)
 
 
 async def _until_refused(owner: Owner) -> bool:
@@ -136,60 +133,35 @@ async def _killed(
         await cells.start(name)
 
 
-async def _moves(cells: Town, servers: dict[str, Cluster], rng: random.Random) -> Counter[str]:
-    """Move owners at random, killed at each step with each party; return what happened.
-
-    The variable MOVES limits how many, in a random order.
-    """
-    done: Counter[str] = Counter()
-    cases = list(itertools.product(STEPS, PARTIES))
-    rng.shuffle(cases)
-    for (when, step), party in cases[: int(os.environ.get("MOVES", len(cases)))]:
-        owner = rng.choice(cells.owners)
-        ends = (owner.cell, rng.choice([name for name in CELLS if name != owner.cell]))
-        status, said = await cells.move(owner, ends[1], (DYING, when, step))
-        assert status == -9, (when, step, said)
-        await _killed(cells, servers, party, ends)
-        for _ in range(20):
-            status, said = await cells.move(owner, ends[1])
-            if status == 0:
-                break
-            done["repeated commands"] += 1
-            await asyncio.sleep(1)
-        assert status == 0, (when, step, party, said)
-        done["moves"] += 1
-        print(done["moves"], when, step, party, *ends, flush=True)
-    return done
+@pytest.mark.timeout(1_200)
+async def test_moves_with_kills_lose_nothing(tmp_path: Path) -> None:
+    """Owners move at random; the command is killed at each step, and something with it."""
+    rng, repeated = random.Random(1), 0
+    async with busy(tmp_path, pause=2.0) as (cells, servers):
+        for number, (when, step) in zip(range(MOVES), itertools.cycle(STEPS), strict=False):
+            party = PARTIES[number % len(PARTIES)]
+            owner = rng.choice(cells.owners)
+            ends = (owner.cell, rng.choice([name for name in CELLS if name != owner.cell]))
+            status, said = await cells.move(owner, ends[1], (DYING, when, step))
+            assert status == -9, (when, step, said)
+            await _killed(cells, servers, party, ends)
+            for _ in range(20):
+                status, said = await cells.move(owner, ends[1])
+                if status == 0:
+                    break
+                repeated += 1
+                await asyncio.sleep(1)
+            assert status == 0, (when, step, party, said)
+        refused = dict(sum((one.refused for one in cells.owners), Counter[int]()))
+        print("repeated:", repeated, "refused:", refused)
 
 
-@pytest.mark.proof
-@pytest.mark.timeout(7_200)
-def test_a_hundred_moves_with_kills_lose_nothing(
-    tmp_path: Path, postgres_server: PostgresServer
-) -> None:
-    async def run() -> None:
-        async with busy(tmp_path, pause=2.0) as (cells, servers):
-            done = await _moves(cells, servers, random.Random(1))
-            print(
-                dict(done), "written:", sum(len(one.made) for one in cells.owners),
-                "refused:", dict(sum((one.refused for one in cells.owners), Counter())),
-            )  # fmt: skip
-
-    asyncio.run(run())
-
-
-@pytest.mark.proof
-@pytest.mark.timeout(1_800)
-def test_others_see_nothing_of_moves_and_of_a_cell_that_is_down(
-    tmp_path: Path, postgres_server: PostgresServer
-) -> None:
-    async def run() -> None:
-        async with busy(tmp_path, pause=4.0) as (cells, servers):
-            await _written(cells.owners, 5)
-            await _beside_moves(cells)
-            await _one_down(cells, servers)
-
-    asyncio.run(run())
+@pytest.mark.timeout(1_200)
+async def test_others_see_nothing_of_moves_and_of_a_cell_that_is_down(tmp_path: Path) -> None:
+    async with busy(tmp_path, pause=4.0) as (cells, servers):
+        await _written(cells.owners, 5)
+        await _beside_moves(cells)
+        await _one_down(cells, servers)
 
 
 async def _beside_moves(cells: Town) -> None:

@@ -28,10 +28,12 @@ from tests.deploy.cell_proxy import SHARED, CellProxy
 from tests.deploy.test_proxies import Here
 from tests.support.chains import walked
 from tests.support.drain import Got, Inbox, add_webhook, inbox
+from tests.support.ledger import query
 from tests.support.living import NAMES, record_of
 from tests.support.movers import keys_at, opened
 from tests.support.process import Serving, environment, free_port, serving_process
 from tests.support.site import HASHED
+from tests.support.waiting import in_time
 
 CELLS = ("one", "two", "three")
 LONGEST_SECONDS = 300.0
@@ -39,20 +41,11 @@ LONGEST_SECONDS = 300.0
 PASSING = {421, 502, 503, 504}
 """Refusals while an owner moves, or something is killed."""
 FEED = """
-select id from events where owner_id = $1 and webhook_id is null and seq is not null order by seq
+select id from events where owner_id = '{}' and webhook_id is null and seq is not null order by seq
 """
 
 Span = tuple[float, float]
 """A time, from its beginning to its end, on the monotonic clock."""
-
-WAITING = (
-    "select o.* from owners o join webhooks w on w.owner_id = o.id where w.id = $1",
-    "select *, due_now() as due_now from lanes where webhook_id = $1",
-    "select state, retry, count(*), min(next_at) from deliveries where webhook_id = $1"
-    " group by state, retry",
-    "select * from deliveries where webhook_id = $1 and state not in ('delivered') limit 3",
-)
-"""What holds up the deliveries of a webhook."""
 
 
 @dataclass
@@ -226,11 +219,9 @@ class Town:
             for record in owner.made
             for name in ("created", "updated")
         }
-        try:
-            async with asyncio.timeout(120), self.receiver.changed:
-                await self.receiver.changed.wait_for(lambda: expected <= set(map(_seen, self._got)))
-        except TimeoutError:
-            raise AssertionError(await self._why(expected - set(map(_seen, self._got)))) from None
+        await in_time(lambda: expected <= set(map(_seen, self._got)), 120)
+        missing = expected - set(map(_seen, self._got))
+        assert not missing, (len(missing), sorted(missing)[:5])
         strange = {one for one in map(_seen, self._got) if one not in expected}
         assert not strange, sorted(strange)[:3]
         versions: dict[tuple[str, str], int] = {}
@@ -248,20 +239,6 @@ class Town:
         times = Counter((one.path, one.headers["X-Webhook-Id"]) for one in self._got)
         return sum(times.values()) - len(times)
 
-    async def _why(self, missing: set[tuple[str, str, str]]) -> str:
-        """Return what the cells say of the webhooks whose requests are missing."""
-        told = [f"{len(missing)} requests are missing: {sorted(missing)[:5]}"]
-        for webhook in sorted({one[0] for one in missing})[:5]:
-            for cell in self.cells.values():
-                connection = await asyncpg.connect(cell.url)
-                try:
-                    for query in WAITING:
-                        rows = [dict(row) for row in await connection.fetch(query, webhook)]
-                        told.append(f"{cell.name}: {rows}")
-                finally:
-                    await connection.close()
-        return "\n".join(told)
-
     @property
     def _got(self) -> list[Got]:
         return self.receiver.got
@@ -269,11 +246,7 @@ class Town:
     async def _judge_feed(self, owner: Owner) -> None:
         while await owner.read():
             pass
-        connection = await asyncpg.connect(self.cells[owner.cell].url)
-        try:
-            feed = [row["id"] for row in await connection.fetch(FEED, owner.id)]
-        finally:
-            await connection.close()
+        feed = [one for (one,) in await query(self.cells[owner.cell].url, FEED.format(owner.id))]
         assert owner.feed == feed, (owner.email, len(owner.feed), len(feed))
 
     async def _judge_rest(self, cell: Cell) -> None:

@@ -45,26 +45,14 @@ class Receiver:
     def __init__(self) -> None:
         self.status: int | None = 200
         self.reached = asyncio.Queue[None]()
-        self._end = asyncio.Event()
+        self.end = asyncio.Event()
 
     async def answer(self, request: web.Request) -> web.Response:
         await request.read()
         self.reached.put_nowait(None)
         if self.status is None:
-            await self._end.wait()
+            await self.end.wait()
         return web.Response(status=self.status or 200)
-
-    def end(self) -> None:
-        """Answer what hangs."""
-        self._end.set()
-
-    async def start(self) -> web.AppRunner:
-        app = web.Application()
-        app.router.add_post("/{name}", self.answer)
-        runner = web.AppRunner(app, shutdown_timeout=0)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", PORT).start()
-        return runner
 
 
 def settings(tree: Path, url: str, port: int, schedule: str) -> dict[str, str]:
@@ -132,8 +120,11 @@ async def add_contact(http: aiohttp.ClientSession, key: str, name: str) -> None:
 
 async def fill(tree: Path, url: str) -> None:
     """Let the release's server fill the database at `url`."""
-    receiver = Receiver()
-    runner = await receiver.start()
+    receiver, app = Receiver(), web.Application()
+    app.router.add_post("/{name}", receiver.answer)
+    runner = web.AppRunner(app, shutdown_timeout=0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", PORT).start()
     port = free_port()
     environment = settings(tree, url, port, SHORT)
     server = await serve(tree, environment)
@@ -173,7 +164,7 @@ async def fill(tree: Path, url: str) -> None:
             await asyncio.sleep(0.05)
     os.killpg(server.pid, signal.SIGKILL)
     await server.wait()
-    receiver.end()
+    receiver.end.set()
     await runner.cleanup()
 
 

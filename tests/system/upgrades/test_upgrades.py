@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 
 from tests.support.engines import Engine, empty_database
+from tests.support.faults import ENGINES
 from tests.support.ledger import query
 from tests.support.process import carteiro
 from tests.support.product import NotStarted, Product
@@ -32,9 +33,6 @@ from tests.system.upgrades.releases import (
     send_to,
     settled,
 )
-
-pytestmark = pytest.mark.slow
-ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
 
 
 def names(requests: Sequence[Received]) -> list[str]:
@@ -59,7 +57,7 @@ async def write(server: Product, folder: Path, url: str) -> None:
         assert answer.status == 201, await answer.text()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@ENGINES
 @pytest.mark.parametrize("release", RELEASES)
 async def test_an_upgrade_keeps_all_rows_and_delivers_what_waits(
     release: str, engine: Engine, tmp_path: Path
@@ -118,7 +116,7 @@ REFUSED = {
 LATER = ", ".join(f"('gateway', {n}, '{n:04d}_later', 'x', 1)" for n in range(6, 100))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@ENGINES
 @pytest.mark.parametrize("fault", REFUSED)
 async def test_a_refused_upgrade_changes_nothing(
     fault: str, engine: Engine, tmp_path: Path
