@@ -78,12 +78,12 @@ def test_a_fault_without_a_test_is_seen(monkeypatch: pytest.MonkeyPatch) -> None
     assert missing() == []
     without = dict(rows())
     without["R1"] = Row("", "", "", ())
-    without["R2"] = Row("", "", "", (("tests/system/test_steps.py", "test_nothing"),))
+    without["R2"] = Row("", "", "", (("tests/system/test_kills.py", "test_nothing"),))
     without["R3"] = Row("", "", "", (("tests/system/test_nothing.py", ""),))
     monkeypatch.setitem(globals(), "rows", lambda: without)
     assert missing() == [
         "R1 has no test",
-        "R2: tests/system/test_steps.py has no test test_nothing",
+        "R2: tests/system/test_kills.py has no test test_nothing",
         "R3: there is no tests/system/test_nothing.py",
     ]
 
