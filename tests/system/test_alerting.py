@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,15 +18,71 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import aiohttp
 import pytest
 import yaml
 
-from tests.support.alertmanager import Alertmanager, alertmanager
+from tests.architecture.tree import ROOT
 from tests.support.cluster import own_server
 from tests.support.deployed import Deployed, deployed
 from tests.support.engines import Engine
+from tests.support.process import free_port
 from tests.support.prometheus import RULES, Prometheus, configuration, prometheus
+from tests.support.requirements import need
 from tests.support.volume import resize, shrink, tmpfs
+
+CONFIG = ROOT / "dashboards" / "alertmanager.yml"
+READY_SECONDS = 30.0
+
+
+class Alertmanager:
+    """The HTTP API of a running server at `address`, which is host and port."""
+
+    def __init__(self, http: aiohttp.ClientSession, address: str) -> None:
+        self._http = http
+        self.address = address
+
+    async def told(self) -> dict[str, str]:
+        """Return the alerts of which people are told, with the severity of each."""
+        async with self._http.get("/api/v2/alerts?inhibited=false") as response:
+            found = [alert["labels"] for alert in await response.json()]
+        return {labels["alertname"]: labels["severity"] for labels in found}
+
+    async def until_ready(self) -> None:
+        """Wait until it answers."""
+        async with asyncio.timeout(READY_SECONDS):
+            while True:
+                try:
+                    async with self._http.get("/-/ready") as response:
+                        if response.status == 200:
+                            return
+                except aiohttp.ClientError:
+                    pass
+                await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def alertmanager(folder: Path) -> AsyncIterator[Alertmanager]:
+    """Run Alertmanager, which keeps its data in `folder`."""
+    address = f"127.0.0.1:{free_port()}"
+    words = {
+        "config.file": str(CONFIG), "storage.path": str(folder / "alertmanager"),
+        "web.listen-address": address, "cluster.listen-address": "", "log.level": "warn",
+    }  # fmt: skip
+    with (folder / "alertmanager.log").open("wb") as log:
+        process = subprocess.Popen(
+            [need("alertmanager"), *(f"--{name}={value}" for name, value in words.items())],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        )  # fmt: skip
+        try:
+            async with aiohttp.ClientSession(f"http://{address}") as http:
+                server = Alertmanager(http, address)
+                await server.until_ready()
+                yield server
+        finally:
+            process.terminate()
+            await asyncio.to_thread(process.wait, 20)
+
 
 SHORTER = 20
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -8,13 +8,18 @@ has the modes one at a time.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from dnslib import QTYPE, RCODE, RR, A, DNSRecord
 
 from outbox.clock import SystemClock
 from tests.benchmarks.figures import quantile
@@ -24,8 +29,61 @@ from tests.support.faults import ENGINES
 from tests.support.hostile_house import FINE, House, hostile_house, modes
 from tests.support.ledger import Verdict, query
 from tests.support.load import Load
-from tests.support.names import FAULTS, names
+from tests.support.requirements import need
 from tests.support.waiting import in_time
+
+ADDRESS = "127.0.0.153"
+SLOW_SECONDS = 10.0
+FAULTS = ("hang", "servfail", "nxdomain", "slow")
+MOUNT = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
+
+
+@dataclass
+class Names(asyncio.DatagramProtocol):
+    """The server; `prefix` runs a command whose look-ups go to it."""
+
+    prefix: Sequence[str]
+    asked: Counter[str] = field(default_factory=Counter)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        question = DNSRecord.parse(data)
+        name = str(question.q.qname)
+        kind = name.partition(".")[0].rstrip("0123456789")
+        self.asked[kind] += 1
+        if kind == "hang":
+            return
+        answer = question.reply()
+        if kind in ("servfail", "nxdomain"):
+            answer.header.rcode = getattr(RCODE, kind.upper())
+        elif question.q.qtype == QTYPE.A:
+            answer.add_answer(RR(name, QTYPE.A, rdata=A("127.0.0.1"), ttl=1))
+        wait = SLOW_SECONDS if kind == "slow" else 0.0
+        asyncio.get_running_loop().call_later(wait, self._answer, answer.pack(), addr)
+
+    def _answer(self, data: bytes, addr: tuple[str, int]) -> None:
+        if not self._transport.is_closing():
+            self._transport.sendto(data, addr)
+
+
+@asynccontextmanager
+async def names(folder: Path) -> AsyncIterator[Names]:
+    """Run the server; resolv.conf knows no other port than 53, hence an address of its own."""
+    for tool in ("linux", "root", "unshare"):
+        need(tool)
+    settings = folder / "resolv.conf"
+    settings.write_text(f"nameserver {ADDRESS}\noptions timeout:5 attempts:2\n")
+    prefix = (need("unshare"), "--mount", "sh", "-c", MOUNT, str(settings))
+    transport, server = await asyncio.get_running_loop().create_datagram_endpoint(
+        lambda: Names(prefix), local_addr=(ADDRESS, 53)
+    )
+    try:
+        yield server
+    finally:
+        transport.close()
+
 
 SEED = 71260
 SECONDS = 60.0
