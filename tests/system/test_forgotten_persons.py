@@ -255,8 +255,8 @@ async def traces_at(site: Deployed) -> dict[str, list[str]]:
         ]
         # Bytes are shown in hex there.
         for (column,) in await query(site.url, BYTES.format(name)):
-            found = await query(site.url, f'select "{column}" from "{name}"')
-            lines += [bytes(row[0]) for row in found if row[0] is not None]
+            values = await query(site.url, f'select "{column}" from "{name}"')
+            lines += [bytes(row[0]) for row in values if row[0] is not None]
         if traces := [trace for line in lines for trace in traces_in(line)]:
             left[name] = traces
     return left

@@ -56,8 +56,7 @@ async def values(most: int, target: Target) -> int:
     for before, piece, after in PARTS:
         times = (MEBIBYTE - len(before) - len(after)) // len(piece)
         bodies.append(gzip.compress(before + piece * min(times, most) + after))
-    kind = {"Content_Type": "application/json", "Content_Encoding": "gzip"}
-    async with target.client(0, **kind) as http:
+    async with target.client(0, Content_Type="application/json", Content_Encoding="gzip") as http:
 
         async def once(body: bytes) -> None:
             async with http.post("/api/contacts", data=body) as answer:
