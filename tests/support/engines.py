@@ -17,7 +17,7 @@ from tests.support.ledger import Held, held
 
 Engine = Literal["sqlite", "postgres"]
 
-_SERVER = PostgresServer()
+SERVER = PostgresServer()
 """Started on first use; ends with the process."""
 
 
@@ -27,9 +27,9 @@ async def empty_database(engine: Engine, folder: Path) -> AsyncIterator[str]:
     if engine == "sqlite":
         yield f"sqlite:///{folder / 'carteiro.db'}"
         return
-    url = await _SERVER.empty()
+    url = await SERVER.empty()
     yield url
-    await _SERVER.drop(url)
+    await SERVER.drop(url)
 
 
 async def state_after_kill(url: str) -> tuple[Held, str]:

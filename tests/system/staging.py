@@ -11,12 +11,10 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from tests.support.databases import PostgresServer, SqliteFiles
-from tests.support.engines import Engine
+from tests.support.databases import SqliteFiles
+from tests.support.engines import SERVER, Engine
 
 _FILES = SqliteFiles()
-SERVER = PostgresServer()
-"""Started on first use; ends with the process."""
 
 # Deliveries of origin `event` are one per webhook and event; with replays one event is enough.
 BACKLOG = """
