@@ -139,12 +139,16 @@ async def _answer(site: Deployed) -> None:
     site.there.behave(release=True)
 
 
+def _disk(site: Deployed) -> Path:
+    return Path(site.url.removeprefix("sqlite:///")).parent
+
+
 async def _fill_disk(site: Deployed) -> None:
-    await asyncio.to_thread(shrink, site.folder)
+    await asyncio.to_thread(shrink, _disk(site))
 
 
 async def _free_disk(site: Deployed) -> None:
-    await asyncio.to_thread(resize, site.folder, f"{DISK_MIB}m")
+    await asyncio.to_thread(resize, _disk(site), f"{DISK_MIB}m")
 
 
 async def _stop_database(site: Deployed) -> None:
@@ -221,13 +225,14 @@ def shortened(text: str) -> str:
 async def _site(fault: Fault) -> AsyncIterator[tuple[Deployed, Prometheus, Alertmanager]]:
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="carteiro-alerts-")))
-        disk, cluster, url = stack.enter_context(tmpfs(home, DISK_MIB)), None, ""
+        disk, cluster = stack.enter_context(tmpfs(home, DISK_MIB)), None
+        url = f"sqlite:///{disk / 'carteiro.db'}"
         if fault.engine == "postgres":
             cluster = await stack.enter_async_context(own_server())
             url = cluster.url
         site = await stack.enter_async_context(
             deployed(
-                fault.engine, 3, url=url, folder=disk, owners=OWNERS, broken=fault.broken,
+                fault.engine, 3, url=url, owners=OWNERS, broken=fault.broken,
                 settings={"CARTEIRO_RETRY__SCHEDULE": SCHEDULE},
             )
         )  # fmt: skip
