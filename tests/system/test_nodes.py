@@ -65,7 +65,8 @@ async def test_two_nodes_share() -> None:
     async with fleet(SEED, 2) as site:
         async with site.load.writing(site.nodes[0].product.address, rate=BUSY_RATE):
             await asyncio.sleep(10)
-        verdict = await judged("2 nodes share", site)
+        # So many writes may be more than the machine delivers at once.
+        verdict = await judged("2 nodes share", site, lags=False)
         find_uneven(verdict, site)
     verdict.must_hold()
 
