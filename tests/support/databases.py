@@ -8,6 +8,7 @@ import asyncio
 import atexit
 import fcntl
 import hashlib
+import itertools
 import os
 import shutil
 import tempfile
@@ -38,6 +39,8 @@ full_page_writes = off
 max_wal_size = '256MB'
 max_connections = 500
 """
+_NUMBERS = itertools.count(1)
+"""Of the databases of this process: several objects may share its server."""
 ORDINARY = "carteiro"
 """A role that owns its database and has no other right, as in an installation."""
 
@@ -68,7 +71,6 @@ class PostgresServer:
     def __init__(self, url: str | None = None) -> None:
         self._url = url
         self._templates: set[str] = set()
-        self._count = 0
 
     async def url(self) -> str:
         url = self._url or os.environ.get("TEST_POSTGRES_URL")
@@ -100,8 +102,7 @@ class PostgresServer:
     async def empty(self, template: str = "template1", role: str = "") -> str:
         """Return the address of a new database, a copy of `template`."""
         url = await self.url()
-        self._count += 1
-        name = f"carteiro_{os.getpid()}_{self._count}"
+        name = f"carteiro_{os.getpid()}_{next(_NUMBERS)}"
         connection = await asyncpg.connect(url)
         try:
             plain = file_copy(connection)

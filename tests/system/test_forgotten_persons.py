@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import asyncpg
 from aiohttp import web
 
 from gateway.records.values.global_ids import global_id
@@ -20,7 +21,6 @@ from tests.support.deployed import Deployed, deployed
 from tests.support.drain import Inbox, inbox
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES
-from tests.support.ledger import query
 from tests.support.product import Product
 from tests.support.shop import Browser
 from tests.support.waiting import until
@@ -38,8 +38,9 @@ MAIL = {
     "CARTEIRO_MAIL__HOST": "127.0.0.1", "CARTEIRO_MAIL__PORT": "9",
     "CARTEIRO_MAIL__FROM_ADDRESS": "shop@example.com",
 }  # fmt: skip
+TABLES = "select tablename from pg_tables where schemaname = 'public'"
 BYTES = """
-select attname from pg_attribute where attrelid = '{}'::regclass and atttypid = 'bytea'::regtype
+select attname from pg_attribute where attrelid = $1::regclass and atttypid = 'bytea'::regtype
   and attnum > 0
 """
 
@@ -248,17 +249,21 @@ async def traces_at(site: Deployed) -> dict[str, list[str]]:
         files = {end: (site.folder / f"carteiro.db{end}").read_bytes() for end in ("", "-wal")}
         return {name: found for name, data in files.items() if (found := traces_in(data))}
     left: dict[str, list[str]] = {}
-    tables = await query(site.url, "select tablename from pg_tables where schemaname = 'public'")
-    for name in [*(row[0] for row in tables), "pg_stats"]:
-        lines = [
-            row[0].encode() for row in await query(site.url, f'select t::text from "{name}" t')
-        ]
-        # Bytes are shown in hex there.
-        for (column,) in await query(site.url, BYTES.format(name)):
-            values = await query(site.url, f'select "{column}" from "{name}"')
-            lines += [bytes(row[0]) for row in values if row[0] is not None]
-        if traces := [trace for line in lines for trace in traces_in(line)]:
-            left[name] = traces
+    # One connection for all: what waits would be over otherwise.
+    connection = await asyncpg.connect(site.url)
+    try:
+        tables = await connection.fetch(TABLES)
+        for name in [*(row[0] for row in tables), "pg_stats"]:
+            rows = await connection.fetch(f'select t::text from "{name}" t')
+            lines = [row[0].encode() for row in rows]
+            # Bytes are shown in hex there.
+            for (column,) in await connection.fetch(BYTES, name):
+                rows = await connection.fetch(f'select "{column}" from "{name}"')
+                lines += [bytes(row[0]) for row in rows if row[0] is not None]
+            if traces := [trace for line in lines for trace in traces_in(line)]:
+                left[name] = traces
+    finally:
+        await connection.close()
     return left
 
 
