@@ -15,7 +15,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from urllib.request import urlopen
 
 import asyncpg
 
@@ -28,7 +27,7 @@ from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child
-from tests.benchmarks.idle_commit import arrivals
+from tests.benchmarks.receiver import arrivals, told
 from tests.support.drain import add_webhook, drain, make, ring, rows
 from tests.support.waiting import until_true
 from tests.system.staging import address, several
@@ -142,16 +141,11 @@ class _Town:
             self.arrived.add((path, event))
 
     async def ask(self, what: str) -> None:
-        await asyncio.to_thread(_ask, f"{self.url}/{what}")
+        await asyncio.to_thread(told, int(self.url.rpartition(":")[2]), what)
 
     async def flip(self) -> None:
         await self.ask("flip")
         await self.collect()
-
-
-def _ask(url: str) -> None:
-    with urlopen(url, timeout=30) as answer:
-        answer.read()
 
 
 async def test_workers_and_owners_never_deadlock() -> None:
@@ -159,7 +153,7 @@ async def test_workers_and_owners_never_deadlock() -> None:
     with tempfile.TemporaryDirectory(prefix="carteiro-collisions-") as name:
         log = Path(name) / "receiver.log"
         async with AsyncExitStack() as stack:
-            receiver = stack.enter_context(child("tests.benchmarks.receiver", "record", log=log))
+            receiver = stack.enter_context(child("tests.benchmarks.receiver", log=log))
             url = f"http://127.0.0.1:{receiver.json()['port']}"
             async with address("postgres") as database_url:
                 async with several(database_url, WORKERS) as databases:

@@ -3,7 +3,7 @@
 A gateway is started on a million waiting rows, and compared with one whose queue is empty. And one
 owner is at every limit at once: 50 webhooks with ten conditions each, 300,000 replays that begin to
 be sent, ten backfills, 100 erasures, writes at a steady rate and, on PostgreSQL, a locked row that
-all those writes wait for. tests/benchmarks/parked.py compares the drain's rate and its claims.
+all those writes wait for. tests/benchmarks/send_path.py compares the drain's rate and its claims.
 """
 
 from __future__ import annotations
