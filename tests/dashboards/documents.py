@@ -83,6 +83,7 @@ def filled(text: str, values: dict[str, str]) -> str:
     return VARIABLE.sub(lambda found: values[found[1] or found[2]], text)
 
 
+@cache
 def parsed(text: str) -> promql_parser.Expr:
     """Parse an expression of a panel or a rule. Raise ValueError."""
     names = {name: f"${name}" for name in ("job", "instance", "webhook", "host")}
