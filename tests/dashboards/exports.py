@@ -15,8 +15,6 @@ OWN = {
     "ALERTS": {
         "alertname", "alertstate", "severity", "application", "instance", "webhook", "owner",
     },
-        ["alertname", "alertstate", "severity", "application", "instance", "webhook", "owner"]
-    ),
     "scrape_duration_seconds": {"job", "instance"},
     "scrape_samples_scraped": {"job", "instance"},
 }  # fmt: skip
