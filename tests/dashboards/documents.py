@@ -27,6 +27,8 @@ class Expression:
 
     place: str
     text: str
+    instant: bool = False
+    """Whether Grafana asks for the end of the time range alone."""
 
 
 def dashboards() -> dict[str, dict[str, Any]]:
@@ -44,7 +46,7 @@ def queries(dashboard: dict[str, Any]) -> Iterator[Expression]:
     for panel in panels(dashboard):
         for target in panel["targets"]:
             place = f"{dashboard['title']}: {panel['title']} {target['refId']}"
-            yield Expression(place, target["expr"])
+            yield Expression(place, target["expr"], target["instant"])
 
 
 def marks(dashboard: dict[str, Any]) -> Iterator[Expression]:
@@ -83,6 +85,7 @@ def filled(text: str, values: dict[str, str]) -> str:
     return VARIABLE.sub(lambda found: values[found[1] or found[2]], text)
 
 
+@cache
 def parsed(text: str) -> promql_parser.Expr:
     """Parse an expression of a panel or a rule. Raise ValueError."""
     names = {name: f"${name}" for name in ("job", "instance", "webhook", "host")}

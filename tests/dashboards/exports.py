@@ -13,17 +13,11 @@ BUILD = dict.fromkeys(("version", "revision", "python", "sqlite", "backend", "co
 OWN = {
     "up": {"job", "instance"},
     "ALERTS": {
-        "alertname",
-        "alertstate",
-        "severity",
-        "application",
-        "instance",
-        "webhook",
-        "owner",
+        "alertname", "alertstate", "severity", "application", "instance", "webhook", "owner",
     },
     "scrape_duration_seconds": {"job", "instance"},
     "scrape_samples_scraped": {"job", "instance"},
-}
+}  # fmt: skip
 """Series that Prometheus makes by itself, and their labels."""
 LIBRARY = {"generation"}
 """The labels of the families of the client library, which does not declare them."""

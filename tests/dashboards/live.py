@@ -24,9 +24,9 @@ from prometheus_client import generate_latest
 from gateway.server.telemetry.metrics import Metrics
 from outbox.clock import SystemClock
 from tests.dashboards import documents
-from tests.dashboards.documents import Expression, filled, nodes, parsed
+from tests.dashboards.documents import filled, nodes, parsed
 from tests.dashboards.lint import OURS
-from tests.dashboards.scene import Scene, Traffic, running
+from tests.dashboards.scene import running
 from tests.support.engines import Engine
 from tests.support.prometheus import (
     JOB,
@@ -64,11 +64,9 @@ class Watched:
     """A loaded installation and the Prometheus that scraped it from `start` to `end`."""
 
     server: Prometheus
-    scene: Scene
     engine: Engine
     start: float
     end: float
-    sent: int
     lost: int
     chosen: dict[str, str]
     """The values of all installations and nodes, as Grafana fills `All` in."""
@@ -77,22 +75,26 @@ class Watched:
     def step(self) -> float:
         return max(SCRAPE_SECONDS, (self.end - self.start) // POINTS)
 
-    def filled(self, text: str, **chosen: str) -> str:
-        """Replace Grafana's variables as Grafana does; `chosen` are values, else All."""
-        window = max(self.step + SCRAPE_SECONDS, 4 * SCRAPE_SECONDS)
-        values = {
-            "host": ".*", "webhook": ".*", **self.chosen,
-            "__rate_interval": f"{window:.0f}s",
-            "__range": f"{self.end - self.start:.0f}s",
-            "__interval": f"{self.step:.0f}s",
-        } | chosen  # fmt: skip
-        return filled(text, values)
-
     async def asked(self, text: str, *, instant: bool = False) -> list[dict[str, Any]]:
         """Return what Prometheus answers to a query of a panel."""
+        text = self._filled(text)
         if instant:
             return await self.server.instant(text, self.end)
         return await self.server.over(text, self.start, self.end, self.step)
+
+    async def values(self, selector: str, label: str) -> list[str]:
+        """Return the values that a variable of a dashboard can take."""
+        return await self.server.values(self._filled(selector), label)
+
+    def _filled(self, text: str) -> str:
+        window = max(self.step + SCRAPE_SECONDS, 4 * SCRAPE_SECONDS)
+        values = {
+            "host": ".*", "webhook": ".*",
+            "__rate_interval": f"{window:.0f}s",
+            "__range": f"{self.end - self.start:.0f}s",
+            "__interval": f"{self.step:.0f}s",
+        }  # fmt: skip
+        return filled(text, values | self.chosen)
 
 
 @asynccontextmanager
@@ -100,22 +102,21 @@ async def watched(engine: Engine, seconds: float, seed: int) -> AsyncIterator[Wa
     """Load an installation for a time while Prometheus scrapes it each second."""
     with tempfile.TemporaryDirectory(prefix="carteiro-live-") as home:
         folder = Path(home)
-        async with running(engine, folder) as scene:
-            async with (
-                stranger() as other,
-                prometheus(configuration(folder, scene.nodes, SCRAPE_SECONDS, other)) as server,
-            ):
-                clock = SystemClock()
-                start = clock.wall() / 1e6
-                traffic = Traffic(scene, seed)
-                await traffic.flow(seconds)
-                await until_scraped(server, len(scene.nodes))
-                end = clock.wall() / 1e6
-                chosen = {
-                    label: "|".join(await server.values("outbox_slots", label))
-                    for label in ("job", "instance")
-                }
-                yield Watched(server, scene, engine, start, end, traffic.sent, traffic.lost, chosen)
+        async with (
+            running(engine, folder) as traffic,
+            stranger() as other,
+            prometheus(configuration(folder, traffic.nodes, SCRAPE_SECONDS, other)) as server,
+        ):
+            clock = SystemClock()
+            start = clock.wall() / 1e6
+            await traffic.flow(seconds, seed)
+            await until_scraped(server, len(traffic.nodes))
+            end = clock.wall() / 1e6
+            chosen = {
+                label: "|".join(await server.values("outbox_slots", label))
+                for label in ("job", "instance")
+            }
+            yield Watched(server, engine, start, end, traffic.lost, chosen)
 
 
 @asynccontextmanager
@@ -201,45 +202,15 @@ async def faults(found: Watched) -> tuple[list[str], int]:
 
     for dashboard in documents.dashboards().values():
         for name, (selector, label) in documents.choices(dashboard).items():
-            if not await found.server.values(found.filled(selector), label):
+            if not await found.values(selector, label):
                 reasons.append(f"{dashboard['title']}: nothing to choose as {name}")
-        for panel in documents.panels(dashboard):
-            for target in panel["targets"]:
-                place = f"{dashboard['title']}: {panel['title']} {target['refId']}"
-                await ask(place, found.filled(target["expr"]), instant=target["instant"])
-        for mark in documents.marks(dashboard):
-            await ask(mark.place, found.filled(mark.text))
+        for query in (*documents.queries(dashboard), *documents.marks(dashboard)):
+            await ask(query.place, query.text, instant=query.instant)
     for condition in documents.conditions():
         # As a whole too: the parts of an alert may be of any program, and what it fires for not.
         strange(condition.place, condition.text, await found.asked(condition.text))
-        for text in _asked_of(condition):
+        # Of an alert, which is silent, its operands have data.
+        recorded = condition.place.startswith("recording")
+        for text in [condition.text] if recorded else operands(parsed(condition.text)):
             await ask(condition.place, text, part=True)
     return reasons, count
-
-
-def _asked_of(condition: Expression) -> list[str]:
-    """Return a recorded expression as it is; of an alert, which is silent, its operands."""
-    if condition.place.startswith("recording"):
-        return [condition.text]
-    return operands(parsed(condition.text))
-
-
-async def run_live(engine: Engine, seconds: float, seed: int) -> dict[str, Any]:
-    """Watch an installation, then ask every query; return the record."""
-    async with watched(engine, seconds, seed) as found:
-        reasons, count = await faults(found)
-        series = await found.server.instant("sum(scrape_samples_scraped)", found.end)
-        firing = await found.server.instant('count by (alertname) (ALERTS{alertstate="firing"})',
-                                            found.end)  # fmt: skip
-        return {
-            "pass": not reasons,
-            "findings": reasons,
-            "nodes": len(found.scene.nodes),
-            "scraped_seconds": round(found.end - found.start),
-            "requests": found.sent,
-            "requests_lost": found.lost,
-            "queries": count,
-            "series": int(float(series[0]["value"][1])) if series else 0,
-            "may_be_empty": EMPTY[engine],
-            "firing": sorted(sample["metric"]["alertname"] for sample in firing),
-        }

@@ -7,11 +7,11 @@ answer at length, disappear, or are not allowed.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import random
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,27 +38,34 @@ from tests.support.tenants import settle_in
 
 NODES = {"sqlite": 1, "postgres": 2}
 EVENTS = ("contact.created", "contact.updated", "company.created", "deal.created", "lead.created")
-HOSTNAME = "shop.example"
-PASSWORD = "a long enough password"
+SHOP = {"hostname": "shop.example", "name": "Coffee Shop"}
 PER_SECOND = 6.0
 """Requests to each node, on average; they come in waves."""
 WAVE_SECONDS = 240.0
 MODES = ("ok", "slow", "flaky", "redirect", "long", "down", "gone")
-PRODUCTS = "query ($h: String!) { products(hostname: $h) { edges { node { id } } } }"
-LEAD = "mutation ($input: LeadMutationInput!) { lead(input: $input) { clientMutationId } }"
-SIGN_UP = (
-    "mutation ($input: ClientSignupMutationInput!) { clientSignup(input: $input)"
-    " { clientMutationId } }"
+SHOPPER = {"hostname": "shop.example", "email": "maria#@example.com"}
+SIGN_UP = SHOPPER | {"name": "Maria", "password": "a long enough password"}
+PRODUCTS = '{ products(hostname: "shop.example") { edges { node { id } } } }'
+LEAD = "mutation ($i: LeadMutationInput!) { lead(input: $i) { clientMutationId } }"
+SIGN = "mutation ($i: ClientSignupMutationInput!) { clientSignup(input: $i) { clientMutationId } }"
+REQUESTS: tuple[tuple[int, str, str, str, dict[str, Any] | None], ...] = (
+    (25, "key", "POST", "/api/contacts", {"name": "Maria #", "email": "maria#@example.com"}),
+    (8, "key", "PATCH", "/api/contacts/*", {"name": "Ana #"}),
+    (4, "key", "POST", "/api/companies", {"name": "Padaria #"}),
+    (4, "key", "POST", "/api/deals", {"title": "Supply #", "value": 10}),
+    (20, "key", "GET", "/api/contacts?limit=20", None),
+    (8, "key", "GET", "/api/contacts/*", None),
+    (3, "key", "GET", "/api/contacts/" + "0" * 24, None),
+    (3, "key", "POST", "/api/contacts", {"email": "none"}),
+    (2, "wrong", "GET", "/api/contacts", None),
+    (1, "", "POST", "/api/auth/token", {"email": "ana@example.com", "password": "guess #"}),
+    (12, "", "POST", "/graphql", {"query": PRODUCTS}),
+    (4, "", "POST", "/graphql", {"query": LEAD, "variables": {"i": SHOPPER}}),
+    (1, "", "POST", "/graphql", {"query": SIGN, "variables": {"i": SIGN_UP}}),
+    (2, "", "POST", "/graphql", {"query": "{ nothing"}),
+    (3, "", "GET", "/console/sign-in", None),
 )
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A running installation."""
-
-    nodes: tuple[str, ...]
-    """The address of each node, as Prometheus names it."""
-    key: str
+"""How often, the key, method, path and body; `#` is another number each time, `*` a contact."""
 
 
 async def respond(request: web.Request) -> web.StreamResponse:
@@ -94,8 +101,8 @@ async def _furnish(tx: Tx, key: str, secret: str, urls: list[str], ring: KeyRing
 
 
 @asynccontextmanager
-async def running(engine: Engine, folder: Path) -> AsyncIterator[Scene]:
-    """Run an installation without traffic: one node on SQLite, two on PostgreSQL."""
+async def running(engine: Engine, folder: Path) -> AsyncIterator[Traffic]:
+    """Run an installation, one node on SQLite, two on PostgreSQL; yield its clients."""
     async with AsyncExitStack() as stack:
         hooks = await stack.enter_async_context(receiver(answer=respond))
         url = f"sqlite:///{folder}/carteiro.db"
@@ -131,76 +138,45 @@ async def running(engine: Engine, folder: Path) -> AsyncIterator[Scene]:
             node = stack.enter_context(serving_process(home, **settings))
             stack.callback(node.end)
             nodes.append(f"127.0.0.1:{node.port}")
-        scene = Scene(tuple(nodes), key)
-        async with aiohttp.ClientSession() as http:
-            await _open_shop(http, scene)
-        yield scene
-
-
-async def _open_shop(http: aiohttp.ClientSession, scene: Scene) -> None:
-    body = {"hostname": HOSTNAME, "name": "Coffee Shop"}
-    headers = {"X-API-Key": scene.key}
-    async with http.post(f"http://{scene.nodes[0]}/api/stores", json=body, headers=headers) as made:
-        assert made.status == 201, await made.text()
+        async with (
+            aiohttp.ClientSession(f"http://{nodes[0]}", headers={"X-API-Key": key}) as http,
+            http.post("/api/stores", json=SHOP) as made,
+        ):
+            assert made.status == 201, await made.text()
+        yield Traffic(nodes, key)
 
 
 class Traffic:
-    """Clients of a scene, each request chosen by chance."""
+    """Clients of an installation, each request chosen by chance."""
 
-    def __init__(self, scene: Scene, seed: int) -> None:
-        self._scene = scene
-        self._dice = random.Random(seed)
-        self._contacts: list[str] = []
-        self.sent = 0
+    def __init__(self, nodes: list[str], key: str) -> None:
+        self.nodes = nodes
+        self._key = key
+        self._contacts = ["0" * 24]
         self.lost = 0
 
-    async def flow(self, seconds: float) -> None:
+    async def flow(self, seconds: float, seed: int) -> None:
         """Send requests in waves for a time."""
-        clock = SystemClock()
+        dice, clock = random.Random(seed), SystemClock()
         began = clock.monotonic()
         timeout = aiohttp.ClientTimeout(total=20)
         async with aiohttp.ClientSession(timeout=timeout) as http, asyncio.TaskGroup() as group:
             while (gone := clock.monotonic() - began) < seconds:
-                group.create_task(self._one(http))
+                group.create_task(self._one(http, dice))
                 wave = 1 + 0.7 * math.sin(2 * math.pi * gone / WAVE_SECONDS)
-                await asyncio.sleep(1 / (PER_SECOND * len(self._scene.nodes) * wave))
+                await asyncio.sleep(1 / (PER_SECOND * len(self.nodes) * wave))
 
-    async def _one(self, http: aiohttp.ClientSession) -> None:
-        method, path, body, headers = self._chosen()
-        url = f"http://{self._dice.choice(self._scene.nodes)}{path}"
+    async def _one(self, http: aiohttp.ClientSession, dice: random.Random) -> None:
+        [request] = dice.choices(REQUESTS, [weight for weight, *_ in REQUESTS])
+        _, who, method, path, body = request
+        url = f"http://{dice.choice(self.nodes)}{path.replace('*', dice.choice(self._contacts))}"
+        data = body and json.dumps(body).replace("#", str(dice.randrange(10**9)))
+        headers = {"Content-Type": "application/json"}
+        if who:
+            headers["X-API-Key"] = self._key if who == "key" else who
         try:
-            async with http.request(method, url, json=body, headers=headers) as answer:
-                self.sent += 1
+            async with http.request(method, url, data=data, headers=headers) as answer:
                 if answer.status == 201 and path == "/api/contacts":
                     self._contacts = [*self._contacts[-50:], (await answer.json())["id"]]
         except (aiohttp.ClientError, TimeoutError):
             self.lost += 1
-
-    def _chosen(self) -> tuple[str, str, Any, dict[str, str]]:
-        """Return method, path, body and headers of a request."""
-        number = self._dice.randrange(10**9)
-        key = {"X-API-Key": self._scene.key}
-        contact = self._dice.choice(self._contacts or ["0" * 24])
-        body: Any = {"name": f"Maria {number}", "email": f"maria{number}@example.com"}
-        lead = {"hostname": HOSTNAME, "email": f"lead{number}@example.com"}
-        shopper = lead | {"name": "Maria", "password": PASSWORD}
-        bad = {"email": "ana@example.com", "password": f"guess {number}"}
-        kinds: list[tuple[int, tuple[str, str, Any, dict[str, str]]]] = [
-            (25, ("POST", "/api/contacts", body, key)),
-            (8, ("PATCH", f"/api/contacts/{contact}", {"name": f"Ana {number}"}, key)),
-            (4, ("POST", "/api/companies", {"name": f"Padaria {number}"}, key)),
-            (4, ("POST", "/api/deals", {"title": f"Supply {number}", "value": 10}, key)),
-            (20, ("GET", "/api/contacts?limit=20", None, key)),
-            (8, ("GET", f"/api/contacts/{contact}", None, key)),
-            (3, ("GET", "/api/contacts/" + "0" * 24, None, key)),
-            (3, ("POST", "/api/contacts", {"email": "none"}, key)),
-            (2, ("GET", "/api/contacts", None, {"X-API-Key": "wrong"})),
-            (1, ("POST", "/api/auth/token", bad, {})),
-            (12, ("POST", "/graphql", {"query": PRODUCTS, "variables": {"h": HOSTNAME}}, {})),
-            (4, ("POST", "/graphql", {"query": LEAD, "variables": {"input": lead}}, {})),
-            (1, ("POST", "/graphql", {"query": SIGN_UP, "variables": {"input": shopper}}, {})),
-            (2, ("POST", "/graphql", {"query": "{ nothing"}, {})),
-            (3, ("GET", "/console/sign-in", None, {})),
-        ]
-        weights = [weight for weight, _ in kinds]
-        return self._dice.choices([kind for _, kind in kinds], weights)[0]

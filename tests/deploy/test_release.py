@@ -10,9 +10,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-import pytest
-
-from gateway.server.program import UNKNOWN, program_version, revision_of
+from gateway.server.program import program_version
 from tests.architecture.tree import ROOT
 from tests.support.requirements import need
 
@@ -36,7 +34,6 @@ def release(clone: Path, out: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
 def test_two_releases_of_a_commit_are_identical(tmp_path: Path) -> None:
     for turn in ("one", "another-folder"):
         release(tmp_path / turn / "tree", tmp_path / turn / "dist")
@@ -69,7 +66,6 @@ def test_two_releases_of_a_commit_are_identical(tmp_path: Path) -> None:
     print(json.dumps({"release": name, "identical files": len(digests)}))
 
 
-@pytest.mark.slow
 def test_a_release_is_made_of_a_commit(tmp_path: Path) -> None:
     clone = tmp_path / "tree"
     git("clone", "--quiet", str(ROOT), str(clone), folder=ROOT)
@@ -80,47 +76,6 @@ def test_a_release_is_made_of_a_commit(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "changes that are not committed" in done.stderr
     assert not (tmp_path / "dist").exists()
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """Return a checkout with one commit."""
-    git("init", "--quiet", "--initial-branch=main", str(tmp_path), folder=tmp_path)
-    (tmp_path / "gateway").mkdir()
-    commit(tmp_path)
-    return tmp_path
-
-
-def commit(checkout: Path) -> None:
-    git(
-        "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet",
-        "--allow-empty", "--message", "One", folder=checkout,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("state", ["branch", "packed", "detached", "worktree"])
-def test_a_checkout_tells_its_commit(state: str, checkout: Path) -> None:
-    if state == "packed":
-        git("pack-refs", "--all", folder=checkout)
-    elif state == "detached":
-        git("checkout", "--quiet", "--detach", folder=checkout)
-    head = git("rev-parse", "HEAD", folder=checkout)
-    if state == "worktree":
-        git("worktree", "add", "--quiet", "-b", "other", "tree", folder=checkout)
-        checkout /= "tree"
-    assert revision_of(checkout / "gateway") == head[:12]
-
-
-def test_a_released_package_tells_the_commit_of_its_release(checkout: Path) -> None:
-    (checkout / "gateway" / "revision.txt").write_text("ab" * 20 + "\n")
-    assert revision_of(checkout / "gateway") == "abababababab"
-
-
-@pytest.mark.parametrize("stamp", [None, "", "main", "\xff"])
-def test_a_package_without_a_commit_says_so(stamp: str | None, tmp_path: Path) -> None:
-    if stamp is not None:
-        (tmp_path / "revision.txt").write_text(stamp, "latin-1")
-    assert revision_of(tmp_path) == UNKNOWN
 
 
 def test_the_changelog_has_the_version() -> None:

@@ -16,8 +16,6 @@ from tests.architecture.tree import ROOT
 from tests.support.process import environment
 from tests.support.requirements import need
 
-pytestmark = pytest.mark.slow
-
 UNIT = (ROOT / "docs/deploy/carteiro.service").read_text()
 SET_MDWE, REFUSE_EXEC_GAIN = 65, 1
 SECONDS = 110
@@ -79,9 +77,3 @@ def test_a_gateway_works_without_memory_that_is_writable_and_executable(tmp_path
         pytest.skip("needs linux: 6.3 or newer for PR_SET_MDWE")
     done = demo(tmp_path, sys.executable, "-c", UNDER_MDWE)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_unit_leaves_the_metrics_of_the_process() -> None:
-    """They are read from /proc/stat, which ProcSubset=pid hides."""
-    assert "\nProcSubset" not in UNIT
-    assert os.access("/proc/stat", os.R_OK)
