@@ -1,9 +1,11 @@
 """Tests create, read, change and delete of records, with events and totals, on both engines."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -11,7 +13,7 @@ from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.rest.params import expected_of
 from gateway.rest.record_json import View, view
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from tests.support.records import asked
 
 ANA = Actor("a" * 24, "api_key")
@@ -53,3 +55,34 @@ async def test_if_match_guards_updates_and_deletes(db: Database) -> None:
     # Faults of the body take precedence over a stale ETag.
     assert (await refused(changed(db, record_id, '"1"', name=""))).code in BAD
     await db.write(actions.remove, ANA, CONTACTS, record_id, expected_of('"4"'))
+
+
+async def test_one_of_the_concurrent_changes_with_the_same_if_match_succeeds(db: Database) -> None:
+    contact = (await made(db)).members["id"]
+    outcomes = await asyncio.gather(
+        *(changed(db, contact, '"1"', notes=f"note {i}") for i in range(8)), return_exceptions=True
+    )
+    won = [o for o in outcomes if isinstance(o, View)]
+    assert len(won) == 1
+    assert all(o.code == "precondition_failed" for o in outcomes if isinstance(o, Refusal))
+    assert len(won) + sum(isinstance(o, Refusal) for o in outcomes) == 8
+
+
+async def test_a_company_cannot_be_deleted_between_the_check_and_the_write(db: Database) -> None:
+    for _ in range(10):
+        company = (await made(db, COMPANIES)).members["id"]
+        await asyncio.gather(
+            db.write(actions.remove, ANA, COMPANIES, company),
+            *(made(db, companyId=company) for _ in range(4)),
+            return_exceptions=True,
+        )
+
+    async def dangling(tx: Tx) -> int:
+        row = await tx.one(
+            "select count(*) as n from contacts where company_id is not null"
+            " and company_id not in (select id from companies)"
+        )
+        assert row is not None
+        return int(row["n"])
+
+    assert await db.read(dangling) == 0

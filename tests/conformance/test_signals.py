@@ -104,6 +104,11 @@ async def work(tx: Tx) -> None:
     await tx.run("update nodes set epoch = epoch + 1 where id = 'n1'")
 
 
+async def change(tx: Tx, *ids: str) -> None:
+    tx.changed |= set(ids)
+    await tx.run("update nodes set epoch = epoch + 1 where id = 'n1'")
+
+
 async def test_remaining_work_wakes_another_worker(ears: list[Ear]) -> None:
     for _ in range(100):
         ears[0].db.announce()
@@ -112,3 +117,33 @@ async def test_remaining_work_wakes_another_worker(ears: list[Ear]) -> None:
     await quiet()
     assert ears[0].woken == 0
     assert sum(ear.woken for ear in ears) == (len(ears) > 1)
+
+
+async def test_the_local_node_gets_a_change_before_the_write_returns(ears: list[Ear]) -> None:
+    for number in range(20):
+        await ears[0].db.write(change, f"w{number}")
+        assert ears[0].changed[-1:] == [f"w{number}"]
+
+
+async def test_a_process_sends_its_signals_before_it_ends(ears: list[Ear], db_url: str) -> None:
+    """A command beside a server behaves like this."""
+    if len(ears) == 1:
+        return  # on SQLite other processes get no signal
+    command = await database.open(db_url, clock=SystemClock(), ids=Ids())
+    await command.write(change, "w1")
+    await command.close()
+    async with asyncio.timeout(30):
+        while any(ear.changed != ["w1"] for ear in ears):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_rollback_sends_no_signal(ears: list[Ear]) -> None:
+    async def failing(tx: Tx) -> None:
+        await change(tx, "w1")
+        await work(tx)
+        raise KeyError("w1")
+
+    with pytest.raises(KeyError):
+        await ears[0].db.write(failing)
+    await quiet()
+    assert [(ear.woken, ear.changed) for ear in ears] == [(0, [])] * len(ears)

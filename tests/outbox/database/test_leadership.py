@@ -65,6 +65,13 @@ async def end_session(url: str) -> None:
     assert ended == 1
 
 
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_the_one_server_of_a_file_leads(db: Database) -> None:
+    leadership = db.leadership()
+    assert leadership.leads
+    assert leadership.settled
+
+
 @pytest.mark.timed
 @POSTGRES
 async def test_one_of_four_leads_and_the_others_follow_it(db_url: str) -> None:
@@ -97,6 +104,28 @@ async def test_another_node_replaces_a_leader_whose_session_ended(db_url: str) -
         await end_session(db_url)
         await until(lambda: leaders(standing) != [first], 5)
         await the_one(standing)
+
+
+class Stopped(SystemClock):
+    """A boot clock that a test can advance, as after a suspension."""
+
+    ahead = 0
+
+    def boot(self) -> int:
+        return super().boot() + self.ahead
+
+
+@POSTGRES
+async def test_a_suspended_leader_does_not_lead_after_it_resumes(db_url: str) -> None:
+    clock = Stopped()
+    db = await database.open(db_url, clock=clock, ids=Ids())
+    leadership = db.leadership(QUICK)
+    leadership.start()
+    await until(lambda: leadership.leads, 10)
+    clock.ahead = 800_000
+    assert not leadership.leads
+    await leadership.stop()
+    await db.close()
 
 
 LEAD = """

@@ -1,6 +1,6 @@
 """Which spellings, addresses, ports and opened places the egress guard allows."""
 
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,24 @@ from outbox.sending.urls import Refused, check_url, same_server
 
 STRICT = Rules()
 PLAIN = Rules(allow_http=True)
+
+REFUSED_ADDRESSES = [
+    # Each table row at both of its ends, metadata services, and IPv4 inside IPv6.
+    "0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.100.100.200",
+    "100.127.255.255", "127.0.0.1", "127.255.255.255", "168.63.129.16", "169.254.0.0",
+    "169.254.169.254", "169.254.170.2", "169.254.255.255", "172.16.0.0", "172.31.255.255",
+    "192.0.0.0", "192.0.0.192", "192.0.0.255", "192.0.2.1", "192.31.196.1", "192.52.193.1",
+    "192.88.99.1", "192.168.0.0", "192.168.255.255", "192.175.48.1", "198.18.0.0",
+    "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1",
+    "255.255.255.255",
+    "::", "::1", "::7f00:1", "::808:808", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
+    "::ffff:169.254.169.254", "64:ff9b::127.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::1", "100::1", "1fff:ffff::1", "2001::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "2001:2::1", "2001:10::1", "2001:20::1", "2001:1ff:ffff::1", "2001:db8::1", "2002:7f00:1::1",
+    "2002:808:808::1", "2620:4f:8000::1", "3ffe::1", "3fff::1", "3fff:fff::1", "4000::1",
+    "5f00::1", "fc00::1", "fd00:ec2::254", "fd20:ce::254", "fe80::1", "fe80::1%eth0",
+    "fec0::1", "ff02::1", "ff0e::1", "2606:4700::1111%lo",
+]  # fmt: skip
 
 ALLOWED_ADDRESSES = [
     "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
@@ -23,10 +41,22 @@ ALLOWED_ADDRESSES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("address", REFUSED_ADDRESSES)
+def test_refused_addresses(address: str) -> None:
+    assert not is_public(ip_address(address))
+    assert not may_dial(address, 443, STRICT)
+
+
 @pytest.mark.parametrize("address", ALLOWED_ADDRESSES)
 def test_allowed_addresses(address: str) -> None:
     assert is_public(ip_address(address))
     assert may_dial(address, 443, STRICT)
+
+
+@given(st.ip_addresses(v=4))
+def test_embedding_an_address_in_ipv6_changes_no_verdict(address: IPv4Address) -> None:
+    for prefix in ("::ffff:", "64:ff9b::"):
+        assert may_dial(f"{prefix}{address}", 443, STRICT) == may_dial(str(address), 443, STRICT)
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "127.1", "0x7f.0.0.1", "::1::"])
@@ -133,6 +163,26 @@ def test_bad_spellings_are_named(url: str, hint: str) -> None:
     assert refused.value.kind == ("http" if hint == "plain http" else "spelling")
 
 
+@pytest.mark.parametrize(
+    ("url", "allow_http", "says"),
+    [
+        ("http://hooks.example.com/", False, "use https, or allow it with SET_HTTP"),
+        ("https://10.0.0.1/", False, "allow it with SET_ALLOW"),
+        ("https://localhost/", True, "allow it with SET_ALLOW"),
+        ("https://x.example:6379/", False, "this port with SET_ALLOW"),
+        ("ftp://x.example/", False, "must start with https://"),
+        ("ftp://x.example/", True, "must start with http:// or https://"),
+        ("x.example", False, "must start with https://"),
+        ("x.example", True, "must start with http:// or https://"),
+    ],
+)
+def test_a_refusal_names_what_can_allow_it(url: str, allow_http: bool, says: str) -> None:
+    rules = Rules(allow_http=allow_http, http_setting="SET_HTTP", allow_setting="SET_ALLOW")
+    with pytest.raises(Refused) as refused:
+        check_url(url, rules)
+    assert str(refused.value).endswith(says)
+
+
 @given(st.text(max_size=60))
 @pytest.mark.slow
 def test_any_text_is_judged_with_a_sentence(text: str) -> None:
@@ -143,6 +193,41 @@ def test_any_text_is_judged_with_a_sentence(text: str) -> None:
             continue
         assert target.host.isascii()
         assert "@" not in target.url.authority
+
+
+def test_an_opened_place_opens_exactly_that() -> None:
+    rules = Rules(allow_http=True, allow=(parse_place("127.0.0.1/32:9000"),))
+    assert check_url("http://127.0.0.1:9000/", rules).port == 9000
+    assert check_url("http://localhost:9000/", rules).port == 9000
+    for url in ("http://127.0.0.1:9001/", "http://127.0.0.2:9000/", "http://[::1]:9000/",
+                "http://localhost/"):  # fmt: skip
+        with pytest.raises(Refused):
+            check_url(url, rules)
+
+
+def test_opening_a_place_does_not_open_plain_http() -> None:
+    rules = Rules(allow=(parse_place("127.0.0.1:9000"),))
+    with pytest.raises(Refused, match="plain http"):
+        check_url("http://127.0.0.1:9000/", rules)
+    assert check_url("https://127.0.0.1:9000/", rules)
+
+
+def test_a_place_without_a_port_opens_the_usual_ports_only() -> None:
+    rules = Rules(allow_http=True, allow=(parse_place("10.0.0.0/8"),))
+    assert may_dial("10.1.2.3", 443, rules)
+    assert may_dial("10.1.2.3", 8080, rules)
+    assert not may_dial("10.1.2.3", 6379, rules)
+    assert not may_dial("10.1.2.3", 22, rules)
+    assert may_dial("::ffff:10.1.2.3", 443, rules)
+
+
+def test_a_refused_port_opens_where_it_is_named_alone() -> None:
+    rules = Rules(allow_http=True, allow=(parse_place("10.0.0.5:6379"),))
+    assert may_dial("10.0.0.5", 6379, rules)
+    assert not may_dial("10.0.0.6", 6379, rules)
+    assert not may_dial("1.1.1.1", 6379, rules)
+    # A name may resolve to that network; the guard sees the address.
+    assert check_url("http://redis.example:6379/", rules)
 
 
 @pytest.mark.parametrize(

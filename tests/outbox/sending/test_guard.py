@@ -17,7 +17,7 @@ from outbox.sending.lookups import (
     LookupFailed,
     ask_system,
 )
-from outbox.sending.urls import Refused
+from outbox.sending.urls import REFUSED_ADDRESS, Refused
 
 STRICT = Rules()
 
@@ -60,6 +60,25 @@ class Names:
 
 def guarded(names: Names, clock: Clock | None = None, rules: Rules = STRICT) -> Guard:
     return Guard(rules, clock or Clock(), names)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_one_refused_answer_refuses_the_name(place: int) -> None:
+    answers = ["1.1.1.1", "1.0.0.1"]
+    answers.insert(place, "169.254.169.254")
+    guard = guarded(Names(mixed=answers))
+    with pytest.raises(Refused) as refused:
+        await guard.resolve("mixed", 443)
+    text = f"{REFUSED_ADDRESS}; allow it with the option --allow"
+    assert (str(refused.value), refused.value.kind) == (text, "address")
+
+
+async def test_a_refused_answer_far_down_a_long_list_refuses_too() -> None:
+    many = [f"1.1.1.{n}" for n in range(200)]
+    guard = guarded(Names(many=many, bad=[*many, "127.0.0.1"]))
+    assert len(await guard.resolve("many", 443)) == 8
+    with pytest.raises(Refused):
+        await guard.resolve("bad", 443)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254"])

@@ -111,6 +111,63 @@ async def test_an_invalid_response_is_a_protocol_error(name: str) -> None:
     assert there.visits == 1
 
 
+@pytest.mark.parametrize("reset", [False, True])
+async def test_closing_without_a_response_is_a_connect_error(reset: bool) -> None:
+    async def leave(visit: Visit) -> None:
+        if reset:
+            visit.reset()
+
+    async def leave_after_the_request(visit: Visit) -> None:
+        await visit.request()
+        if reset:
+            visit.reset()
+
+    for script in (leave, leave_after_the_request):
+        outcome, there = await one(script)
+        assert outcome.outcome == "connect_error"
+        assert there.visits == 1, "a new connection is not tried twice"
+
+
+def closing_when_idle(reset: bool) -> Script:
+    """Respond to one request, and end the connection as the second one arrives."""
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(EMPTY)
+        if visit.number == 1:
+            await visit.request()
+            if reset:
+                visit.reset()
+            return
+        await visit.gone()
+
+    return script
+
+
+@pytest.mark.parametrize("reset", [False, True])
+async def test_a_stale_connection_is_recognised(reset: bool) -> None:
+    async with hostile(closing_when_idle(reset)) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        outcome = await post(client, there.url)
+        assert (outcome.outcome, outcome.stale) == ("connect_error", True)
+        outcome = await post(client, there.url, fresh=True)
+        assert (outcome.outcome, outcome.reused, outcome.stale) == ("success", False, False)
+        assert there.visits == 2
+
+
+async def test_a_kept_connection_that_answered_a_byte_is_not_replaced() -> None:
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(EMPTY)
+        await visit.request()
+        await visit.write(b"H")
+
+    async with hostile(script) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        assert (await post(client, there.url)).outcome == "protocol_error"
+        assert there.visits == 1
+
+
 async def test_an_unrequested_response_is_not_used_for_the_next_request() -> None:
     spoke = asyncio.Event()
 

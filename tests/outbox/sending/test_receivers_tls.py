@@ -1,6 +1,7 @@
 """Receivers with broken TLS: a named outcome, no downgrade, within the connect timeout."""
 
 import asyncio
+import datetime
 import ssl
 import warnings
 
@@ -8,10 +9,14 @@ import pytest
 import trustme
 
 from outbox.sending.outcome import Outcome
-from tests.support.receiver import Script, Visit, hostile
+from tests.support.receiver import Script, Visit, hostile, receiver
 from tests.support.senders import post, sender
 
 EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+NOW = datetime.datetime.now(datetime.UTC)
+
+DAY = datetime.timedelta(days=1)
 
 
 async def answers(visit: Visit) -> None:
@@ -44,6 +49,40 @@ async def one(
         assert outcome.outcome != "success" or there.requests
         assert outcome.outcome == "success" or not there.requests, "nothing was sent"
         return outcome
+
+
+async def test_a_name_is_checked_against_the_certificate(
+    authority: trustme.CA, trusting: ssl.SSLContext
+) -> None:
+    tls = serving(authority.issue_cert("hooks.example"))
+    names = {"hooks.example": ["127.0.0.1"], "other.example": ["127.0.0.1"]}
+    async with receiver(tls=tls) as there, sender(tls=trusting, look_up=names.get) as http:  # type: ignore[arg-type] # all names asked for are there
+        port = there.url.rpartition(":")[2]
+        assert (await post(http, f"https://hooks.example:{port}/")).outcome == "success"
+        wrong = await post(http, f"https://other.example:{port}/")
+        assert (wrong.outcome, len(there.requests)) == ("tls_error", 1)
+        assert "other.example" in (wrong.error or "")
+
+
+async def test_an_expired_certificate(authority: trustme.CA, trusting: ssl.SSLContext) -> None:
+    old = authority.issue_cert("127.0.0.1", not_before=NOW - 9 * DAY, not_after=NOW - DAY)
+    outcome = await one(serving(old), trusting)
+    assert (outcome.outcome, outcome.error) == (
+        "tls_error", "certificate refused: certificate has expired"
+    )  # fmt: skip
+
+
+async def test_a_certificate_of_an_unknown_authority(trusting: ssl.SSLContext) -> None:
+    outcome = await one(serving(trustme.CA().issue_cert("127.0.0.1")), trusting)
+    assert outcome.outcome == "tls_error"
+    assert (outcome.error or "").startswith("certificate refused: ")
+
+
+async def test_the_default_trusts_no_test_authority(authority: trustme.CA) -> None:
+    tls = serving(authority.issue_cert("127.0.0.1"))
+    async with receiver(tls=tls) as there, sender() as http:
+        assert (await post(http, there.url)).outcome == "tls_error"
+        assert there.requests == []
 
 
 def outdated(context: ssl.SSLContext) -> ssl.SSLContext:

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import pytest
+
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.events import Cause, cause
@@ -79,6 +81,19 @@ async def caused(db: Database) -> str:
 
 async def run(tx: Tx, statement: str) -> int:
     return await tx.run(statement)
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_an_attempt_is_noted_before_its_result_is_stored(db: Database, db_url: str) -> None:
+    """A kill in between leaves the record; the other order would leave none."""
+    journal = Kept(db_url.removeprefix("sqlite:///"))
+    keys = ring()
+    async with inbox() as box:
+        await add_webhook(db, keys, box.url)
+        async with working(db, journal, keys):
+            await caused(db)
+            await box.until(1)
+    assert journal.states == ["in_flight"]
 
 
 async def test_a_delivery_that_cannot_be_sent_is_noted_as_unsent(db: Database) -> None:

@@ -46,6 +46,26 @@ async def stored(url: str) -> tuple[list[str], int]:
     return [row["id"] for row in rows], len({row["xid"] for row in rows})
 
 
+async def test_units_at_once_share_a_few_transactions(url: str, handle: Open) -> None:
+    db = await handle(url)
+    wanted = [f"{number:02}" for number in range(MANY)]
+    assert await asyncio.gather(*(db.write(put, name) for name in wanted)) == wanted
+    found, transactions = await stored(url)
+    assert found == wanted
+    assert transactions == -(-MANY // groups.UNITS)
+
+
+async def test_a_unit_that_is_refused_is_refused_alone(url: str, handle: Open) -> None:
+    db = await handle(url)
+    await db.write(put, "twice")
+    wanted = [f"{number:02}" for number in range(MANY)]
+    names = [*wanted[:30], "twice", *wanted[30:]]
+    found = await asyncio.gather(*(db.write(put, name) for name in names), return_exceptions=True)
+    assert [each for each in found if isinstance(each, str)] == wanted
+    assert isinstance(found[30], asyncpg.UniqueViolationError)
+    assert (await stored(url))[0] == [*wanted, "twice"]
+
+
 @pytest.fixture
 async def locked(url: str) -> AsyncIterator[str]:
     """Return the name of a row that another transaction writes during the test."""

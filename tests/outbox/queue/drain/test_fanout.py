@@ -10,13 +10,14 @@ import pytest
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
+from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.state.snapshots import forget_since
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -35,6 +36,26 @@ async def to_the_end(db: Database) -> list[FannedOut]:
         rounds.append(await db.write(fan_out, NONE))
         if not rounds[-1].more:
             return rounds
+
+
+async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    for _ in range(3):
+        await db.write(make_many, 40)
+        await to_the_end(db)
+    deliveries = await db.read(rows, "select seq, next_at from deliveries order by next_at, seq")
+    assert [row["seq"] for row in deliveries] == list(range(1, 121))
+    assert len({row["next_at"] for row in deliveries}) == 120
+    numbers: list[int] = []
+    while len(numbers) < 120:
+        got = await db.write(
+            claim, Capacity("node", f"c{len(numbers)}", 7, 0, 0, {webhook_id: 7}, 10_000), {}
+        )
+        ids = [delivery.id for delivery in got.claimed]
+        order = {row["id"]: row["seq"] for row in await db.read(rows, "select * from deliveries")}
+        numbers += [order[one] for one in ids]
+        await db.write(run, "update lanes set due_at = turned_at")
+    assert numbers == list(range(1, 121))
 
 
 async def test_a_damaged_subscription_makes_a_dead_delivery_with_a_reason(db: Database) -> None:

@@ -5,17 +5,20 @@ Processes end and stand still by hand; time passes by moving what the database w
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from outbox.database.transaction import Database, Row, Tx
-from outbox.queue.drain.rescue import Waits
-from outbox.queue.state.policy import DEFAULT_WAITS, RESCUES_AT_ONCE
+from outbox.queue.drain.rescue import Waits, rescue
+from outbox.queue.state.policy import DEFAULT_WAITS, MOST_RESCUES, RESCUES_AT_ONCE
 from outbox.worker import nodes
 from tests.outbox.queue.state.test_circuits import SECOND, Node, fanned, waiting
 from tests.support.drain import add_webhook, make, ring, rows
 from tests.support.lines import URL, WAITS
+
+DAYS = 86_400
 
 STANDS = """
 select d.*, d.next_at - due_now() as due_in, l.due_at - due_now() as lane_in
@@ -52,6 +55,27 @@ async def deaths(node: Node, times: int) -> list[float]:
     return waits
 
 
+async def test_ten_rescues_in_a_row_span_three_days_and_then_end_it(db: Database) -> None:
+    await waiting(db, 1)
+    node = Node(db)
+    waits = await deaths(node, MOST_RESCUES - 1)
+    assert waits[:RESCUES_AT_ONCE] == [0.0, 0.0]
+    assert waits[RESCUES_AT_ONCE:] == pytest.approx(DEFAULT_WAITS[RESCUES_AT_ONCE:], abs=5)
+    assert sum(waits) > 3 * DAYS
+    row = await stands(db)
+    assert (row["reason"], row["tries"], row["rescues"]) == (
+        "the process ended while sending, 9 times in a row", 0, 9,
+    )  # fmt: skip
+    [_] = await node.claim()
+    assert await die(node) == ["dead"]
+    row = await stands(db)
+    assert (row["state"], row["claim"], row["tries"]) == ("dead", None, 0)
+    assert row["reason"] == "the process ended while sending, 10 times in a row"
+    assert row["finished_at"]
+    assert row["lane_in"] is None
+    print(json.dumps({"rescues": MOST_RESCUES, "waits_s": [round(wait) for wait in waits]}))
+
+
 async def test_a_rescued_delivery_waits_by_its_webhooks_schedule(db: Database) -> None:
     await add_webhook(db, ring(), URL, schedule=(1.0, 2.0, 40.0))
     await db.write(make, "r")
@@ -69,6 +93,31 @@ async def test_a_damaged_schedule_and_a_damaged_count_fail_no_rescue(db: Databas
     assert len(await deaths(Node(db), 3)) == 3
 
 
+async def test_a_late_result_tells_that_the_process_lives(db: Database) -> None:
+    """A lost lease does not count: not after a freeze, not after any number of them."""
+    await waiting(db, 1)
+    node, other = Node(db), Node(db, "other")
+    for _ in range(MOST_RESCUES + 2):
+        [frozen] = await node.claim()
+        assert await die(node) == ["ready"]
+        assert (await stands(db))["rescues"] == 1
+        assert (await node.settle([frozen], "aborted")).held == frozenset()
+        row = await stands(db)
+        assert (row["rescues"], row["state"], row["reason"]) == (0, "ready", None)
+        # A result that comes twice changes nothing.
+        await node.settle([frozen], "aborted")
+        assert (await stands(db))["rescues"] == 0
+    # Also while another node is sending it.
+    [frozen] = await node.claim()
+    await die(node)
+    [sent] = await other.claim()
+    await node.settle([frozen], "success")
+    row = await stands(db)
+    assert (row["rescues"], row["state"], row["claim"]) == (0, "in_flight", sent.claim)
+    await other.settle([sent], "success")
+    assert (await stands(db))["state"] == "delivered"
+
+
 async def test_what_waits_because_of_a_lost_lease_is_due_when_its_process_is_back(
     db: Database,
 ) -> None:
@@ -82,6 +131,22 @@ async def test_what_waits_because_of_a_lost_lease_is_due_when_its_process_is_bac
     await node.settle([frozen], "aborted")
     row = await stands(db)
     assert (row["rescues"], row["due_in"] <= 0, row["lane_in"] <= 0) == (2, True, True)
+
+
+async def test_a_result_that_cannot_be_stored_counts(db: Database) -> None:
+    """Or its receiver would get the delivery every minute, for ever."""
+    await waiting(db, 2)
+    node = Node(db)
+    for number in range(1, MOST_RESCUES + 1):
+        claimed = {one.id for one in await node.claim()}
+        if number == 1:
+            unstored = min(claimed)
+        await db.write(rescue, node.name, WAITS, unstored={unstored})
+        await node.later(2 * DAYS * SECOND)
+    bad, good = await db.read(rows, "select * from deliveries order by id <> $1", unstored)
+    assert bad["state"] == "dead"
+    assert bad["reason"] == "the result could not be stored, 10 times in a row"
+    assert (good["state"], good["rescues"]) == ("ready", 0)
 
 
 @POSTGRES

@@ -14,7 +14,7 @@ from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.replays.job_selection import Selection, look
 from outbox.queue.state import figures, snapshots
 from outbox.queue.state.deliveries import Capacity
-from outbox.queue.upkeep import erasure_requests
+from outbox.queue.upkeep import erasure_requests, retention
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
@@ -69,6 +69,19 @@ async def made_of(db: Database) -> Counter[tuple[str, str]]:
     return Counter((row["webhook_id"], row["record_id"]) for row in deliveries)
 
 
+async def test_an_event_for_many_webhooks_takes_many_small_rounds(db: Database) -> None:
+    ids = await db.write(add_many, MANY)
+    await db.write(make_many, 3)
+    done = await to_the_end(db)
+    deliveries = await made_of(db)
+    assert deliveries == Counter((one, f"record-{n}") for one in ids for n in range(3))
+    assert max(sum(one.created.values()) for one in done) <= 10
+    assert sum(sum(one.events.values()) for one in done) == 3
+    announced = [each for one in done for each in one.announced]
+    assert [(each.seq, each.deliveries) for each in announced] == [(1, MANY), (2, MANY), (3, MANY)]
+    assert not await db.read(rows, "select * from remainders")
+
+
 async def test_what_leaves_everything_out_counts_as_work(db: Database) -> None:
     judges = tuple(Condition(f"field{n}") for n in range(9))
     await db.write(add_many, 5, conditions=judges)
@@ -102,6 +115,41 @@ async def test_changes_between_rounds_neither_leave_out_nor_double(db: Database)
     assert await made_of(db) == Counter(
         [(one, "first") for one in old] + [(one, "second") for one in {*old, late}]
     )
+
+
+class _Killed(Exception):
+    """The process ends before the COMMIT."""
+
+
+async def test_a_crash_between_rounds_loses_and_doubles_nothing(db: Database) -> None:
+    ids = await db.write(add_many, MANY)
+    await db.write(make_many, 2)
+
+    async def killed(tx: Tx) -> None:
+        await fan_out(tx, NONE)
+        raise _Killed
+
+    for number in range(2_000):
+        if number % 2:
+            with pytest.raises(_Killed):
+                await db.write(killed)
+        elif not (await a_round(db)).more:
+            break
+    assert await made_of(db) == Counter((one, f"record-{n}") for one in ids for n in range(2))
+
+
+async def test_retention_keeps_an_event_that_is_left(db: Database) -> None:
+    await db.write(add_many, MANY)
+    [event] = await db.write(make_many, 1)
+    await a_round(db)
+    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
+    await db.write(run, "update events set occurred_at = 1")
+    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
+    assert [row["status"] for row in statuses] == ["kept"]
+    await to_the_end(db)
+    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
+    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
+    assert [(row["id"], row["status"]) for row in statuses] == [(event, "finished")]
 
 
 async def test_a_backfill_waits_for_what_fan_out_has_left(db: Database) -> None:

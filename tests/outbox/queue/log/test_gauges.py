@@ -55,6 +55,18 @@ async def _mixed(tx: Tx, dice: random.Random) -> Counter[str]:
     return expected
 
 
+@pytest.mark.parametrize("rows", [1, 2, 5, 29, 30, 31, 10_000])
+async def test_every_row_is_counted_once_whatever_the_pieces(db: Database, rows: int) -> None:
+    expected = await db.write(_mixed, random.Random(rows))
+    reading = await anew(db, rows)
+    counts = {state: n for state, n in reading.states.items() if state in expected}
+    assert counts == {state: n for state, n in expected.items() if n}
+    counted = await db.read(_counted)
+    assert {name: waits.pending for name, waits in reading.waiting.items()} == counted
+    for waits in reading.waiting.values():
+        assert waits.oldest_age == pytest.approx(AHEAD / 1e6, abs=60) or waits.oldest_age == 0
+
+
 async def test_a_reading_goes_on_where_the_last_one_stopped(db: Database) -> None:
     await db.write(_mixed, random.Random(7))
     readings = Readings(db, seconds=0.0, rows=5)

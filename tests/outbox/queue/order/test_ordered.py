@@ -11,14 +11,17 @@ from outbox.database import sql
 from outbox.database.fair_limit import Crowded
 from outbox.database.places import SCANS_EACH, SCANS_WAITING
 from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import settle
 from outbox.queue.order import ordering
 from outbox.queue.replays import steering
+from outbox.queue.replays.replay import one as replay
 from outbox.queue.state import lanes
+from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
-from tests.support.lines import NONE, URL, result, taken, written
+from tests.support.lines import NONE, URL, fanned, result, settled, taken, written
 from tests.support.work import worked
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
@@ -52,6 +55,50 @@ async def states(db: Database, webhook_id: str) -> dict[str, list[str]]:
         by_record.setdefault(row["record_id"], []).append(row["state"])
     assert await db.read(rows, HEADLESS) == []
     return by_record
+
+
+async def test_of_each_record_only_the_first_is_ready(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "b", "a", "a", "c")
+    await written(db, "a", "b")
+    assert await states(db, webhook_id) == {
+        "a": ["ready", "held", "held", "held"], "b": ["ready", "held"], "c": ["ready"],
+    }  # fmt: skip
+    assert len(await taken(db, webhook_id)) == 3
+    assert await taken(db, webhook_id, "claim-2") == []
+
+
+@pytest.mark.parametrize("end", ["delivered", "exhausted", "gone", "dead"])
+async def test_the_next_is_ready_when_a_head_ends(db: Database, end: str) -> None:
+    webhook_id = await ordered(db, "a", "a", "b")
+    await settled(db, await taken(db, webhook_id), end)
+    assert await states(db, webhook_id) == {"a": [end, "ready"], "b": [end]}
+    if end != "gone":
+        await settled(db, await taken(db, webhook_id, "claim-2"), "delivered")
+        assert await states(db, webhook_id) == {"a": [end, "delivered"], "b": [end]}
+
+
+async def test_followers_wait_while_a_head_waits_for_its_next_attempt(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a", "b", "b")
+    [oldest] = await db.read(rows, "select id from deliveries order by seq limit 1")
+    first = await taken(db, webhook_id)
+    head = [d for d in first if d.id == oldest["id"]]
+    await settled(db, head, "ready", 3_600_000_000)
+    await settled(db, [d for d in first if d not in head], "delivered")
+    assert await states(db, webhook_id) == {"a": ["ready", "held"], "b": ["delivered", "ready"]}
+    [other] = await taken(db, webhook_id, "claim-2")
+    assert other.id not in {d.id for d in first}
+    await written(db, "a")
+    assert (await states(db, webhook_id))["a"] == ["ready", "held", "held"]
+
+
+async def test_replays_and_tests_stand_outside(db: Database) -> None:
+    webhook_id = await ordered(db, "a", "a")
+    [head] = await taken(db, webhook_id)
+    await db.write(replay, head.id, OWNER)
+    [again] = await taken(db, webhook_id, "claim-2")
+    assert (again.origin, again.event_id) == ("replay", head.event_id)
+    await settled(db, [again], "delivered")
+    assert await states(db, webhook_id) == {"a": ["in_flight", "held"]}
 
 
 async def test_the_next_is_ready_when_an_owner_cancels_a_head(db: Database) -> None:
@@ -108,6 +155,36 @@ async def test_a_removal_that_stops_half_way_leaves_each_line_its_head(
     assert (current["a"].count("cancelled"), current["a"].count("ready")) == (500, 1)
     assert await parking.activate(db, webhook_id, "all")
     assert (await states(db, webhook_id))["a"].count("held") == 199
+
+
+async def test_a_backlog_joins_lines_when_the_order_is_turned_on(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await written(db, "a", "b", "a", "a", "b", "c")
+    assert await ordering.turn(db, webhook_id, True)
+    await written(db, "c", "d")
+    assert await states(db, webhook_id) == {
+        "a": ["ready", "held", "held"], "b": ["ready", "held"], "c": ["ready", "held"],
+        "d": ["ready"],
+    }  # fmt: skip
+    assert len(await taken(db, webhook_id)) == 4
+
+
+async def test_requests_under_way_end_before_the_order_begins(db: Database) -> None:
+    webhook_id, _ = await add_webhook(db, ring(), URL)
+    await written(db, "a", "a", "a")
+    capacity = Capacity("node", "claim-1", 2, 2, 2, {webhook_id: 32}, 1_000_000)
+    first, second = (await db.write(claim, capacity, {})).claimed
+    assert not await ordering.turn(db, webhook_id, True)
+    await db.write(make, "a")
+    await fanned(db)
+    assert await taken(db, webhook_id, "claim-2") == [], "the lane waits"
+    assert await ordering.any_turning(db)
+    await settled(db, [second], "delivered")
+    await settled(db, [first], "ready", 0)
+    await ordering.finish_all(db)
+    assert not await ordering.any_turning(db)
+    assert await states(db, webhook_id) == {"a": ["ready", "delivered", "held", "held"]}
+    assert [d.id for d in await taken(db, webhook_id, "claim-3")] == [first.id]
 
 
 @pytest.mark.parametrize(("holder", "refused"), [(OWNER, False), (DUTIES, True)])

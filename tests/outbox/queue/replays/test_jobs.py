@@ -32,6 +32,8 @@ HOUR = 3_600_000_000
 SECOND = 1_000_000
 DAY = 24 * HOUR
 NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
+
+FAILED: tuple[End, ...] = ("exhausted", "gone", "dead")
 URL = "http://127.0.0.1:9/"
 
 
@@ -137,6 +139,19 @@ async def shop(db: Database) -> Shop:
     return Shop(db, webhook_id)
 
 
+async def test_a_job_replays_what_ended_as_chosen_in_order(shop: Shop) -> None:
+    ids = await shop.ended("exhausted", "delivered", "gone", "cancelled", "dead", "ready", "held")
+    job = await shop.finish(await shop.job(*FAILED))
+    assert await shop.replayed() == [ids[0], ids[2], ids[4]]
+    assert (job.state, job.made, job.refused) == ("done", 3, 0)
+    [row] = await shop.db.read(
+        rows, "select count(*) as n from deliveries where replayed_by = 'maria' and state = 'ready'"
+    )
+    assert row["n"] == 3
+    [lane] = await shop.db.read(rows, "select due_at <= due_now() as due from lanes")
+    assert lane["due"]
+
+
 async def test_a_step_wakes_the_drain(shop: Shop) -> None:
     await shop.ended("dead")
     job_id = await shop.job("dead")
@@ -147,6 +162,33 @@ async def test_a_step_wakes_the_drain(shop: Shop) -> None:
         await heard.wait()
 
 
+async def test_times_and_names_choose_events(shop: Shop) -> None:
+    await shop.db.write(
+        run, "update webhooks set events = $1", '["thing.made","thing.changed","thing.gone"]'
+    )
+    await shop.ended("dead", hours=9)
+    event_ids = await shop.ended("dead", "dead", hours=3)
+    await shop.ended("dead", name="thing.changed", hours=3)
+    await shop.ended("dead", hours=1)
+    await shop.finish(await shop.job("dead", names=("thing.made", "thing.gone"), until=2))
+    assert await shop.replayed() == event_ids
+
+
+async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
+    ids = await shop.ended("dead", "dead", "dead")
+    await shop.finish(await shop.job("dead"))
+    assert (await shop.finish(await shop.job("dead"))).made == 0
+    # A replay that was delivered settles its event; one that failed as well is recovered.
+    for event_id, state in zip(ids, ("delivered", "dead", "cancelled"), strict=True):
+        await shop.db.write(
+            run, "update deliveries set state = $2 where event_id = $1 and origin = 'replay'",
+            event_id, state,
+        )  # fmt: skip
+    job = await shop.finish(await shop.job("dead"))
+    assert job.made == 2
+    assert sorted(await shop.replayed()) == sorted([*ids, *ids[1:]])
+
+
 async def test_a_count_has_a_bound(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_selection, "PAGE", 2)
     monkeypatch.setattr(jobs, "COUNTED", 2)
@@ -155,6 +197,25 @@ async def test_a_count_has_a_bound(shop: Shop, monkeypatch: pytest.MonkeyPatch) 
     draft = Draft(("dead",), None, now - HOUR, now + 1, 5)
     chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, draft)
     assert await shop.db.read(jobs.count, chosen) == (4, False)
+
+
+async def test_a_backfill_sends_what_the_webhook_never_got(shop: Shop) -> None:
+    before = await shop.ended("delivered", "delivered", hours=2)
+    await shop.ended("delivered", name="thing.changed", hours=2)
+    new, _ = await add_webhook(shop.db, ring(), URL)
+    after = await shop.ended("delivered")
+    late = Shop(shop.db, new)
+    job_id = await late.job(names=("thing.made", "thing.changed"))
+    job = await late.finish(job_id)
+    assert (job.kind, job.made) == ("backfill", 2)
+    assert await shop.replayed() == before
+    deliveries = await shop.db.read(
+        rows, "select event_id, origin from deliveries where webhook_id = $1 order by seq", new
+    )
+    assert [(row["event_id"], row["origin"]) for row in deliveries] == [
+        *((one, "replay") for one in before), *((one, "event") for one in after),
+    ]  # fmt: skip
+    assert (await late.finish(await late.job())).made == 0
 
 
 async def test_a_backfill_keeps_to_the_subscription_and_the_conditions(shop: Shop) -> None:
@@ -328,6 +389,22 @@ async def test_a_runner_that_is_late_changes_nothing(shop: Shop) -> None:
     assert first == job_steps.Step(1, 0, False)
     assert await shop.db.write(job_steps.advance, job, page) is None
     assert await shop.replayed() == ids[:1]
+
+
+async def test_a_cancelled_job_makes_nothing_more(shop: Shop) -> None:
+    await shop.ended("dead", "dead")
+    job_id = await shop.job("dead", rate=1)
+    await shop.step(job_id)
+    job = await shop.of(job_id)
+    page = await shop.db.read(job_steps.find, job)
+    assert await shop.db.write(jobs.cancel, job_id)
+    assert not await shop.db.write(jobs.cancel, job_id)
+    assert page is None or await shop.db.write(job_steps.advance, job, page) is None
+    job = await shop.of(job_id)
+    assert (job.state, job.made, job.finished_at is not None) == ("cancelled", 1, True)
+    assert await shop.db.read(jobs.running) == []
+    # Another job takes up the rest.
+    assert (await shop.finish(await shop.job("dead"))).made == 1
 
 
 DAMAGES = {

@@ -63,6 +63,24 @@ async def test_what_does_not_wait_is_not_tried_now(db: Database) -> None:
         await db.write(steering.try_now, ids[2])
 
 
+async def test_only_waiting_deliveries_are_cancelled(db: Database) -> None:
+    webhook_id, ids = await scheduled(db, 4)
+    await db.write(run, "update deliveries set state = 'held' where id = $1", ids[1])
+    await db.write(run, "update deliveries set state = 'delivered' where id = $1", ids[3])
+    await db.write(steering.try_now, ids[2])
+    await db.write(claim, ONE, {})
+    assert await db.write(steering.cancel, [*ids, "f" * 24]) == [webhook_id] * 2
+    assert [(await state_of(db, one))["state"] for one in ids] == [
+        "cancelled", "cancelled", "in_flight", "delivered",
+    ]  # fmt: skip
+    row = await state_of(db, ids[0])
+    assert (row["reason"], row["finished_at"] is not None) == ("user", True)
+    # Nothing is due here any more, so no claim looks.
+    [lane] = await db.read(rows, "select due_at from lanes")
+    assert lane["due_at"] is None
+    assert await db.write(steering.cancel, ids) == []
+
+
 async def test_a_cancelled_head_lets_the_next_of_its_record_go_at_once(db: Database) -> None:
     await add_webhook(db, ring(), "http://127.0.0.1:9/", ordered=True)
     for _ in range(2):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -53,6 +54,21 @@ async def rows(db: Database, sql: str, *args: object) -> list[Any]:
     return await db.read(unit)
 
 
+async def test_an_untouched_log_verifies_with_all_its_signatures(log: Log, db_url: str) -> None:
+    db, keys, webhooks = log
+    verdict = await walked(db_url, keys)
+    [count] = await rows(db, "select count(*) as had from attempts")
+    assert verdict.faults == []
+    assert verdict.attempts == count["had"] > 12
+    assert verdict.judge.signed == {"right": count["had"]}
+    assert set(verdict.heads) == set(webhooks)
+    one = await walked(db_url, keys, webhooks[0])
+    assert one.faults == []
+    assert set(one.heads) == {webhooks[0]}
+    assert one.attempts == verdict.heads[webhooks[0]][0]
+    assert (await walked(db_url, None)).judge.signed == {"no_secret": count["had"]}
+
+
 @pytest.mark.slow
 async def test_each_changed_column_is_found(log: Log, db_url: str) -> None:
     db, keys, webhooks = log
@@ -84,6 +100,15 @@ async def test_a_missing_row_is_found(log: Log, db_url: str) -> None:
         assert await run(db, delete, webhooks[0], place) == 1
         [fault] = (await walked(db_url, keys)).faults
         assert (fault.webhook_id, fault.place, fault.missing) == (webhooks[0], place, True)
+
+
+async def test_a_log_without_its_end_or_without_rows_is_found(log: Log, db_url: str) -> None:
+    db, keys, webhooks = log
+    await run(db, "delete from attempts where webhook_id = $1", webhooks[0])
+    await run(db, "update lanes set chain_place = 0 where webhook_id = $1", webhooks[1])
+    first, second = sorted((await walked(db_url, keys)).faults, key=lambda f: f.place or 0)
+    assert (first.webhook_id, first.place, first.missing) == (webhooks[0], 1, True)
+    assert (second.webhook_id, second.missing) == (webhooks[1], True)
 
 
 async def test_a_changed_event_is_found(log: Log, db_url: str) -> None:
@@ -178,6 +203,31 @@ async def test_an_owner_from_another_database_has_his_own_first_place(
     await add(db, ("o", "early", webhooks[0], 5), 1)
     found = [one for one in (await walked(db_url, keys)).faults if one.place is None]
     assert [one.delivery_id for one in found] == ["old"]
+
+
+async def test_a_digest_can_be_computed_from_its_description(log: Log) -> None:
+    """As docs/explanation/security.md describes it, with nothing of the program."""
+    db, _, webhooks = log
+    before = b""
+    for row in await rows(
+        db, "select * from attempts where webhook_id = $1 order by place", webhooks[0]
+    ):
+        body = bytes(row["response_body"])
+        shape = json.dumps([row["response_headers"], len(body)], separators=(",", ":"))
+        answer = hashlib.sha256(shape.encode() + body).hexdigest()
+        content: list[object] = []
+        for name in COVERED:
+            if name == "response_headers":
+                content.append(answer)
+            elif name == "truncated":
+                content.append(bool(row[name]))
+            elif name != "response_body":
+                content.append(row[name])
+        content += [row["place"], bytes(row["body_digest"]).hex()]
+        content += [bytes(row["event_digest"]).hex(), row["state"]]
+        text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        before = hashlib.sha256(before + text.encode()).digest()
+        assert bytes(row["digest"]) == before
 
 
 class Wall(SystemClock):

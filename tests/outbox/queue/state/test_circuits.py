@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 
 import pytest
 
@@ -22,6 +23,7 @@ from outbox.queue.state import lanes
 from outbox.queue.state.circuits import (
     DISABLED_AFTER,
     FAILURES,
+    FIRST_WAIT,
     LONGEST_WAIT,
     Transition,
 )
@@ -130,6 +132,27 @@ async def probe(node: Node) -> Claimed:
     return delivery
 
 
+async def test_ten_failures_in_a_row_open_the_circuit_and_nine_do_not(db: Database) -> None:
+    webhook_id = await waiting(db)
+    node = Node(db)
+    assert await node.fail(FAILURES - 1) == []
+    assert (await webhook(db, webhook_id))["circuit"] == "closed"
+    [change] = await node.fail(1)
+    row = await webhook(db, webhook_id)
+    assert change == Transition(webhook_id, OWNER, "open", "http_5xx", row["failing_since"])
+    assert row["circuit"] == "open"
+    assert await node.claim() == []
+
+
+async def test_a_success_between_failures_keeps_the_circuit_closed(db: Database) -> None:
+    webhook_id = await waiting(db)
+    node = Node(db)
+    assert await node.fail(FAILURES - 1) == []
+    await node.settle(await node.claim(1), "success")
+    assert await node.fail(FAILURES - 1) == []
+    assert (await webhook(db, webhook_id))["circuit"] == "closed"
+
+
 async def corrected(tx: Tx, webhook_id: str, url: str) -> None:
     before = await webhooks.one(tx, webhook_id)
     assert before is not None
@@ -166,6 +189,83 @@ async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> No
     names = await db.read(rows, "select name from events where name like 'endpoint.%'")
     assert [each["name"] for each in names] == ["endpoint.recovered"]
     assert listener
+
+
+@pytest.mark.parametrize(("delay", "first"), [(0.0, 1), (5.0, 5), (600.0, FIRST_WAIT // SECOND)])
+async def test_the_first_probe_follows_the_schedule_and_each_next_waits_twice_as_long(
+    db: Database, delay: float, first: int
+) -> None:
+    await waiting(db)
+    node = Node(db, schedule=Schedule((delay,) * 9))
+    assert len(await node.fail(FAILURES)) == 1
+    waits = []
+    for _ in range(12):
+        [lane] = await db.read(rows, "select probe_at - due_now() as wait from lanes")
+        # Some of it has passed since the result was recorded.
+        waits.append(ceil(lane["wait"] / SECOND))
+        await node.later(lane["wait"] - 5 * SECOND if waits[-1] > 6 else 0)
+        assert await node.claim() == []
+        await node.later(6 * SECOND)
+        [delivery] = await node.claim()
+        assert delivery.probe
+        assert not (await node.settle([delivery], "http_5xx")).transitions
+    assert waits == [min(first * 2**n, LONGEST_WAIT // SECOND) for n in range(12)]
+
+
+async def test_a_probe_is_the_oldest_due_delivery_and_uses_no_try(db: Database) -> None:
+    node, webhook_id = await opened(db)
+    before = await db.read(rows, "select * from deliveries order by id")
+    delivery = await probe(node)
+    shifted = {row["id"]: row["next_at"] - LONGEST_WAIT for row in before}
+    assert shifted[delivery.id] == min(shifted.values())
+    assert not (await node.settle([delivery], "http_5xx")).transitions
+    after = {row["id"]: row for row in await db.read(rows, "select * from deliveries")}
+    for row in before:
+        same = after[row["id"]]
+        assert (same["tries"], same["state"]) == (row["tries"], "ready")
+        if row["id"] == delivery.id:
+            assert same["attempts"] == row["attempts"] + 1
+        else:
+            assert (same["next_at"], same["attempts"]) == (shifted[row["id"]], row["attempts"])
+    attempts = await db.read(
+        rows, "select kind, number from attempts where delivery_id = $1 order by number",
+        delivery.id,
+    )  # fmt: skip
+    assert (attempts[-1]["kind"], attempts[-1]["number"]) == ("probe", delivery.attempt)
+    assert {row["kind"] for row in attempts[:-1]} <= {"event"}
+    assert (await webhook(db, webhook_id))["circuit"] == "open"
+
+
+async def test_a_success_of_the_probe_closes_and_the_backlog_flows_at_once(db: Database) -> None:
+    node, webhook_id = await opened(db)
+    [before] = await db.read(rows, "select circuit_opened_at from webhooks")
+    delivery = await probe(node)
+    [change] = (await node.settle([delivery], "success")).transitions
+    assert change == Transition(webhook_id, OWNER, "closed", "success", before["circuit_opened_at"])
+    row = await webhook(db, webhook_id)
+    assert (row["circuit"], row["circuit_opened_at"], row["circuit_backoff"]) == (
+        "closed", None, None,
+    )  # fmt: skip
+    other = Node(db, "other")
+    capacity = Capacity("other", "c", 50, 0, 0, {webhook_id: 32}, 1_000_000)
+    claims = (await db.write(claim, capacity, {})).claimed
+    assert len(claims) == 29
+    assert not any(each.probe for each in claims)
+    # They waited for the receiver, and not for this worker.
+    assert max(each.lag_us for each in claims) < LONGEST_WAIT // 2
+    assert not (await other.settle(claims, "success")).transitions
+
+
+async def test_one_probe_at_a_time_whatever_the_number_of_nodes(db: Database) -> None:
+    node, webhook_id = await opened(db)
+    other = Node(db, "other")
+    await probe(node)
+    assert await other.claim() == []
+    assert await node.claim() == []
+    # The node has ended without a result: the next probe comes when that one has surely ended.
+    longest = (probes.LONGEST_TIMEOUT_MS + probes.SETTLING_MS) * 1_000
+    await node.later(max((await webhook(db, webhook_id))["circuit_backoff"], longest))
+    assert [each.probe for each in await other.claim()] == [True]
 
 
 async def test_a_probe_that_tells_nothing_of_the_receiver_is_made_again_at_once(

@@ -10,12 +10,14 @@ import pytest
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
+from outbox.queue.drain import budget
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import job_steps, jobs
 from outbox.queue.state import lanes, sequences
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
+from outbox.webhooks.conditions import Condition
 from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"
@@ -49,6 +51,34 @@ async def numbers(db: Database, webhook_id: str) -> list[int]:
         for row in await db.read(rows, NUMBERS, webhook_id)
         if row["sequence"] is not None
     ]
+
+
+async def test_what_is_not_made_has_no_number(db: Database) -> None:
+    webhook_id = await numbered(db, conditions=(Condition("id", "record-2"),))
+    both = await numbered(db)
+    await db.write(make_many, 4)
+    await fanned_out(db)
+    assert await numbers(db, webhook_id) == [1]
+    assert await numbers(db, both) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_fan_out_in_many_rounds_gives_each_number_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch, ordered: bool
+) -> None:
+    monkeypatch.setattr(budget, "LEAST_WEBHOOKS", 4)
+    for engine in budget.ROUND:
+        monkeypatch.setitem(budget.ROUND, engine, 250_000)
+        monkeypatch.setitem(budget.WEBHOOKS_OF_ALL, engine, 10)
+    ids = [await numbered(db, ordered=ordered) for _ in range(23)]
+    await db.write(make_many, 5)
+    await db.write(fan_out, ROOM)
+    await db.write(make_many, 5)
+    await fanned_out(db, ROOM)
+    for webhook_id in ids:
+        made = await db.read(rows, NUMBERS, webhook_id)
+        assert [row["sequence"] for row in made] == [*range(1, 11)]
+        assert [row["record_id"] for row in made] == [f"record-{n % 5}" for n in range(10)]
 
 
 async def test_numbers_go_on_after_the_option_was_off(db: Database) -> None:

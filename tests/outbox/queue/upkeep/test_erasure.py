@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
+from outbox.errors import OutboxError
+from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.upkeep import erasure, erasure_requests, personal_data
+from outbox.queue.replays import replay
+from outbox.queue.upkeep import erasure, erasure_requests, parking, personal_data
 from outbox.queue.upkeep.erasure import Erasure
+from outbox.states import End
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.chains import walked
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring
 
 PERSON = "person"
+
+
+@dataclass
+class Ends(Observer):
+    """An observer that records the ends of deliveries."""
+
+    ended: Counter[End] = field(default_factory=Counter)
+
+    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
+        self.ended[end] += 1
 
 
 async def rows(db: Database, sql: str, *args: object) -> list[Any]:
@@ -38,6 +53,59 @@ async def asked(tx: Tx, *kept: str, owner: str = OWNER) -> None:
     await erasure_requests.request(tx, owner, [PERSON], kept)
 
 
+async def test_everything_about_the_person_goes_and_the_chain_holds(
+    db: Database, db_url: str
+) -> None:
+    keys, refused = ring(), 0
+
+    async def answer(request: web.Request) -> web.Response:
+        nonlocal refused
+        refused += 1
+        body = await request.read()
+        # Every other response is a failure, and each repeats what it got.
+        return web.Response(status=200 if refused % 2 else 500, body=body)
+
+    async with inbox() as box, drain(db, keys) as running:
+        box.answer = answer
+        webhook_id = await running.webhook(box.url, "thing.made", "thing.gone")
+        for record in (PERSON, "another", PERSON):
+            await db.write(make, record)
+        await running.watch.until("delivery_finished", 3, 30)
+        await db.write(asked, "thing.gone")
+        await db.write(make, PERSON, "thing.gone")
+        await running.watch.until("delivery_finished", 4, 30)
+    await run(db, "update events set record_fields = '[]'")
+    before = await rows(db, "select * from attempts order by place")
+    work = Erasure(db)
+    assert await work.any_open()
+    await work.run_once()
+    assert not await work.any_open()
+    events = await rows(db, "select * from events order by pos")
+    gone = {row["id"] for row in events if row["erased_at"] is not None}
+    assert [row["id"] in gone for row in events] == [True, False, True, False]
+    for name in ("body", "record_fields"):
+        assert all((row[name] is None) == (row["id"] in gone) for row in events)
+    after = await rows(db, "select * from attempts order by place")
+    for old, new in zip(before, after, strict=True):
+        assert bytes(new["digest"]) == bytes(old["digest"])
+        erased = new["event_id"] in gone
+        assert (new["response_body"] is None) == erased
+        assert (new["response_headers"] is None) == erased
+        assert (new["answer_digest"] is not None) == erased
+    verdict = await walked(db_url, keys, webhook_id)
+    assert verdict.faults == []
+    assert verdict.judge.signed["no_body"] == len([r for r in after if r["event_id"] in gone])
+    first = next(row for row in after if row["event_id"] in gone)
+    with pytest.raises(OutboxError, match="erased with a person's data"):
+        await db.write(replay.one, first["delivery_id"], "user")
+    # What stands for the response is covered as the response was.
+    key = first["delivery_id"], first["number"]
+    change = "update attempts set answer_digest = $1 where delivery_id = $2 and number = $3"
+    await run(db, change, bytes(32), *key)
+    [fault] = (await walked(db_url, keys)).faults
+    assert fault.place == first["place"]
+
+
 async def test_a_response_cannot_be_removed_without_an_erasure(db: Database, db_url: str) -> None:
     keys = ring()
     async with inbox() as box, drain(db, keys) as running:
@@ -48,6 +116,30 @@ async def test_a_response_cannot_be_removed_without_an_erasure(db: Database, db_
     await db.write(personal_data.erase_answers, [delivery["id"]], 10)
     [fault] = (await walked(db_url, keys)).faults
     assert "not erased" in fault.what
+
+
+async def test_deliveries_that_wait_are_cancelled_and_counted(db: Database) -> None:
+    keys = ring()
+    webhooks = [
+        (await add_webhook(db, keys, f"http://127.0.0.1/{number}"))[0] for number in range(2)
+    ]
+    await db.write(parking.pause, webhooks[1])
+    for record in (PERSON, "another"):
+        await db.write(make, record)
+    await db.write(fan_out, replace(ROOM, slots=0))
+    await db.write(asked)
+    db.observer = ends = Ends()
+    await Erasure(db).run_once()
+    deliveries = await rows(db, "select webhook_id, record_id, state, reason from deliveries")
+    assert {
+        (row["webhook_id"], row["record_id"], row["state"], row["reason"]) for row in deliveries
+    } == {
+        (webhooks[0], PERSON, "cancelled", "erased"),
+        (webhooks[0], "another", "ready", None),
+        (webhooks[1], PERSON, "cancelled", "erased"),
+        (webhooks[1], "another", "ready", None),
+    }
+    assert ends.ended == {"cancelled": 2}
 
 
 async def test_a_delivery_in_flight_is_recorded_first(db: Database, db_url: str) -> None:

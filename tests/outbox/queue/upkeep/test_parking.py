@@ -1,12 +1,14 @@
 """Pause, activate and delete webhooks: the effects on waiting deliveries."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from outbox import webhooks
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database, Row, Tx
 from outbox.queue.upkeep import keep_newest, parking
+from outbox.webhooks import Draft, TooMany
 from tests.support.drain import OWNER, add_webhook, ring, rows
 
 STATES = "select state, reason, record_id from deliveries order by seq, id"
@@ -50,6 +52,30 @@ async def seen(db: Database) -> list[tuple[str, str | None, str]]:
     return [(r["state"], r["reason"], r["record_id"]) for r in await db.read(rows, STATES)]
 
 
+async def lane(db: Database, webhook_id: str) -> Row:
+    [row] = await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
+    return row
+
+
+@pytest.mark.parametrize("choice", ["none", "newest", "all"])
+async def test_each_choice_on_activation(db: Database, choice: Any) -> None:
+    webhook_id = await paused(
+        db, ("a", True), ("b", True), ("a", False), ("a", False), ("c", False), ("b", False)
+    )
+    assert await parking.activate(db, webhook_id, choice)
+    numbers = {"none": [], "newest": [3, 4, 5], "all": [0, 1, 2, 3, 4, 5]}[choice]
+    assert [i for i, row in enumerate(await seen(db)) if row[0] == "ready"] == numbers
+    ended = [row for row in await seen(db) if row[0] != "ready"]
+    assert all(row[:2] == ("cancelled", "parked") for row in ended)
+    webhook = await db.read(webhooks.one, webhook_id)
+    assert webhook is not None
+    assert (webhook.state, webhook.version) == ("active", 3)
+    row = await lane(db, webhook_id)
+    assert row["active"]
+    assert (row["due_at"] is None) == (choice == "none")
+    assert not await parking.activate(db, webhook_id, choice)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("choice", ["none", "newest"])
 async def test_more_than_a_batch_may_be_parked(db: Database, choice: Any) -> None:
@@ -85,3 +111,31 @@ async def test_a_deleted_webhook_leaves_its_log_and_nothing_unfinished(db: Datab
     assert not await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
     assert await db.read(webhooks.one, other) is not None
     assert not await parking.remove(db, webhook_id)
+
+
+async def test_creations_at_once_do_not_pass_the_limit(db: Database) -> None:
+    async def one() -> bool:
+        try:
+            await db.write(
+                webhooks.create, owner_id=OWNER, draft=Draft("https://x.example/", ("a.b",)),
+                secret="whsec_x", ring=ring(), most=3,
+            )  # fmt: skip
+        except TooMany:
+            return False
+        return True
+
+    assert sum(await asyncio.gather(*[one() for _ in range(10)])) == 3
+    assert len(await db.read(webhooks.listed, OWNER)) == 3
+
+
+async def test_custom_headers_are_sealed(db: Database) -> None:
+    key = ring()
+    webhook_id, _ = await add_webhook(
+        db, key, "https://x.example/", headers=(("Authorization", "Bearer hush"),)
+    )
+    webhook = await db.read(webhooks.one, webhook_id)
+    assert webhook is not None
+    assert webhook.headers is not None
+    assert b"hush" not in webhook.headers
+    opened = webhooks.open_headers(webhook.headers, key, webhook_id)
+    assert opened == [("Authorization", "Bearer hush")]
