@@ -36,6 +36,13 @@ def ring() -> KeyRing:
     return parse_keys(new_key_line(ids, SystemClock().wall()), ids, "the test's ring")
 
 
+class Still(SystemClock):
+    """A clock by which no send becomes slow, so that no slot is given back."""
+
+    def monotonic(self) -> float:
+        return 1_000.0
+
+
 @dataclass
 class Got:
     """One received request."""

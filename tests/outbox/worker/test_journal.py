@@ -24,6 +24,7 @@ from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
 from outbox.worker.journal import Journal, attempt_fields, event_of
 from tests.support.drain import RULES, add_webhook, inbox, make, ring
+from tests.support.waiting import HANG_SECONDS, until
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CAUSE = Cause("search-me", f"00-{TRACE}-00f067aa0ba902b7-01")
@@ -67,7 +68,7 @@ async def working(db: Database, journal: Journal, keys: KeyRing) -> AsyncIterato
         yield worker
     finally:
         # Nothing hangs here: all that is under way ends, on a busy machine too.
-        await worker.drain(20.0)
+        await worker.drain(HANG_SECONDS)
         await sender.close()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -104,9 +105,7 @@ async def test_a_delivery_that_cannot_be_sent_is_noted_as_unsent(db: Database) -
         await caused(db)
         await db.write(run, "update events set body_digest = 'x'")
         async with working(db, journal, keys):
-            async with asyncio.timeout(20):
-                while not journal.results:
-                    await asyncio.sleep(0.01)
+            await until(lambda: journal.results)
     [result] = journal.results
     fields = attempt_fields(result)
     assert event_of(result) == "unsent"

@@ -107,7 +107,7 @@ async def test_links_of_a_released_version_verify_and_are_counted(
         assert (verdict.faults, verdict.judge.narrow, verdict.attempts) == ([], 20, 20)
         async with drain(db, keys) as running:
             await db.write(make, "record")
-            await running.watch.until("delivery_finished", 1, 30)
+            await running.watch.until("delivery_finished", 1)
     verdict = await walked(db_url, keys)
     assert (verdict.faults, verdict.judge.narrow, verdict.attempts) == ([], 20, 21)
     # A new link cannot pass for an old one.

@@ -101,9 +101,8 @@ class Shop:
         await Recovering(self.db).step(await self.of(job_id))
 
     async def finish(self, job_id: str) -> Job:
-        async with asyncio.timeout(30):
-            while (job := await self.of(job_id)).state == "running":
-                await self.step(job_id)
+        while (job := await self.of(job_id)).state == "running":
+            await self.step(job_id)
         return job
 
     async def age(self, days: int) -> None:
@@ -158,8 +157,7 @@ async def test_a_step_wakes_the_drain(shop: Shop) -> None:
     heard = asyncio.Event()
     shop.db.listen(heard.set)
     await shop.step(job_id)
-    async with asyncio.timeout(20):
-        await heard.wait()
+    await heard.wait()
 
 
 async def test_times_and_names_choose_events(shop: Shop) -> None:
@@ -324,20 +322,19 @@ async def test_a_backfill_reads_few_bytes_of_bodies_at_a_time(shop: Shop, size: 
     job_id = await late.job(rate=1000)
     weights: list[int] = []
     once, steps = max(job_selection.BODIES_BYTES, size + 100), 0
-    async with asyncio.timeout(30):
-        while (job := await late.of(job_id)).state == "running":
-            job = replace(job, paced_at=job.paced_at - SECOND)
+    while (job := await late.of(job_id)).state == "running":
+        job = replace(job, paced_at=job.paced_at - SECOND)
 
-            async def find(tx: Tx, job: Job = job) -> EventPage | None:
-                looked = len(weights)
-                page = await job_steps.find(cast("Tx", Weighed(tx, weights)), job)
-                assert sum(weights[looked:]) <= job_selection.JUDGED_BYTES + once
-                return page
+        async def find(tx: Tx, job: Job = job) -> EventPage | None:
+            looked = len(weights)
+            page = await job_steps.find(cast("Tx", Weighed(tx, weights)), job)
+            assert sum(weights[looked:]) <= job_selection.JUDGED_BYTES + once
+            return page
 
-            page = await shop.db.scan("duties", find)
-            assert page is not None
-            await shop.db.write(job_steps.advance, job, page)
-            steps += 1
+        page = await shop.db.scan("duties", find)
+        assert page is not None
+        await shop.db.write(job_steps.advance, job, page)
+        steps += 1
     assert job.made == count
     assert max(weights) <= once
     assert steps > 1
@@ -421,8 +418,7 @@ async def test_a_damaged_job_ends_alone_with_its_reason(shop: Shop, what: str) -
     await shop.db.write(run, f"update jobs set {DAMAGES[what]}")
     other = await shop.job("dead")
     shop.db.observer = watch = Jobs()
-    async with asyncio.timeout(30):
-        await Recovering(shop.db).run_once()
+    await Recovering(shop.db).run_once()
     assert await shop.replayed() == ids
     assert (await shop.of(other)).state == "done"
     job = await shop.of(damaged)
@@ -440,8 +436,7 @@ async def test_a_job_with_an_error_ends_alone(shop: Shop) -> None:
         run, "update jobs set /*sqlite place = 'x'*/ /*postgres made = 9223372036854775807*/"
     )
     other = await shop.job("dead")
-    async with asyncio.timeout(30):
-        await Recovering(shop.db).run_once()
+    await Recovering(shop.db).run_once()
     assert await shop.replayed() == ids
     [row] = await shop.db.read(rows, "select state, reason from jobs where id = $1", damaged)
     assert (row["state"], row["reason"]) == ("cancelled", jobs.FAILED)

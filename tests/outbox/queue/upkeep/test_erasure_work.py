@@ -97,10 +97,10 @@ async def test_deliveries_are_passed_in_pages(
             await running.webhook(f"{box.url}/{number}")
         for record in ("r", "r", "another"):
             await db.write(make, record)
-        await running.watch.until("delivery_finished", 9, 30)
+        await running.watch.until("delivery_finished", 9)
         for row in await rows(db, "select id from deliveries where record_id = 'r'"):
             await db.write(replay.one, row["id"], "user")
-        await running.watch.until("delivery_finished", 15, 30)
+        await running.watch.until("delivery_finished", 15)
     await _ask(db, OWNER, "r")
     await Erasure(db).run_once()
     bodies = await rows(
