@@ -208,6 +208,18 @@ def test_the_counts_stay_consistent(
     assert all(1 <= left <= WIDEST for left in capacity.windows.values())
 
 
+def test_the_time_behind_other_sends_to_the_same_webhook_is_known() -> None:
+    """A send learns when its webhook was last full; other webhooks do not matter."""
+    windows = Windows(256)
+    first, second = (windows.start(claimed("w"), False, 0.0) for _ in range(FIRST_WINDOW))
+    assert (first.open_since, first.limited) == (0.0, False)
+    windows.finish(first, "keep", 7.0)
+    assert windows.start(claimed("w"), False, 7.5).open_since == 7.0
+    windows.finish(second, "keep", 9.0)
+    assert windows.start(claimed("w"), False, 9.5).open_since == 9.0
+    assert windows.start(claimed("other"), False, 9.5).open_since == 0.0
+
+
 def test_sends_in_slots_count_for_their_owners_until_the_slot_is_free() -> None:
     windows = Windows(256)
     quick = windows.start(claimed("w1", "a"), False, 0.0)

@@ -14,7 +14,7 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.loading import SMALL_BODY
 from outbox.queue.state.deliveries import Capacity, Claimed
 from outbox.worker.windows import MOST_BYTES
-from tests.support.drain import add_webhook, make_many, ring, rows
+from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
 
 URL = "http://127.0.0.1:9/"
 
@@ -166,6 +166,26 @@ async def test_a_webhook_without_room_in_its_window_makes_no_busy_loop(db: Datab
     assert claims.claimed == []
     assert claims.wait_us is not None
     assert claims.wait_us > 10_000_000
+
+
+async def test_a_place_that_found_nothing_does_not_make_the_worker_sleep(db: Database) -> None:
+    """A lane whose last row was just claimed is due once more; the lanes behind it still wait."""
+    key = ring()
+    empty, _ = await add_webhook(db, key, URL, owner="1" * 24)
+    waiting, _ = await add_webhook(db, key, URL)
+    for owner in ("1" * 24, OWNER):
+        await db.write(make, "first", owner=owner)
+        await fanned(db)
+        # It is in flight now, and its lane is due for another look.
+        assert (await db.write(claim, capacity(1), {})).claimed
+    await db.write(make, "second")
+    await fanned(db)
+    claims = await db.write(claim, capacity(1), {})
+    assert not claims.claimed, f"{empty} was to be looked at before {waiting}"
+    assert claims.wait_us is not None
+    assert claims.wait_us <= 0
+    [delivery] = (await db.write(claim, capacity(1), {})).claimed
+    assert delivery.webhook_id == waiting
 
 
 async def test_more_failing_lanes_than_one_look_takes_are_looked_at_at_once(db: Database) -> None:

@@ -11,7 +11,7 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import claim
-from outbox.queue.drain.fanout import FannedOut, fan_out
+from outbox.queue.drain.fanout import EVENTS_AT_ONCE, FannedOut, fan_out
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.state.snapshots import forget_since
@@ -36,6 +36,15 @@ async def to_the_end(db: Database) -> list[FannedOut]:
         rounds.append(await db.write(fan_out, NONE))
         if not rounds[-1].more:
             return rounds
+
+
+async def test_a_round_numbers_so_many_events(db: Database) -> None:
+    events = EVENTS_AT_ONCE[db.engine]
+    await db.write(make_many, events + 1, "1" * 24)
+    met = [sum(done.events.values()) for done in await to_the_end(db)]
+    assert met == [events, 1]
+    seqs = [row["seq"] for row in await db.read(rows, "select seq from events order by pos")]
+    assert seqs == list(range(1, 2 + events))
 
 
 async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:

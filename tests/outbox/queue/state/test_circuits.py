@@ -98,6 +98,10 @@ async def wait(tx: Tx, micros: int) -> None:
     )
 
 
+async def set_timeout(tx: Tx, webhook_id: str, timeout_ms: int | None) -> None:
+    await tx.run("update webhooks set timeout_ms = $2 where id = $1", webhook_id, timeout_ms)
+
+
 async def webhook(db: Database, webhook_id: str) -> Row:
     [row] = await db.read(rows, "select * from webhooks where id = $1", webhook_id)
     return row
@@ -153,6 +157,36 @@ async def test_a_success_between_failures_keeps_the_circuit_closed(db: Database)
     assert (await webhook(db, webhook_id))["circuit"] == "closed"
 
 
+@pytest.mark.parametrize("timeout_ms", [None, 25_000])
+async def test_one_probe_at_a_time_while_the_receiver_hangs_longer_than_the_backoff(
+    db: Database, timeout_ms: int | None
+) -> None:
+    webhook_id = await waiting(db)
+    await db.write(set_timeout, webhook_id, timeout_ms)
+    node = Node(db, schedule=Schedule((1.0,) * 9))
+    await node.fail(FAILURES)
+    assert (await webhook(db, webhook_id))["circuit_backoff"] == SECOND
+    await node.later(2 * SECOND)
+    [hanging] = await node.claim()
+    assert hanging.probe
+    longest = (timeout_ms or 30_000) // 1000
+    for _ in range(longest - 10):
+        await node.later(SECOND)
+        # Each new event wakes the lane.
+        await db.write(make_many, 1)
+        await fanned(db)
+        assert await node.claim() == []
+    # Its result decides when the next one comes: after twice the backoff.
+    await node.settle([hanging], "timeout")
+    await node.later(3 * SECOND)
+    [lost] = await node.claim()
+    # Should the node end meanwhile, another probe comes a little later.
+    await node.later((longest + 6) * SECOND)
+    [following] = await node.claim()
+    assert following.probe
+    assert following.id != lost.id
+
+
 async def corrected(tx: Tx, webhook_id: str, url: str) -> None:
     before = await webhooks.one(tx, webhook_id)
     assert before is not None
@@ -189,6 +223,22 @@ async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> No
     names = await db.read(rows, "select name from events where name like 'endpoint.%'")
     assert [each["name"] for each in names] == ["endpoint.recovered"]
     assert listener
+
+
+async def test_only_a_new_url_starts_healthy(db: Database) -> None:
+    node, webhook_id = await opened(db, 15)
+    before = await webhook(db, webhook_id)
+    await db.write(corrected, webhook_id, before["url"])
+    row = await webhook(db, webhook_id)
+    columns = ("failures", "failing_since", "circuit", "circuit_opened_at", "circuit_backoff")
+    assert [row[name] for name in columns] == [before[name] for name in columns]
+    assert (row["description"], row["failures"]) == ("corrected", FAILURES)
+    assert await node.claim() == []
+    # A change that comes too late changes nothing.
+    draft = Draft(url="http://127.0.0.1:11/late", events=("thing.made",))
+    assert not await db.write(webhooks.change, webhook_id, 1, draft, ring())
+    row = await webhook(db, webhook_id)
+    assert [row[name] for name in columns] == [before[name] for name in columns]
 
 
 @pytest.mark.parametrize(("delay", "first"), [(0.0, 1), (5.0, 5), (600.0, FIRST_WAIT // SECOND)])

@@ -85,6 +85,14 @@ async def test_requests_of_an_owner_go_together(
     assert await rows(db, "select id from erasures") == []
 
 
+async def test_a_transaction_erases_a_megabyte_at_most() -> None:
+    sizes = {"a": 600_000, "b": 600_000, "c": 2_000_000, "d": 1, "e": 2, "f": 0}
+    chunks = erasure.chunked(sizes)
+    assert chunks == [["a"], ["b"], ["c"], ["d", "e", "f"]]
+    many = {str(number): 1 for number in range(250)}
+    assert [len(chunk) for chunk in erasure.chunked(many)] == [100, 100, 50]
+
+
 async def test_deliveries_are_passed_in_pages(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
