@@ -30,20 +30,22 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.ids import Ids
-from outbox.queue.state import circuits
+from outbox.queue.drain import settle
+from outbox.queue.state import circuits, head_deliveries, lanes
 from outbox.queue.upkeep.parking import CHOICES
 from outbox.worker import nodes
 from outbox.worker.sends import Sends
 from outbox.worker.settling import Settling, Write
 from tests.support.databases import SOURCES
 from tests.support.simulated.network import MODES
+from tests.support.simulated.steered import Steered
 from tests.support.simulated.world import NAMES, Broken, World
 
 pytestmark = pytest.mark.slow
 
 STEPS = 14
 SEED = int(os.environ.get("SIMULATION_SEED", "1"))
-EXAMPLES = 150
+EXAMPLES = 50
 MET = 10
 CONTROLS = 600
 """Worlds within which a broken rule must be found; all need far fewer."""
@@ -147,6 +149,33 @@ class Machine(RuleBasedStateMachine):
         return self.world.hooks[place % len(self.world.hooks)]
 
 
+class Steering(Machine):
+    """A machine whose owners use the whole console."""
+
+    kind = Steered
+    world: Steered
+
+    @rule(names=st.sampled_from((NAMES, NAMES[:1])))
+    def add_ordered(self, names: tuple[str, ...]) -> None:
+        self.world.add_webhook(names, ordered=True)
+
+    @rule(place=st.integers(0, 9), ordered=st.booleans())
+    def turn(self, place: int, ordered: bool) -> None:
+        self.world.turn(self._hook(place), ordered)
+
+    @rule(place=st.integers(0, 50), how=st.sampled_from(("try", "cancel", "skip")))
+    def steer(self, place: int, how: str) -> None:
+        self.world.steer(place, how)
+
+    @rule(place=st.integers(0, 9))
+    def recover(self, place: int) -> None:
+        self.world.recover(self._hook(place))
+
+    @rule()
+    def work_off(self) -> None:
+        self.world.work_off()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def template() -> Iterator[Path]:
     """A migrated file, and no log."""
@@ -186,21 +215,31 @@ def run(
     return record
 
 
-def test_what_is_written_is_delivered_whatever_happens() -> None:
-    counts = run(EXAMPLES, SEED)
-    assert counts["kills_in_flight"] >= MET, "too few kills met a delivery in flight"
-
-
 def test_circuits_hold_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worlds are short, so circuits open early in them."""
     monkeypatch.setattr(circuits, "FAILURES", 2)
     monkeypatch.setattr(Machine, "failing", True)
     counts = run(EXAMPLES, SEED)
     assert counts["probes"] >= MET, "too few circuits opened"
+    assert counts["kills_in_flight"] >= MET, "too few kills met a delivery in flight"
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worlds are short, so receivers fail at once, and circuits open early."""
+    monkeypatch.setattr(circuits, "FAILURES", 2)
+    monkeypatch.setattr(Machine, "failing", True)
+    monkeypatch.setattr(Machine, "first_is_ordered", True)
+
+
+@pytest.mark.usefixtures("early")
+def test_owners_may_steer_whatever_happens() -> None:
+    """Order, single deliveries and jobs."""
+    run(EXAMPLES, SEED, machine=Steering)
 
 
 @pytest.mark.proof
-def test_two_thousand_worlds() -> None:
+def test_what_is_written_is_delivered_whatever_happens() -> None:
     run(int(os.environ.get("SIMULATION_EXAMPLES", "2000")), SEED)
 
 
@@ -270,3 +309,26 @@ def test_a_broken_rule_is_found(
     monkeypatch.setattr(Machine, "store_fails", 0.5 if broken is Forgetful else 0.0)
     with pytest.raises(Broken, match=words):
         run(CONTROLS, SEED, shrinking=False)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "broken", "words"),
+    [
+        (settle, "follow", _nothing, "without a head"),
+        (
+            head_deliveries,
+            "PROMOTE",
+            head_deliveries.PROMOTE.replace("h.seq", "h.seq desc"),
+            "after a later event",
+        ),
+        (settle, "SETTLE", settle.SETTLE.replace(lanes.CHAIN, "'0 ' as chain"), "are broken"),
+    ],
+    ids=["no follower after a head", "the last follower first", "chains that begin again"],
+)
+@pytest.mark.usefixtures("early")
+def test_a_broken_rule_of_steering_is_found(
+    monkeypatch: pytest.MonkeyPatch, place: object, name: str, broken: object, words: str
+) -> None:
+    monkeypatch.setattr(place, name, broken)
+    with pytest.raises(Broken, match=words):
+        run(CONTROLS, SEED, shrinking=False, machine=Steering)
