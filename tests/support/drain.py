@@ -36,6 +36,15 @@ def ring() -> KeyRing:
     return parse_keys(new_key_line(ids, SystemClock().wall()), ids, "the test's ring")
 
 
+class Wall(SystemClock):
+    """A clock whose wall time tests move."""
+
+    offset = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.offset
+
+
 class Still(SystemClock):
     """A clock by which no send becomes slow, so that no slot is given back."""
 
@@ -166,6 +175,10 @@ async def make_many(tx: Tx, count: int, owner: str = OWNER) -> list[str]:
 
 async def rows(tx: Tx, sql: str, *args: Any) -> list[Row]:
     return await tx.all(sql, *args)
+
+
+async def run(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
 
 
 def worker_for(

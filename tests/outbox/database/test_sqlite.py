@@ -14,7 +14,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, UnitError
 from outbox.ids import Ids
-from tests.support.drain import add_webhook, ring
+from tests.support.drain import Wall, add_webhook, ring
 
 
 @pytest.fixture
@@ -69,15 +69,6 @@ async def test_a_second_server_is_refused_with_the_pid_of_the_first(
         await database.open(
             f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids(), serving=True
         )
-
-
-class Wall(SystemClock):
-    """A clock whose wall time tests move."""
-
-    offset = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.offset
 
 
 async def due(tx: Tx) -> int:

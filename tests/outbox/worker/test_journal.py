@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from outbox.clock import SystemClock
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database
 from outbox.events import Cause, cause
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import Announced
@@ -23,7 +23,7 @@ from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
 from outbox.worker.journal import Journal, attempt_fields, event_of
-from tests.support.drain import RULES, add_webhook, inbox, make, ring
+from tests.support.drain import RULES, add_webhook, inbox, make, ring, run
 from tests.support.waiting import HANG_SECONDS, until
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -78,10 +78,6 @@ async def caused(db: Database) -> str:
     """Write an event on behalf of a request; return its id."""
     cause.set(CAUSE)
     return await db.write(make, "r1")
-
-
-async def run(tx: Tx, statement: str) -> int:
-    return await tx.run(statement)
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)

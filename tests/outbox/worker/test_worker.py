@@ -19,14 +19,10 @@ from outbox.queue.state.policy import Schedule
 from outbox.worker import Worker, claimer, settling, windows
 from outbox.worker.claimer import Claimer
 from outbox.worker.settling import Settling
-from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows
+from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows, run
 from tests.support.waiting import until
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 @pytest.mark.slow

@@ -10,11 +10,11 @@ import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import RETRY_SHARE, Taken, claim
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.loading import SMALL_BODY
 from outbox.queue.state.deliveries import Capacity, Claimed
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
+from tests.support.lines import fanned
 
 URL = "http://127.0.0.1:9/"
 
@@ -37,11 +37,6 @@ async def backlog(db: Database, lanes: int, each: int) -> list[str]:
     await db.write(make_many, each)
     await fanned(db)
     return ids
-
-
-async def fanned(db: Database) -> None:
-    while (await db.write(fan_out, capacity(0))).more:
-        pass
 
 
 async def taken(db: Database, at_most: Capacity) -> list[Claimed]:

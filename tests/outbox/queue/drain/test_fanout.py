@@ -17,17 +17,13 @@ from outbox.queue.state.deliveries import Capacity
 from outbox.queue.state.snapshots import forget_since
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows, run
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 ALL = Capacity("node", "claim-1", 256, 64, 16, {}, 1_000_000)
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def to_the_end(db: Database) -> list[FannedOut]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from outbox import webhooks
@@ -16,7 +14,7 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.log import series
 from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks.conditions import Condition
-from tests.support.drain import OWNER, add_webhook, drain, inbox, ring, rows
+from tests.support.drain import OWNER, add_webhook, drain, inbox, ring, rows, run
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -39,10 +37,6 @@ async def moved(tx: Tx, status: str, text: str = "", *, changed: bool = True) ->
         tx, owner_id=OWNER, name="thing.made", record_id="r", record_version=1,
         data={"text": text}, record_fields={"status": RecordField(status, changed)},
     )  # fmt: skip
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def webhooks_of(db: Database, event_id: str) -> set[str]:

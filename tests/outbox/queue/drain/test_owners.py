@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import claim
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.owners import OWNERS_AT_ONCE
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.state.fair_shares import Owner, Rank, Shares
 from outbox.worker.send_counts import Owners
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make, ring
+from tests.support.lines import fanned
 
 URL = "http://127.0.0.1:9/"
 MANY = 300
@@ -90,11 +90,6 @@ async def disperse(tx: Tx) -> None:
     for n, row in enumerate(cloned, start=2):
         await tx.run("update webhooks set owner_id = $2 where id = $1", row["id"], owner(n))
         await tx.run("update lanes set owner_id = $2 where webhook_id = $1", row["id"], owner(n))
-
-
-async def fanned(db: Database) -> None:
-    while (await db.write(fan_out, capacity(0, name="none"))).more:
-        pass
 
 
 async def finish(tx: Tx) -> None:

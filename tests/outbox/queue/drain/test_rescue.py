@@ -6,16 +6,15 @@ Processes end and stand still by hand; time passes by moving what the database w
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from outbox.database.transaction import Database, Row, Tx
+from outbox.database.transaction import Database, Row
 from outbox.queue.drain.rescue import Waits, rescue
 from outbox.queue.state.policy import DEFAULT_WAITS, MOST_RESCUES, RESCUES_AT_ONCE
 from outbox.worker import nodes
 from tests.outbox.queue.state.test_circuits import SECOND, Node, fanned, waiting
-from tests.support.drain import add_webhook, make, ring, rows
+from tests.support.drain import add_webhook, make, ring, rows, run
 from tests.support.lines import URL, WAITS
 
 DAYS = 86_400
@@ -25,10 +24,6 @@ select d.*, d.next_at - due_now() as due_in, l.due_at - due_now() as lane_in
 from deliveries d join lanes l on l.webhook_id = d.webhook_id order by d.id
 """
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-
-
-async def execute(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def stands(db: Database) -> Row:
@@ -87,9 +82,9 @@ async def test_a_rescued_delivery_waits_by_its_webhooks_schedule(db: Database) -
 
 async def test_a_damaged_schedule_and_a_damaged_count_fail_no_rescue(db: Database) -> None:
     webhook_id = await waiting(db, 1)
-    await db.write(execute, "update webhooks set schedule = '[\"no' where id = $1", webhook_id)
+    await db.write(run, "update webhooks set schedule = '[\"no' where id = $1", webhook_id)
     if db.engine == "sqlite":
-        await db.write(execute, "update deliveries set rescues = 'many'")
+        await db.write(run, "update deliveries set rescues = 'many'")
     assert len(await deaths(Node(db), 3)) == 3
 
 
@@ -155,7 +150,7 @@ async def test_a_node_whose_lease_has_ended_counts_until_it_reports(db: Database
     node = Node(db)
     await db.write(nodes.join, node.name)
     [frozen] = await node.claim()
-    await db.write(execute, "update nodes set alive_until = due_now() - 1")
+    await db.write(run, "update nodes set alive_until = due_now() - 1")
     assert len(await db.write(nodes.rescue_lost, WAITS)) == 1
     assert (await stands(db))["rescues"] == 1
     await node.settle([frozen], "success")

@@ -19,7 +19,7 @@ from outbox.queue.upkeep.erasure import Erasure
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
-from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
+from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows, run
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -35,10 +35,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     for engine in budget.ROUND:
         monkeypatch.setitem(budget.ROUND, engine, 250_000)
         monkeypatch.setitem(budget.WEBHOOKS_OF_ALL, engine, 10)
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def add_many(tx: Tx, /, count: int, owner: str = OWNER, **options: Any) -> list[str]:

@@ -24,7 +24,7 @@ from outbox.webhooks.conditions import Condition
 from outbox.worker.recovering import Recovering
 from outbox.worker.windows import MOST_BYTES
 from tests.support.counted import CountedTx
-from tests.support.drain import OWNER, add_webhook, make, ring, rows
+from tests.support.drain import OWNER, add_webhook, make, ring, rows, run
 from tests.support.lines import fanned
 from tests.support.waiting import next_millisecond
 
@@ -35,10 +35,6 @@ NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
 
 FAILED: tuple[End, ...] = ("exhausted", "gone", "dead")
 URL = "http://127.0.0.1:9/"
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> None:
-    await tx.run(sql, *args)
 
 
 async def events(tx: Tx, count: int, name: str) -> list[str]:

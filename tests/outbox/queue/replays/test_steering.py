@@ -15,15 +15,11 @@ from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
 from outbox.worker.windows import MOST_BYTES
-from tests.support.drain import add_webhook, make, make_many, ring, rows
+from tests.support.drain import add_webhook, make, make_many, ring, rows, run
 
 NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
 ONE = Capacity("node", "claim", 1, 1, 1, {}, MOST_BYTES)
 HOUR = 3_600_000_000
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> None:
-    await tx.run(sql, *args)
 
 
 async def scheduled(db: Database, count: int) -> tuple[str, list[str]]:

@@ -16,7 +16,6 @@ from outbox.database.transaction import Database, Row, Tx
 from outbox.events import enqueue
 from outbox.queue.drain import probes
 from outbox.queue.drain.claim import claim
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.replays import replay, steering
 from outbox.queue.state import lanes
@@ -34,6 +33,7 @@ from outbox.sending.outcome import Outcome, unanswered
 from outbox.states import OutcomeName
 from outbox.webhooks import Draft
 from tests.support.drain import OWNER, add_webhook, make_many, ring, rows
+from tests.support.lines import fanned
 
 URL = "http://127.0.0.1:9/"
 SECOND = 1_000_000
@@ -113,11 +113,6 @@ async def waiting(db: Database, count: int = 30) -> str:
     await db.write(make_many, count)
     await fanned(db)
     return webhook_id
-
-
-async def fanned(db: Database) -> None:
-    while (await db.write(fan_out, Capacity("node", "none", 0, 0, 0, {}, 0))).more:
-        pass
 
 
 async def opened(db: Database, count: int = 30) -> tuple[Node, str]:

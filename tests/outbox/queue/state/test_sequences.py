@@ -18,7 +18,7 @@ from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
-from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
+from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows, run
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -29,10 +29,6 @@ order by coalesce(sequence, repeats), nth
 """
 KEY = ring()
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def numbered(db: Database, **options: Any) -> str:

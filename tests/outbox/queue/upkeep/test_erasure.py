@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -20,7 +19,7 @@ from outbox.queue.upkeep.erasure import Erasure
 from outbox.states import End
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.chains import walked
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows, run
 
 PERSON = "person"
 
@@ -33,20 +32,6 @@ class Ends(Observer):
 
     def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
         self.ended[end] += 1
-
-
-async def rows(db: Database, sql: str, *args: object) -> list[Any]:
-    async def unit(tx: Tx) -> list[Any]:
-        return list(await tx.all(sql, *args))
-
-    return await db.read(unit)
-
-
-async def run(db: Database, sql: str, *args: object) -> int:
-    async def unit(tx: Tx) -> int:
-        return await tx.run(sql, *args)
-
-    return await db.write(unit)
 
 
 async def asked(tx: Tx, *kept: str, owner: str = OWNER) -> None:
@@ -74,18 +59,18 @@ async def test_everything_about_the_person_goes_and_the_chain_holds(
         await db.write(asked, "thing.gone")
         await db.write(make, PERSON, "thing.gone")
         await running.watch.until("delivery_finished", 4)
-    await run(db, "update events set record_fields = '[]'")
-    before = await rows(db, "select * from attempts order by place")
+    await db.write(run, "update events set record_fields = '[]'")
+    before = await db.read(rows, "select * from attempts order by place")
     work = Erasure(db)
     assert await work.any_open()
     await work.run_once()
     assert not await work.any_open()
-    events = await rows(db, "select * from events order by pos")
+    events = await db.read(rows, "select * from events order by pos")
     gone = {row["id"] for row in events if row["erased_at"] is not None}
     assert [row["id"] in gone for row in events] == [True, False, True, False]
     for name in ("body", "record_fields"):
         assert all((row[name] is None) == (row["id"] in gone) for row in events)
-    after = await rows(db, "select * from attempts order by place")
+    after = await db.read(rows, "select * from attempts order by place")
     for old, new in zip(before, after, strict=True):
         assert bytes(new["digest"]) == bytes(old["digest"])
         erased = new["event_id"] in gone
@@ -101,7 +86,7 @@ async def test_everything_about_the_person_goes_and_the_chain_holds(
     # What stands for the response is covered as the response was.
     key = first["delivery_id"], first["number"]
     change = "update attempts set answer_digest = $1 where delivery_id = $2 and number = $3"
-    await run(db, change, bytes(32), *key)
+    await db.write(run, change, bytes(32), *key)
     [fault] = (await walked(db_url, keys)).faults
     assert fault.place == first["place"]
 
@@ -112,7 +97,7 @@ async def test_a_response_cannot_be_removed_without_an_erasure(db: Database, db_
         await running.webhook(box.url)
         await db.write(make, PERSON)
         await running.watch.until("delivery_finished")
-    [delivery] = await rows(db, "select id from deliveries")
+    [delivery] = await db.read(rows, "select id from deliveries")
     await db.write(personal_data.erase_answers, [delivery["id"]], 10)
     [fault] = (await walked(db_url, keys)).faults
     assert "not erased" in fault.what
@@ -130,7 +115,7 @@ async def test_deliveries_that_wait_are_cancelled_and_counted(db: Database) -> N
     await db.write(asked)
     db.observer = ends = Ends()
     await Erasure(db).run_once()
-    deliveries = await rows(db, "select webhook_id, record_id, state, reason from deliveries")
+    deliveries = await db.read(rows, "select webhook_id, record_id, state, reason from deliveries")
     assert {
         (row["webhook_id"], row["record_id"], row["state"], row["reason"]) for row in deliveries
     } == {
@@ -162,7 +147,7 @@ async def test_a_delivery_in_flight_is_recorded_first(db: Database, db_url: str)
         work = Erasure(db)
         await work.run_once()
         assert await work.any_open()
-        [event] = await rows(db, "select * from events")
+        [event] = await db.read(rows, "select * from events")
         assert event["body"] is None
         go.set()
         await running.watch.until("attempt", 1)
@@ -171,9 +156,9 @@ async def test_a_delivery_in_flight_is_recorded_first(db: Database, db_url: str)
         await running.watch.until("tick", running.watch.counts.get("tick", 0) + 2)
         await work.run_once()
         assert not await work.any_open()
-        [delivery] = await rows(db, "select * from deliveries")
+        [delivery] = await db.read(rows, "select * from deliveries")
         assert (delivery["state"], delivery["reason"]) == ("cancelled", "erased")
-        [attempt] = await rows(db, "select * from attempts")
+        [attempt] = await db.read(rows, "select * from attempts")
         assert attempt["response_body"] is None
         assert len(box.got) == 1
     assert (await walked(db_url, keys)).faults == []
@@ -186,10 +171,10 @@ async def test_an_event_of_an_erased_person_is_cancelled_at_its_claim(db: Databa
         await add_webhook(db, keys, box.url)
         await db.write(make, PERSON)
         await db.write(fan_out, replace(ROOM, slots=0))
-        await run(db, "update events set body = null, erased_at = 1")
+        await db.write(run, "update events set body = null, erased_at = 1")
         async with drain(db, keys) as running:
             await running.watch.until("delivery_finished", 1)
-        [delivery] = await rows(db, "select * from deliveries")
+        [delivery] = await db.read(rows, "select * from deliveries")
         assert (delivery["state"], delivery["reason"]) == ("cancelled", "erased")
         assert box.got == []
 
@@ -205,7 +190,7 @@ async def test_an_event_that_is_not_fanned_out_waits_for_it(db: Database) -> Non
         await running.watch.until("fanned_out", 1)
         await work.run_once()
     assert not await work.any_open()
-    [event] = await rows(db, "select * from events")
+    [event] = await db.read(rows, "select * from events")
     assert event["body"] is None
 
 
@@ -226,7 +211,7 @@ async def test_other_owners_and_many_events_are_told_apart(
         await running.watch.until("delivery_finished", 1)
     await db.write(asked)
     await Erasure(db).run_once()
-    events = await rows(db, "select owner_id, record_id from events where body is not null")
+    events = await db.read(rows, "select owner_id, record_id from events where body is not null")
     assert len(events) == 9
     assert (OWNER, PERSON) not in {(row["owner_id"], row["record_id"]) for row in events}
 
@@ -239,7 +224,7 @@ async def test_a_damaged_request_is_left_alone_and_stops_no_other(
     db: Database, damage: str
 ) -> None:
     await db.write(asked)
-    await run(db, f"update erasures set {damage}")
+    await db.write(run, f"update erasures set {damage}")
     await db.write(make, PERSON, owner="b" * 24)
     await db.write(fan_out, ROOM)
     await db.write(asked, owner="b" * 24)
@@ -247,9 +232,9 @@ async def test_a_damaged_request_is_left_alone_and_stops_no_other(
     assert await work.any_open()
     await work.run_once()
     assert not await work.any_open()
-    [left] = await rows(db, "select owner_id, error from erasures")
+    [left] = await db.read(rows, "select owner_id, error from erasures")
     assert (left["owner_id"], left["error"]) == (OWNER, erasure_requests.DAMAGED)
-    [row] = await rows(db, "select body, erased_at from events")
+    [row] = await db.read(rows, "select body, erased_at from events")
     assert row["body"] is None
     assert row["erased_at"] is not None
 
@@ -266,9 +251,9 @@ async def test_an_error_in_one_request_stops_no_other(db: Database) -> None:
     await db.write(asked, owner="b" * 24)
     with pytest.raises(TypeError):
         await Erasure(db).run_once()
-    [left] = await rows(db, "select owner_id, error from erasures")
+    [left] = await db.read(rows, "select owner_id, error from erasures")
     assert (left["owner_id"], left["error"]) == (OWNER, None)
-    events = await rows(db, "select erased_at from events where owner_id <> $1", OWNER)
+    events = await db.read(rows, "select erased_at from events where owner_id <> $1", OWNER)
     assert all(row["erased_at"] is not None for row in events)
 
 

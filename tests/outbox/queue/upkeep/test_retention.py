@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from outbox import database
-from outbox.clock import SystemClock
 from outbox.database import free_pages
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
@@ -20,7 +19,7 @@ from outbox.queue.upkeep.retention import Retention
 from outbox.sending.request import new_secret
 from outbox.states import End
 from outbox.webhooks import rotation
-from tests.support.drain import OWNER, add_webhook, ring
+from tests.support.drain import OWNER, Wall, add_webhook, ring
 from tests.support.rows import add_webhooks, pause, webhook_id
 
 DELIVERY = """
@@ -176,15 +175,6 @@ async def test_events_are_deleted_unless_a_delivery_is_unfinished(past: Past) ->
     assert await ids_of(db, "events") == set(ids)
     assert counts.gone == {"events": len(gone)}
     assert counts.clean == ["events"]
-
-
-class Wall(SystemClock):
-    """A clock whose wall time tests move."""
-
-    offset = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.offset
 
 
 @pytest.mark.parametrize("ahead", [1.1, 2.1, 30.1, 400])
