@@ -67,22 +67,3 @@ async def test_one_of_the_concurrent_changes_with_the_same_if_match_succeeds(db:
     assert all(o.code == "precondition_failed" for o in outcomes if isinstance(o, Refusal))
     assert len(won) + sum(isinstance(o, Refusal) for o in outcomes) == 8
 
-
-async def test_a_company_cannot_be_deleted_between_the_check_and_the_write(db: Database) -> None:
-    for _ in range(10):
-        company = (await made(db, COMPANIES)).members["id"]
-        await asyncio.gather(
-            db.write(actions.remove, ANA, COMPANIES, company),
-            *(made(db, companyId=company) for _ in range(4)),
-            return_exceptions=True,
-        )
-
-    async def dangling(tx: Tx) -> int:
-        row = await tx.one(
-            "select count(*) as n from contacts where company_id is not null"
-            " and company_id not in (select id from companies)"
-        )
-        assert row is not None
-        return int(row["n"])
-
-    assert await db.read(dangling) == 0

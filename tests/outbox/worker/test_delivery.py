@@ -14,19 +14,6 @@ DELIVERIES = "select * from deliveries order by seq, id"
 ATTEMPTS = "select * from attempts order by delivery_id, number"
 
 
-async def test_only_subscribed_webhooks_of_the_owner_get_an_event(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        await running.webhook(f"{box.url}/a", "thing.made")
-        await running.webhook(f"{box.url}/b", "other.made")
-        await running.webhook(f"{box.url}/c", "thing.made", owner="1" * 24)
-        await db.write(make, "r1")
-        await db.write(make, "r2", "other.made")
-        await box.until(2)
-        await running.watch.until("attempt", 2)
-        assert sorted(got.path for got in box.got) == ["/a", "/b"]
-        assert len(await db.read(rows, DELIVERIES)) == 2
-
-
 @pytest.mark.slow
 async def test_every_event_gets_the_next_seq_without_gap(db: Database) -> None:
     async with inbox() as box, drain(db, ring()) as running:
@@ -100,62 +87,6 @@ async def test_throttling_delays_the_whole_webhook(db: Database) -> None:
         )
         assert 500_000_000 < lane["wait"] <= 600_000_000
         assert len(box.got) == 1
-
-
-async def test_a_lost_claim_changes_nothing(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        release = asyncio.Event()
-
-        async def held(_: web.Request) -> web.Response:
-            await release.wait()
-            return web.Response()
-
-        box.answer = held
-        await running.webhook(box.url)
-        await db.write(make, "r1")
-        await box.until(1)
-
-        async def steal(tx: Tx) -> None:
-            await tx.run("update deliveries set claim = 'another node', node_id = 'another'")
-
-        await db.write(steal)
-        release.set()
-        await running.watch.until("fenced")
-        [delivery] = await db.read(rows, DELIVERIES)
-        assert delivery["state"] == "in_flight"
-        assert delivery["claim"] == "another node"
-        assert await db.read(rows, ATTEMPTS) == []
-
-        async def tidy(tx: Tx) -> None:
-            await tx.run("delete from deliveries")
-
-        await db.write(tidy)
-
-
-async def test_deliveries_in_flight_at_a_crash_are_sent_again(db: Database) -> None:
-    key = ring()
-    async with inbox() as box:
-        await add_webhook(db, key, box.url)
-        await db.write(make, "r1")
-
-        async def die(tx: Tx) -> None:
-            await tx.run(
-                "insert into nodes (id, epoch, started_at, alive_until) values ('dead', 1, 0, 0)"
-            )
-            await tx.run(
-                "update deliveries set state = 'in_flight', node_id = 'dead', claim = 'dead-1'"
-            )
-
-        async with drain(db, key) as running:
-            await running.watch.until("delivery_finished")
-        await db.write(die)
-        async with drain(db, key) as running:
-            await running.watch.until("rescued")
-            await running.watch.until("delivery_finished")
-        first, second = box.got
-        assert first.body == second.body
-        assert first.headers["X-Webhook-Id"] == second.headers["X-Webhook-Id"]
-        assert second.headers["X-Webhook-Attempt"] == "2"
 
 
 @pytest.mark.slow

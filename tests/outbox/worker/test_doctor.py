@@ -71,8 +71,7 @@ async def test_each_fault_is_named_with_its_step_and_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    "addresses",
-    [["10.1.2.3"], ["169.254.169.254"], ["127.0.0.1", "10.1.2.3"], ["::ffff:10.0.0.1"]],
+    "addresses", [["10.1.2.3"], ["169.254.169.254"], ["127.0.0.1", "10.1.2.3"], ["::ffff:10.0.0.1"]]
 )
 async def test_a_refused_address_gets_no_connection_and_says_no_more_than_the_log(
     addresses: list[str],

@@ -184,9 +184,7 @@ def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
         max_size=120,
     )
 )
-def test_the_counts_stay_consistent(
-    steps: list[tuple[str, int, WindowStep]],
-) -> None:
+def test_the_counts_stay_consistent(steps: list[tuple[str, int, WindowStep]]) -> None:
     windows = Windows(8)
     under_way: list[Sending] = []
     now = 0.0

@@ -32,10 +32,7 @@ from tests.support.waiting import until
 
 VERSIONS = versions()
 
-pytestmark = [
-    pytest.mark.proof,
-    pytest.mark.parametrize("version", [min(VERSIONS), max(VERSIONS)]),
-]
+pytestmark = [pytest.mark.proof, pytest.mark.parametrize("version", [min(VERSIONS), max(VERSIONS)])]
 
 
 @asynccontextmanager

@@ -14,15 +14,7 @@ from outbox.database.sqlite.writer import BATCH_SECONDS, LONG_SECONDS
 from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from tests.outbox.database.sqlite.units import (
-    LOOP,
-    THREAD,
-    Stopped,
-    long_note,
-    note,
-    noted,
-    watch,
-)
+from tests.outbox.database.sqlite.units import LOOP, THREAD, Stopped, long_note, note, noted, watch
 
 
 async def test_units_run_in_the_order_of_their_calls(file: Database) -> None:

@@ -43,26 +43,6 @@ async def test_a_round_numbers_so_many_events(db: Database) -> None:
     assert seqs == list(range(1, 2 + events))
 
 
-async def test_a_lane_goes_out_in_the_order_of_its_events(db: Database) -> None:
-    webhook_id, _ = await add_webhook(db, ring(), URL)
-    for _ in range(3):
-        await db.write(make_many, 40)
-        await to_the_end(db)
-    deliveries = await db.read(rows, "select seq, next_at from deliveries order by next_at, seq")
-    assert [row["seq"] for row in deliveries] == list(range(1, 121))
-    assert len({row["next_at"] for row in deliveries}) == 120
-    numbers: list[int] = []
-    while len(numbers) < 120:
-        got = await db.write(
-            claim, Capacity("node", f"c{len(numbers)}", 7, 0, 0, {webhook_id: 7}, 10_000), {}
-        )
-        ids = [delivery.id for delivery in got.claimed]
-        order = {row["id"]: row["seq"] for row in await db.read(rows, "select * from deliveries")}
-        numbers += [order[one] for one in ids]
-        await db.write(run, "update lanes set due_at = turned_at")
-    assert numbers == list(range(1, 121))
-
-
 async def test_a_damaged_subscription_makes_a_dead_delivery_with_a_reason(db: Database) -> None:
     broken, _ = await add_webhook(db, ring(), URL)
     fine, _ = await add_webhook(db, ring(), URL)
@@ -87,9 +67,7 @@ async def create(tx: Tx) -> str:
 
 
 @POSTGRES
-async def test_events_committed_after_a_webhook_reach_it_at_any_position(
-    db: Database,
-) -> None:
+async def test_events_committed_after_a_webhook_reach_it_at_any_position(db: Database) -> None:
     began, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(tx: Tx) -> None:

@@ -88,31 +88,6 @@ async def test_a_damaged_schedule_and_a_damaged_count_fail_no_rescue(db: Databas
     assert len(await deaths(Node(db), 3)) == 3
 
 
-async def test_a_late_result_tells_that_the_process_lives(db: Database) -> None:
-    """A lost lease does not count: not after a freeze, not after any number of them."""
-    await waiting(db, 1)
-    node, other = Node(db), Node(db, "other")
-    for _ in range(MOST_RESCUES + 2):
-        [frozen] = await node.claim()
-        assert await die(node) == ["ready"]
-        assert (await stands(db))["rescues"] == 1
-        assert (await node.settle([frozen], "aborted")).held == frozenset()
-        row = await stands(db)
-        assert (row["rescues"], row["state"], row["reason"]) == (0, "ready", None)
-        # A result that comes twice changes nothing.
-        await node.settle([frozen], "aborted")
-        assert (await stands(db))["rescues"] == 0
-    # Also while another node is sending it.
-    [frozen] = await node.claim()
-    await die(node)
-    [sent] = await other.claim()
-    await node.settle([frozen], "success")
-    row = await stands(db)
-    assert (row["rescues"], row["state"], row["claim"]) == (0, "in_flight", sent.claim)
-    await other.settle([sent], "success")
-    assert (await stands(db))["state"] == "delivered"
-
-
 async def test_what_waits_because_of_a_lost_lease_is_due_when_its_process_is_back(
     db: Database,
 ) -> None:

@@ -117,23 +117,6 @@ class _Killed(Exception):
     """The process ends before the COMMIT."""
 
 
-async def test_a_crash_between_rounds_loses_and_doubles_nothing(db: Database) -> None:
-    ids = await db.write(add_many, MANY)
-    await db.write(make_many, 2)
-
-    async def killed(tx: Tx) -> None:
-        await fan_out(tx, NONE)
-        raise _Killed
-
-    for number in range(2_000):
-        if number % 2:
-            with pytest.raises(_Killed):
-                await db.write(killed)
-        elif not (await a_round(db)).more:
-            break
-    assert await made_of(db) == Counter((one, f"record-{n}") for one in ids for n in range(2))
-
-
 async def test_retention_keeps_an_event_that_is_left(db: Database) -> None:
     await db.write(add_many, MANY)
     [event] = await db.write(make_many, 1)

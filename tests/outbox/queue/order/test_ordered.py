@@ -57,16 +57,6 @@ async def states(db: Database, webhook_id: str) -> dict[str, list[str]]:
     return by_record
 
 
-async def test_of_each_record_only_the_first_is_ready(db: Database) -> None:
-    webhook_id = await ordered(db, "a", "b", "a", "a", "c")
-    await written(db, "a", "b")
-    assert await states(db, webhook_id) == {
-        "a": ["ready", "held", "held", "held"], "b": ["ready", "held"], "c": ["ready"],
-    }  # fmt: skip
-    assert len(await taken(db, webhook_id)) == 3
-    assert await taken(db, webhook_id, "claim-2") == []
-
-
 @pytest.mark.parametrize("end", ["delivered", "exhausted", "gone", "dead"])
 async def test_the_next_is_ready_when_a_head_ends(db: Database, end: str) -> None:
     webhook_id = await ordered(db, "a", "a", "b")
@@ -75,30 +65,6 @@ async def test_the_next_is_ready_when_a_head_ends(db: Database, end: str) -> Non
     if end != "gone":
         await settled(db, await taken(db, webhook_id, "claim-2"), "delivered")
         assert await states(db, webhook_id) == {"a": [end, "delivered"], "b": [end]}
-
-
-async def test_followers_wait_while_a_head_waits_for_its_next_attempt(db: Database) -> None:
-    webhook_id = await ordered(db, "a", "a", "b", "b")
-    [oldest] = await db.read(rows, "select id from deliveries order by seq limit 1")
-    first = await taken(db, webhook_id)
-    head = [d for d in first if d.id == oldest["id"]]
-    await settled(db, head, "ready", 3_600_000_000)
-    await settled(db, [d for d in first if d not in head], "delivered")
-    assert await states(db, webhook_id) == {"a": ["ready", "held"], "b": ["delivered", "ready"]}
-    [other] = await taken(db, webhook_id, "claim-2")
-    assert other.id not in {d.id for d in first}
-    await written(db, "a")
-    assert (await states(db, webhook_id))["a"] == ["ready", "held", "held"]
-
-
-async def test_replays_and_tests_stand_outside(db: Database) -> None:
-    webhook_id = await ordered(db, "a", "a")
-    [head] = await taken(db, webhook_id)
-    await db.write(replay, head.id, OWNER)
-    [again] = await taken(db, webhook_id, "claim-2")
-    assert (again.origin, again.event_id) == ("replay", head.event_id)
-    await settled(db, [again], "delivered")
-    assert await states(db, webhook_id) == {"a": ["in_flight", "held"]}
 
 
 async def test_the_next_is_ready_when_an_owner_cancels_a_head(db: Database) -> None:
@@ -167,24 +133,6 @@ async def test_a_backlog_joins_lines_when_the_order_is_turned_on(db: Database) -
         "d": ["ready"],
     }  # fmt: skip
     assert len(await taken(db, webhook_id)) == 4
-
-
-async def test_requests_under_way_end_before_the_order_begins(db: Database) -> None:
-    webhook_id, _ = await add_webhook(db, ring(), URL)
-    await written(db, "a", "a", "a")
-    capacity = Capacity("node", "claim-1", 2, 2, 2, {webhook_id: 32}, 1_000_000)
-    first, second = (await db.write(claim, capacity, {})).claimed
-    assert not await ordering.turn(db, webhook_id, True)
-    await db.write(make, "a")
-    await fanned(db)
-    assert await taken(db, webhook_id, "claim-2") == [], "the lane waits"
-    assert await ordering.any_turning(db)
-    await settled(db, [second], "delivered")
-    await settled(db, [first], "ready", 0)
-    await ordering.finish_all(db)
-    assert not await ordering.any_turning(db)
-    assert await states(db, webhook_id) == {"a": ["ready", "delivered", "held", "held"]}
-    assert [d.id for d in await taken(db, webhook_id, "claim-3")] == [first.id]
 
 
 @pytest.mark.parametrize(("holder", "refused"), [(OWNER, False), (DUTIES, True)])

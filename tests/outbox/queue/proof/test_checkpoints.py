@@ -271,9 +271,7 @@ async def test_it_accepts_a_hundred_of_a_hundred_honest_logs(db: Database, db_ur
     assert made > CASES // 5
 
 
-async def test_only_what_has_grown_gets_one_and_each_continues_the_one_before(
-    db: Database,
-) -> None:
+async def test_only_what_has_grown_gets_one_and_each_continues_the_one_before(db: Database) -> None:
     keys, _ = await delivered(db, 1)
     duty = Checkpointing(db, keys, days=30)
     for _ in range(3):
@@ -348,9 +346,7 @@ async def forget_end(tx: Tx, webhook_id: str) -> None:
     await tx.run("delete from chain_ends where webhook_id = $1", webhook_id)
 
 
-async def test_a_checkpoint_that_was_changed_or_is_of_another_key_is_refused(
-    db: Database,
-) -> None:
+async def test_a_checkpoint_that_was_changed_or_is_of_another_key_is_refused(db: Database) -> None:
     keys, _ = await delivered(db, 1)
     [one] = await taken(db, keys)
     await db.write(grow)

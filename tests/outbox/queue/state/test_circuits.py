@@ -257,50 +257,6 @@ async def test_the_first_probe_follows_the_schedule_and_each_next_waits_twice_as
     assert waits == [min(first * 2**n, LONGEST_WAIT // SECOND) for n in range(12)]
 
 
-async def test_a_probe_is_the_oldest_due_delivery_and_uses_no_try(db: Database) -> None:
-    node, webhook_id = await opened(db)
-    before = await db.read(rows, "select * from deliveries order by id")
-    delivery = await probe(node)
-    shifted = {row["id"]: row["next_at"] - LONGEST_WAIT for row in before}
-    assert shifted[delivery.id] == min(shifted.values())
-    assert not (await node.settle([delivery], "http_5xx")).transitions
-    after = {row["id"]: row for row in await db.read(rows, "select * from deliveries")}
-    for row in before:
-        same = after[row["id"]]
-        assert (same["tries"], same["state"]) == (row["tries"], "ready")
-        if row["id"] == delivery.id:
-            assert same["attempts"] == row["attempts"] + 1
-        else:
-            assert (same["next_at"], same["attempts"]) == (shifted[row["id"]], row["attempts"])
-    attempts = await db.read(
-        rows, "select kind, number from attempts where delivery_id = $1 order by number",
-        delivery.id,
-    )  # fmt: skip
-    assert (attempts[-1]["kind"], attempts[-1]["number"]) == ("probe", delivery.attempt)
-    assert {row["kind"] for row in attempts[:-1]} <= {"event"}
-    assert (await webhook(db, webhook_id))["circuit"] == "open"
-
-
-async def test_a_success_of_the_probe_closes_and_the_backlog_flows_at_once(db: Database) -> None:
-    node, webhook_id = await opened(db)
-    [before] = await db.read(rows, "select circuit_opened_at from webhooks")
-    delivery = await probe(node)
-    [change] = (await node.settle([delivery], "success")).transitions
-    assert change == Transition(webhook_id, OWNER, "closed", "success", before["circuit_opened_at"])
-    row = await webhook(db, webhook_id)
-    assert (row["circuit"], row["circuit_opened_at"], row["circuit_backoff"]) == (
-        "closed", None, None,
-    )  # fmt: skip
-    other = Node(db, "other")
-    capacity = Capacity("other", "c", 50, 0, 0, {webhook_id: 32}, 1_000_000)
-    claims = (await db.write(claim, capacity, {})).claimed
-    assert len(claims) == 29
-    assert not any(each.probe for each in claims)
-    # They waited for the receiver, and not for this worker.
-    assert max(each.lag_us for each in claims) < LONGEST_WAIT // 2
-    assert not (await other.settle(claims, "success")).transitions
-
-
 async def test_one_probe_at_a_time_whatever_the_number_of_nodes(db: Database) -> None:
     node, webhook_id = await opened(db)
     other = Node(db, "other")

@@ -58,25 +58,6 @@ async def test_what_is_not_made_has_no_number(db: Database) -> None:
     assert await numbers(db, both) == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-async def test_fan_out_in_many_rounds_gives_each_number_once(
-    db: Database, monkeypatch: pytest.MonkeyPatch, ordered: bool
-) -> None:
-    monkeypatch.setattr(budget, "LEAST_WEBHOOKS", 4)
-    for engine in budget.ROUND:
-        monkeypatch.setitem(budget.ROUND, engine, 250_000)
-        monkeypatch.setitem(budget.WEBHOOKS_OF_ALL, engine, 10)
-    ids = [await numbered(db, ordered=ordered) for _ in range(23)]
-    await db.write(make_many, 5)
-    await db.write(fan_out, ROOM)
-    await db.write(make_many, 5)
-    await fanned_out(db, ROOM)
-    for webhook_id in ids:
-        made = await db.read(rows, NUMBERS, webhook_id)
-        assert [row["sequence"] for row in made] == [*range(1, 11)]
-        assert [row["record_id"] for row in made] == [f"record-{n % 5}" for n in range(10)]
-
-
 async def test_numbers_go_on_after_the_option_was_off(db: Database) -> None:
     webhook_id, _ = await add_webhook(db, KEY, URL)
     version = 1

@@ -103,30 +103,6 @@ async def test_a_response_cannot_be_removed_without_an_erasure(db: Database, db_
     assert "not erased" in fault.what
 
 
-async def test_deliveries_that_wait_are_cancelled_and_counted(db: Database) -> None:
-    keys = ring()
-    webhooks = [
-        (await add_webhook(db, keys, f"http://127.0.0.1/{number}"))[0] for number in range(2)
-    ]
-    await db.write(parking.pause, webhooks[1])
-    for record in (PERSON, "another"):
-        await db.write(make, record)
-    await db.write(fan_out, replace(ROOM, slots=0))
-    await db.write(asked)
-    db.observer = ends = Ends()
-    await Erasure(db).run_once()
-    deliveries = await db.read(rows, "select webhook_id, record_id, state, reason from deliveries")
-    assert {
-        (row["webhook_id"], row["record_id"], row["state"], row["reason"]) for row in deliveries
-    } == {
-        (webhooks[0], PERSON, "cancelled", "erased"),
-        (webhooks[0], "another", "ready", None),
-        (webhooks[1], PERSON, "cancelled", "erased"),
-        (webhooks[1], "another", "ready", None),
-    }
-    assert ends.ended == {"cancelled": 2}
-
-
 async def test_a_delivery_in_flight_is_recorded_first(db: Database, db_url: str) -> None:
     """Its attempt is in the log, its response is not, and it is never tried again."""
     keys = ring()
@@ -217,8 +193,7 @@ async def test_other_owners_and_many_events_are_told_apart(
 
 
 @pytest.mark.parametrize(
-    "damage",
-    ["record_ids = '[\"r'", "record_ids = '{}'", "kept_names = '[1]'", "kept_names = ''"],
+    "damage", ["record_ids = '[\"r'", "record_ids = '{}'", "kept_names = '[1]'", "kept_names = ''"]
 )
 async def test_a_damaged_request_is_left_alone_and_stops_no_other(
     db: Database, damage: str

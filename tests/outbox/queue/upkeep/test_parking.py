@@ -57,25 +57,6 @@ async def lane(db: Database, webhook_id: str) -> Row:
     return row
 
 
-@pytest.mark.parametrize("choice", ["none", "newest", "all"])
-async def test_each_choice_on_activation(db: Database, choice: Any) -> None:
-    webhook_id = await paused(
-        db, ("a", True), ("b", True), ("a", False), ("a", False), ("c", False), ("b", False)
-    )
-    assert await parking.activate(db, webhook_id, choice)
-    numbers = {"none": [], "newest": [3, 4, 5], "all": [0, 1, 2, 3, 4, 5]}[choice]
-    assert [i for i, row in enumerate(await seen(db)) if row[0] == "ready"] == numbers
-    ended = [row for row in await seen(db) if row[0] != "ready"]
-    assert all(row[:2] == ("cancelled", "parked") for row in ended)
-    webhook = await db.read(webhooks.one, webhook_id)
-    assert webhook is not None
-    assert (webhook.state, webhook.version) == ("active", 3)
-    row = await lane(db, webhook_id)
-    assert row["active"]
-    assert (row["due_at"] is None) == (choice == "none")
-    assert not await parking.activate(db, webhook_id, choice)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("choice", ["none", "newest"])
 async def test_more_than_a_batch_may_be_parked(db: Database, choice: Any) -> None:
