@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -13,7 +12,7 @@ from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.rest.params import expected_of
 from gateway.rest.record_json import View, view
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database
 from tests.support.records import asked
 
 ANA = Actor("a" * 24, "api_key")
@@ -66,4 +65,3 @@ async def test_one_of_the_concurrent_changes_with_the_same_if_match_succeeds(db:
     assert len(won) == 1
     assert all(o.code == "precondition_failed" for o in outcomes if isinstance(o, Refusal))
     assert len(won) + sum(isinstance(o, Refusal) for o in outcomes) == 8
-

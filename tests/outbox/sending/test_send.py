@@ -7,7 +7,7 @@ from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.send import Sender
 from outbox.sending.urls import REFUSED_ADDRESS
 from tests.support.receiver import Visit, hostile, receiver
-from tests.support.senders import BODY, HEADERS, LOOPBACK, post, sender
+from tests.support.senders import BODY, HEADERS, post, sender
 
 
 def answers(status: int, **headers: str):  # type: ignore[no-untyped-def] # its type is Answer

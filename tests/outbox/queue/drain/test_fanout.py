@@ -10,7 +10,6 @@ import pytest
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import EVENTS_AT_ONCE, FannedOut, fan_out
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity

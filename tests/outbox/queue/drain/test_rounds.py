@@ -113,10 +113,6 @@ async def test_changes_between_rounds_neither_leave_out_nor_double(db: Database)
     )
 
 
-class _Killed(Exception):
-    """The process ends before the COMMIT."""
-
-
 async def test_retention_keeps_an_event_that_is_left(db: Database) -> None:
     await db.write(add_many, MANY)
     [event] = await db.write(make_many, 1)

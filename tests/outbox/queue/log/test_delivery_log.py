@@ -3,13 +3,11 @@
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.events import Cause, cause, enqueue
 from outbox.queue.log import delivery_log
 from outbox.queue.replays import replay
 from outbox.queue.upkeep import parking
-from outbox.sending.request import masked
 from tests.outbox.queue.upkeep.test_parking import paused
-from tests.support.drain import OWNER, drain, inbox, make, ring, rows
+from tests.support.drain import drain, inbox, make, ring
 
 
 async def test_headers_stored_with_their_names_are_shown_as_they_are(db: Database) -> None:
@@ -25,13 +23,6 @@ async def test_headers_stored_with_their_names_are_shown_as_they_are(db: Databas
             await db.write(store, text)
             [attempt] = await db.read(delivery_log.attempts, delivery.id)
             assert attempt.request_headers == shown
-
-
-async def announce(tx: Tx, webhook_id: str | None) -> str:
-    return enqueue(
-        tx, owner_id=OWNER, name="thing.made", record_id="r1", record_version=7,
-        data={"id": "r1"}, webhook_id=webhook_id,
-    )  # fmt: skip
 
 
 async def store(tx: Tx, text: str) -> int:

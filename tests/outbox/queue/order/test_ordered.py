@@ -11,17 +11,14 @@ from outbox.database import sql
 from outbox.database.fair_limit import Crowded
 from outbox.database.places import SCANS_EACH, SCANS_WAITING
 from outbox.database.transaction import DUTIES, Database, Tx
-from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import settle
 from outbox.queue.order import ordering
 from outbox.queue.replays import steering
-from outbox.queue.replays.replay import one as replay
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
-from tests.support.lines import NONE, URL, fanned, result, settled, taken, written
+from tests.support.lines import NONE, URL, result, settled, taken, written
 from tests.support.work import worked
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)

@@ -10,7 +10,6 @@ import pytest
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.queue.drain import budget
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import job_steps, jobs
 from outbox.queue.state import lanes, sequences

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
 from outbox.errors import OutboxError
-from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import replay
-from outbox.queue.upkeep import erasure, erasure_requests, parking, personal_data
+from outbox.queue.upkeep import erasure, erasure_requests, personal_data
 from outbox.queue.upkeep.erasure import Erasure
-from outbox.states import End
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.chains import walked
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows, run
 
 PERSON = "person"
-
-
-@dataclass
-class Ends(Observer):
-    """An observer that records the ends of deliveries."""
-
-    ended: Counter[End] = field(default_factory=Counter)
-
-    def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
-        self.ended[end] += 1
 
 
 async def asked(tx: Tx, *kept: str, owner: str = OWNER) -> None:

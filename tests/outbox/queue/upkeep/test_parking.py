@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from outbox import webhooks
-from outbox.database.transaction import Database, Row, Tx
+from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import keep_newest, parking
 from outbox.webhooks import Draft, TooMany
 from tests.support.drain import OWNER, add_webhook, ring, rows
@@ -50,11 +50,6 @@ async def paused(db: Database, *records: tuple[str, bool]) -> str:
 
 async def seen(db: Database) -> list[tuple[str, str | None, str]]:
     return [(r["state"], r["reason"], r["record_id"]) for r in await db.read(rows, STATES)]
-
-
-async def lane(db: Database, webhook_id: str) -> Row:
-    [row] = await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
-    return row
 
 
 @pytest.mark.slow
