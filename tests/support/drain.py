@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
-
-from aiohttp import web
 
 from outbox import webhooks
 from outbox.clock import Clock, SystemClock
@@ -24,11 +22,11 @@ from outbox.sending.send import Sender
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
 from outbox.worker import Worker, WorkerSettings
+from tests.support.receiver import Received, Receiver, receiver
 from tests.support.waiting import HANG_SECONDS
 
 OWNER = "0" * 24
 RULES = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"),))
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def ring() -> KeyRing:
@@ -52,58 +50,9 @@ class Still(SystemClock):
         return 1_000.0
 
 
-@dataclass
-class Got:
-    """One received request."""
-
-    path: str
-    headers: dict[str, str]
-    body: bytes
-
-
-@dataclass
-class Inbox:
-    """An HTTP receiver; tests may replace `answer`, and `until` waits for requests."""
-
-    url: str = ""
-    got: list[Got] = field(default_factory=list)
-    answer: Answer | None = None
-    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        body = await request.read()
-        async with self.changed:
-            self.got.append(Got(request.path, dict(request.headers), body))
-            self.changed.notify_all()
-        return await self.answer(request) if self.answer else web.Response()
-
-    async def until(
-        self, count: int, path: str | None = None, seconds: float = HANG_SECONDS
-    ) -> list[Got]:
-        """Wait for `count` requests (to `path`), and return them."""
-
-        def mine() -> list[Got]:
-            return [got for got in self.got if path is None or got.path == path]
-
-        async with asyncio.timeout(seconds), self.changed:
-            await self.changed.wait_for(lambda: len(mine()) >= count)
-        return mine()
-
-
-@asynccontextmanager
-async def inbox() -> AsyncIterator[Inbox]:
-    box = Inbox()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", box.handle)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    box.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield box
-    finally:
-        await runner.cleanup()
+Got = Received
+Inbox = Receiver
+inbox = receiver
 
 
 class Counted(Observer):

@@ -13,9 +13,9 @@ from outbox.database.transaction import Database, Row
 from outbox.queue.drain.rescue import Waits, rescue
 from outbox.queue.state.policy import DEFAULT_WAITS, MOST_RESCUES, RESCUES_AT_ONCE
 from outbox.worker import nodes
-from tests.outbox.queue.state.test_circuits import SECOND, Node, fanned, waiting
+from tests.outbox.queue.state.test_circuits import SECOND, Node, waiting
 from tests.support.drain import add_webhook, make, ring, rows, run
-from tests.support.lines import URL, WAITS
+from tests.support.lines import URL, WAITS, fanned
 
 DAYS = 86_400
 
