@@ -163,6 +163,42 @@ async def started(queue: groups.Groups, count: int) -> list[asyncio.Task[bool]]:
     return units
 
 
+async def test_units_behind_a_group_that_fails_are_written_alone() -> None:
+    """Each further group could meet a unit that waits for a lock, one after the other."""
+    sizes = []
+
+    async def write(rows: Deferred, _: Times) -> None:
+        sizes.append(len(rows.rows[NODE]))
+        raise asyncpg.LockNotAvailableError
+
+    units = await started(groups.Groups(write), 3 * groups.UNITS)
+    assert await asyncio.gather(*units) == [False] * len(units)
+    assert sizes == [groups.UNITS]
+
+
+async def test_a_group_that_does_not_end_holds_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when its connection is lost without a word; the next group goes on another one."""
+    monkeypatch.setattr(groups, "SLOW_SECONDS", 0.01)
+    end = asyncio.Event()
+    sizes = []
+
+    async def write(rows: Deferred, _: Times) -> None:
+        sizes.append(len(rows.rows[NODE]))
+        if len(sizes) == 1:
+            await end.wait()
+
+    queue = groups.Groups(write)
+    units = await started(queue, 2 * groups.UNITS)
+    first, rest = units[: groups.UNITS], units[groups.UNITS :]
+    assert all(await asyncio.gather(*rest, *await started(queue, 1)))
+    assert not any(unit.done() for unit in first)
+    end.set()
+    assert all(await asyncio.gather(*first))
+    assert sum(sizes) == 2 * groups.UNITS + 1
+
+
 async def test_a_unit_with_little_time_left_goes_alone() -> None:
     """The time of a group is that of its most urgent unit."""
     found: list[Times] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import asyncpg
 import pytest
@@ -110,3 +111,19 @@ async def test_a_silent_peer(url: str, handle: Open) -> None:
         way.lighten()
         await db.write(put, "e")
         assert (await db.read(names))[-1] == "e"
+
+
+async def test_a_socket_detects_a_lost_peer(url: str, handle: Open) -> None:
+    async with black_hole_before(url) as way:
+        db = await handle(way.url)
+        found = {}
+
+        async def look(tx: Tx) -> None:
+            connection = tx._connection  # type: ignore[attr-defined]
+            sock = connection._transport.get_extra_info("socket")
+            found["alive"] = sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            found["idle"] = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+            found["unheard"] = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+
+        await db.read(look)
+        assert found == {"alive": 1, "idle": 2, "unheard": 5000}

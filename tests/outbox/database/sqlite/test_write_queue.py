@@ -100,3 +100,23 @@ async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
     db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
     assert await db.read(noted) == [f"n{n}" for n in range(600)]
     await db.close()
+
+
+async def test_listeners_hear_of_a_commit_before_its_caller_goes_on(file: Database) -> None:
+    heard: list[object] = []
+    file.listen(lambda: heard.append("wake"))
+    file.on_change(lambda ids: heard.append(sorted(ids)))
+
+    @brief
+    async def rouse(tx: Tx, webhook_id: str, fails: bool = False) -> None:
+        tx.wake = True
+        tx.changed.add(webhook_id)
+        if fails:
+            raise ValueError(webhook_id)
+
+    await file.write(rouse, "one")
+    assert heard == [["one"], "wake"]
+    heard.clear()
+    with pytest.raises(ValueError):
+        await file.write(rouse, "two", fails=True)
+    assert heard == []

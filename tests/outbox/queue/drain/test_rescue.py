@@ -11,7 +11,9 @@ import pytest
 
 from outbox.database.transaction import Database, Row
 from outbox.queue.drain.rescue import Waits, rescue
-from outbox.queue.state.policy import DEFAULT_WAITS, MOST_RESCUES, RESCUES_AT_ONCE
+from outbox.queue.drain.settle import settle
+from outbox.queue.state.deliveries import Claimed, Result
+from outbox.queue.state.policy import DEFAULT_WAITS, MOST_RESCUES, RESCUES_AT_ONCE, again
 from outbox.worker import nodes
 from tests.outbox.queue.state.test_circuits import SECOND, Node, waiting
 from tests.support.drain import add_webhook, make, ring, rows, run
@@ -35,6 +37,11 @@ async def stands(db: Database) -> Row:
 async def die(node: Node, waits: Waits = WAITS) -> list[str]:
     """End the node's process with all that it has claimed; return the states of what it held."""
     return [one.state for one in await node.db.write(nodes.take_over, node.name, waits)]
+
+
+def unsent(delivery: Claimed) -> Result:
+    """Return the result of a delivery that is released without a request."""
+    return Result(delivery, again("aborted"), None, 0, (), URL, "node")
 
 
 async def deaths(node: Node, times: int) -> list[float]:
@@ -86,6 +93,16 @@ async def test_a_damaged_schedule_and_a_damaged_count_fail_no_rescue(db: Databas
     if db.engine == "sqlite":
         await db.write(run, "update deliveries set rescues = 'many'")
     assert len(await deaths(Node(db), 3)) == 3
+
+
+async def test_an_unsent_delivery_keeps_its_count(db: Database) -> None:
+    """What a process releases unsent tells nothing about the next process that sends it."""
+    await waiting(db, 1)
+    node = Node(db)
+    await deaths(node, 3)
+    [delivery] = await node.claim()
+    await db.write(settle, [unsent(delivery)])
+    assert (await stands(db))["rescues"] == 3
 
 
 async def test_what_waits_because_of_a_lost_lease_is_due_when_its_process_is_back(

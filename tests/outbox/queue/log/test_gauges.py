@@ -101,6 +101,30 @@ async def test_a_webhook_met_in_the_middle_keeps_its_last_count(db: Database) ->
     assert set(pending) == {100}
 
 
+async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
+    async def fill(tx: Tx) -> None:
+        now = await due_now(tx)
+        await add_webhooks(tx, 1, 4)
+        await add_waiting(tx, 1, 3, now - 50_000_000)
+        await add_waiting(tx, 2, 3, now - 90_000_000)
+        await pause(tx, 2)
+        await add_waiting(tx, 3, 3, now - 80_000_000)
+        await tx.run("update lanes set failing = true where webhook_id = 'w000003'")
+        await tx.run("update webhooks set circuit = 'open' where id = 'w000003'")
+        await add_waiting(tx, 4, 3, now - 70_000_000)
+        await tx.run("update lanes set wait_until = $1 where webhook_id = 'w000004'", now - 5)
+
+    await db.write(fill)
+    reading = await anew(db, 100)
+    assert reading.oldest_ready_age == pytest.approx(50, abs=10)
+    assert reading.waiting["w000002"].oldest_age == pytest.approx(90, abs=10)
+    assert reading.endpoints == {
+        ("active", "closed"): 2,
+        ("active", "open"): 1,
+        ("paused", "closed"): 1,
+    }
+
+
 async def test_owners_that_move(db: Database) -> None:
     before = await anew(db, 100)
     assert (before.closed_age, before.move_changes) == (0, 0)

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -19,6 +20,7 @@ from outbox.queue.upkeep.retention import Retention
 from outbox.sending.request import new_secret
 from outbox.states import End
 from outbox.webhooks import rotation
+from tests.support.counted import CountedTx
 from tests.support.drain import OWNER, Wall, add_webhook, ring
 from tests.support.rows import add_webhooks, pause, webhook_id
 
@@ -235,3 +237,23 @@ async def test_the_file_shrinks_after_large_deletes(db: Database, tmp_path: Path
     assert free <= free_pages.KEPT + free_pages.STEP
     assert after < before / 2
     assert not await db.write(free_pages.shrink)
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_no_lane_lock_is_awaited_after_delivery_locks(
+    past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Locking lanes of a later chunk after deliveries of an earlier one caused a deadlock."""
+    await past.db.write(pause, 1)
+    await past.db.write(pause, 3)
+    ids = [await past.delivery(40, "ready", webhook=webhook) for webhook in (3, 1)]
+    monkeypatch.setattr(retention, "CHUNKS", {"postgres": 1})
+    monkeypatch.setattr(retention, "UNIT_SECONDS", 60)
+    ran: list[str] = []
+
+    async def unit(tx: Tx) -> None:
+        await retention.expire_parked(cast(Tx, CountedTx(tx, ran)), ids, past.db.clock)
+
+    await past.db.write(unit)
+    locks = [text for text in ran if text in (retention.TAKE_LANES, retention.TAKE_PARKED)]
+    assert locks == [retention.TAKE_LANES, retention.TAKE_PARKED, retention.TAKE_PARKED]
