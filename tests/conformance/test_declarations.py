@@ -27,6 +27,8 @@ from outbox.database.transaction import Database, Tx
 from tests.support.records import asked, listed
 
 ANA = Actor("a" * 24, "api_key")
+
+BIA = Actor("b" * 24, "api_key")
 NOWHERE = "0" * 24
 SYSTEM = """id text primary key, owner_id text not null, version bigint not null,
   created_at bigint not null, updated_at bigint"""
@@ -117,6 +119,10 @@ async def changed(db: Database, resource: Resource, record_id: str, **body: Any)
     return view(await db.write(actions.change, ANA, resource, record_id, draft)).members
 
 
+async def seen(db: Database, resource: Resource, record_id: str) -> dict[str, Any]:
+    return view(await db.read(actions.read, ANA, resource, record_id)).members
+
+
 async def test_money_defaults_nulls_and_derived_fields(db: Database) -> None:
     trip = await made(db, TRIPS, title="T", price=10.5, status="done", dueDate="2020-01-01")
     assert trip | {"id": "", "createdAt": ""} == {
@@ -132,6 +138,32 @@ async def test_money_defaults_nulls_and_derived_fields(db: Database) -> None:
     assert later["late"] is False
     found = await db.read(actions.page, ANA, TRIPS, Query())
     assert len(found.records) == 1
+
+
+async def test_a_list_of_references(db: Database) -> None:
+    a, b, c = [(await made(db, PLACES, title=t))["id"] for t in "abc"]
+    foreign = (await made(db, PLACES, BIA, title="x"))["id"]
+    with pytest.raises(Refusal) as caught:
+        await made(db, TRIPS, title="T", price=1, stopIds=[a, foreign, NOWHERE])
+    assert caught.value.code == "invalid_reference"
+    assert [f.field for f in caught.value.faults] == ["stopIds[1]", "stopIds[2]"]
+    trips = [
+        (await made(db, TRIPS, title="T", price=1, stopIds=stops))["id"]
+        for stops in ([a, b, c], [b, a], [b], [a, c], [c, b])
+    ]
+
+    async def by_stop(place: str) -> int:
+        return (await listed(db, ANA, TRIPS, {"stopId": place}))[0].total
+
+    assert [await by_stop(p) for p in (a, b, c, foreign)] == [3, 4, 3, 0]
+    await db.write(actions.remove, ANA, PLACES, b)
+    after = [(await seen(db, TRIPS, t))["stopIds"] for t in trips]
+    assert after == [[a, c], [a], [], [a, c], [c]]
+    assert [await by_stop(p) for p in (a, b, c)] == [3, 0, 3]
+    etags = [(await db.read(actions.read, ANA, TRIPS, t)).etag for t in trips]
+    assert etags == ["2", "2", "2", "1", "2"]
+    assert (await changed(db, TRIPS, trips[0], stopIds=None))["stopIds"] == []
+    assert await by_stop(a) == 2
 
 
 async def test_a_reference_with_its_kind_in_another_field(db: Database) -> None:

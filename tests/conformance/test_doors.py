@@ -3,6 +3,7 @@
 The resource here exists only for these tests, which create its tables.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,14 +12,17 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.records.errors import Refusal
+from gateway.records.query import Page, Query
 from gateway.records.record import Record
-from gateway.records.resource import BY_TIME, Beside, Field, Filter, Resource, Sort, Unique
+from gateway.records.resource import BY_TIME, Beside, Field, Filter, Resource, Sort, Unique, Within
 from gateway.records.values import dates, formats, instants, nested, numbers
 from gateway.records.values.nested import Member
 from gateway.rest.record_json import view
 from outbox.database.transaction import Database, Tx
 
 ANA = Actor("a" * 24, "storefront", store_id="1" * 24)
+
+BIA = Actor("b" * 24, "storefront", store_id="2" * 24)
 TABLES = (
     """create table offers (id text primary key, owner_id text not null, version bigint not null,
       created_at bigint not null, updated_at bigint, title text not null, price bigint not null,
@@ -75,6 +79,14 @@ async def made(db: Database, actor: Actor = ANA, **values: Any) -> Record:
     return await db.write(actions.create, actor, OFFERS, draft)
 
 
+async def listed(db: Database, **asked: Any) -> Page:
+    return await db.read(actions.page, ANA, OFFERS, Query(**asked))
+
+
+def titles(page: Page) -> list[str]:
+    return [record["title"] for record in page.records]
+
+
 async def test_typed_values_are_stored_and_shown(db: Database) -> None:
     day = dates.parse("2026-12-15")
     assert day is not None
@@ -110,6 +122,56 @@ async def test_typed_values_are_checked(
     with pytest.raises(Refusal) as caught:
         await made(db, **values)
     assert [(fault.field, fault.code) for fault in caught.value.faults] == faults
+
+
+@pytest.mark.parametrize("changed", [False, True])
+async def test_a_cursor_pages_through_records_of_one_instant(db: Database, changed: bool) -> None:
+    async def at_once(tx: Tx) -> None:
+        for number in range(4):
+            sent = {"title": f"b{number}", "price": 1, "storeId": ANA.store_id}
+            await actions.create(tx, ANA, OFFERS, check(OFFERS, sent, creating=True))
+
+    await made(db, title="a")
+    # They share one instant, so the id decides the order.
+    await db.write(at_once)
+    await made(db, title="c")
+    since = {"since": 0} if changed else {}
+    whole = titles(await listed(db, **since))
+    assert sorted(whole) == ["a", "b0", "b1", "b2", "b3", "c"]
+    walked: list[Sequence[str]] = []
+    page = await listed(db, limit=2, **since)
+    while True:
+        walked.append(titles(page))
+        if page.onward is None:
+            break
+        page = await listed(db, limit=2, after=page.onward, **since)
+    assert [title for titles in walked for title in titles] == whole
+    assert [len(titles) for titles in walked] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "within", "alike"),
+    [("code", "owner", "T"), ("slug", "store", "CAFÉ"), ("host", "installation", "SHOP.example")],
+)
+async def test_a_value_is_unique_within_its_scope(
+    db: Database, name: str, within: Within, alike: Any
+) -> None:
+    value: Any = {"code": "T", "slug": "cafe", "host": "shop.example"}[name]
+    first = await made(db, **{name: value})
+    with pytest.raises(Refusal) as caught:
+        await made(db, **{name: alike})
+    assert (caught.value.code, caught.value.faults[0].field) == ("conflict", name)
+    elsewhere = Actor(ANA.owner_id, "storefront", store_id="3" * 24)
+    for actor, free in ((elsewhere, within == "store"), (BIA, within != "installation")):
+        if free:
+            await made(db, actor, **{name: value})
+        else:
+            with pytest.raises(Refusal):
+                await made(db, actor, **{name: value})
+    if name == "code":
+        await made(db, code="t")
+    await db.write(actions.change, ANA, OFFERS, first.id, check(OFFERS, {name: None}))
+    await made(db, **{name: value})
 
 
 @pytest.mark.parametrize("price", [1.5, True, "1"])

@@ -1,5 +1,6 @@
 """Tests migrations on both engines: each runs once and completely, or is refused."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -80,6 +81,15 @@ async def test_a_failed_migration_takes_back_those_before_it(db: Database, folde
     assert await pending(db, [("test", folder)]) == ["0001_birds", "0002_more"]
 
 
+async def test_two_concurrent_processes_apply_each_migration_once(bare: str, folder: Path) -> None:
+    dbs = [await database.open(bare, clock=SystemClock(), ids=Ids()) for _ in range(3)]
+    applied = await asyncio.gather(*(migrate(db, [("test", folder)]) for db in dbs))
+    assert sorted(len(names) for names in applied) == [0, 0, 1]
+    assert await dbs[0].read(birds) == ["sabia"]
+    for db in dbs:
+        await db.close()
+
+
 @pytest.fixture
 def second(tmp_path: Path) -> Path:
     """Return the folder of a second component."""
@@ -102,6 +112,17 @@ async def test_a_changed_statement_is_refused(db: Database, folder: Path) -> Non
     await migrate(db, [("test", folder)])
     (folder / "0001_birds.sql").write_text(FIRST.replace("sabia", "ema"))
     with pytest.raises(CannotStart, match="test 0001_birds was changed"):
+        await migrate(db, [("test", folder)])
+
+
+async def test_comments_and_white_space_may_differ(db: Database, folder: Path) -> None:
+    await migrate(db, [("test", folder)])
+    (folder / "0001_birds.sql").write_text(
+        FIRST.replace("-- A comment", "-- Another").replace("create table ", "create\n\n  table ")
+    )
+    assert await migrate(db, [("test", folder)]) == []
+    (folder / "0001_birds.sql").write_text(FIRST.replace("'sabia'", "' sabia'"))
+    with pytest.raises(CannotStart, match="was changed"):
         await migrate(db, [("test", folder)])
 
 
@@ -131,6 +152,25 @@ async def test_a_newer_schema_is_refused(db: Database, folder: Path) -> None:
     (folder / "0002_more.sql").unlink()
     with pytest.raises(CannotStart, match="newer than this program"):
         await migrate(db, [("test", folder)])
+
+
+async def test_a_newer_schema_is_used_when_all_that_is_new_is_additive(
+    db: Database, folder: Path
+) -> None:
+    for number in (2, 3):
+        text = f"-- additive\ncreate table fish_{number} (name text);\n"
+        (folder / f"000{number}_more.sql").write_text(text)
+    await migrate(db, [("test", folder)])
+    for number in (2, 3):
+        (folder / f"000{number}_more.sql").unlink()
+    assert await migrate(db, [("test", folder)]) == []
+    await db.write(_no_longer_additive)
+    with pytest.raises(CannotStart, match="newer than this program"):
+        await migrate(db, [("test", folder)])
+
+
+async def _no_longer_additive(tx: Tx) -> None:
+    await tx.run("update schema_migrations set additive = false where number = 2")
 
 
 async def test_a_gap_in_the_database_is_refused(db: Database, folder: Path) -> None:

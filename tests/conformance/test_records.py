@@ -1,5 +1,6 @@
 """Tests create, read, change and delete of records, with events and totals, on both engines."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -53,3 +54,14 @@ async def test_if_match_guards_updates_and_deletes(db: Database) -> None:
     # Faults of the body take precedence over a stale ETag.
     assert (await refused(changed(db, record_id, '"1"', name=""))).code in BAD
     await db.write(actions.remove, ANA, CONTACTS, record_id, expected_of('"4"'))
+
+
+async def test_one_of_the_concurrent_changes_with_the_same_if_match_succeeds(db: Database) -> None:
+    contact = (await made(db)).members["id"]
+    outcomes = await asyncio.gather(
+        *(changed(db, contact, '"1"', notes=f"note {i}") for i in range(8)), return_exceptions=True
+    )
+    won = [o for o in outcomes if isinstance(o, View)]
+    assert len(won) == 1
+    assert all(o.code == "precondition_failed" for o in outcomes if isinstance(o, Refusal))
+    assert len(won) + sum(isinstance(o, Refusal) for o in outcomes) == 8

@@ -26,6 +26,25 @@ async def add(tx: Tx, number: int, fail: bool = False) -> str:
     return event
 
 
+async def names(tx: Tx) -> list[str]:
+    return [row["id"] for row in await tx.all("select id from nodes order by epoch")]
+
+
+async def events(tx: Tx) -> list[str]:
+    return [row["record_id"] for row in await tx.all("select record_id from events order by pos")]
+
+
+async def test_a_unit_that_raises_rolls_back_only_itself(db: Database) -> None:
+    results = await asyncio.gather(
+        *(db.write(add, n, fail=n % 3 == 0) for n in range(30)), return_exceptions=True
+    )
+    kept = [n for n in range(30) if n % 3]
+    assert [n for n, result in enumerate(results) if isinstance(result, str)] == kept
+    assert all(isinstance(results[n], Nope) for n in range(0, 30, 3))
+    assert await db.read(names) == [f"record {n}" for n in kept]
+    assert sorted(await db.read(events)) == sorted(f"record {n}" for n in kept)
+
+
 async def test_only_commits_with_events_wake_listeners(db: Database) -> None:
     heard = asyncio.Event()
     db.listen(heard.set)
@@ -35,12 +54,31 @@ async def test_only_commits_with_events_wake_listeners(db: Database) -> None:
 
     if db.engine == "postgres":
         # A new listener polls once for earlier events.
-        await asyncio.wait_for(heard.wait(), 10)
+        await heard.wait()
         heard.clear()
     await db.write(plain)
     assert not heard.is_set()
     await db.write(add, 1)
-    await asyncio.wait_for(heard.wait(), 10)
+    await heard.wait()
+
+
+async def test_reads_cannot_write(db: Database) -> None:
+    with pytest.raises(Exception, match=r"(?i)read.?only"):
+        await db.read(add, 1)
+    assert await db.read(names) == []
+
+
+async def test_a_read_sees_one_snapshot(db: Database) -> None:
+    await db.write(add, 1)
+
+    async def twice(tx: Tx) -> tuple[list[str], list[str]]:
+        return await names(tx), await names(tx)
+
+    readings, *_ = await asyncio.gather(
+        asyncio.gather(*(db.read(twice) for _ in range(20))),
+        *(db.write(add, n) for n in range(2, 60)),
+    )
+    assert all(first == second for first, second in readings)
 
 
 FIRST = Insert(
@@ -75,6 +113,14 @@ async def put_off_rows(tx: Tx) -> tuple[list[str], dict[str, int]]:
     rows = await tx.all("select first.id from first join second on second.id = first.id")
     sums = await tx.all("select key, n from sums")
     return sorted(row["id"] for row in rows), {row["key"]: row["n"] for row in sums}
+
+
+@pytest.mark.usefixtures("tables")
+async def test_deferred_rows_are_written_with_the_unit_and_in_order(db: Database) -> None:
+    await db.write(put_off, "a")
+    with pytest.raises(Nope):
+        await db.write(put_off, "b", fails=True)
+    assert await db.read(put_off_rows) == (["a-0", "a-1", "a-2"], {"even": 2, "odd": 1})
 
 
 @pytest.mark.usefixtures("tables")

@@ -57,5 +57,5 @@ async def delivered(
         webhooks = [await running.webhook(f"{box.url}/{number}") for number in range(urls)]
         for number in range(records):
             await db.write(make, f"record-{number}")
-        await running.watch.until("delivery_finished", records * urls, 30)
+        await running.watch.until("delivery_finished", records * urls)
     return keys, webhooks

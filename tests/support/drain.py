@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
-
-from aiohttp import web
 
 from outbox import webhooks
 from outbox.clock import Clock, SystemClock
@@ -24,10 +22,11 @@ from outbox.sending.send import Sender
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
 from outbox.worker import Worker, WorkerSettings
+from tests.support.receiver import Received, Receiver, receiver
+from tests.support.waiting import HANG_SECONDS
 
 OWNER = "0" * 24
 RULES = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"),))
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def ring() -> KeyRing:
@@ -35,56 +34,25 @@ def ring() -> KeyRing:
     return parse_keys(new_key_line(ids, SystemClock().wall()), ids, "the test's ring")
 
 
-@dataclass
-class Got:
-    """One received request."""
+class Wall(SystemClock):
+    """A clock whose wall time tests move."""
 
-    path: str
-    headers: dict[str, str]
-    body: bytes
+    offset = 0
 
-
-@dataclass
-class Inbox:
-    """An HTTP receiver; tests may replace `answer`, and `until` waits for requests."""
-
-    url: str = ""
-    got: list[Got] = field(default_factory=list)
-    answer: Answer | None = None
-    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        body = await request.read()
-        async with self.changed:
-            self.got.append(Got(request.path, dict(request.headers), body))
-            self.changed.notify_all()
-        return await self.answer(request) if self.answer else web.Response()
-
-    async def until(self, count: int, path: str | None = None, seconds: float = 20) -> list[Got]:
-        """Wait for `count` requests (to `path`), and return them."""
-
-        def mine() -> list[Got]:
-            return [got for got in self.got if path is None or got.path == path]
-
-        async with asyncio.timeout(seconds), self.changed:
-            await self.changed.wait_for(lambda: len(mine()) >= count)
-        return mine()
+    def wall(self) -> int:
+        return super().wall() + self.offset
 
 
-@asynccontextmanager
-async def inbox() -> AsyncIterator[Inbox]:
-    box = Inbox()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", box.handle)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    box.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield box
-    finally:
-        await runner.cleanup()
+class Still(SystemClock):
+    """A clock by which no send becomes slow, so that no slot is given back."""
+
+    def monotonic(self) -> float:
+        return 1_000.0
+
+
+Got = Received
+Inbox = Receiver
+inbox = receiver
 
 
 class Counted(Observer):
@@ -106,7 +74,7 @@ class Counted(Observer):
 
         return note
 
-    async def until(self, key: str, count: int = 1, seconds: float = 20) -> None:
+    async def until(self, key: str, count: int = 1, seconds: float = HANG_SECONDS) -> None:
         """Wait until `key` (a method, or it and non-float arguments) was called `count` times."""
         async with asyncio.timeout(seconds):
             while self.counts.get(key, 0) < count:
@@ -158,13 +126,17 @@ async def rows(tx: Tx, sql: str, *args: Any) -> list[Row]:
     return await tx.all(sql, *args)
 
 
+async def run(tx: Tx, sql: str, *args: Any) -> int:
+    return await tx.run(sql, *args)
+
+
 def worker_for(
     db: Database, ring: KeyRing, clock: Clock | None = None, **settings: Any
 ) -> tuple[Worker, Sender]:
     """Return a worker that reports to the observer of `db`, and its sender."""
     clock = clock or SystemClock()
     sender = Sender(Guard(RULES, clock), clock)
-    quick = WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=5.0)
+    quick = WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=HANG_SECONDS)
     chosen = replace(quick, **settings)
     worker = Worker(db, ring, sender, clock=clock, ids=Ids(), settings=chosen)
     return worker, sender

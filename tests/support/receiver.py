@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from standardwebhooks import Webhook
 
+from tests.support.waiting import HANG_SECONDS
+
 Script = Callable[["Visit"], Awaitable[None]]
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -22,11 +24,9 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Received:
     """One received request."""
 
-    method: str
     path: str
-    headers: list[tuple[str, str]]
+    headers: dict[str, str]
     body: bytes
-    peer: tuple[str, int]
 
 
 @dataclass
@@ -37,34 +37,38 @@ class Receiver:
     answer: Answer | None = None
     url: str = ""
     requests: list[Received] = field(default_factory=list)
-    arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        body = await request.read()
-        headers = [(n.decode(), v.decode("latin-1")) for n, v in request.raw_headers]
-        assert request.transport is not None
-        peer = request.transport.get_extra_info("peername")[:2]
-        async with self.arrived:
-            self.requests.append(Received(request.method, request.path_qs, headers, body, peer))
-            self.arrived.notify_all()
-        if self.secret is not None and not self._signed(dict(headers), body):
-            return web.Response(status=401)
-        if self.answer is None:
-            return web.Response(text="ok")
-        assert isinstance(request, web.Request)
-        return await self.answer(request)
-
-    def _signed(self, headers: dict[str, str], body: bytes) -> bool:
-        assert self.secret is not None
-        digest = hmac.new(self.secret.encode(), body, "sha256").hexdigest()
-        Webhook(self.secret).verify(body, headers, json_parse=False)
-        return hmac.compare_digest(headers["X-Webhook-Signature"], f"sha256={digest}")
-
-    async def wait(self, count: int, seconds: float = 20) -> list[Received]:
-        """Wait for `count` requests, and return all."""
-        async with asyncio.timeout(seconds), self.arrived:
-            await self.arrived.wait_for(lambda: len(self.requests) >= count)
+    @property
+    def got(self) -> list[Received]:
         return self.requests
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        headers = {n.decode(): v.decode("latin-1") for n, v in request.raw_headers}
+        async with self.changed:
+            self.requests.append(Received(request.path_qs, headers, body))
+            self.changed.notify_all()
+        if self.secret is not None:
+            digest = hmac.new(self.secret.encode(), body, "sha256").hexdigest()
+            Webhook(self.secret).verify(body, headers, json_parse=False)
+            if not hmac.compare_digest(headers["X-Webhook-Signature"], f"sha256={digest}"):
+                return web.Response(status=401)
+        return await self.answer(request) if self.answer else web.Response(text="ok")
+
+    async def until(
+        self, count: int, path: str | None = None, seconds: float = HANG_SECONDS
+    ) -> list[Received]:
+        """Wait for `count` requests (to `path`), and return them."""
+
+        def mine() -> list[Received]:
+            return [one for one in self.requests if path is None or one.path == path]
+
+        async with asyncio.timeout(seconds), self.changed:
+            await self.changed.wait_for(lambda: len(mine()) >= count)
+        return mine()
+
+    wait = until
 
 
 @asynccontextmanager
@@ -73,13 +77,12 @@ async def receiver(
     secret: str | None = None,
     answer: Answer | None = None,
     tls: ssl.SSLContext | None = None,
-    keepalive: float = 75.0,
 ) -> AsyncIterator[Receiver]:
     """Run a Receiver on its own port."""
     behaved = Receiver(secret, answer)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", behaved.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1, keepalive_timeout=keepalive)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()

@@ -7,16 +7,11 @@ from outbox.database.transaction import Tx
 WEBHOOKS = """
 insert into webhooks (id, owner_id, version, url, events, state, ordered, secret, since_pos,
   created_at, updated_at)
-with recursive number(n) as (select $1 + 0 union all select n + 1 from number where n < $2)
-select 'w' || substr('000000' || n, -6), 'owner', 1, 'https://example.com/' || n, '[]', 'active',
-  false, x'00', 0, 1, 1 from number
-"""
-POSTGRES_WEBHOOKS = """
-insert into webhooks (id, owner_id, version, url, events, state, ordered, secret, since_pos,
-  created_at, updated_at)
-select 'w' || lpad(cast(n as text), 6, '0'), 'owner', 1, 'https://example.com/' || n, '[]',
-  'active', false, decode('00', 'hex'), 0, 1, 1
-from generate_series(cast($1 as bigint), cast($2 as bigint)) as number(n)
+with recursive number(n) as (
+  select cast($1 as bigint) union all select n + 1 from number where n < $2)
+select 'w' || substr('000000' || n, /*sqlite -6*/ /*postgres length('' || n) + 1*/), 'owner', 1,
+  'https://example.com/' || n, '[]', 'active', false, /*sqlite x'00'*/ /*postgres '\\x00'*/, 0, 1, 1
+from number
 """
 LANES = """
 insert into lanes (webhook_id, owner_id, active, failing, due_at)
@@ -26,16 +21,11 @@ select id, owner_id, true, false, 0 from webhooks where id not in (select webhoo
 DELIVERIES = """
 insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries,
   attempts, record_id, seq, created_at)
-with recursive number(n) as (select 0 union all select n + 1 from number where n < $2 - 1)
-select lower(hex(randomblob(12))), 'owner', 'event', $1, 'replay', 'ready', $3, $4 + n * $5, 0, 0,
+with recursive number(n) as (
+  select cast(0 as bigint) union all select n + 1 from number where n < $2 - 1)
+select /*sqlite lower(hex(randomblob(12)))*/ /*postgres substr(md5(random()::text), 1, 24)*/,
+  'owner', 'event', $1, 'replay', 'ready', $3, cast($4 as bigint) + n * cast($5 as bigint), 0, 0,
   'record', 0, 1 from number
-"""
-POSTGRES_DELIVERIES = """
-insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries,
-  attempts, record_id, seq, created_at)
-select substr(md5(random()::text), 1, 24), 'owner', 'event', $1, 'replay', 'ready', $3,
-  cast($4 as bigint) + n * cast($5 as bigint), 0, 0, 'record', 0, 1
-from generate_series(0, cast($2 as bigint) - 1) as number(n)
 """
 
 
@@ -45,7 +35,7 @@ def webhook_id(number: int) -> str:
 
 async def add_webhooks(tx: Tx, first: int, last: int) -> None:
     """Insert active webhooks with these numbers, and their lanes."""
-    await tx.run(WEBHOOKS if tx.engine == "sqlite" else POSTGRES_WEBHOOKS, first, last)
+    await tx.run(WEBHOOKS, first, last)
     await tx.run(LANES)
 
 
@@ -53,8 +43,7 @@ async def add_waiting(
     tx: Tx, number: int, count: int, next_at: int, step: int = 1, retry: bool = False
 ) -> None:
     """Insert ready deliveries of a webhook, due `step` microseconds apart from `next_at` on."""
-    text = DELIVERIES if tx.engine == "sqlite" else POSTGRES_DELIVERIES
-    await tx.run(text, webhook_id(number), count, retry, next_at, step)
+    await tx.run(DELIVERIES, webhook_id(number), count, retry, next_at, step)
 
 
 async def pause(tx: Tx, number: int) -> None:

@@ -12,6 +12,7 @@ from outbox.sending.lookups import LookUp, ask_system
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import DIRECT, Via
 from outbox.sending.send import Sender
+from tests.support.waiting import HANG_SECONDS
 
 LOOPBACK = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"), parse_place("::1")))
 HEADERS = [("Content-Type", "application/json"), ("X-Webhook-Event", "contact.created")]
@@ -43,7 +44,7 @@ async def post(
     url: str,
     *,
     body: bytes = BODY,
-    timeout_s: float = 5.0,
+    timeout_s: float = HANG_SECONDS,
     fresh: bool = False,
     via: Via = DIRECT,
 ) -> Outcome:

@@ -163,7 +163,7 @@ async def test_each_request_is_a_test_event_with_the_given_headers() -> None:
         assert ended is None
         assert len(there.requests) == json.loads(lines[0])["requests"]
         for one in there.requests:
-            headers = {name.lower(): value for name, value in one.headers}
+            headers = {name.lower(): value for name, value in one.headers.items()}
             assert headers["x-webhook-test"] == "1"
             assert headers["authorization"] == "Bearer abc"
         _, ended = await run(there.url, header=["Host: other.example"])

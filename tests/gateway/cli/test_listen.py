@@ -121,7 +121,7 @@ async def test_a_program_gets_exactly_what_a_webhook_gets(site: Site) -> None:
         ours, theirs = dict(sent.headers), dict(delivered.headers)
         # The trace of the request stays with the gateway.
         del theirs["traceparent"]
-        assert [name for name, _ in sent.headers] == list(theirs)
+        assert list(ours) == list(theirs)
         different = {name for name in ours if ours[name] != theirs[name]}
         assert different <= {
             "Host", "X-Webhook-Signature", "webhook-signature", "webhook-timestamp",

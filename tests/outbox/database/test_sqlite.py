@@ -14,6 +14,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, UnitError
 from outbox.ids import Ids
+from tests.support.drain import Wall, add_webhook, ring
 
 
 @pytest.fixture
@@ -45,6 +46,12 @@ async def pragma(tx: Tx, name: str) -> object:
     return row[0]
 
 
+async def test_every_commit_is_synced_to_the_disk(file: Database) -> None:
+    assert await file.write(pragma, "synchronous") == 2
+    assert await file.write(pragma, "journal_mode") == "wal"
+    assert await file.write(pragma, "foreign_keys") == 1
+
+
 async def test_a_unit_that_awaits_something_else_is_named(file: Database) -> None:
     async def wrong(tx: Tx) -> None:
         await asyncio.sleep(0)
@@ -62,6 +69,35 @@ async def test_a_second_server_is_refused_with_the_pid_of_the_first(
         await database.open(
             f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids(), serving=True
         )
+
+
+async def due(tx: Tx) -> int:
+    row = await tx.one("select due_now() as due")
+    assert row is not None
+    return int(row["due"])
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "mark",
+    ["update outbox_state set due_mark = due_now()", "update lanes set turned_at = due_now()"],
+)
+async def test_the_due_clock_never_goes_back_across_restarts(db_url: str, mark: str) -> None:
+    async def marked(tx: Tx) -> int:
+        return await tx.run(mark)
+
+    clock = Wall()
+    db = await database.open(db_url, clock=clock, ids=Ids())
+    await add_webhook(db, ring(), "http://127.0.0.1:9/")
+    first = await db.read(due)
+    assert await db.write(marked) == 1
+    clock.offset = -30 * 86_400_000_000
+    # A jump of the wall clock during the run has no effect.
+    assert first <= await db.read(due) < first + 60_000_000
+    await db.close()
+    db = await database.open(db_url, clock=clock, ids=Ids())
+    assert await db.read(due) >= first
+    await db.close()
 
 
 async def test_a_file_that_is_no_database_is_refused_in_one_line(tmp_path: Path) -> None:

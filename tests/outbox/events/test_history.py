@@ -11,6 +11,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.events import history, marks
 from outbox.events.history import EventQuery
 from outbox.events.marks import Marks
+from outbox.observer import Observer
 
 OWNER = "owner"
 EVENT = """
@@ -18,6 +19,17 @@ insert into events (id, seq, owner_id, name, record_id, record_version, webhook_
   request_id, body, body_digest)
 values ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, '')
 """
+
+
+class Counts(Observer):
+    """An observer that adds up what was deleted."""
+
+    def __init__(self) -> None:
+        self.deleted = 0
+
+    def purged(self, table: str, count: int) -> None:
+        assert table == "event_marks"
+        self.deleted += count
 
 
 async def furnish(db: Database, first: int, count: int, seed: int = 7) -> list[dict[str, Any]]:
@@ -107,3 +119,30 @@ async def test_a_search_reads_marks_and_not_events(db: Database) -> None:
     await db.write(empty)
     query = EventQuery(cause=f"{3:024x}")
     assert await walk(db, query, 7) == right(rows[32:], query)
+
+
+@pytest.mark.usefixtures("small")
+async def test_marks_are_made_of_whole_blocks_and_go_with_their_events(db: Database) -> None:
+    db.observer = counts = Counts()
+    duty = Marks(db)
+    await furnish(db, 3, 20)
+    await duty.run_once()
+    # Places 0 to 15 are complete, 16 to 23 lack the last one.
+    assert await db.read(marks.marked) == 16
+    await furnish(db, 23, 1)
+    await duty.run_once()
+    assert await db.read(marks.marked) == 24
+
+    async def forget(tx: Tx, before: int) -> None:
+        await tx.run("delete from events where seq < $1", before)
+
+    await db.write(forget, 15)
+    await duty.run_once()
+    assert counts.deleted == 1
+    await db.write(forget, 24)
+    await duty.run_once()
+    assert counts.deleted == 3
+    # After a long rest the next block is that of the next event.
+    await furnish(db, 100, 4)
+    await duty.run_once()
+    assert await db.read(marks.marked) == 104

@@ -1,6 +1,6 @@
 """Which spellings, addresses, ports and opened places the egress guard allows."""
 
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,24 @@ from outbox.sending.urls import Refused, check_url, same_server
 
 STRICT = Rules()
 PLAIN = Rules(allow_http=True)
+
+REFUSED_ADDRESSES = [
+    # Each table row at both of its ends, metadata services, and IPv4 inside IPv6.
+    "0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.100.100.200",
+    "100.127.255.255", "127.0.0.1", "127.255.255.255", "168.63.129.16", "169.254.0.0",
+    "169.254.169.254", "169.254.170.2", "169.254.255.255", "172.16.0.0", "172.31.255.255",
+    "192.0.0.0", "192.0.0.192", "192.0.0.255", "192.0.2.1", "192.31.196.1", "192.52.193.1",
+    "192.88.99.1", "192.168.0.0", "192.168.255.255", "192.175.48.1", "198.18.0.0",
+    "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1",
+    "255.255.255.255",
+    "::", "::1", "::7f00:1", "::808:808", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
+    "::ffff:169.254.169.254", "64:ff9b::127.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::1", "100::1", "1fff:ffff::1", "2001::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "2001:2::1", "2001:10::1", "2001:20::1", "2001:1ff:ffff::1", "2001:db8::1", "2002:7f00:1::1",
+    "2002:808:808::1", "2620:4f:8000::1", "3ffe::1", "3fff::1", "3fff:fff::1", "4000::1",
+    "5f00::1", "fc00::1", "fd00:ec2::254", "fd20:ce::254", "fe80::1", "fe80::1%eth0",
+    "fec0::1", "ff02::1", "ff0e::1", "2606:4700::1111%lo",
+]  # fmt: skip
 
 ALLOWED_ADDRESSES = [
     "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
@@ -23,10 +41,22 @@ ALLOWED_ADDRESSES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("address", REFUSED_ADDRESSES)
+def test_refused_addresses(address: str) -> None:
+    assert not is_public(ip_address(address))
+    assert not may_dial(address, 443, STRICT)
+
+
 @pytest.mark.parametrize("address", ALLOWED_ADDRESSES)
 def test_allowed_addresses(address: str) -> None:
     assert is_public(ip_address(address))
     assert may_dial(address, 443, STRICT)
+
+
+@given(st.ip_addresses(v=4))
+def test_embedding_an_address_in_ipv6_changes_no_verdict(address: IPv4Address) -> None:
+    for prefix in ("::ffff:", "64:ff9b::"):
+        assert may_dial(f"{prefix}{address}", 443, STRICT) == may_dial(str(address), 443, STRICT)
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "127.1", "0x7f.0.0.1", "::1::"])
@@ -41,96 +71,79 @@ def test_a_valid_url_is_parsed() -> None:
     assert (target.host, target.port, target.literal) == ("2606:4700::1111", 80, True)
 
 
+SPELLINGS = {
+    "https://": ["", "example.com/hook", "//example.com/", "https:/example.com/",
+        "https:example.com", "ftp://example.com/", "file:///etc/passwd",
+        "gopher://example.com:6379/_x", "javascript://example.com/%0aalert(1)",
+        "wss://example.com/"],
+    "plain http": ["http://example.com/", "HTTP://example.com/"],
+    "no host": ["https://", "https:///path", "https://:443/"],
+    "Authorization header": ["https://user@example.com/", "https://user:pass@example.com/",
+        "https://1.1.1.1@example.com/", "https://@example.com/"],
+    "#fragment": ["https://example.com/#part", "https://example.com#@evil.example/"],
+    "spaces": ["https://example.com/a b", " https://example.com/", "https://example.com/\n",
+        "https://exa\tmple.com/"],
+    "backslash": ["https://example.com\\@evil.example/"],
+    "control": ["https://example.com/\x00", "https://exam\u200bple.com/",
+        "https://exam\u00adple.com/"],
+    "port": ["https://example.com:/", "https://example.com:0/", "https://example.com:0443/",
+        "https://example.com:65536/", "https://example.com:+443/", "https://example.com:４４３/"],
+    "brackets": ["https://example.com:443:443/", "https://2606:4700::1111/"],
+    "port 22": ["https://example.com:22/"],
+    "port 25": ["https://example.com:25/"],
+    "port 1023": ["https://example.com:1023/"],
+    "port 5432": ["https://example.com:5432/"],
+    "port 6379": ["https://example.com:6379/"],
+    "port 9200": ["https://example.com:9200/"],
+    "port 11211": ["https://example.com:11211/"],
+    "IPv6": ["https://[::1/", "https://[::1]x/"],
+    "not an IPv6": ["https://[v1.x]/", "https://[127.0.0.1]/"],
+    "not an IPv6|zone": ["https://[fe80::1%25eth0]/"],
+    r"\[2606:4700::1111\]": ["https://[2606:4700:0::1111]/",
+        "https://[2606:4700:0000:0000:0000:0000:0000:1111]/"],
+    "end with a dot": ["https://example.com./", "https://1.1.1.1./"],
+    "percent": ["https://example%2ecom/", "https://%31%32%37.0.0.1/"],
+    "four decimal": ["https://2130706433/", "https://0x7f000001/", "https://017700000001/",
+        "https://127.1/", "https://127.0.1/", "https://0x7f.1/", "https://0X7F.1/",
+        "https://0177.0.0.1/", "https://1.1.1.01/", "https://1.1.1.256/", "https://1.1.1.1.1/",
+        "https://example.0x/"],
+    "standard form": ["https://１２７.０.０.１/", "https://①②⑦.0.0.1/", "https://127。0。0。1/",
+        "https://example。com/", "https://ｅxample.com/", "https://ℯxample.com/",
+        "https://xn--a.example/"],
+    "standard form|valid host": ["https://xn--exmple-cua.xn--/"],
+    "valid host": ["https://exa$mple.com/", "https://-example.com/", "https://example..com/",
+        f"https://{'a' * 64}.com/", f"https://{'a.' * 130}com/"],
+    "2048": [f"https://example.com/{'a' * 2048}"],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("url", "hint"),
-    [
-        ("", "https://"),
-        ("example.com/hook", "https://"),
-        ("//example.com/", "https://"),
-        ("https:/example.com/", "https://"),
-        ("https:example.com", "https://"),
-        ("ftp://example.com/", "https://"),
-        ("file:///etc/passwd", "https://"),
-        ("gopher://example.com:6379/_x", "https://"),
-        ("javascript://example.com/%0aalert(1)", "https://"),
-        ("wss://example.com/", "https://"),
-        ("http://example.com/", "plain http"),
-        ("HTTP://example.com/", "plain http"),
-        ("https://", "no host"),
-        ("https:///path", "no host"),
-        ("https://:443/", "no host"),
-        ("https://user@example.com/", "Authorization header"),
-        ("https://user:pass@example.com/", "Authorization header"),
-        ("https://1.1.1.1@example.com/", "Authorization header"),
-        ("https://@example.com/", "Authorization header"),
-        ("https://example.com/#part", "#fragment"),
-        ("https://example.com#@evil.example/", "#fragment"),
-        ("https://example.com/a b", "spaces"),
-        (" https://example.com/", "spaces"),
-        ("https://example.com/\n", "spaces"),
-        ("https://exa\tmple.com/", "spaces"),
-        ("https://example.com\\@evil.example/", "backslash"),
-        ("https://example.com/\x00", "control"),
-        ("https://exam\u200bple.com/", "control"),
-        ("https://exam\u00adple.com/", "control"),
-        ("https://example.com:/", "port"),
-        ("https://example.com:0/", "port"),
-        ("https://example.com:0443/", "port"),
-        ("https://example.com:65536/", "port"),
-        ("https://example.com:+443/", "port"),
-        ("https://example.com:４４３/", "port"),
-        ("https://example.com:443:443/", "brackets"),
-        ("https://2606:4700::1111/", "brackets"),
-        ("https://example.com:22/", "port 22"),
-        ("https://example.com:25/", "port 25"),
-        ("https://example.com:1023/", "port 1023"),
-        ("https://example.com:5432/", "port 5432"),
-        ("https://example.com:6379/", "port 6379"),
-        ("https://example.com:9200/", "port 9200"),
-        ("https://example.com:11211/", "port 11211"),
-        ("https://[::1/", "IPv6"),
-        ("https://[::1]x/", "IPv6"),
-        ("https://[v1.x]/", "not an IPv6"),
-        ("https://[127.0.0.1]/", "not an IPv6"),
-        ("https://[fe80::1%25eth0]/", "not an IPv6|zone"),
-        ("https://[2606:4700:0::1111]/", r"\[2606:4700::1111\]"),
-        ("https://[2606:4700:0000:0000:0000:0000:0000:1111]/", r"\[2606:4700::1111\]"),
-        ("https://example.com./", "end with a dot"),
-        ("https://1.1.1.1./", "end with a dot"),
-        ("https://example%2ecom/", "percent"),
-        ("https://%31%32%37.0.0.1/", "percent"),
-        ("https://2130706433/", "four decimal"),
-        ("https://0x7f000001/", "four decimal"),
-        ("https://017700000001/", "four decimal"),
-        ("https://127.1/", "four decimal"),
-        ("https://127.0.1/", "four decimal"),
-        ("https://0x7f.1/", "four decimal"),
-        ("https://0X7F.1/", "four decimal"),
-        ("https://0177.0.0.1/", "four decimal"),
-        ("https://1.1.1.01/", "four decimal"),
-        ("https://1.1.1.256/", "four decimal"),
-        ("https://1.1.1.1.1/", "four decimal"),
-        ("https://example.0x/", "four decimal"),
-        ("https://１２７.０.０.１/", "standard form"),
-        ("https://①②⑦.0.0.1/", "standard form"),
-        ("https://127。0。0。1/", "standard form"),
-        ("https://example。com/", "standard form"),
-        ("https://ｅxample.com/", "standard form"),
-        ("https://ℯxample.com/", "standard form"),
-        ("https://xn--a.example/", "standard form"),
-        ("https://xn--exmple-cua.xn--/", "standard form|valid host"),
-        ("https://exa$mple.com/", "valid host"),
-        ("https://-example.com/", "valid host"),
-        ("https://example..com/", "valid host"),
-        (f"https://{'a' * 64}.com/", "valid host"),
-        (f"https://{'a.' * 130}com/", "valid host"),
-        (f"https://example.com/{'a' * 2048}", "2048"),
-    ],
+    ("url", "hint"), [(url, hint) for hint, urls in SPELLINGS.items() for url in urls]
 )
 def test_bad_spellings_are_named(url: str, hint: str) -> None:
     with pytest.raises(Refused, match=hint) as refused:
         check_url(url, STRICT)
     assert refused.value.kind == ("http" if hint == "plain http" else "spelling")
+
+
+@pytest.mark.parametrize(
+    ("url", "allow_http", "says"),
+    [
+        ("http://hooks.example.com/", False, "use https, or allow it with SET_HTTP"),
+        ("https://10.0.0.1/", False, "allow it with SET_ALLOW"),
+        ("https://localhost/", True, "allow it with SET_ALLOW"),
+        ("https://x.example:6379/", False, "this port with SET_ALLOW"),
+        ("ftp://x.example/", False, "must start with https://"),
+        ("ftp://x.example/", True, "must start with http:// or https://"),
+        ("x.example", False, "must start with https://"),
+        ("x.example", True, "must start with http:// or https://"),
+    ],
+)
+def test_a_refusal_names_what_can_allow_it(url: str, allow_http: bool, says: str) -> None:
+    rules = Rules(allow_http=allow_http, http_setting="SET_HTTP", allow_setting="SET_ALLOW")
+    with pytest.raises(Refused) as refused:
+        check_url(url, rules)
+    assert str(refused.value).endswith(says)
 
 
 @given(st.text(max_size=60))
@@ -143,6 +156,37 @@ def test_any_text_is_judged_with_a_sentence(text: str) -> None:
             continue
         assert target.host.isascii()
         assert "@" not in target.url.authority
+
+
+def test_an_opened_place_opens_exactly_that() -> None:
+    rules = Rules(allow_http=True, allow=(parse_place("127.0.0.1/32:9000"),))
+    assert check_url("http://127.0.0.1:9000/", rules).port == 9000
+    assert check_url("http://localhost:9000/", rules).port == 9000
+    for host in ("127.0.0.1:9001", "127.0.0.2:9000", "[::1]:9000", "localhost"):
+        with pytest.raises(Refused):
+            check_url(f"http://{host}/", rules)
+    with pytest.raises(Refused, match="plain http"):
+        check_url("http://127.0.0.1:9000/", Rules(allow=rules.allow))
+    assert check_url("https://127.0.0.1:9000/", Rules(allow=rules.allow))
+
+
+@pytest.mark.parametrize(
+    ("place", "address", "port", "opens"),
+    [
+        # Without a port it opens the usual ones only.
+        ("10.0.0.0/8", "10.1.2.3", 443, True), ("10.0.0.0/8", "10.1.2.3", 8080, True),
+        ("10.0.0.0/8", "10.1.2.3", 6379, False), ("10.0.0.0/8", "10.1.2.3", 22, False),
+        ("10.0.0.0/8", "::ffff:10.1.2.3", 443, True), ("10.0.0.5:6379", "10.0.0.5", 6379, True),
+        ("10.0.0.5:6379", "10.0.0.6", 6379, False), ("10.0.0.5:6379", "1.1.1.1", 6379, False),
+        ("[fd00::/8]:8080", "fd00::1", 8080, True), ("::1", "::1", 443, True),
+    ],
+)  # fmt: skip
+def test_which_ports_a_place_opens(place: str, address: str, port: int, opens: bool) -> None:
+    rules = Rules(allow_http=True, allow=(parse_place(place),))
+    assert may_dial(address, port, rules) == opens
+    if ":6379" in place:
+        # A name may resolve to that network; the guard sees the address.
+        assert check_url("http://redis.example:6379/", rules)
 
 
 @pytest.mark.parametrize(

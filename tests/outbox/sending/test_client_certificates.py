@@ -124,6 +124,15 @@ async def test_a_certificate_does_not_widen_whom_the_sender_trusts(
     assert (outcome.error or "").startswith("certificate refused")
 
 
+def test_the_key_may_come_first_and_is_never_shown(own: trustme.LeafCert) -> None:
+    text = own.private_key_pem.bytes().decode() + own.cert_chain_pems[0].bytes().decode()
+    certificate = read(text.replace("\n", "\r\n"))
+    must_be_valid(certificate, NOW_US)
+    assert "PRIVATE" not in repr(certificate)
+    assert "PRIVATE" not in repr(Via(certificate.pem))
+    assert read(certificate.pem) == certificate
+
+
 def read_now(text: str) -> None:
     must_be_valid(read(text), NOW_US)
 

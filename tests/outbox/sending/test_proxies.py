@@ -9,8 +9,8 @@ import pytest
 import trustme
 from aiohttp import ClientTimeout
 
-from outbox.sending.addresses import Rules
-from outbox.sending.proxies import parse_proxy
+from outbox.sending.addresses import Rules, parse_place
+from outbox.sending.proxies import Proxy, parse_proxy
 from outbox.sending.request import Via
 from outbox.sending.urls import REFUSED_ADDRESS
 from tests.support.connect_proxy import ConnectProxy, connect_proxy
@@ -51,7 +51,7 @@ async def test_the_proxy_gets_the_address_and_the_receiver_its_name() -> None:
         assert direct.address == f"127.0.0.1:{port}"
         assert proxy.places == [f"127.0.0.1:{port}"]
         assert {dict(got.headers)["Host"] for got in there.requests} == {f"hooks.example:{port}"}
-        sent = [name.lower() for got in there.requests for name, _ in got.headers]
+        sent = [name.lower() for got in there.requests for name in got.headers]
         assert "proxy-authorization" not in sent
 
 
@@ -158,3 +158,10 @@ def test_a_wrong_proxy_is_refused_without_its_password(name: str, url: str) -> N
     with pytest.raises(ValueError, match="must") as raised:
         parse_proxy(name, url.replace("://", "://ana:hunter2@"))
     assert "hunter2" not in str(raised.value)
+
+
+def test_a_password_is_not_shown() -> None:
+    proxy = parse_proxy("office", "http://ana:hunter2@proxy.internal:3128")
+    assert proxy == Proxy("office", "proxy.internal", 3128, "Basic YW5hOmh1bnRlcjI=")
+    assert "YW5h" not in repr(proxy)
+    assert parse_place("10.0.0.0/8")

@@ -19,12 +19,13 @@ from tests.support.hostilities import (
 )
 from tests.support.receiver import Hostile, Script, Visit, hostile
 from tests.support.senders import post, sender
+from tests.support.waiting import HANG_SECONDS
 
 MOST_READ = 256 * 1024
 """Bytes that a receiver can send before the disconnect: our limit plus both socket buffers."""
 
 
-async def one(script: Script, timeout_s: float = 5.0) -> tuple[Outcome, Hostile]:
+async def one(script: Script, timeout_s: float = HANG_SECONDS) -> tuple[Outcome, Hostile]:
     async with hostile(script) as there, sender() as client:
         outcome = await post(client, there.url, timeout_s=timeout_s)
         return outcome, there
@@ -47,7 +48,6 @@ async def test_a_2xx_head_is_success_whatever_follows(name: str, split: bool) ->
     async with hostile(script) as there, sender() as client:
         outcome = await post(client, there.url)
         assert outcome.outcome == "success"
-        assert outcome.total_us < 3_000_000
         if not split:
             # The rest must not be taken for the response to the next request.
             again = await post(client, there.url)
@@ -71,7 +71,6 @@ async def test_cut_off_after_a_2xx_head(ending: object) -> None:
 async def test_the_deadline_ends_a_body_sooner_when_it_comes_sooner() -> None:
     outcome, _ = await one(repeats(OK + b"Content-Length: 100000\r\n\r\n", b".", 0.02), 0.3)
     assert (outcome.outcome, outcome.truncated) == ("success", True)
-    assert outcome.total_us < 900_000
 
 
 @pytest.mark.parametrize("name", ENDLESS)
@@ -79,11 +78,10 @@ async def test_endless_bodies_are_read_no_further_than_needed(name: str) -> None
     head, part = ENDLESS[name]
     async with hostile(repeats(head, part)) as there, sender() as client:
         outcome = await post(client, there.url)
-        await asyncio.wait_for(there.ended.wait(), 5)
+        await there.ended.wait()
     assert (outcome.outcome, outcome.truncated) == ("success", True)
     assert len(outcome.response_body) == LARGEST_BODY
     assert there.written <= max(MOST_READ, 3 * len(part))
-    assert outcome.total_us < 1_000_000
 
 
 @pytest.mark.parametrize("size", [LARGEST_BODY - 1, LARGEST_BODY, LARGEST_BODY + 1])
@@ -102,13 +100,69 @@ async def test_a_body_at_the_limit(size: int) -> None:
 async def test_an_invalid_response_is_a_protocol_error(name: str) -> None:
     async with hostile(BROKEN[name]) as there, sender() as client:
         outcome = await post(client, there.url)
-        await asyncio.wait_for(there.ended.wait(), 5)
+        await there.ended.wait()
     assert outcome.outcome == "protocol_error"
     assert outcome.error
     assert len(outcome.error) < 80
-    assert outcome.total_us < 2_000_000
     assert there.written <= MOST_READ + LARGEST_HEAD + 100_000
     assert there.visits == 1
+
+
+@pytest.mark.parametrize("reset", [False, True])
+async def test_closing_without_a_response_is_a_connect_error(reset: bool) -> None:
+    async def leave(visit: Visit) -> None:
+        if reset:
+            visit.reset()
+
+    async def leave_after_the_request(visit: Visit) -> None:
+        await visit.request()
+        if reset:
+            visit.reset()
+
+    for script in (leave, leave_after_the_request):
+        outcome, there = await one(script)
+        assert outcome.outcome == "connect_error"
+        assert there.visits == 1, "a new connection is not tried twice"
+
+
+def closing_when_idle(reset: bool) -> Script:
+    """Respond to one request, and end the connection as the second one arrives."""
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(EMPTY)
+        if visit.number == 1:
+            await visit.request()
+            if reset:
+                visit.reset()
+            return
+        await visit.gone()
+
+    return script
+
+
+@pytest.mark.parametrize("reset", [False, True])
+async def test_a_stale_connection_is_recognised(reset: bool) -> None:
+    async with hostile(closing_when_idle(reset)) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        outcome = await post(client, there.url)
+        assert (outcome.outcome, outcome.stale) == ("connect_error", True)
+        outcome = await post(client, there.url, fresh=True)
+        assert (outcome.outcome, outcome.reused, outcome.stale) == ("success", False, False)
+        assert there.visits == 2
+
+
+async def test_a_kept_connection_that_answered_a_byte_is_not_replaced() -> None:
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(EMPTY)
+        await visit.request()
+        await visit.write(b"H")
+
+    async with hostile(script) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        assert (await post(client, there.url)).outcome == "protocol_error"
+        assert there.visits == 1
 
 
 async def test_an_unrequested_response_is_not_used_for_the_next_request() -> None:
@@ -125,7 +179,7 @@ async def test_an_unrequested_response_is_not_used_for_the_next_request() -> Non
     async with hostile(script) as there, sender() as client:
         assert (await post(client, there.url)).outcome == "success"
         spoke.set()
-        await asyncio.wait_for(there.ended.wait(), 5)
+        await there.ended.wait()
         outcome = await post(client, there.url)
         assert (outcome.outcome, outcome.reused) == ("success", False)
 

@@ -63,10 +63,7 @@ def test_standardwebhooks_accepts_the_trio_and_nothing_else(secret: str, body: b
         "webhook-signature": sign_standard([secret], MESSAGE, now, body),
     }
     Webhook(secret).verify(body, headers, json_parse=False)
-    for changed in (
-        {"webhook-id": MESSAGE + "0"},
-        {"webhook-timestamp": str(now + 1)},
-    ):
+    for changed in ({"webhook-id": MESSAGE + "0"}, {"webhook-timestamp": str(now + 1)}):
         with pytest.raises(WebhookVerificationError):
             Webhook(secret).verify(body, headers | changed, json_parse=False)
     with pytest.raises(WebhookVerificationError):

@@ -23,6 +23,16 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_ring_follows_its_file(file: Path) -> None:
+    node, old = read_key_file(file, IDS), read_key_file(file, IDS).seal(b"old", "row")
+    add_key(file, IDS, WALL + DAY, staged=False)
+    other = read_key_file(file, IDS)
+    # A value of a key that the node has not seen yet.
+    assert node.open(other.seal(b"new", "row"), "row") == b"new"
+    assert node.open(old, "row") == b"old"
+    assert (node.newest, node.newest_key_at()) == (other.newest, WALL + DAY)
+
+
 def test_a_running_node_encrypts_with_the_new_key(file: Path) -> None:
     node = read_key_file(file, IDS)
     add_key(file, IDS, WALL + DAY, staged=False)

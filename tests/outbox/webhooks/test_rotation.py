@@ -1,11 +1,13 @@
 """Rotation of a signing secret while deliveries are sent, as receivers see it."""
 
+import asyncio
+
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from outbox.database.transaction import Database, Tx
 from outbox.sending.request import new_secret, sign_body
 from outbox.webhooks import rotation
-from tests.support.drain import Got, add_webhook, drain, inbox, make, ring
+from tests.support.drain import Got, add_webhook, drain, inbox, make, ring, rows
 
 NEW = new_secret(b"n" * 32)
 
@@ -48,3 +50,18 @@ async def test_the_replaced_secret_ends_after_the_overlap(db: Database) -> None:
     signatures = box.got[1].headers["webhook-signature"].split(" ")
     assert len(signatures) == 1
     assert plain(box.got[1], NEW)
+
+
+async def test_of_two_rotations_at_once_one_wins(db: Database) -> None:
+    key = ring()
+    webhook_id, _ = await add_webhook(db, key, "http://127.0.0.1:9/")
+    secrets = [new_secret(bytes([n]) * 32) for n in range(5)]
+    done = await asyncio.gather(
+        *(db.write(rotation.stage, webhook_id, secret, key) for secret in secrets)
+    )
+    assert sorted(done) == [False] * 4 + [True]
+    [row] = await db.read(rows, "select staged_secret from webhooks")
+    assert key.open(bytes(row["staged_secret"]), webhook_id) == secrets[done.index(True)].encode()
+    assert sorted(
+        await asyncio.gather(*(db.write(rotation.activate, webhook_id) for _ in range(3)))
+    ) == [False, False, True]

@@ -1,17 +1,68 @@
 """Secrets at rest: which values open, which do not, and the rules of the key file."""
 
+import re
+import stat
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file, write_key_file
-from outbox.webhooks.secrets import parse_keys
+from outbox.webhooks.secrets import KeyRing, SealBroken, parse_keys
 
 IDS = Ids()
 WALL = 1_760_000_000_000_000
 OLD_LINE = "0a0b0c0d AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= 2026-01-01T00:00:00Z"
+
+NEW_LINE = "ffffffff ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8= 2026-06-01T00:00:00Z"
+
+
+def ring(*lines: str) -> KeyRing:
+    return parse_keys("\n".join(lines), IDS, "the keys")
+
+
+RING = ring(OLD_LINE)
+
+
+def test_the_same_value_never_looks_the_same() -> None:
+    assert RING.seal(b"secret", "row") != RING.seal(b"secret", "row")
+
+
+def test_a_value_moved_to_another_row_does_not_open() -> None:
+    with pytest.raises(SealBroken):
+        RING.open(RING.seal(b"secret", "row 1"), "row 2")
+
+
+@given(st.data())
+def test_a_damaged_value_does_not_open(data: st.DataObject) -> None:
+    sealed = bytearray(RING.seal(b"secret", "row"))
+    place = data.draw(st.integers(0, len(sealed) - 1))
+    sealed[place] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(SealBroken):
+        RING.open(bytes(sealed), "row")
+
+
+def test_the_newest_key_seals_and_all_of_them_open() -> None:
+    before = ring(OLD_LINE).seal(b"secret", "row")
+    both = ring(NEW_LINE, OLD_LINE)
+    after = both.seal(b"secret", "row")
+    assert both.open(before, "row") == both.open(after, "row") == b"secret"
+    assert (both.stale(before), both.stale(after)) == (True, False)
+    assert both.key_ids == ("0a0b0c0d", "ffffffff")
+    with pytest.raises(SealBroken, match="ffffffff"):
+        ring(OLD_LINE).open(after, "row")
+
+
+def test_a_written_file_is_read_back_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "keys"
+    write_key_file(path, IDS, WALL)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert re.fullmatch(r"[0-9a-f]{8} \S{44} 2025-10-09T08:53:20Z\n", path.read_text())
+    first = read_key_file(path, IDS)
+    assert read_key_file(path, IDS).open(first.seal(b"secret", "row"), "row") == b"secret"
 
 
 def test_an_existing_file_is_kept(tmp_path: Path) -> None:

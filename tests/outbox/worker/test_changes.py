@@ -20,6 +20,7 @@ from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
 from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, ring, rows
+from tests.support.waiting import HANG_SECONDS
 
 
 @dataclass
@@ -64,7 +65,9 @@ async def resolving(db: Database) -> AsyncIterator[Resolving]:
     key = ring()
     db.observer = watch = Counted()
     sender = Sender(Guard(RULES, clock, names.look_up), clock)
-    worker = Worker(db, key, sender, clock=clock, ids=Ids(), settings=WorkerSettings(timeout=5.0))
+    worker = Worker(
+        db, key, sender, clock=clock, ids=Ids(), settings=WorkerSettings(timeout=HANG_SECONDS)
+    )
     task = asyncio.create_task(worker.run())
     async with inbox() as box:
         port = box.url.rpartition(":")[2]

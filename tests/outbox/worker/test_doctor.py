@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from outbox.sending.addresses import Rules
 from outbox.sending.guard import Guard
 from outbox.sending.request import Request, new_secret
 from outbox.sending.send import Sender
+from outbox.sending.steps import steps_of
 from outbox.worker import WorkerSettings
 from outbox.worker.doctor import Doctor, Examination
 from tests.support.patients import patients
@@ -69,8 +71,7 @@ async def test_each_fault_is_named_with_its_step_and_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    "addresses",
-    [["10.1.2.3"], ["169.254.169.254"], ["127.0.0.1", "10.1.2.3"], ["::ffff:10.0.0.1"]],
+    "addresses", [["10.1.2.3"], ["169.254.169.254"], ["127.0.0.1", "10.1.2.3"], ["::ffff:10.0.0.1"]]
 )
 async def test_a_refused_address_gets_no_connection_and_says_no_more_than_the_log(
     addresses: list[str],
@@ -89,3 +90,13 @@ async def test_a_refused_address_gets_no_connection_and_says_no_more_than_the_lo
     )
     # Not even whether it was one address or several, and which.
     assert not any(address in said for address in addresses)
+
+
+async def test_a_slow_success_gets_a_warning() -> None:
+    async with receiver() as there, doctor() as checker:
+        quick = await checker.examine(request(there.url + "/", timeout_s=30))
+    assert "respond first" not in quick.steps[-1].text
+    assert quick.outcome is not None
+    slow = replace(quick.outcome, first_byte_us=20_000_000)
+    text = steps_of(there.url + "/", slow, LOOPBACK, 30.0)[-1].text
+    assert text.endswith("It took 20.0 s of the 30 s allowed; respond first.")

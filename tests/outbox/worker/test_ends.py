@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database
 from outbox.queue.order import ordering
 from outbox.queue.state.policy import MOST_RESCUES
 from outbox.queue.upkeep import parking
 from outbox.worker import claimer
-from tests.support.drain import Counted, add_webhook, drain, make, ring, rows
+from tests.support.drain import Counted, add_webhook, drain, make, ring, rows, run
 from tests.support.lines import URL, written
 
 ENDS = "select state, count(*) as n from deliveries where finished_at is not null group by state"
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def ended(db: Database) -> dict[str, int]:

@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import pytest
+
 from outbox.clock import SystemClock
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database
 from outbox.events import Cause, cause
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import Announced
@@ -21,7 +23,8 @@ from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
 from outbox.worker.journal import Journal, attempt_fields, event_of
-from tests.support.drain import RULES, add_webhook, inbox, make, ring
+from tests.support.drain import RULES, add_webhook, inbox, make, ring, run
+from tests.support.waiting import HANG_SECONDS, until
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CAUSE = Cause("search-me", f"00-{TRACE}-00f067aa0ba902b7-01")
@@ -58,14 +61,14 @@ async def working(db: Database, journal: Journal, keys: KeyRing) -> AsyncIterato
     sender = Sender(Guard(RULES, clock), clock)
     worker = Worker(
         db, keys, sender, clock=clock, ids=Ids(), journal=journal,
-        settings=WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=5.0),
+        settings=WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=HANG_SECONDS),
     )  # fmt: skip
     task = asyncio.create_task(worker.run())
     try:
         yield worker
     finally:
         # Nothing hangs here: all that is under way ends, on a busy machine too.
-        await worker.drain(20.0)
+        await worker.drain(HANG_SECONDS)
         await sender.close()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -77,8 +80,17 @@ async def caused(db: Database) -> str:
     return await db.write(make, "r1")
 
 
-async def run(tx: Tx, statement: str) -> int:
-    return await tx.run(statement)
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_an_attempt_is_noted_before_its_result_is_stored(db: Database, db_url: str) -> None:
+    """A kill in between leaves the record; the other order would leave none."""
+    journal = Kept(db_url.removeprefix("sqlite:///"))
+    keys = ring()
+    async with inbox() as box:
+        await add_webhook(db, keys, box.url)
+        async with working(db, journal, keys):
+            await caused(db)
+            await box.until(1)
+    assert journal.states == ["in_flight"]
 
 
 async def test_a_delivery_that_cannot_be_sent_is_noted_as_unsent(db: Database) -> None:
@@ -89,9 +101,7 @@ async def test_a_delivery_that_cannot_be_sent_is_noted_as_unsent(db: Database) -
         await caused(db)
         await db.write(run, "update events set body_digest = 'x'")
         async with working(db, journal, keys):
-            async with asyncio.timeout(20):
-                while not journal.results:
-                    await asyncio.sleep(0.01)
+            await until(lambda: journal.results)
     [result] = journal.results
     fields = attempt_fields(result)
     assert event_of(result) == "unsent"

@@ -12,7 +12,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.state import lanes
-from outbox.worker import lease, nodes
+from outbox.worker import lease, nodes, skew
 from outbox.worker.journal import Log
 from outbox.worker.lease import Lease
 from tests.support.drain import Counted, drain, inbox, make, ring
@@ -87,6 +87,20 @@ async def test_a_jump_counts_before_the_clocks_are_compared_again(db: Database) 
         clock.seconds = 30.0
         assert joined.objection() is None
         assert watch.counts["clock_skew"] == 1
+
+
+@POSTGRES
+async def test_the_round_trip_time_is_not_skew(db: Database) -> None:
+    class Slow(SystemClock):
+        """As if the reply took ten seconds more on the way back."""
+
+        calls = 0
+
+        def monotonic(self) -> float:
+            self.calls += 1
+            return super().monotonic() + 10.0 * (self.calls - 1)
+
+    assert await skew.measure(db, Slow()) == 0
 
 
 @POSTGRES

@@ -6,22 +6,14 @@ import asyncio
 
 from aiohttp import web
 
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import KeyRing
-from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, ring
+from tests.support.drain import Inbox, Still, add_webhook, drain, inbox, make_many, ring
 
 HANGING, HEALTHY = "1" * 24, "2" * 24
 SLOTS = 16
 LANES = 3 * SLOTS
 EVENTS = 3
-
-
-class Still(SystemClock):
-    """A clock by which no send becomes slow, so that no slot is given back."""
-
-    def monotonic(self) -> float:
-        return 1_000.0
 
 
 def hang(box: Inbox) -> asyncio.Event:

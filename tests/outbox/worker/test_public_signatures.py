@@ -18,6 +18,7 @@ from tests.architecture.tree import ROOT
 from tests.support.drain import Got, add_webhook, drain, inbox, make, ring, rows
 from tests.support.node import run_node
 from tests.support.requirements import need
+from tests.support.waiting import HANG_SECONDS
 
 EXAMPLE = ROOT / "docs" / "examples" / "receivers" / "node" / "verify-public.mjs"
 NODE = """
@@ -81,7 +82,7 @@ def by_php(publics: list[bytes], got: list[Got], folder: Path) -> list[bool]:
     program.write_text(PHP)
     done = subprocess.run(
         [need("php"), str(program)], input=as_json(publics, got), capture_output=True, text=True,
-        check=True, timeout=60,
+        check=True, timeout=HANG_SECONDS,
     )  # fmt: skip
     right: list[bool] = json.loads(done.stdout)
     return right

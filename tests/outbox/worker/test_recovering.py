@@ -15,6 +15,7 @@ from outbox.queue.state.deliveries import Capacity
 from outbox.worker import recovering
 from outbox.worker.recovering import Recovering
 from tests.support.drain import OWNER, add_webhook, make, ring
+from tests.support.waiting import until
 
 URL = "http://127.0.0.1:9/"
 
@@ -48,14 +49,18 @@ async def test_snapshots_that_wait_for_their_receivers_hold_up_no_others(
         await snapshot(db, stuck, "thing.stuck")
     last = await snapshot(db, free, "thing.made")
     run = asyncio.create_task(Recovering(db, records).run_once())
+
+    async def ended() -> jobs.Job | None:
+        assert not run.done()
+        job = await db.read(jobs.one, last)
+        return job if job is not None and job.state != "running" else None
+
     try:
-        async with asyncio.timeout(20):
-            while (job := await db.read(jobs.one, last)) is None or job.state == "running":
-                assert not run.done()
-                await asyncio.sleep(recovering.TICK_SECONDS)
+        job = await until(ended)
     finally:
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
+    assert job is not None
     assert (job.state, job.made) == ("done", 1)
     waiting = await db.read(jobs.running)
     assert [(job.webhook_id, job.made) for job in waiting] == [(stuck, 0)] * 4

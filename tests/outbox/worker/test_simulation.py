@@ -30,7 +30,8 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.ids import Ids
-from outbox.queue.state import circuits
+from outbox.queue.drain import settle
+from outbox.queue.state import circuits, head_deliveries, lanes
 from outbox.queue.upkeep.parking import CHOICES
 from outbox.worker import nodes
 from outbox.worker.sends import Sends
@@ -43,7 +44,7 @@ pytestmark = pytest.mark.slow
 
 STEPS = 14
 SEED = int(os.environ.get("SIMULATION_SEED", "1"))
-EXAMPLES = 150
+EXAMPLES = 50
 MET = 10
 CONTROLS = 600
 """Worlds within which a broken rule must be found; all need far fewer."""
@@ -59,13 +60,12 @@ class Machine(RuleBasedStateMachine):
     first_is_ordered: ClassVar[bool] = False
     store_fails: ClassVar[float] = 0.0
     """The share of the store's calls that fail from the start, with deliveries on their way."""
-    kind: ClassVar[type[World]] = World
     world: World
 
     @initialize(chosen=st.integers(0, 2**32 - 1), hooks=st.integers(1, 3))
     def begin(self, chosen: int, hooks: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="carteiro-world-", dir=self.template.parent))
-        self.world = self.kind(self.folder, self.template, chosen)
+        self.world = World(self.folder, self.template, chosen)
         for number in range(hooks):
             self.world.add_webhook(
                 NAMES[: 1 + number % 2], ordered=self.first_is_ordered and not number
@@ -115,13 +115,29 @@ class Machine(RuleBasedStateMachine):
     def replay(self, place: int) -> None:
         self.world.replay(place)
 
-    @rule(names=st.sampled_from((NAMES, NAMES[:1])))
-    def add_webhook(self, names: tuple[str, ...]) -> None:
-        self.world.add_webhook(names)
+    @rule(names=st.sampled_from((NAMES, NAMES[:1])), ordered=st.booleans())
+    def add_webhook(self, names: tuple[str, ...], ordered: bool) -> None:
+        self.world.add_webhook(names, ordered)
 
     @rule(seconds=st.sampled_from((-7200, -30, 30, 7200, 2_592_000)))
     def jump(self, seconds: int) -> None:
         self.world.jump(seconds)
+
+    @rule(place=st.integers(0, 9), ordered=st.booleans())
+    def turn(self, place: int, ordered: bool) -> None:
+        self.world.turn(self._hook(place), ordered)
+
+    @rule(place=st.integers(0, 50), how=st.sampled_from(("try", "cancel", "skip")))
+    def steer(self, place: int, how: str) -> None:
+        self.world.steer(place, how)
+
+    @rule(place=st.integers(0, 9))
+    def recover(self, place: int) -> None:
+        self.world.recover(self._hook(place))
+
+    @rule()
+    def work_off(self) -> None:
+        self.world.work_off()
 
     @invariant()
     def holds(self) -> None:
@@ -167,40 +183,40 @@ def template() -> Iterator[Path]:
     shutil.rmtree(home)
 
 
-def run(
-    examples: int, chosen: int, *, shrinking: bool = True, machine: type[Machine] = Machine
-) -> dict[str, Any]:
+def run(examples: int, chosen: int, *, shrinking: bool = True) -> dict[str, Any]:
     """Run `examples` worlds; print their figures as one line. Raise Broken."""
-    machine.counts = {}
+    Machine.counts = {}
     phases = tuple(Phase) if shrinking else (Phase.generate,)
     run_state_machine_as_test(
-        seed(chosen)(machine),
+        seed(chosen)(Machine),
         settings=settings(
             max_examples=examples, stateful_step_count=STEPS, deadline=None, database=None,
             print_blob=True, report_multiple_bugs=False, phases=phases,
             suppress_health_check=list(HealthCheck),
         ),
     )  # fmt: skip
-    record = {"fault": "R28 simulation", "seed": chosen, **machine.counts, "lost": 0}
+    record = {"fault": "R28 simulation", "seed": chosen, **Machine.counts, "lost": 0}
     print(json.dumps(record), flush=True)
     return record
 
 
-def test_what_is_written_is_delivered_whatever_happens() -> None:
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worlds are short, so receivers fail at once, and circuits open early."""
+    monkeypatch.setattr(circuits, "FAILURES", 2)
+    monkeypatch.setattr(Machine, "failing", True)
+    monkeypatch.setattr(Machine, "first_is_ordered", True)
+
+
+@pytest.mark.usefixtures("early")
+def test_owners_may_steer_and_receivers_may_fail() -> None:
     counts = run(EXAMPLES, SEED)
+    assert counts["probes"] >= MET, "too few circuits opened"
     assert counts["kills_in_flight"] >= MET, "too few kills met a delivery in flight"
 
 
-def test_circuits_hold_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worlds are short, so circuits open early in them."""
-    monkeypatch.setattr(circuits, "FAILURES", 2)
-    monkeypatch.setattr(Machine, "failing", True)
-    counts = run(EXAMPLES, SEED)
-    assert counts["probes"] >= MET, "too few circuits opened"
-
-
 @pytest.mark.proof
-def test_two_thousand_worlds() -> None:
+def test_what_is_written_is_delivered_whatever_happens() -> None:
     run(int(os.environ.get("SIMULATION_EXAMPLES", "2000")), SEED)
 
 
@@ -231,7 +247,7 @@ def walk(template: Path, folder: Path, chosen: int) -> str:
         world.close()
 
 
-@pytest.mark.parametrize("chosen", [1, 2, 3])
+@pytest.mark.parametrize("chosen", [1, pytest.param(2, marks=pytest.mark.proof)])
 def test_a_seed_decides_every_byte(template: Path, tmp_path: Path, chosen: int) -> None:
     folders = [tmp_path / "first", tmp_path / "second"]
     for folder in folders:
@@ -253,6 +269,7 @@ class Forgetful(Settling):
         return wait
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("place", "name", "broken", "words"),
     [
@@ -268,5 +285,29 @@ def test_a_broken_rule_is_found(
     monkeypatch.setattr(place, name, broken)
     # Only results whose write fails can be forgotten.
     monkeypatch.setattr(Machine, "store_fails", 0.5 if broken is Forgetful else 0.0)
+    with pytest.raises(Broken, match=words):
+        run(CONTROLS, SEED, shrinking=False)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("place", "name", "broken", "words"),
+    [
+        (settle, "follow", _nothing, "without a head"),
+        (
+            head_deliveries,
+            "PROMOTE",
+            head_deliveries.PROMOTE.replace("h.seq", "h.seq desc"),
+            "after a later event",
+        ),
+        (settle, "SETTLE", settle.SETTLE.replace(lanes.CHAIN, "'0 ' as chain"), "are broken"),
+    ],
+    ids=["no follower after a head", "the last follower first", "chains that begin again"],
+)
+@pytest.mark.usefixtures("early")
+def test_a_broken_rule_of_steering_is_found(
+    monkeypatch: pytest.MonkeyPatch, place: object, name: str, broken: object, words: str
+) -> None:
+    monkeypatch.setattr(place, name, broken)
     with pytest.raises(Broken, match=words):
         run(CONTROLS, SEED, shrinking=False)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.queue.state import policy
 from outbox.sending.request import new_secret
 from outbox.webhooks import rotation
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
-from tests.support.drain import add_webhook, drain, inbox, make, rows
+from tests.support.drain import add_webhook, drain, inbox, make, rows, run
 
 WALL = 1_760_000_000_000_000
 SOON = 100_000
@@ -49,10 +48,6 @@ class Files:
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def states(db: Database, webhook_id: str) -> set[str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.queue.state.deliveries import Claimed
+from outbox.queue.state.deliveries import FIRST_WINDOW, Claimed
 from outbox.queue.state.fair_shares import Rank
 from outbox.queue.state.policy import WindowStep
 from outbox.worker.send_counts import Sending
@@ -26,6 +26,31 @@ def claimed(webhook_id: str, owner_id: str = "o", body: bytes = b"") -> Claimed:
     )  # fmt: skip
 
 
+def finished(windows: Windows, effects: list[WindowStep]) -> list[int]:
+    """Return the width after each of these ends of sends, one after another."""
+    return [windows.finish(windows.start(claimed("w"), False, 0.0), e, 0.0) for e in effects]
+
+
+def test_a_window_doubles_with_each_row_of_successes_until_the_first_failure() -> None:
+    windows = Windows(256)
+    assert finished(windows, ["grow"] * 2) == [3, 4]
+    assert finished(windows, ["grow"] * 4) == [5, 6, 7, 8]
+    assert finished(windows, ["halve"]) == [4]
+    # From here on by one after as many successes as it is wide.
+    assert finished(windows, ["grow"] * 9) == [4, 4, 4, 5, 5, 5, 5, 5, 6]
+
+
+def test_it_halves_down_to_one_and_never_grows_past_the_widest() -> None:
+    windows = Windows(256)
+    for _ in range(3000):
+        width = windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.0)
+    assert width == WIDEST
+    widths = [
+        windows.finish(windows.start(claimed("w"), False, 0.0), "halve", 0.0) for _ in range(7)
+    ]
+    assert widths == [32, 16, 8, 4, 2, 1, 1]
+
+
 def test_only_a_quick_receiver_gets_the_widest_window() -> None:
     windows = Windows(256)
 
@@ -38,6 +63,26 @@ def test_only_a_quick_receiver_gets_the_widest_window() -> None:
     assert min(answer(0.2) for _ in range(3000)) == WIDE
     # The successes of a slow one do not add up to a wider window.
     assert [answer(0.2) for _ in range(WIDE)] + [answer(0.1)] == [WIDE] * (WIDE + 1)
+
+
+@pytest.mark.parametrize(("slots", "widest"), [(512, 64), (256, 64), (160, 40), (8, 32)])
+def test_no_webhook_gets_more_than_a_quarter_of_many_slots(slots: int, widest: int) -> None:
+    windows = Windows(slots)
+    widths = [
+        windows.finish(windows.start(claimed("w"), False, 0.0), "grow", 0.0) for _ in range(3000)
+    ]
+    assert max(widths) == widest
+
+
+def test_a_slow_send_gives_its_slot_back_and_stops_its_webhook() -> None:
+    windows = Windows(4)
+    windows.start(claimed("slow"), False, 0.0)
+    assert windows.take_slots_back(0.4)[0] == 0.6
+    assert windows.capacity("n", "c", 0).windows["slow"] == FIRST_WINDOW - 1
+    assert windows.take_slots_back(1.0) == (None, [])
+    capacity = windows.capacity("n", "c", 0)
+    assert capacity.slots == 4
+    assert capacity.windows["slow"] == 0
 
 
 def test_the_oldest_sends_to_webhooks_that_do_not_answer_are_cut_before_those_that_do() -> None:
@@ -106,6 +151,21 @@ def test_slow_sends_hold_half_of_the_bytes_at_most() -> None:
     assert windows.capacity("n", "c", 0).body_bytes == MOST_BYTES
 
 
+def test_webhooks_that_fail_share_a_quarter_of_the_slots() -> None:
+    windows = Windows(16)
+    for number in range(3):
+        windows.start(claimed(f"w{number}"), True, 0.0)
+    assert windows.capacity("n", "c", 0).failing_slots == 1
+    assert windows.capacity("n", "c", 0).slots == 13
+
+
+def test_webhooks_that_fail_have_a_sixteenth_before_the_others() -> None:
+    windows = Windows(64)
+    assert windows.capacity("n", "c", 0).failing_first == 4
+    windows.start(claimed("w"), True, 0.0)
+    assert windows.capacity("n", "c", 0).failing_first == 3
+
+
 def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
     windows = Windows(1)
     capacities = [windows.capacity("n", "c", 0) for _ in range(4)]
@@ -124,9 +184,7 @@ def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
         max_size=120,
     )
 )
-def test_the_counts_stay_consistent(
-    steps: list[tuple[str, int, WindowStep]],
-) -> None:
+def test_the_counts_stay_consistent(steps: list[tuple[str, int, WindowStep]]) -> None:
     windows = Windows(8)
     under_way: list[Sending] = []
     now = 0.0
@@ -148,6 +206,18 @@ def test_the_counts_stay_consistent(
     assert all(1 <= left <= WIDEST for left in capacity.windows.values())
 
 
+def test_the_time_behind_other_sends_to_the_same_webhook_is_known() -> None:
+    """A send learns when its webhook was last full; other webhooks do not matter."""
+    windows = Windows(256)
+    first, second = (windows.start(claimed("w"), False, 0.0) for _ in range(FIRST_WINDOW))
+    assert (first.open_since, first.limited) == (0.0, False)
+    windows.finish(first, "keep", 7.0)
+    assert windows.start(claimed("w"), False, 7.5).open_since == 7.0
+    windows.finish(second, "keep", 9.0)
+    assert windows.start(claimed("w"), False, 9.5).open_since == 9.0
+    assert windows.start(claimed("other"), False, 9.5).open_since == 0.0
+
+
 def test_sends_in_slots_count_for_their_owners_until_the_slot_is_free() -> None:
     windows = Windows(256)
     quick = windows.start(claimed("w1", "a"), False, 0.0)
@@ -166,6 +236,21 @@ def test_sends_in_slots_count_for_their_owners_until_the_slot_is_free() -> None:
     owners = windows.capacity("n", "c", 0).shares.owners
     assert owners["a"].turn < owners["b"].turn
     assert (owners["a"].served, owners["b"].served) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("slots", "busy", "unsettled", "free", "further"),
+    [(256, 250, 0, 6, 32), (256, 250, 6, 0, 32), (256, 260, 0, 0, 28), (256, 288, 5, 0, 0),
+     (4, 4, 0, 0, 0)],
+)  # fmt: skip
+def test_places_beyond_the_slots_are_an_eighth_of_them(
+    slots: int, busy: int, unsettled: int, free: int, further: int
+) -> None:
+    windows = Windows(slots)
+    for number in range(busy):
+        windows.start(claimed(f"w{number}"), False, 0.0)
+    capacity = windows.capacity("n", "c", unsettled)
+    assert (capacity.slots, capacity.shares.further) == (free, further)
 
 
 def test_a_webhook_is_quick_for_a_minute_and_last_while_a_slow_send_is_open() -> None:

@@ -19,13 +19,10 @@ from outbox.queue.state.policy import Schedule
 from outbox.worker import Worker, claimer, settling, windows
 from outbox.worker.claimer import Claimer
 from outbox.worker.settling import Settling
-from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows
+from tests.support.drain import Counted, add_webhook, drain, inbox, make, make_many, ring, rows, run
+from tests.support.waiting import until
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 @pytest.mark.slow
@@ -91,16 +88,18 @@ async def test_a_claim_with_unknown_outcome_is_released_once(
         async with drain(db, key) as running:
             owed = running.worker._claimer._orphans
             most = 0
-            async with asyncio.timeout(20):
-                while away or owed:
-                    most = max(most, len(owed))
-                    await asyncio.sleep(0.01)
+
+            def settled() -> bool:
+                nonlocal most
+                most = max(most, len(owed))
+                return not (away or owed)
+
+            await until(settled)
             assert most == 1
             await running.watch.until("delivery_finished", 2)
         assert len(box.got) == 2
 
 
-@pytest.mark.timed
 @POSTGRES
 async def test_a_claim_that_cannot_be_released_delays_nobody(
     db: Database, monkeypatch: pytest.MonkeyPatch
@@ -122,7 +121,8 @@ async def test_a_claim_that_cannot_be_released_delays_nobody(
         result = await real(self, unit, *args, **kwargs)
         if unit is cycle.claim_due and result.claimed and not lost:
             lost, locked = True, asyncio.Event()
-            holding.append(asyncio.create_task(real(db, stranger, held, locked)))
+            beside = db.apart("migration")
+            holding.append(asyncio.create_task(real(beside, stranger, held, locked)))
             await locked.wait()
             raise OutcomeUnknown("connection", "lost during COMMIT")
         return result
@@ -133,18 +133,15 @@ async def test_a_claim_that_cannot_be_released_delays_nobody(
         await db.write(make_many, 6)
         monkeypatch.setattr(type(db), "write", write)
         async with drain(db, key):
-            async with asyncio.timeout(30):
-                while not lost:
-                    await asyncio.sleep(0.01)
+            await until(lambda: lost)
             await db.write(make, "r", owner="1" * 24)
-            await box.until(1, "/free", seconds=1.5)
+            await box.until(1, "/free")
             go_on.set()
             await asyncio.gather(*holding)
             await box.until(6, "/held")
         assert len(box.got) == 7
 
 
-@pytest.mark.timed
 @POSTGRES
 async def test_ready_deliveries_are_sent_while_fan_out_fails(db: Database, db_url: str) -> None:
     async with inbox() as box, drain(db, ring(), schedule=Schedule((0.5, 0.5))) as running:
@@ -159,7 +156,7 @@ async def test_ready_deliveries_are_sent_while_fan_out_fails(db: Database, db_ur
         stranger = await asyncpg.connect(db_url)
         await stranger.execute("begin; select seq from outbox_state for update")
         await db.write(make, "r2")
-        await box.until(3, seconds=6)
+        await box.until(3)
         await stranger.close()
         await box.until(4)
 
@@ -244,10 +241,8 @@ async def test_a_drain_past_its_grace_starts_nothing(
 
             monkeypatch.setattr(worker._claimer, "_begin", stop_first)
             await db.write(make, "r1")
-            async with asyncio.timeout(30):
-                while not stopping:
-                    await asyncio.sleep(0.01)
-                await stopping[0]
+            await until(lambda: stopping)
+            await stopping[0]
         assert box.got == []
         assert not watch.counts
         [row] = await db.read(rows, "select state, attempts, claim from deliveries")
@@ -294,7 +289,8 @@ async def test_a_failed_claim_does_not_leave_a_settle_running(
         at_once += 1
         most = max(most, at_once)
         try:
-            await asyncio.sleep(0.3)
+            for _ in range(100):
+                await asyncio.sleep(0)
             return await write(self, *args)
         finally:
             at_once -= 1

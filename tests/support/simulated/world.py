@@ -11,23 +11,28 @@ import hashlib
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Awaitable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal, TypeVar
 
 from outbox import webhooks
-from outbox.database.transaction import Tx
-from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from outbox.database.transaction import Database, Row, Tx
+from outbox.errors import DatabaseUnavailable, OutboxError, OutcomeUnknown
 from outbox.events import enqueue
 from outbox.ids import Ids
-from outbox.queue.replays import replay
+from outbox.queue.order import ordering, record_lines
+from outbox.queue.proof.verification import verify
+from outbox.queue.replays import jobs, replay, steering
+from outbox.queue.replays.jobs import Draft as JobDraft
+from outbox.queue.replays.jobs import TooMany
 from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
 from outbox.worker import Worker, WorkerSettings
+from outbox.worker.recovering import Recovering
 from outbox.worker.settling import Settling
 from tests.support.simulated.loop import VirtualLoop, VirtualTime
 from tests.support.simulated.network import Connection, Mode, Network
@@ -70,6 +75,30 @@ from sequences q where q.last <> numbered or exists (
     and (d.sequence is null) = (d.repeats is null))
 """
 SENT = "select id from deliveries where origin <> 'test' order by id"
+RECORDS = 3
+"""Records that all writes of a world are about."""
+YEAR = 365 * 86_400_000_000
+WAITING = """
+select id, webhook_id from deliveries where state in ('ready', 'held', 'in_flight') order by id
+"""
+HEADLESS = """
+select distinct w.url, h.record_id from deliveries h
+join webhooks w on w.id = h.webhook_id join lanes l on l.webhook_id = w.id
+where h.state = 'held' and not l.turning and not exists (
+  select 1 from deliveries d where d.webhook_id = h.webhook_id and d.record_id = h.record_id
+    and d.ordered and d.state in ('ready', 'in_flight'))
+"""
+# Of each event, its record and its place, and the webhooks that got it again.
+ORDER = "select id, record_id, seq from events where seq is not null"
+AGAIN = """
+select d.event_id, w.url from deliveries d join webhooks w on w.id = d.webhook_id
+where d.origin <> 'event'
+"""
+RUNNING = "select * from jobs where state = 'running'"
+TWICE = """
+select replayed_by, event_id, webhook_id from deliveries where replayed_by like 'job-%'
+group by replayed_by, event_id, webhook_id having count(*) > 1
+"""
 
 
 class Broken(AssertionError):
@@ -104,6 +133,26 @@ class Written:
     told: Literal["stored", "refused", "unknown"]
 
 
+class Rows:
+    """A snapshot for `verify`: nothing else runs meanwhile."""
+
+    notes: Sequence[str] = ()
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def query(self, sql: str, *args: Any) -> Sequence[Row]:
+        return await self._store.read(_all, sql, args)
+
+    async def by_index(self) -> None:
+        """Do nothing: the tables are small."""
+
+    async def stream(self, sql: str, size: int, *args: Any) -> AsyncGenerator[Sequence[Row], None]:
+        found = await self.query(sql, *args)
+        for start in range(0, len(found), size):
+            yield found[start : start + size]
+
+
 @dataclass
 class World:
     """One simulated installation; `seed` decides every random value."""
@@ -115,6 +164,8 @@ class World:
     writes: list[Written] = field(default_factory=list)
     kills: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often a kill met a delivery of (event, webhook) in flight."""
+    asked: int = 0
+    """How many jobs owners have asked for."""
     settling: ClassVar[type[Settling]] = Settling
     """The part of the worker that writes results."""
 
@@ -138,6 +189,10 @@ class World:
         self._end_process()
         self._look.close()
         self.loop.close()
+
+    @property
+    def db(self) -> Database:
+        return self.store  # type: ignore[return-value] # its methods are those of a database
 
     # What clients and owners do.
 
@@ -163,7 +218,7 @@ class World:
         async def one(number: int) -> Written:
             record = f"r{number}"
             try:
-                await self.store.write(_make, self.record_of(number), number + 1, name)
+                await self.store.write(_make, f"record-{number % RECORDS}", number + 1, name)
             except DatabaseUnavailable as error:
                 return Written(record, name, ANSWERED[isinstance(error, OutcomeUnknown)])
             return Written(record, name, "stored")
@@ -174,10 +229,6 @@ class World:
 
         self.writes += self._run(all_of())
 
-    def record_of(self, number: int) -> str:
-        """Return the record of a write."""
-        return f"r{number}"
-
     def pause(self, hook: Hook) -> None:
         if not hook.removed and self._try(self.store.write(parking.pause, hook.id)):
             hook.quiet_from = len(self.network.started)
@@ -187,14 +238,14 @@ class World:
             return
         hook.quiet_from = None
         hook.may_cancel = hook.may_cancel or parked != "all"
-        self._try(parking.activate(self.store, hook.id, parked))  # type: ignore[arg-type] # its methods are those of a database
+        self._try(parking.activate(self.db, hook.id, parked))
 
     def remove(self, hook: Hook) -> None:
         if hook.removed:
             return
         hook.removed = hook.may_cancel = True
         hook.quiet_from = None
-        if self._try(parking.remove(self.store, hook.id)):  # type: ignore[arg-type] # as above
+        if self._try(parking.remove(self.db, hook.id)):
             hook.quiet_from = len(self.network.started)
 
     def replay(self, place: int) -> None:
@@ -206,6 +257,42 @@ class World:
                 self._try(unit)
             except replay.NotReplayable:
                 return
+
+    def turn(self, hook: Hook, ordered: bool) -> None:
+        """Turn the order of a webhook on or off; faults may leave the end of it to the duty."""
+        if not hook.removed:
+            hook.turned, hook.ordered = True, ordered
+            hook.quiet_from = None
+            self._try(ordering.turn(self.db, hook.id, ordered))
+
+    def steer(self, place: int, how: str) -> None:
+        """Try a waiting delivery now, cancel it, or skip it as the head of its line."""
+        found = self.rows(WAITING)
+        if not found:
+            return
+        one, webhook_id = found[place % len(found)]
+        hook = next(hook for hook in self.hooks if hook.id == webhook_id)
+        if how == "try":
+            self._steered(self.store.write(steering.try_now, one))
+            return
+        hook.may_cancel = True
+        if how == "cancel":
+            self._steered(self.store.write(steering.cancel, [one]))
+        else:
+            self._steered(self.store.write(record_lines.skip, one))
+
+    def recover(self, hook: Hook) -> None:
+        """Start a job that replays what was cancelled or given up."""
+        if hook.removed:
+            return
+        self.asked += 1
+        draft = JobDraft(("cancelled", "exhausted"), None, 0, self.time.wall() + YEAR, 1_000)
+        self._steered(
+            self.store.write(
+                jobs.create, owner_id=OWNER, webhook_id=hook.id, user_id=f"job-{self.asked}",
+                draft=draft, total=0,
+            )
+        )  # fmt: skip
 
     # What happens to the installation.
 
@@ -237,19 +324,23 @@ class World:
         for hook in self.hooks:
             if hook.removed:
                 # Its removal may have been refused.
-                self._try(parking.remove(self.store, hook.id))  # type: ignore[arg-type] # as above
+                self._try(parking.remove(self.db, hook.id))
             else:
                 hook.quiet_from = None
-                self._try(parking.activate(self.store, hook.id, "all"))  # type: ignore[arg-type] # as above
+                self._try(parking.activate(self.db, hook.id, "all"))
         for _ in range(PATIENCE):
             self.work_off()
-            if not self.rows(UNFINISHED)[0][0]:
+            if not self.rows(RUNNING) and not self.rows(UNFINISHED)[0][0]:
                 return
             self.advance(1.0)
         raise Broken(f"unfinished after {PATIENCE} s: {self.rows(DELIVERIES)}")
 
     def work_off(self) -> None:
-        """Do what the duties of an installation do."""
+        """Do what the duties do: a step of each job, and the end of each change of order."""
+        for job in self._try(self.store.read(jobs.running)) or ():
+            self._try(Recovering(self.db).step(job))
+        self._try(ordering.finish_all(self.db))
+        self._try(ordering.repair(self.db))
 
     # What must hold.
 
@@ -266,6 +357,12 @@ class World:
             raise Broken(f"webhook and lane differ: {torn}")
         if holes := self.rows(HOLES):
             raise Broken(f"not each delivery has one number: {holes}")
+        turned = {hook.url for hook in self.hooks if hook.turned}
+        if headless := [row for row in self.rows(HEADLESS) if row[0] not in turned]:
+            raise Broken(f"lines without a head: {headless}")
+        if twice := self.rows(TWICE):
+            raise Broken(f"replayed twice by one job: {twice}")
+        self._in_order()
         for hook in self.hooks:
             if hook.quiet_from is not None and any(
                 url == hook.url for _, url in self.network.started[hook.quiet_from :]
@@ -287,6 +384,9 @@ class World:
             raise Broken(f"never made: {missing}")
         if extra := [pair for pair in had if pair not in owed]:
             raise Broken(f"not owed: {extra}")
+        source: Any = Rows(self.store)
+        if faults := self._run(verify(source, self.ring)).faults:
+            raise Broken(f"chains are broken: {faults}")
 
     def probes(self) -> int:
         """Return the number of recorded probes."""
@@ -354,12 +454,25 @@ class World:
             if count > most_open[event_id, url]:
                 raise Broken(f"{event_id} was sent to {url} {count} times at once")
 
+    def _in_order(self) -> None:
+        """The events of each record arrive in their order, but for those that were replayed."""
+        places = {row[0]: (row[1], row[2]) for row in self.rows(ORDER)}
+        again = set(self.rows(AGAIN))
+        ordered = {hook.url for hook in self.hooks if hook.ordered and not hook.turned}
+        last: dict[tuple[str, str], int] = {}
+        for receipt in self.network.got:
+            if receipt.url not in ordered or (receipt.event_id, receipt.url) in again:
+                continue
+            record, seq = places[receipt.event_id]
+            if seq < last.get((receipt.url, record), 0):
+                raise Broken(f"{receipt} arrived after a later event of {record}")
+            last[receipt.url, record] = seq
+
     def _start(self) -> None:
         self.store = Store(self.path, self.time, self.ids, self.dice)
         self.store.faults = self.faults
         self.worker = Worker(
-            self.store,  # type: ignore[arg-type] # its methods are those of a database
-            self.ring, Connection(self.network, self.time), clock=self.time, ids=self.ids,
+            self.db, self.ring, Connection(self.network, self.time), clock=self.time, ids=self.ids,
             settings=WorkerSettings(slots=8, timeout=5.0, schedule=Schedule(WAITS)),
             settling=self.settling,
         )  # fmt: skip
@@ -384,6 +497,12 @@ class World:
 
         return self._run(tried())
 
+    def _steered(self, action: Awaitable[object]) -> None:
+        try:
+            self._try(action)
+        except (OutboxError, TooMany):
+            return
+
     def _run(self, action: Coroutine[Any, Any, T]) -> T:
         asyncio.set_event_loop(self.loop)
         try:
@@ -400,3 +519,7 @@ async def _make(tx: Tx, record: str, version: int, name: str) -> str:
         tx, owner_id=OWNER, name=name, record_id=record, record_version=version,
         data={"id": record},
     )  # fmt: skip
+
+
+async def _all(tx: Tx, sql: str, args: Sequence[Any]) -> Sequence[Row]:
+    return await tx.all(sql, *args)

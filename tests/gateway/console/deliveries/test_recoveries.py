@@ -12,9 +12,8 @@ from outbox.database.transaction import Database
 from outbox.queue.replays import jobs
 from outbox.worker.recovering import Recovering
 from tests.gateway.console.deliveries.test_steering import states, waiting
-from tests.outbox.queue.replays.test_jobs import run
 from tests.support.console import Guest
-from tests.support.drain import rows
+from tests.support.drain import rows, run
 from tests.support.site import Site
 
 HOUR = 3_600_000_000

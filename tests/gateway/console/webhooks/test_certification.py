@@ -33,7 +33,7 @@ async def test_a_careful_receiver_passes_and_nothing_is_stored(maria: Guest) -> 
         assert "The receiver passes." in seen.html
         assert await maria.site.db.read(count) == before == [0, 0, 0]
         for one in there.requests:
-            headers = {name.lower(): value for name, value in one.headers}
+            headers = {name.lower(): value for name, value in one.headers.items()}
             assert (headers["x-webhook-test"], headers["x-own"]) == ("1", "s3cret")
             assert headers["x-webhook-event"] in ("deal.updated", "certification.unknown")
     assert "s3cret" not in seen.html

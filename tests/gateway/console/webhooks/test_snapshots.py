@@ -24,10 +24,9 @@ from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks import Draft
 from outbox.worker.recovering import Recovering
 from outbox.worker.windows import MOST_BYTES
-from tests.outbox.queue.replays.test_jobs import run
 from tests.support.console import Guest
 from tests.support.crm_rows import add_contacts
-from tests.support.drain import rows
+from tests.support.drain import rows, run
 from tests.support.receiver import Receiver, receiver
 from tests.support.rest import Person, RestApi
 from tests.support.site import Site, serving

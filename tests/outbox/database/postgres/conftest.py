@@ -9,9 +9,13 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database import postgres
+from outbox.database.postgres import limits
+from outbox.database.postgres.limits import Limits
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.databases import ORDINARY, PostgresServer
+from tests.support.waiting import HANG_SECONDS
 
 Open = Callable[..., Awaitable[Database]]
 
@@ -36,3 +40,22 @@ async def handle() -> AsyncIterator[Open]:
     yield handle
     for db in handles:
         await db.close()
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No limit ends a unit of a request, so that no machine is too slow for it."""
+    for name in ("BODY_SECONDS", "COMMIT_SECONDS", "FATE_SECONDS", "ACQUIRE_SECONDS"):
+        monkeypatch.setattr(limits, name, HANG_SECONDS)
+    monkeypatch.setattr(postgres, "REQUESTS", Limits(lock=0, statement=0, idle=0, transaction=0))
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All limits that end a unit come soon: a test that waits for one of them waits for no more."""
+    monkeypatch.setattr(limits, "BODY_SECONDS", 0.4)
+    monkeypatch.setattr(limits, "COMMIT_SECONDS", 0.5)
+    monkeypatch.setattr(limits, "FATE_SECONDS", 0.6)
+    monkeypatch.setattr(
+        postgres, "REQUESTS", Limits(lock=0.2, statement=0.3, idle=0.2, transaction=0.5)
+    )

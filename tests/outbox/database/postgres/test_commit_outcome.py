@@ -14,13 +14,14 @@ from outbox.database.postgres.server import Server
 from outbox.database.sql import insert_text
 from outbox.errors import OutcomeUnknown
 from outbox.events import INSERT
+from tests.support.waiting import HANG_SECONDS
 
 ONE_EVENT = insert_text(INSERT.table, INSERT.columns, 1, "")
 INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d", None)
 
 
 def deadline() -> float:
-    return asyncio.get_running_loop().time() + 5
+    return asyncio.get_running_loop().time() + HANG_SECONDS
 
 
 async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:

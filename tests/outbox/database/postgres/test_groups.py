@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import asyncpg
@@ -12,12 +11,13 @@ import pytest
 from outbox.database import postgres
 from outbox.database.deferred import Deferred
 from outbox.database.postgres import groups
-from outbox.database.postgres.limits import BODY_SECONDS, GROUP, REQUESTS, Limits, Times
-from outbox.database.transaction import Database, Insert, Tx
+from outbox.database.postgres.limits import BODY_SECONDS, REQUESTS, Limits, Times
+from outbox.database.transaction import Insert, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.events import enqueue
 from tests.outbox.database.postgres.conftest import Open
 from tests.support.blackhole import black_hole_before
+from tests.support.waiting import until
 
 NODE = Insert("nodes", ("id", "epoch", "started_at", "alive_until"), referred=False)
 MANY = 60
@@ -46,6 +46,26 @@ async def stored(url: str) -> tuple[list[str], int]:
     return [row["id"] for row in rows], len({row["xid"] for row in rows})
 
 
+async def test_units_at_once_share_a_few_transactions(url: str, handle: Open) -> None:
+    db = await handle(url)
+    wanted = [f"{number:02}" for number in range(MANY)]
+    assert await asyncio.gather(*(db.write(put, name) for name in wanted)) == wanted
+    found, transactions = await stored(url)
+    assert found == wanted
+    assert transactions == -(-MANY // groups.UNITS)
+
+
+async def test_a_unit_that_is_refused_is_refused_alone(url: str, handle: Open) -> None:
+    db = await handle(url)
+    await db.write(put, "twice")
+    wanted = [f"{number:02}" for number in range(MANY)]
+    names = [*wanted[:30], "twice", *wanted[30:]]
+    found = await asyncio.gather(*(db.write(put, name) for name in names), return_exceptions=True)
+    assert [each for each in found if isinstance(each, str)] == wanted
+    assert isinstance(found[30], asyncpg.UniqueViolationError)
+    assert (await stored(url))[0] == [*wanted, "twice"]
+
+
 @pytest.fixture
 async def locked(url: str) -> AsyncIterator[str]:
     """Return the name of a row that another transaction writes during the test."""
@@ -57,34 +77,18 @@ async def locked(url: str) -> AsyncIterator[str]:
     await other.close()
 
 
-async def beside_locked(db: Database, locked: str) -> float:
-    """Write groups with a unit that waits for a lock among others; return the others' seconds."""
-    await db.write(put, "first")
-    began = time.monotonic()
-    waiting = asyncio.create_task(db.write(put, locked))
-    await asyncio.gather(*(db.write(put, f"{number:02}") for number in range(MANY)))
-    seconds = time.monotonic() - began
-    assert not waiting.done()
-    waiting.cancel()
-    await asyncio.wait([waiting])
-    return seconds
-
-
-@pytest.mark.timed
+@pytest.mark.usefixtures("patient")
 async def test_a_unit_that_waits_for_a_lock_does_not_hold_up_others(
     url: str, handle: Open, locked: str
 ) -> None:
-    assert await beside_locked(await handle(url), locked) < GROUP.lock + 1.0
-
-
-async def test_without_the_limit_for_locks_it_does(
-    url: str, handle: Open, locked: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The control of the test before."""
-    monkeypatch.setattr(
-        postgres, "GROUP", Limits(lock=2.0, statement=8.0, idle=2.0, transaction=9.0)
-    )
-    assert await beside_locked(await handle(url), locked) > 2.0
+    """Their group gives up soon; without its limit they would wait as long as the lock is held."""
+    db = await handle(url)
+    await db.write(put, "first")
+    waiting = asyncio.create_task(db.write(put, locked))
+    await asyncio.gather(*(db.write(put, f"{number:02}") for number in range(MANY)))
+    assert not waiting.done()
+    waiting.cancel()
+    await asyncio.wait([waiting])
 
 
 async def test_a_caller_that_goes_before_its_group_writes_nothing(
@@ -101,13 +105,12 @@ async def test_a_caller_that_goes_before_its_group_writes_nothing(
     assert (await stored(url))[0] == [f"{number:02}" for number in range(MANY - 1)]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_caller_that_goes_during_its_group_harms_no_other(
     url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its rows are on their way with those of the others, and are written with them."""
-    monkeypatch.setattr(
-        postgres, "GROUP", Limits(lock=20.0, statement=20.0, idle=20.0, transaction=20.0)
-    )
+    monkeypatch.setattr(postgres, "GROUP", Limits(lock=0, statement=0, idle=0, transaction=0))
     db = await handle(url)
     await db.write(put, "first")
     other = await asyncpg.connect(url)
@@ -116,9 +119,7 @@ async def test_a_caller_that_goes_during_its_group_harms_no_other(
         await other.execute("insert into nodes values ('09', 1, 0, 0)")
         names = [f"{number:02}" for number in range(10)]
         tasks = [asyncio.create_task(db.write(put, name)) for name in names]
-        async with asyncio.timeout(10):
-            while not await other.fetchval(WAITING):
-                await asyncio.sleep(0.01)
+        await until(lambda: other.fetchval(WAITING))
         tasks[3].cancel()
         await asyncio.wait([tasks[3]])
         await other.execute("rollback")
@@ -129,16 +130,15 @@ async def test_a_caller_that_goes_during_its_group_harms_no_other(
     assert (await stored(url))[0] == [*names, "first"]
 
 
-async def test_a_silent_server_ends_all_in_time(url: str, handle: Open) -> None:
+@pytest.mark.usefixtures("hasty")
+async def test_a_silent_server_ends_all_units(url: str, handle: Open) -> None:
     async with black_hole_before(url) as way:
         db = await handle(way.url)
         await db.write(put, "before")
         way.darken()
-        began = time.monotonic()
         found = await asyncio.gather(
             *(db.write(put, f"{number:02}") for number in range(MANY)), return_exceptions=True
         )
-        assert time.monotonic() - began < 10.5
         way.lighten()
         await db.write(put, "later")
     unknown = {f"{n:02}" for n, each in enumerate(found) if isinstance(each, OutcomeUnknown)}
@@ -161,6 +161,42 @@ async def started(queue: groups.Groups, count: int) -> list[asyncio.Task[bool]]:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     return units
+
+
+async def test_units_behind_a_group_that_fails_are_written_alone() -> None:
+    """Each further group could meet a unit that waits for a lock, one after the other."""
+    sizes = []
+
+    async def write(rows: Deferred, _: Times) -> None:
+        sizes.append(len(rows.rows[NODE]))
+        raise asyncpg.LockNotAvailableError
+
+    units = await started(groups.Groups(write), 3 * groups.UNITS)
+    assert await asyncio.gather(*units) == [False] * len(units)
+    assert sizes == [groups.UNITS]
+
+
+async def test_a_group_that_does_not_end_holds_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when its connection is lost without a word; the next group goes on another one."""
+    monkeypatch.setattr(groups, "SLOW_SECONDS", 0.01)
+    end = asyncio.Event()
+    sizes = []
+
+    async def write(rows: Deferred, _: Times) -> None:
+        sizes.append(len(rows.rows[NODE]))
+        if len(sizes) == 1:
+            await end.wait()
+
+    queue = groups.Groups(write)
+    units = await started(queue, 2 * groups.UNITS)
+    first, rest = units[: groups.UNITS], units[groups.UNITS :]
+    assert all(await asyncio.gather(*rest, *await started(queue, 1)))
+    assert not any(unit.done() for unit in first)
+    end.set()
+    assert all(await asyncio.gather(*first))
+    assert sum(sizes) == 2 * groups.UNITS + 1
 
 
 async def test_a_unit_with_little_time_left_goes_alone() -> None:
@@ -189,7 +225,6 @@ async def test_a_cancelled_group_leaves_no_unit_without_an_answer() -> None:
     [writer] = [task for task in asyncio.all_tasks() if "_write_next" in repr(task)]
     writer.cancel()
     end.set()
-    async with asyncio.timeout(5):
-        found = await asyncio.gather(*units, return_exceptions=True)
+    found = await asyncio.gather(*units, return_exceptions=True)
     assert found.pop() is True
     assert all(isinstance(each, OutcomeUnknown) for each in found)

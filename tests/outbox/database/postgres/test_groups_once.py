@@ -95,6 +95,7 @@ async def counted(url: str) -> Mapping[str, int]:
     return {row["id"]: row["n"] for row in rows}
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("pooled", [False, True])
 async def test_each_row_is_written_once(
     url: str, handle: Open, monkeypatch: pytest.MonkeyPatch, *, pooled: bool

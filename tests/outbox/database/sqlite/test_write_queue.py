@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 
+import pytest
+
+from outbox import database
+from outbox.clock import SystemClock
 from outbox.database.sqlite.writer import BATCH_SECONDS, LONG_SECONDS
 from outbox.database.transaction import Database, Tx, brief
-from tests.outbox.database.sqlite.units import (
-    LOOP,
-    THREAD,
-    Stopped,
-    long_note,
-    note,
-    noted,
-    watch,
-)
+from outbox.errors import DatabaseUnavailable
+from outbox.ids import Ids
+from tests.outbox.database.sqlite.units import LOOP, THREAD, Stopped, long_note, note, noted, watch
+
+
+async def test_units_run_in_the_order_of_their_calls(file: Database) -> None:
+    names = [f"n{n}" for n in range(300)]
+    where = await asyncio.gather(
+        *(file.write(long_note if n % 7 == 3 else note, name) for n, name in enumerate(names))
+    )
+    assert set(where) == {LOOP, THREAD}
+    assert await file.read(noted) == names
+
+
+async def test_units_of_one_iteration_share_a_commit(file: Database) -> None:
+    ran: list[str] = []
+    await file.write(watch, ran.append)
+    ran.clear()
+    await asyncio.gather(*(file.write(note, f"n{n}") for n in range(200)))
+    assert ran.count("commit") == 1
 
 
 async def test_a_unit_that_takes_long_runs_again_on_the_thread(
@@ -61,3 +77,46 @@ async def test_a_batch_ends_with_its_time(file: Database, clock: Stopped) -> Non
     ran.clear()
     await asyncio.gather(*(file.write(step) for _ in range(12)))
     assert ran.count("commit") == 3
+
+
+async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/two.db"
+    db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
+
+    async def table(tx: Tx) -> None:
+        await tx.run("create table notes (n integer primary key, name text, text blob)")
+
+    await db.write(table)
+    writes = [
+        asyncio.ensure_future(db.write(long_note if n % 5 == 2 else note, f"n{n}"))
+        for n in range(600)
+    ]
+    await asyncio.sleep(0)
+    await db.close()
+    assert set(await asyncio.gather(*writes)) <= {LOOP, THREAD}
+    with pytest.raises(DatabaseUnavailable):
+        await db.write(note, "late")
+    assert [thread for thread in threading.enumerate() if thread.name == THREAD] == []
+    db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
+    assert await db.read(noted) == [f"n{n}" for n in range(600)]
+    await db.close()
+
+
+async def test_listeners_hear_of_a_commit_before_its_caller_goes_on(file: Database) -> None:
+    heard: list[object] = []
+    file.listen(lambda: heard.append("wake"))
+    file.on_change(lambda ids: heard.append(sorted(ids)))
+
+    @brief
+    async def rouse(tx: Tx, webhook_id: str, fails: bool = False) -> None:
+        tx.wake = True
+        tx.changed.add(webhook_id)
+        if fails:
+            raise ValueError(webhook_id)
+
+    await file.write(rouse, "one")
+    assert heard == [["one"], "wake"]
+    heard.clear()
+    with pytest.raises(ValueError):
+        await file.write(rouse, "two", fails=True)
+    assert heard == []

@@ -2,32 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.queue.drain import cycle
-from tests.support.drain import drain, inbox, make, ring, rows
+from outbox.events import enqueue
+from outbox.queue.drain.cycle import take
+from outbox.queue.drain.fanout import PRECLAIMED_BYTES, fan_out
+from outbox.queue.state.deliveries import Capacity
+from outbox.worker.windows import MOST_BYTES
+from tests.support.drain import OWNER, add_webhook, make, make_many, ring
+
+NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
 
 
-@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_a_claim_that_fails_beside_results_loses_nothing_of_them(
-    db: Database, monkeypatch: pytest.MonkeyPatch
+async def taken(db: Database, capacity: Capacity) -> tuple[int, int]:
+    """Return how many deliveries a turn claims from lanes, and of new events."""
+    fanned, claims = await db.write(take, capacity)
+    ids = [delivery.id for one in claims for delivery in one.claimed]
+    born = [delivery.id for delivery in fanned.claimed]
+    assert len({*ids, *born}) == len(ids) + len(born)
+    return len(ids), len(born)
+
+
+async def waiting(db: Database, count: int) -> str:
+    """Return a webhook with `count` deliveries in its lane."""
+    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
+    await db.write(make_many, count)
+    await db.write(fan_out, NONE)
+    return webhook_id
+
+
+@pytest.mark.parametrize(
+    ("before", "new", "slots", "window", "claimed"),
+    [
+        # What is new for an emptied lane is claimed as it is created, behind a rest nothing is.
+        (2, 3, 8, 8, (2, 3)), (3, 2, 8, 2, (2, 0)),
+        # Both together stay within slots and window.
+        (2, 5, 3, 8, (2, 1)), (2, 5, 8, 3, (2, 1)),
+    ],
+)  # fmt: skip
+async def test_what_a_turn_claims_of_old_and_new(
+    db: Database, before: int, new: int, slots: int, window: int, claimed: tuple[int, int]
 ) -> None:
-    tried = 0
+    webhook_id = await waiting(db, before)
+    await db.write(make_many, new)
+    room = Capacity("node", "claim", slots, 0, 0, {webhook_id: window}, MOST_BYTES)
+    assert await taken(db, room) == claimed
 
-    async def broken(tx: Tx, *args: Any) -> Any:
-        nonlocal tried
-        tried += 1
-        raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr(cycle, "claim", broken)
-    async with inbox() as box, drain(db, ring()) as running:
-        await running.webhook(box.url)
-        await db.write(make, "r1")
-        await running.watch.until("delivery_finished")
-        [attempt] = await db.read(rows, "select outcome, status, error from attempts")
-        assert [attempt[n] for n in ("outcome", "status", "error")] == ["success", 200, None]
-        assert tried
-        assert not running.watch.counts.get("fenced")
+async def test_a_large_body_is_claimed_in_the_same_turn(db: Database) -> None:
+    webhook_id = await waiting(db, 0)
+    await db.write(large)
+    await db.write(make, "small")
+    room = Capacity("node", "claim", 8, 0, 0, {webhook_id: 8}, MOST_BYTES)
+    assert await taken(db, room) == (2, 0)
+
+
+async def large(tx: Tx) -> str:
+    return enqueue(
+        tx, owner_id=OWNER, name="thing.made", record_id="large", record_version=1,
+        data={"text": "x" * PRECLAIMED_BYTES},
+    )  # fmt: skip

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from outbox import webhooks
@@ -13,9 +11,10 @@ from outbox.events.record_fields import RecordField
 from outbox.queue.drain import budget
 from outbox.queue.drain.creations import UNJUDGED
 from outbox.queue.drain.fanout import fan_out
+from outbox.queue.log import series
 from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks.conditions import Condition
-from tests.support.drain import OWNER, add_webhook, drain, inbox, ring, rows
+from tests.support.drain import OWNER, add_webhook, drain, inbox, ring, rows, run
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -40,15 +39,28 @@ async def moved(tx: Tx, status: str, text: str = "", *, changed: bool = True) ->
     )  # fmt: skip
 
 
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
-
-
 async def webhooks_of(db: Database, event_id: str) -> set[str]:
     deliveries = await db.read(
         rows, "select webhook_id from deliveries where event_id = $1", event_id
     )
     return {row["webhook_id"] for row in deliveries}
+
+
+@pytest.mark.parametrize("capacity", [NONE, ALL])
+async def test_a_webhook_gets_the_events_for_which_its_conditions_hold(
+    db: Database, capacity: Capacity
+) -> None:
+    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
+    plain, _ = await add_webhook(db, ring(), URL)
+    won, lost = await db.write(deal, "won"), await db.write(deal, "lost")
+    done = await db.write(fan_out, capacity)
+    assert await webhooks_of(db, won) == {picky, plain}
+    assert await webhooks_of(db, lost) == {plain}
+    assert (done.created, done.left_out) == ({"thing.made": 3}, {"thing.made": 1})
+    assert [each.deliveries for each in done.announced] == [2, 1]
+    [found] = (await db.read(series.by_webhook, OWNER, 0, 2**62)).values()
+    assert found.results["filtered"] == 1
+    assert (found.failed, found.lost, found.rate) == (0, 0, None)
 
 
 async def test_an_owner_with_a_remainder_is_judged_by_the_record_too(

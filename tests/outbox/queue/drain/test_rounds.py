@@ -14,12 +14,12 @@ from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.replays.job_selection import Selection, look
 from outbox.queue.state import figures, snapshots
 from outbox.queue.state.deliveries import Capacity
-from outbox.queue.upkeep import erasure_requests
+from outbox.queue.upkeep import erasure_requests, retention
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
-from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
+from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows, run
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -35,10 +35,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     for engine in budget.ROUND:
         monkeypatch.setitem(budget.ROUND, engine, 250_000)
         monkeypatch.setitem(budget.WEBHOOKS_OF_ALL, engine, 10)
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def add_many(tx: Tx, /, count: int, owner: str = OWNER, **options: Any) -> list[str]:
@@ -67,6 +63,19 @@ async def to_the_end(db: Database, most: int = 2_000) -> list[FannedOut]:
 async def made_of(db: Database) -> Counter[tuple[str, str]]:
     deliveries = await db.read(rows, "select webhook_id, record_id from deliveries")
     return Counter((row["webhook_id"], row["record_id"]) for row in deliveries)
+
+
+async def test_an_event_for_many_webhooks_takes_many_small_rounds(db: Database) -> None:
+    ids = await db.write(add_many, MANY)
+    await db.write(make_many, 3)
+    done = await to_the_end(db)
+    deliveries = await made_of(db)
+    assert deliveries == Counter((one, f"record-{n}") for one in ids for n in range(3))
+    assert max(sum(one.created.values()) for one in done) <= 10
+    assert sum(sum(one.events.values()) for one in done) == 3
+    announced = [each for one in done for each in one.announced]
+    assert [(each.seq, each.deliveries) for each in announced] == [(1, MANY), (2, MANY), (3, MANY)]
+    assert not await db.read(rows, "select * from remainders")
 
 
 async def test_what_leaves_everything_out_counts_as_work(db: Database) -> None:
@@ -102,6 +111,20 @@ async def test_changes_between_rounds_neither_leave_out_nor_double(db: Database)
     assert await made_of(db) == Counter(
         [(one, "first") for one in old] + [(one, "second") for one in {*old, late}]
     )
+
+
+async def test_retention_keeps_an_event_that_is_left(db: Database) -> None:
+    await db.write(add_many, MANY)
+    [event] = await db.write(make_many, 1)
+    await a_round(db)
+    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
+    await db.write(run, "update events set occurred_at = 1")
+    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
+    assert [row["status"] for row in statuses] == ["kept"]
+    await to_the_end(db)
+    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
+    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
+    assert [(row["id"], row["status"]) for row in statuses] == [(event, "finished")]
 
 
 async def test_a_backfill_waits_for_what_fan_out_has_left(db: Database) -> None:

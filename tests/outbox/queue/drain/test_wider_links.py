@@ -16,9 +16,8 @@ from outbox.queue.proof.chain_walk import SLACK
 from outbox.queue.proof.verification import Verdict, verify
 from outbox.queue.upkeep import retention
 from outbox.webhooks.secrets import KeyRing
-from tests.outbox.queue.state.test_chain import rows, run
 from tests.support.chains import TABLES, delivered, walked
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows, run
 from tests.support.old_rows import OldRows
 
 Log = tuple[Database, KeyRing, list[str]]
@@ -39,13 +38,11 @@ async def judged(url: str, keys: KeyRing, past: int) -> Verdict:
 async def test_a_gap_behind_a_new_row_is_forged(log: Log, db_url: str) -> None:
     db, keys, [webhook_id] = log
     now = db.clock.wall()
-    [row] = await rows(db, "select * from attempts where place = 3")
-    await run(
-        db, "delete from attempts where delivery_id = $1 and number = $2",
+    [row] = await db.read(rows, "select * from attempts where place = 3")
+    await db.write(run, "delete from attempts where delivery_id = $1 and number = $2",
         row["delivery_id"], row["number"],
     )  # fmt: skip
-    await run(
-        db, "insert into chain_gaps (webhook_id, first_place, last_place, digest)"
+    await db.write(run, "insert into chain_gaps (webhook_id, first_place, last_place, digest)"
         " values ($1, 3, 3, $2)", webhook_id, row["digest"],
     )  # fmt: skip
     [fault] = (await judged(db_url, keys, now - 30 * DAY)).faults
@@ -56,23 +53,23 @@ async def test_a_gap_behind_a_new_row_is_forged(log: Log, db_url: str) -> None:
 
 async def test_a_gap_at_the_start_of_a_new_webhook_is_forged(log: Log, db_url: str) -> None:
     db, keys, _ = log
-    [row] = await rows(db, "select * from attempts where place = 1")
+    [row] = await db.read(rows, "select * from attempts where place = 1")
     await db.write(retention.purge_deliveries, [row["delivery_id"]], 2**62, db.clock)
     now = db.clock.wall()
     [fault] = (await judged(db_url, keys, now - 30 * DAY)).faults
     assert (fault.place, fault.missing) == (1, True)
-    await run(db, "update webhooks set created_at = $1", now - 31 * DAY - SLACK)
+    await db.write(run, "update webhooks set created_at = $1", now - 31 * DAY - SLACK)
     assert (await judged(db_url, keys, now - 30 * DAY)).faults == []
 
 
 @pytest.mark.parametrize("state", ["exhausted", "cancelled", "ready"])
 async def test_a_changed_state_of_a_delivery_is_found(log: Log, db_url: str, state: str) -> None:
     db, keys, [webhook_id] = log
-    [row] = await rows(db, "select * from attempts where place = 2")
-    await run(db, "update deliveries set state = $1 where id = $2", state, row["delivery_id"])
+    [row] = await db.read(rows, "select * from attempts where place = 2")
+    await db.write(run, "update deliveries set state = $1 where id = $2", state, row["delivery_id"])
     [fault] = (await walked(db_url, keys)).faults
     assert (fault.webhook_id, fault.what) == (webhook_id, "the state of its delivery was changed")
-    await run(db, "delete from deliveries where id = $1", row["delivery_id"])
+    await db.write(run, "delete from deliveries where id = $1", row["delivery_id"])
     [fault] = (await walked(db_url, keys)).faults
     assert fault.what == "its delivery is missing"
 
@@ -83,14 +80,14 @@ async def test_a_changed_state_of_a_delivery_is_found(log: Log, db_url: str, sta
 )
 async def test_a_changed_event_is_found(log: Log, db_url: str, column: str, value: Any) -> None:
     db, keys, [webhook_id] = log
-    [row] = await rows(db, "select event_id from attempts where place = 2")
+    [row] = await db.read(rows, "select event_id from attempts where place = 2")
     change = f"update events set {column} = $1 where id = $2"
-    await run(db, change, value, row["event_id"])
+    await db.write(run, change, value, row["event_id"])
     [fault] = (await walked(db_url, keys)).faults
     assert fault.webhook_id == webhook_id
     assert fault.what == "name, record, version or time of its event was changed"
     # Also when its body is gone with its person.
-    await run(db, "update events set body = null, erased_at = 1")
+    await db.write(run, "update events set body = null, erased_at = 1")
     [fault] = (await walked(db_url, keys)).faults
     assert fault.what == "name, record, version or time of its event was changed"
 
@@ -107,10 +104,10 @@ async def test_links_of_a_released_version_verify_and_are_counted(
         assert (verdict.faults, verdict.judge.narrow, verdict.attempts) == ([], 20, 20)
         async with drain(db, keys) as running:
             await db.write(make, "record")
-            await running.watch.until("delivery_finished", 1, 30)
+            await running.watch.until("delivery_finished", 1)
     verdict = await walked(db_url, keys)
     assert (verdict.faults, verdict.judge.narrow, verdict.attempts) == ([], 20, 21)
     # A new link cannot pass for an old one.
-    await run(db, "update attempts set event_digest = null, state = null where place = 21")
+    await db.write(run, "update attempts set event_digest = null, state = null where place = 21")
     [fault] = (await walked(db_url, keys)).faults
     assert (fault.place, fault.what) == (21, "its content does not match its digest")

@@ -10,13 +10,7 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.log import delivery_log, delivery_search
-from outbox.queue.log.delivery_types import (
-    FILTERS,
-    WAITING,
-    Delivery,
-    DeliveryQuery,
-    StateFilter,
-)
+from outbox.queue.log.delivery_types import FILTERS, WAITING, Delivery, DeliveryQuery, StateFilter
 from outbox.queue.state.lanes import due_now
 from outbox.webhooks import Draft, Webhook
 from tests.support.drain import ring

@@ -55,6 +55,18 @@ async def _mixed(tx: Tx, dice: random.Random) -> Counter[str]:
     return expected
 
 
+@pytest.mark.parametrize("rows", [1, 2, 5, 29, 30, 31, 10_000])
+async def test_every_row_is_counted_once_whatever_the_pieces(db: Database, rows: int) -> None:
+    expected = await db.write(_mixed, random.Random(rows))
+    reading = await anew(db, rows)
+    counts = {state: n for state, n in reading.states.items() if state in expected}
+    assert counts == {state: n for state, n in expected.items() if n}
+    counted = await db.read(_counted)
+    assert {name: waits.pending for name, waits in reading.waiting.items()} == counted
+    for waits in reading.waiting.values():
+        assert waits.oldest_age == pytest.approx(AHEAD / 1e6, abs=60) or waits.oldest_age == 0
+
+
 async def test_a_reading_goes_on_where_the_last_one_stopped(db: Database) -> None:
     await db.write(_mixed, random.Random(7))
     readings = Readings(db, seconds=0.0, rows=5)
@@ -87,6 +99,30 @@ async def test_a_webhook_met_in_the_middle_keeps_its_last_count(db: Database) ->
         if readings.complete:
             pending.append(reading.waiting[webhook_id(1)].pending)
     assert set(pending) == {100}
+
+
+async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
+    async def fill(tx: Tx) -> None:
+        now = await due_now(tx)
+        await add_webhooks(tx, 1, 4)
+        await add_waiting(tx, 1, 3, now - 50_000_000)
+        await add_waiting(tx, 2, 3, now - 90_000_000)
+        await pause(tx, 2)
+        await add_waiting(tx, 3, 3, now - 80_000_000)
+        await tx.run("update lanes set failing = true where webhook_id = 'w000003'")
+        await tx.run("update webhooks set circuit = 'open' where id = 'w000003'")
+        await add_waiting(tx, 4, 3, now - 70_000_000)
+        await tx.run("update lanes set wait_until = $1 where webhook_id = 'w000004'", now - 5)
+
+    await db.write(fill)
+    reading = await anew(db, 100)
+    assert reading.oldest_ready_age == pytest.approx(50, abs=10)
+    assert reading.waiting["w000002"].oldest_age == pytest.approx(90, abs=10)
+    assert reading.endpoints == {
+        ("active", "closed"): 2,
+        ("active", "open"): 1,
+        ("paused", "closed"): 1,
+    }
 
 
 async def test_owners_that_move(db: Database) -> None:

@@ -20,6 +20,11 @@ async def stuck(db: Database, *records: str) -> str:
     return webhook_id
 
 
+async def test_a_webhook_without_held_deliveries_shows_no_lines(db: Database) -> None:
+    webhook_id = await stuck(db, "a", "b")
+    assert await db.read(record_lines.of_webhook, webhook_id) == record_lines.Lines(0, ())
+
+
 async def test_a_skipped_head_lets_the_next_one_go(db: Database) -> None:
     webhook_id = await stuck(db, "a", "a", "b", "b")
     [first, _] = (await db.read(record_lines.of_webhook, webhook_id)).stuck

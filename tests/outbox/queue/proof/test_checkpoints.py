@@ -271,9 +271,7 @@ async def test_it_accepts_a_hundred_of_a_hundred_honest_logs(db: Database, db_ur
     assert made > CASES // 5
 
 
-async def test_only_what_has_grown_gets_one_and_each_continues_the_one_before(
-    db: Database,
-) -> None:
+async def test_only_what_has_grown_gets_one_and_each_continues_the_one_before(db: Database) -> None:
     keys, _ = await delivered(db, 1)
     duty = Checkpointing(db, keys, days=30)
     for _ in range(3):
@@ -317,6 +315,17 @@ async def test_an_owner_with_many_webhooks_gets_several_of_bounded_size(
     assert sorted(seen.ends) == sorted(webhooks)
 
 
+async def test_old_ones_are_deleted_but_the_last_of_each_owner(db: Database) -> None:
+    keys, _ = await delivered(db, 1)
+    for _ in range(3):
+        assert await taken(db, keys)
+        await db.write(grow)
+    assert await db.write(checkpoints.purge, 30 * DAY, 10) == 0
+    assert await db.write(checkpoints.purge, -DAY, 10) == 2
+    [left] = await db.read(checkpoints.page, OWNER, checkpoints.NEWEST, 10)
+    assert left.number == 3
+
+
 async def test_the_chain_of_a_deleted_webhook_stays_in_it(db: Database, db_url: str) -> None:
     keys, webhooks = await delivered(db, 1, urls=2)
     gone, stays = webhooks
@@ -337,9 +346,7 @@ async def forget_end(tx: Tx, webhook_id: str) -> None:
     await tx.run("delete from chain_ends where webhook_id = $1", webhook_id)
 
 
-async def test_a_checkpoint_that_was_changed_or_is_of_another_key_is_refused(
-    db: Database,
-) -> None:
+async def test_a_checkpoint_that_was_changed_or_is_of_another_key_is_refused(db: Database) -> None:
     keys, _ = await delivered(db, 1)
     [one] = await taken(db, keys)
     await db.write(grow)

@@ -15,15 +15,11 @@ from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
 from outbox.worker.windows import MOST_BYTES
-from tests.support.drain import add_webhook, make, make_many, ring, rows
+from tests.support.drain import add_webhook, make, make_many, ring, rows, run
 
 NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
 ONE = Capacity("node", "claim", 1, 1, 1, {}, MOST_BYTES)
 HOUR = 3_600_000_000
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> None:
-    await tx.run(sql, *args)
 
 
 async def scheduled(db: Database, count: int) -> tuple[str, list[str]]:
@@ -61,6 +57,24 @@ async def test_what_does_not_wait_is_not_tried_now(db: Database) -> None:
     await db.write(parking.pause, webhook_id)
     with pytest.raises(NotWaiting, match="Activate the webhook first"):
         await db.write(steering.try_now, ids[2])
+
+
+async def test_only_waiting_deliveries_are_cancelled(db: Database) -> None:
+    webhook_id, ids = await scheduled(db, 4)
+    await db.write(run, "update deliveries set state = 'held' where id = $1", ids[1])
+    await db.write(run, "update deliveries set state = 'delivered' where id = $1", ids[3])
+    await db.write(steering.try_now, ids[2])
+    await db.write(claim, ONE, {})
+    assert await db.write(steering.cancel, [*ids, "f" * 24]) == [webhook_id] * 2
+    assert [(await state_of(db, one))["state"] for one in ids] == [
+        "cancelled", "cancelled", "in_flight", "delivered",
+    ]  # fmt: skip
+    row = await state_of(db, ids[0])
+    assert (row["reason"], row["finished_at"] is not None) == ("user", True)
+    # Nothing is due here any more, so no claim looks.
+    [lane] = await db.read(rows, "select due_at from lanes")
+    assert lane["due_at"] is None
+    assert await db.write(steering.cancel, ids) == []
 
 
 async def test_a_cancelled_head_lets_the_next_of_its_record_go_at_once(db: Database) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database
 from outbox.queue.proof.chain_walk import Fault
 from outbox.queue.state import chain_gaps
 from outbox.queue.state.chain import Head
@@ -16,6 +15,7 @@ from outbox.queue.upkeep import parking, retention
 from outbox.queue.upkeep.retention import Retention
 from outbox.webhooks.secrets import KeyRing
 from tests.support.chains import delivered, walked
+from tests.support.drain import rows
 
 Log = tuple[Database, KeyRing, list[str]]
 
@@ -24,13 +24,6 @@ Log = tuple[Database, KeyRing, list[str]]
 async def log(db: Database) -> Log:
     keys, webhooks = await delivered(db, 12, urls=2)
     return db, keys, webhooks
-
-
-async def rows(db: Database, sql: str, *args: object) -> list[Any]:
-    async def unit(tx: Tx) -> list[Any]:
-        return list(await tx.all(sql, *args))
-
-    return await db.read(unit)
 
 
 async def purge(db: Database, ids: list[str]) -> None:
@@ -42,17 +35,17 @@ async def purge(db: Database, ids: list[str]) -> None:
 
 async def test_a_log_verifies_after_each_deletion_and_keeps_one_gap(log: Log, db_url: str) -> None:
     db, keys, webhooks = log
-    ids = [row["id"] for row in await rows(db, "select id from deliveries")]
+    ids = [row["id"] for row in await db.read(rows, "select id from deliveries")]
     random.Random(12).shuffle(ids)
     while ids:
         some, ids = ids[:3], ids[3:]
         await purge(db, some)
         assert (await walked(db_url, keys)).faults == []
-        stored = await rows(db, "select * from chain_gaps order by webhook_id, first_place")
+        stored = await db.read(rows, "select * from chain_gaps order by webhook_id, first_place")
         for before, after in pairwise(stored):
             apart = before["webhook_id"] != after["webhook_id"]
             assert apart or before["last_place"] + 1 < after["first_place"]
-    stored = await rows(db, "select * from chain_gaps")
+    stored = await db.read(rows, "select * from chain_gaps")
     heads = (await walked(db_url, keys)).heads
     assert {row["webhook_id"]: (row["first_place"], row["last_place"]) for row in stored} == {
         webhook_id: (1, heads[webhook_id][0]) for webhook_id in webhooks
@@ -62,15 +55,15 @@ async def test_a_log_verifies_after_each_deletion_and_keeps_one_gap(log: Log, db
 async def test_nothing_stays_of_a_deleted_webhook_without_attempts(log: Log, db_url: str) -> None:
     db, keys, webhooks = log
     await parking.remove(db, webhooks[0])
-    ended = await rows(db, "select id from deliveries where webhook_id = $1", webhooks[0])
+    ended = await db.read(rows, "select id from deliveries where webhook_id = $1", webhooks[0])
     keep = ended[0]["id"]
     past = Retention(db, deliveries_days=30, events_days=30)
     await purge(db, [row["id"] for row in ended[1:]])
     assert await db.write(chain_gaps.forget, 10) == 0
     await purge(db, [keep])
     await past.deliveries()
-    assert await rows(db, "select * from chain_ends") == []
-    assert await rows(db, "select * from chain_gaps where webhook_id = $1", webhooks[0]) == []
+    assert await db.read(rows, "select * from chain_ends") == []
+    assert await db.read(rows, "select * from chain_gaps where webhook_id = $1", webhooks[0]) == []
     assert (await walked(db_url, keys)).faults == []
 
 
@@ -81,8 +74,8 @@ async def test_a_noted_end_must_still_be_there(log: Log, db_url: str) -> None:
     async def noting(noted: Head) -> list[Fault]:
         return (await walked(db_url, keys, webhooks[0], noted)).faults
 
-    [row] = await rows(
-        db, "select * from attempts where webhook_id = $1 and place = 5", webhooks[0]
+    [row] = await db.read(
+        rows, "select * from attempts where webhook_id = $1 and place = 5", webhooks[0]
     )
     digest, end = bytes(row["digest"]).hex(), (await walked(db_url, keys)).heads[webhooks[0]]
     assert await noting((5, digest)) == []
@@ -90,13 +83,13 @@ async def test_a_noted_end_must_still_be_there(log: Log, db_url: str) -> None:
     for wrong in ((5, "00" * 32), (end[0], digest), (end[0] + 1, digest)):
         [fault] = await noting(wrong)
         assert fault.place == wrong[0]
-    ids = await rows(
-        db, "select distinct delivery_id from attempts where webhook_id = $1 and place <= 5",
+    ids = await db.read(rows,
+        "select distinct delivery_id from attempts where webhook_id = $1 and place <= 5",
         webhooks[0],
     )  # fmt: skip
     await purge(db, [one["delivery_id"] for one in ids])
     # Of what was deleted, only the last digest of a gap is known.
-    for gap in await rows(db, "select * from chain_gaps where webhook_id = $1", webhooks[0]):
+    for gap in await db.read(rows, "select * from chain_gaps where webhook_id = $1", webhooks[0]):
         assert await noting((gap["last_place"], bytes(gap["digest"]).hex())) == []
         [fault] = await noting((gap["last_place"], "00" * 32))
         assert fault.missing

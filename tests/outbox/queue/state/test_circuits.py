@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 
 import pytest
 
@@ -15,13 +16,13 @@ from outbox.database.transaction import Database, Row, Tx
 from outbox.events import enqueue
 from outbox.queue.drain import probes
 from outbox.queue.drain.claim import claim
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.replays import replay, steering
 from outbox.queue.state import lanes
 from outbox.queue.state.circuits import (
     DISABLED_AFTER,
     FAILURES,
+    FIRST_WAIT,
     LONGEST_WAIT,
     Transition,
 )
@@ -32,6 +33,7 @@ from outbox.sending.outcome import Outcome, unanswered
 from outbox.states import OutcomeName
 from outbox.webhooks import Draft
 from tests.support.drain import OWNER, add_webhook, make_many, ring, rows
+from tests.support.lines import fanned
 
 URL = "http://127.0.0.1:9/"
 SECOND = 1_000_000
@@ -96,6 +98,10 @@ async def wait(tx: Tx, micros: int) -> None:
     )
 
 
+async def set_timeout(tx: Tx, webhook_id: str, timeout_ms: int | None) -> None:
+    await tx.run("update webhooks set timeout_ms = $2 where id = $1", webhook_id, timeout_ms)
+
+
 async def webhook(db: Database, webhook_id: str) -> Row:
     [row] = await db.read(rows, "select * from webhooks where id = $1", webhook_id)
     return row
@@ -107,11 +113,6 @@ async def waiting(db: Database, count: int = 30) -> str:
     await db.write(make_many, count)
     await fanned(db)
     return webhook_id
-
-
-async def fanned(db: Database) -> None:
-    while (await db.write(fan_out, Capacity("node", "none", 0, 0, 0, {}, 0))).more:
-        pass
 
 
 async def opened(db: Database, count: int = 30) -> tuple[Node, str]:
@@ -128,6 +129,57 @@ async def probe(node: Node) -> Claimed:
     [delivery] = await node.claim()
     assert delivery.probe
     return delivery
+
+
+async def test_ten_failures_in_a_row_open_the_circuit_and_nine_do_not(db: Database) -> None:
+    webhook_id = await waiting(db)
+    node = Node(db)
+    assert await node.fail(FAILURES - 1) == []
+    assert (await webhook(db, webhook_id))["circuit"] == "closed"
+    [change] = await node.fail(1)
+    row = await webhook(db, webhook_id)
+    assert change == Transition(webhook_id, OWNER, "open", "http_5xx", row["failing_since"])
+    assert row["circuit"] == "open"
+    assert await node.claim() == []
+
+
+async def test_a_success_between_failures_keeps_the_circuit_closed(db: Database) -> None:
+    webhook_id = await waiting(db)
+    node = Node(db)
+    assert await node.fail(FAILURES - 1) == []
+    await node.settle(await node.claim(1), "success")
+    assert await node.fail(FAILURES - 1) == []
+    assert (await webhook(db, webhook_id))["circuit"] == "closed"
+
+
+@pytest.mark.parametrize("timeout_ms", [None, 25_000])
+async def test_one_probe_at_a_time_while_the_receiver_hangs_longer_than_the_backoff(
+    db: Database, timeout_ms: int | None
+) -> None:
+    webhook_id = await waiting(db)
+    await db.write(set_timeout, webhook_id, timeout_ms)
+    node = Node(db, schedule=Schedule((1.0,) * 9))
+    await node.fail(FAILURES)
+    assert (await webhook(db, webhook_id))["circuit_backoff"] == SECOND
+    await node.later(2 * SECOND)
+    [hanging] = await node.claim()
+    assert hanging.probe
+    longest = (timeout_ms or 30_000) // 1000
+    for _ in range(longest - 10):
+        await node.later(SECOND)
+        # Each new event wakes the lane.
+        await db.write(make_many, 1)
+        await fanned(db)
+        assert await node.claim() == []
+    # Its result decides when the next one comes: after twice the backoff.
+    await node.settle([hanging], "timeout")
+    await node.later(3 * SECOND)
+    [lost] = await node.claim()
+    # Should the node end meanwhile, another probe comes a little later.
+    await node.later((longest + 6) * SECOND)
+    [following] = await node.claim()
+    assert following.probe
+    assert following.id != lost.id
 
 
 async def corrected(tx: Tx, webhook_id: str, url: str) -> None:
@@ -166,6 +218,55 @@ async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> No
     names = await db.read(rows, "select name from events where name like 'endpoint.%'")
     assert [each["name"] for each in names] == ["endpoint.recovered"]
     assert listener
+
+
+async def test_only_a_new_url_starts_healthy(db: Database) -> None:
+    node, webhook_id = await opened(db, 15)
+    before = await webhook(db, webhook_id)
+    await db.write(corrected, webhook_id, before["url"])
+    row = await webhook(db, webhook_id)
+    columns = ("failures", "failing_since", "circuit", "circuit_opened_at", "circuit_backoff")
+    assert [row[name] for name in columns] == [before[name] for name in columns]
+    assert (row["description"], row["failures"]) == ("corrected", FAILURES)
+    assert await node.claim() == []
+    # A change that comes too late changes nothing.
+    draft = Draft(url="http://127.0.0.1:11/late", events=("thing.made",))
+    assert not await db.write(webhooks.change, webhook_id, 1, draft, ring())
+    row = await webhook(db, webhook_id)
+    assert [row[name] for name in columns] == [before[name] for name in columns]
+
+
+@pytest.mark.parametrize(("delay", "first"), [(0.0, 1), (5.0, 5), (600.0, FIRST_WAIT // SECOND)])
+async def test_the_first_probe_follows_the_schedule_and_each_next_waits_twice_as_long(
+    db: Database, delay: float, first: int
+) -> None:
+    await waiting(db)
+    node = Node(db, schedule=Schedule((delay,) * 9))
+    assert len(await node.fail(FAILURES)) == 1
+    waits = []
+    for _ in range(12):
+        [lane] = await db.read(rows, "select probe_at - due_now() as wait from lanes")
+        # Some of it has passed since the result was recorded.
+        waits.append(ceil(lane["wait"] / SECOND))
+        await node.later(lane["wait"] - 5 * SECOND if waits[-1] > 6 else 0)
+        assert await node.claim() == []
+        await node.later(6 * SECOND)
+        [delivery] = await node.claim()
+        assert delivery.probe
+        assert not (await node.settle([delivery], "http_5xx")).transitions
+    assert waits == [min(first * 2**n, LONGEST_WAIT // SECOND) for n in range(12)]
+
+
+async def test_one_probe_at_a_time_whatever_the_number_of_nodes(db: Database) -> None:
+    node, webhook_id = await opened(db)
+    other = Node(db, "other")
+    await probe(node)
+    assert await other.claim() == []
+    assert await node.claim() == []
+    # The node has ended without a result: the next probe comes when that one has surely ended.
+    longest = (probes.LONGEST_TIMEOUT_MS + probes.SETTLING_MS) * 1_000
+    await node.later(max((await webhook(db, webhook_id))["circuit_backoff"], longest))
+    assert [each.probe for each in await other.claim()] == [True]
 
 
 async def test_a_probe_that_tells_nothing_of_the_receiver_is_made_again_at_once(

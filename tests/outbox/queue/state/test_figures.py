@@ -6,16 +6,41 @@ import asyncio
 
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY, HOUR
+from outbox.queue.drain import rescue
 from outbox.queue.state import figures
 from outbox.queue.state.figures import SPANS, STEP
 from outbox.queue.upkeep.retention import Retention
-from tests.support.drain import rows
-from tests.support.figures import in_longest, stored
+from tests.support.drain import add_webhook, ring, rows
+from tests.support.figures import in_longest, of_log, stored
+from tests.support.lines import WAITS
 
 ADD = """
 insert into figures
 select $1, cast($2 as bigint), cast($3 as bigint), $4, 2, 10, 0, 2, 0,0,0,0,0,0,0,0,0,0,0,0
 """
+
+
+async def test_a_result_that_is_lost_or_recorded_late_counts_once(db: Database) -> None:
+    """A rescue that ends a delivery counts it; one that does not, counts nothing."""
+    key = ring()
+    webhook_id, _ = await add_webhook(db, key, "http://127.0.0.1:9/")
+    for number, rescues in enumerate((8, 9)):
+        await db.write(insert_in_flight, webhook_id, delivery_id=f"{number:024x}", rescues=rescues)
+    assert len(await db.write(rescue.rescue, "node", WAITS)) == 2
+    counts = await db.read(stored)
+    assert counts == await db.read(of_log)
+    assert [(what, n) for (_, _, what, _), n in counts.items()] == [("dead", 1)]
+
+
+async def insert_in_flight(tx: Tx, webhook_id: str, delivery_id: str, rescues: int) -> None:
+    await tx.run(
+        """
+        insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,
+          tries, attempts, claim, node_id, record_id, seq, created_at, rescues)
+        values ($1, 'o', 'e', $2, 'replay', 'in_flight', false, 0, 0, 1, 'c', 'node', 'r', 0, 0, $3)
+        """,
+        delivery_id, webhook_id, rescues,
+    )  # fmt: skip
 
 
 async def add(tx: Tx, webhook_id: str, at: int, result: str = "success", span: int = STEP) -> None:

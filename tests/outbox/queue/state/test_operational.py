@@ -17,7 +17,7 @@ from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import parking
 from outbox.webhooks import TooMany
 from outbox.webhooks.operational import MOST, NAMES
-from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, ring, rows
+from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, ring, rows, run
 
 NOTICES = "select webhook_id, kind, reason from notices order by created_at, id"
 
@@ -138,7 +138,7 @@ async def test_an_owner_who_activates_what_was_disabled_has_recovered_it(db: Dat
     await parking.activate(db, webhook_id, "none")
     assert not await db.read(rows, "select 1 from events")
     for trouble in ("state = 'disabled'", "circuit = 'open', state = 'paused'"):
-        await db.write(change, f"update webhooks set {trouble} where id = $1", webhook_id)
+        await db.write(run, f"update webhooks set {trouble} where id = $1", webhook_id)
         await parking.activate(db, webhook_id, "none")
     reasons = [(row["name"], json.loads(row["body"])["data"]["reason"]) for row in await events(db)]
     assert reasons == [("endpoint.recovered", "activated")] * 2
@@ -161,10 +161,10 @@ async def test_a_late_success_at_a_disabled_webhook_is_no_recovery(db: Database)
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await add_webhook(db, ring(), "http://127.0.0.1:9/told", *NAMES)
     closed = Transition(webhook_id, OWNER, "closed", "timeout", 1)
-    await db.write(change, "update webhooks set state = 'disabled' where id = $1", webhook_id)
+    await db.write(run, "update webhooks set state = 'disabled' where id = $1", webhook_id)
     await db.write(operational.tell, [closed])
     assert not await events(db)
-    await db.write(change, "update webhooks set state = 'active' where id = $1", webhook_id)
+    await db.write(run, "update webhooks set state = 'active' where id = $1", webhook_id)
     await db.write(operational.tell, [closed])
     [event] = await events(db)
     assert json.loads(event["body"])["data"]["reason"] == "success"
@@ -174,16 +174,12 @@ async def test_a_damaged_address_does_not_stop_the_telling(db: Database) -> None
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await add_webhook(db, ring(), "http://127.0.0.1:9/told", *NAMES)
     await add_webhook(db, ring(), "http://127.0.0.1:9/damaged", *NAMES)
-    await db.write(change, "update webhooks set url = 'http://[' where id = $1", webhook_id)
+    await db.write(run, "update webhooks set url = 'http://[' where id = $1", webhook_id)
     damage = "update webhooks set events = '{' where url like '%damaged'"
-    await db.write(change, damage)
+    await db.write(run, damage)
     await db.write(operational.tell, [Transition(webhook_id, OWNER, "open", "timeout", 1)])
     [event] = await events(db)
     assert json.loads(event["body"])["data"]["url"] == ""
-
-
-async def change(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def events(db: Database) -> list[Row]:

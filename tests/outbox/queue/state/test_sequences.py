@@ -16,7 +16,8 @@ from outbox.queue.state import lanes, sequences
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
-from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
+from outbox.webhooks.conditions import Condition
+from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows, run
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -27,10 +28,6 @@ order by coalesce(sequence, repeats), nth
 """
 KEY = ring()
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
 
 
 async def numbered(db: Database, **options: Any) -> str:
@@ -49,6 +46,15 @@ async def numbers(db: Database, webhook_id: str) -> list[int]:
         for row in await db.read(rows, NUMBERS, webhook_id)
         if row["sequence"] is not None
     ]
+
+
+async def test_what_is_not_made_has_no_number(db: Database) -> None:
+    webhook_id = await numbered(db, conditions=(Condition("id", "record-2"),))
+    both = await numbered(db)
+    await db.write(make_many, 4)
+    await fanned_out(db)
+    assert await numbers(db, webhook_id) == [1]
+    assert await numbers(db, both) == [1, 2, 3, 4]
 
 
 async def test_numbers_go_on_after_the_option_was_off(db: Database) -> None:

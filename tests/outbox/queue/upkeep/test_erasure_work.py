@@ -15,8 +15,7 @@ from outbox.queue.upkeep import erasure, erasure_requests
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.states import End
 from tests.outbox.queue.replays.test_replay import ROOM
-from tests.outbox.queue.upkeep.test_erasure import rows, run
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows, run
 
 OTHER = "b" * 24
 HOOK = "http://127.0.0.1:9/"
@@ -81,8 +80,16 @@ async def test_requests_of_an_owner_go_together(
     # A statement and a row each.
     assert len((await db.read(erasure_requests.look, requests, ends)).reached) == 5
     await Erasure(db).run_once()
-    assert await rows(db, "select id from events where body is not null") == []
-    assert await rows(db, "select id from erasures") == []
+    assert await db.read(rows, "select id from events where body is not null") == []
+    assert await db.read(rows, "select id from erasures") == []
+
+
+async def test_a_transaction_erases_a_megabyte_at_most() -> None:
+    sizes = {"a": 600_000, "b": 600_000, "c": 2_000_000, "d": 1, "e": 2, "f": 0}
+    chunks = erasure.chunked(sizes)
+    assert chunks == [["a"], ["b"], ["c"], ["d", "e", "f"]]
+    many = {str(number): 1 for number in range(250)}
+    assert [len(chunk) for chunk in erasure.chunked(many)] == [100, 100, 50]
 
 
 async def test_deliveries_are_passed_in_pages(
@@ -97,19 +104,18 @@ async def test_deliveries_are_passed_in_pages(
             await running.webhook(f"{box.url}/{number}")
         for record in ("r", "r", "another"):
             await db.write(make, record)
-        await running.watch.until("delivery_finished", 9, 30)
-        for row in await rows(db, "select id from deliveries where record_id = 'r'"):
+        await running.watch.until("delivery_finished", 9)
+        for row in await db.read(rows, "select id from deliveries where record_id = 'r'"):
             await db.write(replay.one, row["id"], "user")
-        await running.watch.until("delivery_finished", 15, 30)
+        await running.watch.until("delivery_finished", 15)
     await _ask(db, OWNER, "r")
     await Erasure(db).run_once()
-    bodies = await rows(
-        db, """
+    bodies = await db.read(rows, """
         select d.record_id from attempts a join deliveries d on d.id = a.delivery_id
         where a.answer_digest is null""",
     )  # fmt: skip
     assert [row["record_id"] for row in bodies] == ["another"] * 3
-    assert await rows(db, "select id from erasures") == []
+    assert await db.read(rows, "select id from erasures") == []
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
@@ -117,8 +123,8 @@ async def test_an_error_in_one_request_stops_no_other_of_its_owner(db: Database)
     """Together they fail, so each is taken alone."""
     webhook_id = await _waiting(db, OWNER, {"bad": 1, "good": 1})
     # A response that is a number has no digest.
-    await run(
-        db, "insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,"
+    await db.write(run,
+        "insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,"
         " outcome, started_at, total_us, url, request_headers, response_body, truncated, node_id)"
         " select owner_id, id, $1, event_id, 1, 'event', 'success', 0, 0, 'u', '[]', -1.5, false,"
         " 'n' from deliveries where record_id = 'bad'",
@@ -127,7 +133,7 @@ async def test_an_error_in_one_request_stops_no_other_of_its_owner(db: Database)
     await _ask(db, OWNER, "bad", "good")
     with pytest.raises(TypeError):
         await Erasure(db).run_once()
-    [left] = await rows(db, "select record_ids from erasures")
+    [left] = await db.read(rows, "select record_ids from erasures")
     assert "bad" in left["record_ids"]
-    events = await rows(db, "select erased_at from events where record_id = 'good'")
+    events = await db.read(rows, "select erased_at from events where record_id = 'good'")
     assert all(row["erased_at"] is not None for row in events)

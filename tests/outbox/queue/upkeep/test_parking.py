@@ -1,5 +1,6 @@
 """Pause, activate and delete webhooks: the effects on waiting deliveries."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import keep_newest, parking
+from outbox.webhooks import Draft, TooMany
 from tests.support.drain import OWNER, add_webhook, ring, rows
 
 STATES = "select state, reason, record_id from deliveries order by seq, id"
@@ -85,3 +87,31 @@ async def test_a_deleted_webhook_leaves_its_log_and_nothing_unfinished(db: Datab
     assert not await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
     assert await db.read(webhooks.one, other) is not None
     assert not await parking.remove(db, webhook_id)
+
+
+async def test_creations_at_once_do_not_pass_the_limit(db: Database) -> None:
+    async def one() -> bool:
+        try:
+            await db.write(
+                webhooks.create, owner_id=OWNER, draft=Draft("https://x.example/", ("a.b",)),
+                secret="whsec_x", ring=ring(), most=3,
+            )  # fmt: skip
+        except TooMany:
+            return False
+        return True
+
+    assert sum(await asyncio.gather(*[one() for _ in range(10)])) == 3
+    assert len(await db.read(webhooks.listed, OWNER)) == 3
+
+
+async def test_custom_headers_are_sealed(db: Database) -> None:
+    key = ring()
+    webhook_id, _ = await add_webhook(
+        db, key, "https://x.example/", headers=(("Authorization", "Bearer hush"),)
+    )
+    webhook = await db.read(webhooks.one, webhook_id)
+    assert webhook is not None
+    assert webhook.headers is not None
+    assert b"hush" not in webhook.headers
+    opened = webhooks.open_headers(webhook.headers, key, webhook_id)
+    assert opened == [("Authorization", "Bearer hush")]

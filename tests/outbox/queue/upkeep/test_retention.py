@@ -3,11 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from outbox import database
-from outbox.clock import SystemClock
 from outbox.database import free_pages
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
@@ -20,7 +20,8 @@ from outbox.queue.upkeep.retention import Retention
 from outbox.sending.request import new_secret
 from outbox.states import End
 from outbox.webhooks import rotation
-from tests.support.drain import OWNER, add_webhook, ring
+from tests.support.counted import CountedTx
+from tests.support.drain import OWNER, Wall, add_webhook, ring
 from tests.support.rows import add_webhooks, pause, webhook_id
 
 DELIVERY = """
@@ -93,6 +94,11 @@ class Past:
         return event_id
 
 
+async def ids_of(db: Database, table: str, column: str = "id") -> set[str]:
+    rows = await db.read(lambda tx: tx.all(f"select {column} as id from {table}"))
+    return {row["id"] for row in rows}
+
+
 @pytest.fixture
 async def past(db: Database) -> Past:
     await db.write(add_webhooks, 1, 3)
@@ -103,6 +109,48 @@ async def past(db: Database) -> Past:
 def thirty_days(db: Database, told: Told) -> Retention:
     db.observer = told
     return Retention(db, deliveries_days=30, events_days=30)
+
+
+async def test_finished_deliveries_are_deleted_with_their_attempts(past: Past) -> None:
+    db, counts = past.db, Told()
+    gone = [
+        await past.delivery(31, state, 30.5, attempts=2)
+        for state in ("delivered", "exhausted", "gone", "cancelled", "dead")
+    ]
+    ids = [
+        await past.delivery(31, "delivered", 29.5),
+        await past.delivery(29, "delivered", 29),
+        await past.delivery(40, "ready"),
+        await past.delivery(40, "in_flight"),
+        await past.delivery(40, "held"),
+    ]
+    await thirty_days(db, counts).deliveries()
+    assert await ids_of(db, "deliveries") == set(ids)
+    assert await ids_of(db, "attempts", "delivery_id") == set(ids)
+    assert counts.gone == {"deliveries": len(gone), "attempts": 2 * len(gone)}
+    assert set(counts.clean) == {"deliveries", "attempts"}
+    assert not counts.ended
+
+
+async def test_what_was_parked_for_too_long_ends_cancelled_and_is_counted(past: Past) -> None:
+    db, counts = past.db, Told()
+    ended = {await past.delivery(31, state, webhook=2) for state in ("ready", "held")}
+    ids = {
+        await past.delivery(29, "ready", webhook=2),
+        await past.delivery(31, "in_flight", webhook=2),
+        await past.delivery(31, "ready", webhook=1),
+    }
+    await thirty_days(db, counts).deliveries()
+    rows = await db.read(lambda tx: tx.all("select * from deliveries"))
+    cancelled = {row["id"]: row for row in rows if row["state"] == "cancelled"}
+    assert cancelled.keys() == ended
+    assert {row["reason"] for row in cancelled.values()} == {"retention"}
+    assert all(row["finished_at"] > row["created_at"] for row in cancelled.values())
+    assert {row["id"] for row in rows} == ended | ids
+    assert counts.ended == {(webhook_id(2), "cancelled"): 2}
+    # They stay in the log as long as other deliveries that ended now.
+    await thirty_days(db, counts).deliveries()
+    assert await ids_of(db, "deliveries") == ended | ids
 
 
 @pytest.mark.parametrize("column", ["active", "turning"])
@@ -116,13 +164,19 @@ async def test_a_webhook_activated_or_being_turned_meanwhile_keeps_its_deliverie
     assert (done, ended) == (1, {})
 
 
-class Wall(SystemClock):
-    """A clock whose wall time tests move."""
-
-    offset = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.offset
+async def test_events_are_deleted_unless_a_delivery_is_unfinished(past: Past) -> None:
+    db, counts = past.db, Told()
+    gone = [await past.event(31), await past.event(31)]
+    await past.delivery(31, "delivered", 20, event=gone[1])
+    ids = [await past.event(29), await past.event(31, seen=False)]
+    for state, origin in (("ready", "event"), ("in_flight", "replay"), ("held", "event")):
+        event = await past.event(31)
+        await past.delivery(1, state, event=event, origin=origin)
+        ids.append(event)
+    await thirty_days(db, counts).events()
+    assert await ids_of(db, "events") == set(ids)
+    assert counts.gone == {"events": len(gone)}
+    assert counts.clean == ["events"]
 
 
 @pytest.mark.parametrize("ahead", [1.1, 2.1, 30.1, 400])
@@ -183,3 +237,23 @@ async def test_the_file_shrinks_after_large_deletes(db: Database, tmp_path: Path
     assert free <= free_pages.KEPT + free_pages.STEP
     assert after < before / 2
     assert not await db.write(free_pages.shrink)
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_no_lane_lock_is_awaited_after_delivery_locks(
+    past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Locking lanes of a later chunk after deliveries of an earlier one caused a deadlock."""
+    await past.db.write(pause, 1)
+    await past.db.write(pause, 3)
+    ids = [await past.delivery(40, "ready", webhook=webhook) for webhook in (3, 1)]
+    monkeypatch.setattr(retention, "CHUNKS", {"postgres": 1})
+    monkeypatch.setattr(retention, "UNIT_SECONDS", 60)
+    ran: list[str] = []
+
+    async def unit(tx: Tx) -> None:
+        await retention.expire_parked(cast(Tx, CountedTx(tx, ran)), ids, past.db.clock)
+
+    await past.db.write(unit)
+    locks = [text for text in ran if text in (retention.TAKE_LANES, retention.TAKE_PARKED)]
+    assert locks == [retention.TAKE_LANES, retention.TAKE_PARKED, retention.TAKE_PARKED]
