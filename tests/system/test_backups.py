@@ -27,7 +27,7 @@ from tests.support.engines import Engine, empty_database
 from tests.support.faults import ENGINES, shows
 from tests.support.ledger import Verdict, query, until_drained
 from tests.support.product import Product
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.backups import DELIVERIES, arrivals, carteiro, start
 
 SEED = 50260
@@ -188,7 +188,7 @@ async def test_a_server_that_was_cut_off_serves_what_was_restored(early: bool) -
         command = await start("restore", "b", "--overwrite", url=site.url, folder=site.folder)
         refused: set[str] = set()
         if early:
-            await until_true(lambda: _dropped(site))
+            await until(lambda: _dropped(site))
             command.send_signal(signal.SIGSTOP)
             site.product.send(signal.SIGCONT)
             refused = await _written(site)

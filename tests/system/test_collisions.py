@@ -29,7 +29,7 @@ from outbox.webhooks.secrets import KeyRing
 from tests.benchmarks.children import child
 from tests.benchmarks.receiver import arrivals, told
 from tests.support.drain import add_webhook, drain, make, ring, rows
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.staging import address, several
 
 SEED, SECONDS = 1, 120.0
@@ -203,7 +203,7 @@ async def _drained(town: _Town) -> int:
         return not row["unfinished"]
 
     try:
-        await until_true(done, DRAIN_SECONDS)
+        await until(done, DRAIN_SECONDS)
     except TimeoutError:
         [row] = await town.db.read(rows, UNFINISHED)
         return int(row["unfinished"])

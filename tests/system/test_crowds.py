@@ -35,7 +35,7 @@ from tests.support.faults import ENGINES
 from tests.support.ledger import Verdict, query
 from tests.support.load import Load
 from tests.support.tenants import EVENT, Tenants
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.staging import pile_up
 
 SEED = 16260
@@ -168,11 +168,11 @@ async def _staged(site: Deployed, db: Database) -> Tenants:
     [owner] = tenants.keys
     for _ in range(5):
         await db.write(make_many, EVENTS // 5, owner)
-    await until_true(lambda: _all_seen(site), 120)
+    await until(lambda: _all_seen(site), 120)
     places = [f"http://127.0.0.1:{site.there.ports[0]}/greedy{n}" for n in range(WEBHOOKS)]
     await db.write(_add_webhooks, tenants, places, read_key_file(tenants.key_file, Ids()))
     event = await db.write(make, "replayed", "thing.replayed", owner)
-    await until_true(lambda: _all_seen(site), 60)
+    await until(lambda: _all_seen(site), 60)
     paused = tenants.webhooks[owner][0]
     await db.write(parking.pause, paused)
     await _pile(db, paused, event, REPLAYS)

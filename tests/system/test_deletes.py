@@ -23,7 +23,7 @@ from tests.support.engines import Engine
 from tests.support.faults import ENGINES
 from tests.support.ledger import Verdict, query
 from tests.support.load import Load
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 
 SEED = 20265
 P99_MS = 50.0
@@ -133,7 +133,7 @@ async def run_delete(
                     product.kill()
                 else:
                     await site.more(round(RATE * LEAST_SECONDS), PATIENCE_SECONDS)
-                    await until_true(lambda: _none_pending(site), PATIENCE_SECONDS)
+                    await until(lambda: _none_pending(site), PATIENCE_SECONDS)
             if turn < kills:
                 await product.ended()
                 await product.start()

@@ -33,7 +33,7 @@ from tests.support.drain import RULES, Inbox, add_webhook, inbox, make, ring, ro
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES, shows
 from tests.support.ledger import UNFINISHED, Verdict, query
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.staging import address, several
 
 CONNECTING_SECONDS = 0.15
@@ -239,7 +239,7 @@ async def run_edits(engine: Engine, seed: int, *, acts: int, deaf: bool = False)
                         await asyncio.sleep(dice.uniform(0, BETWEEN_SECONDS))
                         await town.act(WHAT[number % len(WHAT)])
                     end.set()
-                await until_true(town.done, DRAIN_SECONDS)
+                await until(town.done, DRAIN_SECONDS)
             return await _judged(town, engine, seed)
 
 

@@ -19,7 +19,7 @@ from tests.support.engines import Engine
 from tests.support.faults import ENGINES
 from tests.support.ledger import judge, query, read_rows
 from tests.support.old_rows import PER_EVENT, RECORD, OldRows
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 
 SEED = 17_260
 ROWS, YOUNG = 200_000, 1_000
@@ -76,7 +76,7 @@ async def test_old_rows_expire_under_load(engine: Engine) -> None:
             seconds, beside = time.monotonic() - began, len(load.milliseconds)
             await site.more(300)
         left = await _count(site.url, FILLED) - 2 * YOUNG
-        await until_true(lambda: _none_waits(site), 60)
+        await until(lambda: _none_waits(site), 60)
         await site.product.stop()
         after = await _sizes(site.url)
         chain = await walked(site.url, read_key_file(site.tenants.key_file, Ids()))

@@ -26,7 +26,7 @@ from outbox.ids import Ids
 from tests.support.crm_rows import add_activities, add_contacts
 from tests.support.ledger import query
 from tests.support.records import asked
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.attacks.attack import Attack, Target, beside
 
 REQUESTS = 300
@@ -223,7 +223,7 @@ async def _settled(target: Target) -> None:
     async def over() -> bool:
         return not await query(target.site.url, "select 1 from pending_ends limit 1")
 
-    await until_true(over, 120.0)
+    await until(over, 120.0)
 
 
 TRIES = 200
