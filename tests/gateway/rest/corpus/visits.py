@@ -165,12 +165,16 @@ def _catalogue() -> Iterator[Call]:
     fields = "id __typename ... on Product { title } ... on Store { hostname }"
     listed = ", ".join(f'"{one}"' for one in (*ids, "x", *kinds, ids[0]))
     yield ask(f"store(hostname: $h) {{ id }} nodes(ids: [{listed}]) {{ {fields} }}")
+    yield own("PUT", "categories/{coffee}", {"parentId": None})
+    pages = "nodes { slug parent { slug } } totalCount pageInfo { hasPreviousPage hasNextPage }"
+    for words in ("", ", last: 1", ', parent: "drinks"', ', parent: "{coffee-global}"'):
+        yield ask(f"categoriesConnection(hostname: $h{words}) {{ {pages} }}")
+    yield own("PUT", "categories/{coffee}", {"parentId": "{drinks}"})
     for selection in (
         "product(hostname: $h) { id }", 'product(hostname: $h, id: "x") { id }',
         'product(hostname: $h, id: "{shop-global}") { id }',
         'product(hostname: $h, id: "x", slug: "x") { id }',
         'product(hostname: $h, slug: "a\\u0000") { id }',
-        "categoriesConnection(hostname: $h, last: 1) { nodes { slug } totalCount }",
         'categoriesConnection(hostname: $h, parent: "drinks", topLevel: true) { totalCount }',
     ):  # fmt: skip
         yield ask(selection)
@@ -330,10 +334,6 @@ def _shipping() -> Iterator[Call]:
     yield ask(CART, "ship")
     yield cart("SetShipping", "ship", cep="01310100", type="express")
     yield cart("RemoveProduct", "ship", id="{mug-global}")
-    yield own("PUT", "products/{mug}", {"requiresShipping": False})
-    yield cart("AddProduct", "ship", productId="{mug-global}")
-    for body in ({"requiresShipping": None}, {"requiresShipping": "no"}):
-        yield own("PUT", "products/{mug}", body)
 
 
 def _checkouts() -> Iterator[Call]:
@@ -407,6 +407,15 @@ def _checkouts() -> Iterator[Call]:
     for _ in range(2):
         yield check_out("b6", email="ana@example.com")
     yield own("GET", "coupons/{value}")
+    yield cart("AddProduct", "b6", productId="{beans-global}")
+    yield cart("ApplyCoupon", "b6", code="WELCOME10")
+    yield own("DELETE", "coupons/{welcome}")
+    yield check_out("b6")
+    for body in (
+        {"pixKey": "529.982.247-24"}, {"checkoutUrl": "http://pay.example/{token}"},
+        {"checkoutUrl": "https://pay.example/"}, {"checkoutUrl": "https://pay.example/{x}{token}"},
+    ):  # fmt: skip
+        yield own("PUT", "stores/{shop}", body)
     # An order for nothing is paid at once.
     yield cart("AddProduct", "b7", productId="{mug-global}")
     yield cart("ApplyCoupon", "b7", code="ALL")
@@ -421,6 +430,18 @@ def _checkouts() -> Iterator[Call]:
     every = ["pix", "boleto", "card", "transfer", "cash"]
     for wrong in ([], ["pix", "gold"], None, "pix", every):
         yield own("PUT", "stores/{shop}", {"paymentMethods": wrong})
+
+    # Goods that are not shipped never ask, and an option that nothing needs costs nothing.
+    yield own("PUT", "stores/{shop}", {"shippingRules": RULES[:1]})
+    yield own("PUT", "products/{mug}", {"requiresShipping": False})
+    yield cart("SetShipping", "ship", cep="01310100", type="express")
+    yield cart("AddProduct", "ship", productId="{mug-global}")
+    yield cart("AddProduct", "ship", productId="{again-global}")
+    yield cart("RemoveProduct", "ship", id="{again-global}")
+    yield check_out("ship")
+    for body in ({"requiresShipping": None}, {"requiresShipping": "no"}):
+        yield own("PUT", "products/{mug}", body)
+    yield own("PUT", "stores/{shop}", {"shippingRules": []})
 
 
 def _orders() -> Iterator[Call]:
@@ -449,7 +470,7 @@ def _orders() -> Iterator[Call]:
     yield check_out("b9", "paid=data.checkout.order.accessToken")
     yield own("GET", "orders?limit=1", save="invoice=data.0.invoiceId")
     yield own("POST", "invoices/{invoice}/pay", {})
-    number = "ORD-000012"
+    number = "ORD-000013"
     yield ask(see(number, "{paid}"), "b9")
     yield do("orderCancel", "order { id }", "b9", number=number, accessToken="{paid}")
 
@@ -532,11 +553,13 @@ def _reviews() -> Iterator[Call]:
     sent = {"productId": "{beans-global}", "text": "Good."}
     yield do("createReview", review, "maria", stars=5, **sent)
     yield own("PUT", "stores/{shop}", {"reviewModeration": True})
-    yield do("createReview", review, "maria", stars=4, **sent)
+    written = "written=data.createReview.review.id"
+    yield do("createReview", review, "maria", written, stars=4, **sent)
     yield documented("reviews", productId="{beans-global}")
     yield own("GET", "reviews", save="review=data.0.id")
     for status in ("published", "rejected", "published"):
         yield own("PUT", "reviews/{review}", {"status": status})
+        yield ask('store(hostname: $h) { id } node(id: "{written}") { ... on Review { text } }')
         yield ask(stars)
     shown = "nodes { text author } totalCount pageInfo { hasNextPage hasPreviousPage endCursor }"
     words = 'hostname: $h, productId: "{beans-global}", first: 2'
@@ -557,6 +580,9 @@ def _leads() -> Iterator[Call]:
         {"source": "s" * 101},
     ):  # fmt: skip
         yield do("lead", "success", **{"email": "m@example.com", **wrong})
+    text = 'email: "m@example.com", name: "a\\u0000b"'
+    text = f'mutation {{ lead(input: {{ hostname: "{HOST}", {text} }}) {{ success }} }}'
+    yield Call("POST", "/graphql", {"query": text}, "eva")
     book = {"title": "The guide", "fileUrl": "https://files.example/g.pdf"}
     for save, store, who, more in (
         ("book", "shop", "ana", {}), ("inactive", "shop", "ana", {"active": False}),
@@ -592,6 +618,7 @@ def _modals() -> Iterator[Call]:
     save = "saveDiscountModalUserData"
     for email in ("MARIA@example.com", "nobody@example.com", "none", ""):
         yield do(save, "couponCode success", "m2", discountModalId="{modal}", email=email)
+    yield do(save, "couponCode", "m2", discountModalId="{modal}", email="a@b.co", phone="call me")
     for modal in (NOWHERE, "x", "{shop-global}"):
         yield do(save, "couponCode", "m2", discountModalId=modal, email="a@example.com")
     yield own("GET", "coupons?modalId={modal}")
@@ -621,5 +648,7 @@ def _ends() -> Iterator[Call]:
     yield documented("store")
     yield documented("node", productId="{beans-global}")
     yield own("DELETE", "stores/{shop}")
+    yield own("GET", "products/{beans}")
+    yield own("PUT", "products/{beans}", {"storeId": "{two}"})
     for path in ("coupons", "categories", "discount-modals", "products?limit=2", "ebooks"):
         yield own("GET", path)
