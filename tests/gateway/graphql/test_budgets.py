@@ -1,6 +1,7 @@
 """One visitor who takes too much is refused, and a hundred honest ones beside it are not."""
 
 import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,14 +10,15 @@ import pytest
 
 from gateway.domain.sales import order_verbs
 from gateway.domain.storefront.carts import cart_quotas
+from gateway.domain.storefront.carts.rows import BARE_LIFETIME, LIFETIME
 from gateway.server.config import Config, Limits
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database, Row, Tx
 from outbox.durations import DAY
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
 from tests.support.addresses import honest, visitor_at
-from tests.support.carts import do, sell
-from tests.support.checkouts import check_out, put
+from tests.support.carts import do, offer, sell
+from tests.support.checkouts import BUYER, check_out, put
 from tests.support.rest import RestApi
 from tests.support.shop import Answer, Browser, Shop, open_shop
 from tests.support.site import serving
@@ -78,6 +80,23 @@ async def test_orders_of_an_address(guarded: Shop) -> None:
     assert (await guarded.owner.get("/api/orders")).body["total"] == 10 + BUYERS
 
 
+async def test_a_checkout_that_made_no_order_does_not_count(guarded: Shop) -> None:
+    product = await sell(guarded, 30)
+    browser = visitor_at(guarded, ATTACKER)
+    for _ in range(15):
+        assert (await check_out(browser)).code == "CART_EMPTY"
+        assert (await check_out(browser, email="none")).code == "BAD_USER_INPUT"
+    await put(browser, product)
+    numbers = {
+        (await check_out(browser, idempotencyKey="k")).data["checkout"]["order"]["number"]
+        for _ in range(15)
+    }
+    assert len(numbers) == 1
+    for _ in range(4):
+        await put(browser, product)
+        assert outcome(await check_out(browser)) == "done"
+
+
 async def test_a_repeat_is_answered_when_the_budget_is_used_up(guarded: Shop) -> None:
     """The buyer whose response was lost shares an address with others, who ordered meanwhile."""
     product = await sell(guarded, 30)
@@ -91,6 +110,23 @@ async def test_a_repeat_is_answered_when_the_budget_is_used_up(guarded: Shop) ->
     assert again.data["checkout"]["order"] == first.data["checkout"]["order"]
     assert (await check_out(browser, idempotencyKey="other")).code == "RATE_LIMITED"
     assert (await check_out(browser)).code == "RATE_LIMITED"
+
+
+async def test_unpaid_orders_of_an_email(guarded: Shop) -> None:
+    """Another spelling is the same email, and a stranger cannot use up its orders."""
+    product = await sell(guarded, 30)
+    spellings = (
+        "maria@gmail.com", "Maria@gmail.com", "ma.ria@gmail.com", "maria+1@googlemail.com",
+        "m.aria@gmail.com",
+    )  # fmt: skip
+    for place, email in enumerate(spellings):
+        assert outcome(await buy(guarded, f"203.0.113.{place}", product, email=email)) == "done"
+    refused = await buy(guarded, "203.0.113.99", product, email="maria+2@gmail.com")
+    assert (refused.code, refused.error["extensions"]["field"]) == ("UNPAID_LIMIT", "email")
+    assert 0 < waits(refused) <= 3 * 86_400
+    # Her own network is another one.
+    for _ in range(5):
+        assert outcome(await buy(guarded, honest(1), product, email="maria@gmail.com")) == "done"
 
 
 async def test_an_order_that_ends_leaves_its_place(db: Database) -> None:
@@ -119,6 +155,30 @@ async def test_an_order_that_ends_leaves_its_place(db: Database) -> None:
         await shop.close()
 
 
+async def test_unpaid_orders_of_an_address_and_its_network(db: Database) -> None:
+    limits = Limits(
+        **OWNER, checkouts_per_minute=0, checkouts_per_hour=0, unpaid_orders_per_address=2,
+        reserved_percent=0,
+    )  # fmt: skip
+    async with serving(db, Config(limits=limits)) as site:
+        shop = await open_shop(RestApi(site))
+        product = await sell(shop, 30)
+        codes: Counter[tuple[bool, str]] = Counter()
+        for n in range(36):
+            # Twelve addresses of one IPv4 /24, then the /64s of one IPv6 /56.
+            for address in (f"203.0.113.{n // 3}", f"2001:db8:1:{n // 3:x}::{n:x}"):
+                answer = await buy(
+                    shop, address, product, email=f"a{n}@{address.count(':')}.example"
+                )
+                codes[address.count(":") > 0, outcome(answer)] += 1
+        assert codes == {
+            (False, "done"): 20, (False, "UNPAID_LIMIT"): 16,
+            (True, "done"): 6, (True, "UNPAID_LIMIT"): 30,
+        }  # fmt: skip
+        assert await honest_buyers(shop, product) == {"done": BUYERS}
+        await shop.close()
+
+
 async def test_an_order_for_nothing_waits_for_no_other(guarded: Shop) -> None:
     """It is paid in its checkout, so the bound of unpaid orders is not its own."""
     product, free = await sell(guarded, 30), await sell(guarded, 0, name="Free", stock=12)
@@ -135,6 +195,35 @@ async def test_an_order_for_nothing_waits_for_no_other(guarded: Shop) -> None:
     assert (await check_out(buyer)).code == "UNPAID_LIMIT"
 
 
+async def test_concurrent_orders_of_an_address(db: Database) -> None:
+    limits = Limits(**OWNER, checkouts_per_minute=0, unpaid_orders_per_address=3)
+    async with serving(db, Config(limits=limits)) as site:
+        shop = await open_shop(RestApi(site))
+        products = [await sell(shop, 30, name=f"P{n}", stock=100) for n in range(12)]
+        browsers = [visitor_at(shop, ATTACKER) for _ in products]
+        for browser, product in zip(browsers, products, strict=True):
+            await put(browser, product)
+        answers = await asyncio.gather(
+            *(check_out(browser, email=f"a{n}@example.com") for n, browser in enumerate(browsers))
+        )
+        assert Counter(map(outcome, answers)) == {"done": 3, "UNPAID_LIMIT": 9}
+        await shop.close()
+
+
+async def test_reserved_stock_of_an_address(guarded: Shop) -> None:
+    """The attack: carts that reserve whole stocks for three days, of one address."""
+    many, few = await sell(guarded, 30, name="Many", stock=1_000), await sell(guarded, 30, stock=12)
+    assert outcome(await buy(guarded, ATTACKER, many, 60, email="a1@example.com")) == "done"
+    refused = await buy(guarded, ATTACKER, many, 41, email="a2@example.com")
+    assert refused.code == "UNPAID_LIMIT"
+    assert "may hold 100 items of 'Many'" in refused.error["message"]
+    assert 0 < waits(refused) <= 3 * 86_400
+    assert outcome(await buy(guarded, ATTACKER, many, 40, email="a3@example.com")) == "done"
+    assert (await buy(guarded, ATTACKER, few, 11, email="a4@example.com")).code == "UNPAID_LIMIT"
+    assert outcome(await buy(guarded, ATTACKER, few, 10, email="a5@example.com")) == "done"
+    assert await honest_buyers(guarded, many) == {"done": BUYERS}
+
+
 async def test_too_many_items_of_one_order_name_no_time_to_wait(guarded: Shop) -> None:
     product = await sell(guarded, 30, stock=50)
     refused = await buy(guarded, ATTACKER, product, 11)
@@ -145,6 +234,41 @@ async def test_too_many_items_of_one_order_name_no_time_to_wait(guarded: Shop) -
     # Nothing of it is left.
     [found] = (await guarded.owner.get("/api/products")).body["data"]
     assert found["stock"] == 50
+
+
+async def test_the_reserved_stock_of_a_network(db: Database) -> None:
+    """An attacker with a whole /24 or /48 leaves half of the stock."""
+    limits = Limits(**OWNER, checkouts_per_minute=0, checkouts_per_hour=0)
+    async with serving(db, Config(limits=limits)) as site:
+        shop = await open_shop(RestApi(site))
+        product = await sell(shop, 30, stock=1_000)
+        # Each address takes a tenth of what is left.
+        for n, quantity in enumerate((100, 90, 81, 72, 65, 59)):
+            answer = await buy(shop, f"203.0.113.{n}", product, quantity, email=f"a{n}@b.example")
+            assert outcome(answer) == "done"
+        refused = await buy(shop, "203.0.113.99", product, 53, email="a9@example.com")
+        assert refused.code == "UNPAID_LIMIT"
+        assert "this network may hold 500 items" in refused.error["message"]
+        assert await honest_buyers(shop, product) == {"done": BUYERS}
+        await shop.close()
+
+
+async def test_no_address_is_stored_and_nothing_when_the_order_ended(guarded: Shop) -> None:
+    product = await sell(guarded, 30)
+    assert outcome(await buy(guarded, ATTACKER, product)) == "done"
+
+    async def holders(tx: Tx) -> list[Row]:
+        return await tx.all("select holder from order_holders")
+
+    found = [row["holder"] for row in await guarded.db.read(holders)]
+    assert len(found) == 4
+    assert not any("203" in key and "113" in key and "." in key for key in found)
+    # Whoever has the database and guesses the email does not find it.
+    guess = hashlib.sha256(f"{guarded.store['id']}\0\0{BUYER['email']}".encode()).hexdigest()
+    assert guess[:32] not in found
+    [order] = (await guarded.owner.get("/api/orders")).body["data"]
+    await guarded.owner.post(f"/api/orders/{order['id']}/cancel")
+    assert await guarded.db.read(holders) == []
 
 
 async def test_passwords_of_an_address_over_all_accounts(guarded: Shop) -> None:
@@ -203,6 +327,17 @@ async def test_an_empty_cart_has_no_row(shop: Shop) -> None:
     await put(browser, product)
     await do(browser, "UpdateProduct", id=product, quantity=0)
     assert await shop.db.read(rows) == []
+
+
+async def test_a_cart_without_products_ends_after_a_day(shop: Shop) -> None:
+    browser, product = shop.browser(), await sell(shop)
+    await offer(shop, "WELCOME", discountValue=1)
+    await do(browser, "ApplyCoupon", code="WELCOME")
+    [row] = await shop.db.read(rows)
+    assert row["expires_at"] - row["touched_at"] == BARE_LIFETIME == DAY
+    await put(browser, product)
+    [row] = await shop.db.read(rows)
+    assert row["expires_at"] - row["touched_at"] == LIFETIME == 7 * DAY
 
 
 SEARCHES = "query ($h: String!) {{ {fields} }}"

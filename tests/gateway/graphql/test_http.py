@@ -95,6 +95,15 @@ async def test_only_json_is_read(api: RestApi) -> None:
     assert zipped.status == 415
 
 
+async def test_a_body_may_have_a_megabyte(api: RestApi) -> None:
+    for size, status in ((1_048_576, 200), (1_048_577, 413)):
+        text = json.dumps({**QUERY, "x": ""})[:-2] + '"}'
+        text = text.replace('"x": "', '"x": "' + "a" * (size - len(text)))
+        assert len(text) == size
+        reply = await api.nobody.call("POST", "/graphql", data=text.encode(), Content_Type=JSON)
+        assert reply.status == status
+
+
 async def test_get_runs_queries_only(shop: Shop) -> None:
     get = shop.api.nobody.get
     assert (await get(f"/graphql?query={STORE}")).body["data"]["store"]["name"] == "Coffee Shop"
@@ -141,6 +150,15 @@ async def test_errors_of_a_document_have_the_status_of_the_media_type(shop: Shop
         "/graphql", {"query": '{ store(hostname: "none") { id } }'}, Accept=GRAPHQL
     )
     assert (failed.status, failed.body["data"]) == (200, {"store": None})
+
+
+async def test_numbers_of_variables_are_numbers(shop: Shop) -> None:
+    query = 'query ($n: Int) { products(hostname: "shop.example", first: $n) { totalCount } }'
+    body = json.dumps({"query": query, "variables": {"n": 0}})
+    for number, fails in (("2", False), ("2.0", False), ("2e0", False), ("2.5", True)):
+        text = body.replace('"n": 0', f'"n": {number}').encode()
+        reply = await shop.api.nobody.call("POST", "/graphql", data=text, Content_Type=JSON)
+        assert ("errors" in reply.body) is fails, reply.body
 
 
 async def test_an_internal_fault_is_masked_and_logged(shop: Shop, lines: Lines) -> None:

@@ -94,6 +94,52 @@ async def counts(tx: Tx) -> dict[str, int]:
 # The linking matrix, row by row.
 
 
+@pytest.mark.parametrize(("kid", "alg"), [("rsa", "RS256"), ("rsa", "PS384"), ("ec", "ES256"),
+                                          ("ed", "EdDSA")])  # fmt: skip
+async def test_a_new_pair_without_an_account_creates_one(
+    idp_shop: Shop, issuer: Issuer, kid: str, alg: str
+) -> None:
+    browser = idp_shop.browser()
+    answer = await enter(browser, issuer.token(kid, alg))
+    user = answer.data["clientIdpLogin"]["user"]
+    assert (user["name"], user["email"], user["emailVerified"]) == (
+        "Ana Souza", "ana@example.com", True,
+    )  # fmt: skip
+    assert set(answer.cookies) == {"authJwtClient", "cartSession"}
+    assert (await user_of(browser))["name"] == "Ana Souza"
+    [contact] = (await idp_shop.owner.get("/api/contacts")).body["data"]
+    assert contact["tags"] == ["customer"]
+
+
+async def test_a_known_pair_signs_in_whatever_its_email_is(idp_shop: Shop, issuer: Issuer) -> None:
+    first = await enter(idp_shop.browser(), issuer.token())
+    browser = idp_shop.browser()
+    answer = await browser.do(
+        "clientIdpSignup", "user { id email }",
+        token=issuer.token(email="new@example.com", email_verified=False),
+    )  # fmt: skip
+    user = answer.data["clientIdpSignup"]["user"]
+    assert user["id"] == first.data["clientIdpLogin"]["user"]["id"]
+    assert user["email"] == "ana@example.com"
+
+
+async def test_an_untrusted_email_makes_an_unverified_account(
+    idp_shop: Shop, issuer: Issuer
+) -> None:
+    cases: tuple[dict[str, Any], ...] = (
+        {"email_verified": False}, {"email_verified": None}, {"email_verified": "false"},
+        {"email_verified": 1}, {"email": "ana@elsewhere.example"},
+    )  # fmt: skip
+    for n, changed in enumerate(cases):
+        token = issuer.token(**({"sub": f"s{n}", "email": f"a{n}@example.com"} | changed))
+        user = (await enter(idp_shop.browser(), token)).data["clientIdpLogin"]["user"]
+        assert user["emailVerified"] is False, changed
+    # Google's samples have the text "true".
+    token = issuer.token(sub="s9", email="a9@example.com", email_verified="true")
+    user = (await enter(idp_shop.browser(), token)).data["clientIdpLogin"]["user"]
+    assert user["emailVerified"] is True
+
+
 async def test_a_token_without_an_email_makes_an_account_too(
     idp_shop: Shop, issuer: Issuer
 ) -> None:
@@ -228,6 +274,25 @@ async def test_linking_proves_the_email_of_the_account(idp_shop: Shop, issuer: I
     assert answer.data["clientLinkIdp"]["user"]["emailVerified"] is True
 
 
+async def test_identities_are_of_one_store(idp_shop: Shop, issuer: Issuer) -> None:
+    first = await enter(idp_shop.browser(), issuer.token())
+    body = {
+        "hostname": "other.example", "name": "Other",
+        "idps": [{"issuer": issuer.url, "clientIds": [CLIENT]}],
+    }  # fmt: skip
+    assert (await idp_shop.owner.post("/api/stores", body)).status == 201
+    second = await enter(idp_shop.browser(), issuer.token(), hostname="other.example")
+    ids = {a.data["clientIdpLogin"]["user"]["id"] for a in (first, second)}
+    assert len(ids) == 2
+
+
+async def test_first_sign_ins_at_once_make_one_account(idp_shop: Shop, issuer: Issuer) -> None:
+    answers = await asyncio.gather(*(enter(idp_shop.browser(), issuer.token()) for _ in range(6)))
+    assert len({a.data["clientIdpLogin"]["user"]["id"] for a in answers}) == 1
+    found = await idp_shop.db.read(counts)
+    assert found == {"customers": 1, "customer_identities": 1, "customer_sessions": 6}
+
+
 # Tokens.
 
 
@@ -266,6 +331,12 @@ async def test_forged_session_tokens(shop: Shop) -> None:
             assert found.data == {"client": {"user": None}}, (kind, place)
     header = {"Authorization": f"Bearer {token}"}
     assert (await stranger.send(query, **header)).data["client"]["user"] is not None
+
+
+async def test_clocks_may_differ_by_a_minute(idp_shop: Shop, issuer: Issuer) -> None:
+    now = int(time.time())
+    for changed in ({"exp": now - 50}, {"iat": now + 50}, {"nbf": now + 50}, {"exp": now + 9.5}):
+        assert (await enter(idp_shop.browser(), issuer.token(**changed))).data
 
 
 async def test_a_store_may_limit_the_age_of_a_token(idp_shop: Shop, issuer: Issuer) -> None:

@@ -146,6 +146,27 @@ def test_limit_holds_exactly(limit: str) -> None:
     assert refused(beyond) == f"QUERY_TOO_COMPLEX {outcome}"
 
 
+def test_variables_set_the_cost_of_a_kept_document() -> None:
+    documents = Documents(schema())
+    text = 'query ($n: Int!) { products(hostname: "a", first: $n) { nodes { id } } }'
+    known = documents.read(text, {"n": 1})
+    operation = known.operation(None)
+    assert operation is not None
+    assert known.weight(operation, {"n": 100}) == 1
+    with pytest.raises(Exception, match="5000"):
+        known.weight(operation, {"n": COST + 1})
+    assert documents.read(text) is known
+
+
+def test_full_introspection_passes() -> None:
+    text = get_introspection_query(
+        specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
+    )
+    assert refused(text) == ""
+    known = Documents(schema()).read(text)
+    assert known.deprecated == ""
+
+
 @pytest.mark.parametrize(
     "limit",
     [

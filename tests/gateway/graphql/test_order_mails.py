@@ -14,6 +14,7 @@ from gateway.records.access import Actor
 from gateway.server.config import Config
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database, Row, Tx
+from outbox.durations import DAY
 from tests.gateway.graphql.test_mails import FROM, LIMITS, settings
 from tests.support.carts import change, offer, sell
 from tests.support.checkouts import (
@@ -250,6 +251,28 @@ async def test_a_mail_is_tried_again_and_given_up_at_last(shop: Shop, box: Mailb
     assert not await shop.db.read(order_mails.any_due)
 
 
+async def test_mails_wait_two_days_at_most(shop: Shop) -> None:
+    """Where no mail server is set, too."""
+    await bought(shop)
+    assert await shop.db.write(order_mails.purge, 10) == 0
+    await shop.db.write(
+        run, "update order_mails set created_at = created_at - $1", order_mails.KEPT + 1
+    )
+    assert await shop.db.write(order_mails.purge, 10) == 1
+
+
+async def test_a_store_turns_the_mails_off(shop: Shop, box: Mailbox) -> None:
+    await bought(shop)
+    await set_up(shop, orderMails=False)
+    # Those that wait are not sent either.
+    await send(shop, box)
+    _, order = await bought(shop)
+    assert (await pay(shop.owner, await rest_order(shop, order))).status == 200
+    await send(shop, box)
+    assert box.mails == []
+    assert await shop.db.read(kinds) == ["order_received"]
+
+
 async def test_html_is_escaped(shop: Shop, box: Mailbox) -> None:
     await set_up(
         shop, name="<script>alert(1)</script>\r\nBcc: eve@example.com",
@@ -295,6 +318,15 @@ async def test_an_address_that_decodes_to_another_gets_no_mail(
     assert (row["due_at"], row["error"]) == (None, "UnsafeAddress")
 
 
+async def test_a_name_of_a_store_decodes_to_no_header(shop: Shop, box: Mailbox) -> None:
+    await set_up(shop, name="Café =?utf-8?q?x=0D=0ABcc=3A_eve=40evil=2Eexample?=")
+    await bought(shop)
+    await send(shop, box)
+    [mail] = box.mails
+    assert mail["Bcc"] is None
+    assert mail["Subject"].endswith("Café = ?utf-8?q?x=0D=0ABcc=3A_eve=40evil=2Eexample?=")
+
+
 async def test_a_mail_has_a_bounded_size(shop: Shop, box: Mailbox) -> None:
     await set_up(
         shop, name="<" * 200, pixKey=PIX_KEY, orderPageUrl=f"https://a.example/{'&' * 2000}"
@@ -335,3 +367,25 @@ async def test_erasing_a_person_removes_the_mails_that_wait(
     assert await shop.db.read(rows) == []
     await send(shop, box)
     assert box.mails == []
+
+
+async def test_a_stranger_cannot_flood_an_address(shop: Shop) -> None:
+    """The limit is of the mailbox, however its address is spelled; a payment and other buyers do
+    not count."""
+    browser = shop.browser()
+    product = await sell(shop, 30, stock=None)
+    for n in range(order_mails.MOST // 2 + 1):
+        await put(browser, product)
+        order = await ordered(browser, email=f"Victim+{n}@example.com")
+        token = order["accessToken"]
+        await browser.do("orderCancel", "order { id }", number=order["number"], accessToken=token)
+    assert len(await shop.db.read(rows)) == order_mails.MOST
+    _, paid = await bought(shop, email="victim@example.com")
+    assert (await pay(shop.owner, await rest_order(shop, paid))).status == 200
+    await bought(shop, email="other@example.com")
+    assert (await shop.db.read(kinds))[order_mails.MOST :] == ["order_paid", "order_received"]
+    # The next day has its own.
+    day = "update order_mails set created_at = created_at - $1"
+    await shop.db.write(run, day, DAY + 60_000_000)
+    await bought(shop, email="victim@example.com")
+    assert len(await shop.db.read(rows)) == order_mails.MOST + 3

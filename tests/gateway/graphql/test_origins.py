@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.server.config import Config, Limits
+from gateway.server.config import Config, Limits, Server
 from outbox.database.transaction import Database
 from tests.support.counted import Counted
 from tests.support.rest import Reply, RestApi
@@ -31,6 +31,14 @@ async def allow(shop: Shop, *origins: str) -> None:
         f"/api/stores/{shop.store['id']}", {"allowedOrigins": list(origins)}
     )
     assert changed.status == 200, changed.body
+
+
+async def test_a_program_without_origin_is_allowed(shop: Shop) -> None:
+    answer = await ask(shop)
+    assert (answer.status, code(answer)) == (200, "")
+    assert answer.headers["Vary"] == "Origin"
+    assert ALLOW not in answer.headers
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
 async def test_an_allowed_origin_is_echoed_exactly(shop: Shop) -> None:
@@ -111,6 +119,19 @@ async def test_this_server_is_an_own_page_unless_a_store_lives_there(shop: Shop)
     assert code(await ask(shop, Origin=own)) == "ORIGIN_NOT_ALLOWED"
 
 
+async def test_a_change_of_origins_is_visible_at_once(shop: Shop) -> None:
+    assert (await ask(shop, Origin=PAGE)).status == 403
+    await allow(shop, PAGE)
+    assert (await ask(shop, Origin=PAGE)).status == 200
+    await allow(shop)
+    assert (await ask(shop, Origin=PAGE)).status == 403
+    assert code(await ask(shop)) == ""
+    path = f"/api/stores/{shop.store['id']}"
+    assert (await shop.owner.put(path, {"active": False})).status == 200
+    assert code(await ask(shop)) == "STORE_NOT_FOUND"
+    assert (await ask(shop, Origin="https://shop.example")).status == 403
+
+
 async def test_preflight(shop: Shop) -> None:
     await allow(shop, PAGE)
     asked: dict[str, Any] = {"Access_Control_Request_Method": "POST",
@@ -156,6 +177,17 @@ async def test_a_refused_rate_has_the_headers_too(db: Database) -> None:
         answers = [await ask(shop, TYPENAME, Origin=PAGE) for _ in range(2)]
         assert [answer.status for answer in answers] == [200, 429]
         assert answers[1].headers[ALLOW] == PAGE
+
+
+async def test_forwarding_headers_count_only_from_trusted_proxies(db: Database) -> None:
+    config = Config(server=Server(trusted_proxies=("10.0.0.0/8",)))
+    async with serving(db, config) as site:
+        shop = await open_shop(RestApi(site))
+        forged = await ask(
+            shop, Origin="https://evil.example", X_Forwarded_Host="evil.example",
+            X_Forwarded_Proto="https", X_Forwarded_For="1.2.3.4",
+        )  # fmt: skip
+        assert forged.status == 403
 
 
 async def test_origins_beyond_the_rate_cost_no_query(db: Database) -> None:

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from outbox.database.transaction import Row, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
 from tests.support.carts import sell
@@ -30,45 +28,6 @@ async def addresses_of(browser: Browser) -> list[dict[str, Any]]:
     return listed
 
 
-async def test_customers_change_their_data(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser, phone="11 98888-7777")
-    answer = await browser.do(
-        "clientUpdate", "user { name phone acceptsMarketing }", name="Ana Lima", phone=None,
-        acceptsMarketing=True,
-    )  # fmt: skip
-    user = answer.data["clientUpdate"]["user"]
-    assert user == {"name": "Ana Lima", "phone": None, "acceptsMarketing": True}
-    assert (await user_of(browser))["name"] == "Ana Lima"
-    refused = await browser.do("clientUpdate", "user { name }", name=None)
-    assert (refused.code, refused.error["extensions"]["field"]) == ("BAD_USER_INPUT", "name")
-
-
-async def test_a_new_password_ends_the_other_sessions(shop: Shop) -> None:
-    browser, other = shop.browser(), shop.browser()
-    await sign_up(browser)
-    await log_in(other)
-    wrong = await browser.do(
-        "clientChangePassword", "token", currentPassword="guess-1", newPassword="segredo-2"
-    )
-    assert wrong.code == "INVALID_CREDENTIALS"
-    assert wrong.error["extensions"]["field"] == "currentPassword"
-    short = await browser.do(
-        "clientChangePassword", "token", currentPassword=ANA["password"], newPassword="12345"
-    )
-    assert short.code == "PASSWORD_TOO_SHORT"
-    assert short.error["extensions"]["field"] == "newPassword"
-    done = await browser.do(
-        "clientChangePassword", "token user { name }", currentPassword=ANA["password"],
-        newPassword="segredo-2",
-    )  # fmt: skip
-    assert done.data["clientChangePassword"]["token"] in done.cookies["authJwtClient"]
-    assert await user_of(browser) is not None
-    assert await user_of(other) is None
-    assert (await log_in(other)).code == "INVALID_CREDENTIALS"
-    assert (await log_in(other, password="segredo-2")).data
-
-
 async def test_addresses(shop: Shop) -> None:
     browser = shop.browser()
     await sign_up(browser)
@@ -87,16 +46,6 @@ async def test_addresses(shop: Shop) -> None:
     for field, value in (("cep", "123"), ("state", "XX"), ("street", " ")):
         refused = await save(browser, **{field: value})
         assert (refused.code, refused.error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
-
-
-@pytest.mark.parametrize("field", ["id", "missing"])
-async def test_addresses_of_nobody(shop: Shop, field: str) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    address_id = "nonsense" if field == "id" else "0" * 24
-    assert (await save(browser, id=address_id)).code == "NOT_FOUND"
-    gone = await browser.do("clientAddressDelete", "success", id=address_id)
-    assert (gone.code, gone.error["extensions"]["field"]) == ("NOT_FOUND", "id")
 
 
 async def everything_of(tx: Tx) -> dict[str, list[Row]]:
@@ -133,6 +82,26 @@ async def test_an_erased_account_is_gone(shop: Shop) -> None:
 
 async def verified(tx: Tx) -> None:
     await tx.run("update customers set email_verified = true")
+
+
+async def test_the_contact_of_a_proven_email_goes_with_the_account(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    await shop.db.write(verified)
+    await erase(browser, password=ANA["password"])
+    assert (await shop.owner.get("/api/contacts")).body["total"] == 0
+    assert [name for name, _ in await shop.api.events()] == ["contact.created", "contact.deleted"]
+
+
+async def test_an_unproven_email_deletes_no_contact(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    await erase(browser, password=ANA["password"])
+    [contact] = (await shop.owner.get("/api/contacts")).body["data"]
+    assert contact["tags"] == ["customer"]
+    path = f"/api/activities/entity/{contact['id']}"
+    [note] = (await shop.owner.get(path)).body["data"]
+    assert "erased" in note["description"]
 
 
 async def test_a_contact_that_the_owner_made_stays(shop: Shop) -> None:

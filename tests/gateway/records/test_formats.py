@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gateway.records.values import dates, formats, instants, nested, numbers
+from gateway.records.values import cnpj, dates, formats, instants, nested, numbers
 from gateway.records.values.folding import fold
 from gateway.records.values.format import Format, Wrong, of_json
 from gateway.records.values.nested import Member
@@ -131,6 +131,14 @@ def test_valid_values_are_accepted_and_match_the_schema(check: Format, values: l
     for value in values:
         assert code(check, value) == "", value
         validator.validate(json.loads(json.dumps(value, default=float)))
+
+
+@pytest.mark.parametrize(
+    ("check", "repeated"),
+    [(nested.ids_of("deal", 3), ["0" * 24] * 3), (nested.tags(), ["a"] * 50)],
+)
+def test_repeats_in_a_list_are_dropped(check: Format, repeated: list[str]) -> None:
+    assert check.accept(repeated, of_json) == json.dumps(repeated[:1])
 
 
 @pytest.mark.parametrize(("check", "expected", "values"), BAD)
@@ -253,6 +261,13 @@ def test_dates_are_shown_in_utc(sent: str, shown: str) -> None:
     assert micros is not None
     assert dates.show(micros) == shown
     assert dates.is_day(sent) == (sent == "2026-11-21")
+
+
+@pytest.mark.slow
+@given(st.text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=12, max_size=12))
+def test_exactly_one_pair_of_check_digits_is_valid(base: str) -> None:
+    right = [d for d in range(100) if cnpj.normal(f"{base}{d:02d}") is not None]
+    assert len(right) == (0 if base == "0" * 12 else 1)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.domain.accounts import api_keys, tokens, users
-from gateway.server.app_keys import PASSWORDS
+from gateway.server.app_keys import CREDENTIALS, PASSWORDS
 from gateway.server.config import Config, Limits
 from outbox import database
 from outbox.clock import SystemClock
@@ -21,6 +21,20 @@ Headers = dict[str, str]
 async def me(site: Site, headers: Headers) -> tuple[int, dict[str, object], Mapping[str, str]]:
     async with site.http.get("/api/me", headers=headers) as answer:
         return answer.status, await answer.json(), answer.headers
+
+
+def test_keys_have_the_documented_form_and_a_checksum() -> None:
+    ids = Ids()
+    keys = {api_keys.make(ids) for _ in range(200)}
+    assert len(keys) == 200
+    for text in keys:
+        assert api_keys.SHAPE.fullmatch(text)
+        assert api_keys.well_formed(text)
+        for at in (4, 13, 55):
+            other = "0" if text[at] != "0" else "1"
+            assert not api_keys.well_formed(text[:at] + other + text[at + 1 :])
+    for junk in ("", "crt_", "crt_" + "é" * 8 + "_" + "a" * 43, text + "\n", f" {text}"):
+        assert not api_keys.well_formed(junk)
 
 
 async def test_a_key_in_either_header_and_a_token(site: Site) -> None:
@@ -83,6 +97,15 @@ async def test_a_credential_of_raw_bytes_is_invalid(site: Site, line: bytes) -> 
     assert b" 401 " in await raw(site, line)
 
 
+async def test_a_repeated_credential_header_is_invalid(site: Site) -> None:
+    mine = (await site.key(await site.user("a@example.com"))).encode()
+    theirs = (await site.key(await site.user("b@example.com"))).encode()
+    assert b" 200 " in await raw(site, b"X-API-Key: " + mine)
+    for name in (b"X-API-Key: ", b"Authorization: Bearer "):
+        for other in (mine, theirs, b"junk"):
+            assert b" 401 " in await raw(site, name + mine, name + other)
+
+
 async def test_two_valid_credentials_of_different_users(site: Site) -> None:
     mine = await site.key(await site.user("a@example.com"))
     theirs = await site.key(await site.user("b@example.com"))
@@ -125,6 +148,17 @@ async def test_expired_keys_and_tokens(site: Site) -> None:
     assert await site.db.write(tokens.purge, 10) == 0
     await site.db.write(tokens.add, owner_id=user_id, text=text + "x", lifetime=-90_000)
     assert await site.db.write(tokens.purge, 10) == 1
+
+
+async def test_a_disabled_user_cannot_authenticate(site: Site) -> None:
+    user_id = await site.user()
+    key, token = await site.key(user_id), await site.token()
+    await site.db.write(users.disable, user_id)
+    for headers in ({"X-API-Key": key}, {"Authorization": f"Bearer {token}"}):
+        assert (await me(site, headers))[0] == 401
+    body = {"email": "maria@example.com", "password": PASSWORD}
+    async with site.http.post("/api/auth/token", json=body) as answer:
+        assert answer.status == 401
 
 
 async def test_a_token_for_a_password(site: Site) -> None:
@@ -237,6 +271,18 @@ async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -
     assert "keyId" not in (await me(site, reads | token))[1]
 
 
+async def test_the_last_use_is_recorded(site: Site) -> None:
+    user_id = await site.user()
+    key = await site.key(user_id)
+    await me(site, {"X-API-Key": key})
+    await site.app[CREDENTIALS].flush()
+    [row] = await site.db.read(api_keys.listed, user_id)
+    assert row["last_used_at"] <= site.db.clock.wall()
+    await site.db.write(api_keys.touch, [(row["id"], 5)])
+    [again] = await site.db.read(api_keys.listed, user_id)
+    assert again["last_used_at"] == row["last_used_at"]
+
+
 async def test_calls_and_sign_ins_are_limited(db_url: str) -> None:
     db: Database = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
     try:
@@ -259,3 +305,19 @@ async def test_calls_and_sign_ins_are_limited(db_url: str) -> None:
             assert answers[1] == (429, "60")
     finally:
         await db.close()
+
+
+async def test_what_was_looked_up_before_a_change_is_not_remembered(site: Site) -> None:
+    user_id = await site.user()
+    key = await site.key(user_id)
+    credentials = site.app[CREDENTIALS]
+    credentials.forget()
+    looking = asyncio.create_task(credentials.recognise(key, "api_key"))
+    await asyncio.sleep(0)
+    credentials.forget()
+    before = await looking
+    assert before is not None
+    await site.db.write(users.change, user_id, {"timezone": "Asia/Tokyo"})
+    after = await credentials.recognise(key, "api_key")
+    assert after is not None
+    assert (before.zone != after.zone, after.zone) == (True, "Asia/Tokyo")

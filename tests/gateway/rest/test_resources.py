@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.catalogue import CATALOGUE, RESOURCES, Entry
+from gateway.domain.catalogue import CATALOGUE, EVENTS, RESOURCES, Entry
 from gateway.records.resource import Field, Resource
 from gateway.rest.document.operations import path_of
 from gateway.rest.routes import ROUTES
@@ -29,6 +29,7 @@ CONTRACT = json.loads((Path(__file__).parent / "facts" / "contract.json").read_t
 LISTED = {(one["method"], one["path"]): (*one["other"], 401, 403) for one in CONTRACT["operations"]}
 """The refusals that the contract lists, 401 once for all; 403 is also a key without the scope."""
 SUCCESSES = {(one["method"], one["path"]): one["success"] for one in CONTRACT["operations"]}
+MADE = [entry for entry in CATALOGUE if entry.create is not None]
 CHANGED = [entry for entry in CATALOGUE if entry.change is not None]
 
 
@@ -211,6 +212,43 @@ async def test_the_envelope_of_a_list(town: Town, resource: Resource) -> None:
     for name in ("cursor", "sort", "updatedSince"):
         wrong = await ana.get(f"{path}?{name}=%F0%9F%98%80%00")
         assert (wrong.status, wrong.faults) == (400, {name: "invalid_parameter"})
+
+
+@of_each(list(CATALOGUE))
+async def test_a_filter_by_a_reference_finds_its_records(town: Town, resource: Resource) -> None:
+    ana = town.owner
+    record = (await ana.get(town.path(resource))).body
+    for name in {one.name for one in resource.filters} & {
+        one.name for one, _ in resource.references
+    }:
+        if name not in record:
+            continue
+        for value in (record[name], record[name].upper()):
+            page = (await ana.get(f"{path_of(resource)}?{name}={value}")).body
+            assert (page["total"], page["data"]) == (1, [record]), name
+        assert (await ana.get(f"{path_of(resource)}?{name}={NOWHERE}")).body["total"] == 0, name
+
+
+async def new_events(town: Town, before: list[Any]) -> list[tuple[str, dict[str, Any]]]:
+    return (await town.events())[len(before) :]
+
+
+def announced(resource: Resource, change: str, record: Mapping[str, Any]) -> list[Any]:
+    """Return the event of a change, if the resource has one."""
+    name = f"{resource.noun}.{change}"
+    if name not in EVENTS:
+        return []
+    return [(name, {field: record.get(field) for field in EVENTS[name]})]
+
+
+@of_each(MADE)
+async def test_a_repeated_create_with_a_key_is_one(town: Town, resource: Resource) -> None:
+    path, body, before = path_of(resource), town.body(resource), await town.events()
+    first, again = [await town.owner.post(path, body, Idempotency_Key="k") for _ in range(2)]
+    assert (first.status, again.status, again.text) == (201, 201, first.text)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert (await town.owner.get(path)).body["total"] == 2
+    assert len(await new_events(town, before)) == len(announced(resource, "created", {}))
 
 
 @of_each([entry for entry in CATALOGUE if entry.create or entry.change])
