@@ -24,6 +24,7 @@ from outbox.sending.send import Sender
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
 from outbox.worker import Worker, WorkerSettings
+from tests.support.waiting import HANG_SECONDS
 
 OWNER = "0" * 24
 RULES = Rules(allow_http=True, allow=(parse_place("127.0.0.0/8"),))
@@ -60,7 +61,9 @@ class Inbox:
             self.changed.notify_all()
         return await self.answer(request) if self.answer else web.Response()
 
-    async def until(self, count: int, path: str | None = None, seconds: float = 20) -> list[Got]:
+    async def until(
+        self, count: int, path: str | None = None, seconds: float = HANG_SECONDS
+    ) -> list[Got]:
         """Wait for `count` requests (to `path`), and return them."""
 
         def mine() -> list[Got]:
@@ -106,7 +109,7 @@ class Counted(Observer):
 
         return note
 
-    async def until(self, key: str, count: int = 1, seconds: float = 20) -> None:
+    async def until(self, key: str, count: int = 1, seconds: float = HANG_SECONDS) -> None:
         """Wait until `key` (a method, or it and non-float arguments) was called `count` times."""
         async with asyncio.timeout(seconds):
             while self.counts.get(key, 0) < count:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from standardwebhooks import Webhook
 
+from tests.support.waiting import HANG_SECONDS
+
 Script = Callable[["Visit"], Awaitable[None]]
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -60,7 +62,7 @@ class Receiver:
         Webhook(self.secret).verify(body, headers, json_parse=False)
         return hmac.compare_digest(headers["X-Webhook-Signature"], f"sha256={digest}")
 
-    async def wait(self, count: int, seconds: float = 20) -> list[Received]:
+    async def wait(self, count: int, seconds: float = HANG_SECONDS) -> list[Received]:
         """Wait for `count` requests, and return all."""
         async with asyncio.timeout(seconds), self.arrived:
             await self.arrived.wait_for(lambda: len(self.requests) >= count)

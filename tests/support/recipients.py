@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.architecture.tree import ROOT
-
-START_SECONDS = 30.0
+from tests.support.waiting import HANG_SECONDS
 
 
 @dataclass(slots=True)
@@ -56,7 +55,9 @@ class Recipients:
     got: list[Receipt] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def until(self, enough: Callable[[list[Receipt]], bool], seconds: float = 30) -> None:
+    async def until(
+        self, enough: Callable[[list[Receipt]], bool], seconds: float = HANG_SECONDS
+    ) -> None:
         """Wait until `enough(got)`."""
         async with asyncio.timeout(seconds):
             while not enough(self.got):
@@ -102,7 +103,7 @@ async def recipients(
     assert process.stdout is not None
     reader: asyncio.Task[None] | None = None
     try:
-        async with asyncio.timeout(START_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             ports = json.loads(await process.stdout.readline())
         there = Recipients(ports, process)
         there.behave(latency=latency)

@@ -1,41 +1,41 @@
-"""Wait in tests for a condition, with a time limit; and for the next millisecond."""
+"""The one place of the tests that waits by looking: `until` a condition holds, or a hang is sure."""
 
 import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
-SECONDS = 20.0
-LOOK_SECONDS = 0.02
+HANG_SECONDS = 120.0
+"""Only what hangs takes so long, also on a busy machine: the limit of whatever a test waits for."""
+LOOK_SECONDS = 0.01
 
 
-async def until(holds: Callable[[], bool], seconds: float) -> None:
-    """Return when `holds` returns true. Raise TimeoutError."""
+@overload
+async def until(look: Callable[[], Awaitable[T]], seconds: float = ...) -> T: ...
+@overload
+async def until(look: Callable[[], T], seconds: float = ...) -> T: ...
+async def until(look: Callable[[], Any], seconds: float = HANG_SECONDS) -> Any:
+    """Return the result of `look`, awaited if need be, once it is true. Raise TimeoutError."""
     async with asyncio.timeout(seconds):
-        while not holds():
-            await asyncio.sleep(0.01)
-
-
-async def until_true(look: Callable[[], Awaitable[T]], seconds: float = SECONDS) -> T:
-    """Return the result of `look`, once it is true. Raise TimeoutError."""
-    async with asyncio.timeout(seconds):
-        while not (result := await look()):
+        while not (result := await _seen(look)):
             await asyncio.sleep(LOOK_SECONDS)
         return result
 
 
-async def in_time(holds: Callable[[], bool | Awaitable[bool]], seconds: float) -> bool:
-    """Wait until `holds()`; return whether it did in time."""
-    end = time.monotonic() + seconds
-    while True:
-        result = holds()
-        if await result if inspect.isawaitable(result) else result:
-            return True
-        if time.monotonic() > end:
-            return False
-        await asyncio.sleep(LOOK_SECONDS)
+async def in_time(look: Callable[[], Any], seconds: float) -> bool:
+    """Wait until `look` returns true; return whether it did in time."""
+    try:
+        await until(look, seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _seen(look: Callable[[], Any]) -> Any:
+    result = look()
+    return await result if inspect.isawaitable(result) else result
 
 
 async def next_millisecond() -> None:

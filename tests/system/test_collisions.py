@@ -31,7 +31,7 @@ from tests.benchmarks.children import child
 from tests.benchmarks.idle_commit import arrivals
 from tests.support.drain import Counted, add_webhook, make, ring, rows, worker_for
 from tests.support.faults import sizes
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.staging import address, several
 
 WORKERS = 3
@@ -235,7 +235,7 @@ async def _drained(town: _Town) -> int:
         return not row["unfinished"]
 
     try:
-        await until_true(done, DRAIN_SECONDS)
+        await until(done, DRAIN_SECONDS)
     except TimeoutError:
         [row] = await town.db.read(rows, UNFINISHED)
         return int(row["unfinished"])
@@ -268,7 +268,7 @@ async def _deadlocks(url: str) -> int:
     """Return the server's counts; its backends report theirs at the latest when they end."""
     connection = await asyncpg.connect(url)
     try:
-        await until_true(lambda: _alone(connection))
+        await until(lambda: _alone(connection))
         await connection.execute("select pg_stat_clear_snapshot()")
         return int(await connection.fetchval(DEADLOCKS))
     finally:

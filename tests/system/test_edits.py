@@ -27,7 +27,7 @@ from tests.support.drain import inbox, ring, rows
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES, sizes
 from tests.support.ledger import Verdict
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.edits_town import Act, Deaf, Noting, Start, Town
 from tests.system.staging import address, several
 
@@ -72,7 +72,7 @@ async def run_edits(
                         await asyncio.sleep(dice.uniform(0, BETWEEN_SECONDS))
                         await town.act(WHAT[number % len(WHAT)])
                     end.set()
-                await until_true(town.done, DRAIN_SECONDS)
+                await until(town.done, DRAIN_SECONDS)
             return await _judged(town, engine, seed)
 
 

@@ -25,7 +25,7 @@ from tests.support.old_rows import PER_EVENT, RECORD, OldRows
 from tests.support.product import Product
 from tests.support.recipients import recipients
 from tests.support.tenants import settle_in
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 
 OWNERS = 3
 RATE = 50.0
@@ -88,7 +88,7 @@ async def run_expiry(
                     seconds = time.monotonic() - began
                 left = await _count(url, FILLED) - 2 * young
                 rss = product.rss()
-                await until_true(lambda: _none_waits(url), 60)
+                await until(lambda: _none_waits(url), 60)
                 await product.stop()
             finally:
                 await product.close()

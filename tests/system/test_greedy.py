@@ -37,7 +37,7 @@ from tests.support.engines import Engine
 from tests.support.ledger import Verdict, query
 from tests.support.load import Load
 from tests.support.tenants import EVENT, Tenants, move_in
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.staging import pile_up
 
 WEBHOOKS = 50
@@ -104,11 +104,11 @@ async def _staged(
     [owner] = tenants.keys
     for first in range(0, events, AT_ONCE):
         await db.write(make_many, min(AT_ONCE, events - first), owner)
-    await until_true(lambda: _seen(site), 120)
+    await until(lambda: _seen(site), 120)
     places = [f"http://127.0.0.1:{site.there.ports[0]}/greedy{n}" for n in range(WEBHOOKS)]
     await db.write(_add_webhooks, tenants, places, ring)
     event = await db.write(make, "replayed", "thing.replayed", owner)
-    await until_true(lambda: _seen(site), 60)
+    await until(lambda: _seen(site), 60)
     paused = tenants.webhooks[owner][0]
     await db.write(parking.pause, paused)
     # A request must end within ten seconds on PostgreSQL.

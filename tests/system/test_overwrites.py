@@ -18,7 +18,7 @@ from outbox.webhooks.key_files import read_key_file
 from tests.support.chains import walked
 from tests.support.deployed import Deployed, deployed
 from tests.support.ledger import Verdict, query, until_drained
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.backups import carteiro, start
 
 WRITES = 30
@@ -61,7 +61,7 @@ async def run_overwrite(seed: int, *, early: bool) -> dict[str, Any]:
         command = await start("restore", "b", "--overwrite", url=site.url, folder=site.folder)
         refused: set[str] = set()
         if early:
-            await until_true(lambda: _dropped(site))
+            await until(lambda: _dropped(site))
             command.send_signal(signal.SIGSTOP)
             site.product.send(signal.SIGCONT)
             refused = await _written(site)

@@ -36,7 +36,7 @@ from tests.support.drain import (
     worker_for,
 )
 from tests.support.engines import Engine
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.staging import opened
 
 EVENT = "poison.made"
@@ -132,7 +132,7 @@ async def damage(db: Database, key: KeyRing, url: str, kind: str, owner: str = "
     # An event is damaged between its fan-out and its claim.
     await db.write(parking.pause, webhook_id)
     event_id = await db.write(make, "damaged", EVENT, owner)
-    await until_true(lambda: deliveries_of(db, webhook_id))
+    await until(lambda: deliveries_of(db, webhook_id))
     if kind in EVENTS:
         await db.write(_spoil_body, event_id, EVENTS[kind])
     else:
@@ -165,7 +165,7 @@ async def ended(db: Database, webhook_id: str, seconds: float = END_SECONDS) -> 
         done = (row["finished_at"] is not None or row["unreadable"] for row in found)
         return found if all(done) else ()
 
-    return await until_true(all_ended, seconds)
+    return await until(all_ended, seconds)
 
 
 def wrong_with(found: Sequence[Any], kind: str) -> list[str]:

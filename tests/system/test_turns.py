@@ -17,7 +17,7 @@ from tests.benchmarks.figures import rounded
 from tests.support.drain import Counted, add_webhook, make, ring, rows, worker_for
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES, LARGE
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 from tests.system.staging import opened, pile_up
 
 WITHIN_SECONDS = 2.0
@@ -121,7 +121,7 @@ async def _first(db: Database, key: KeyRing, url: str, number: int) -> float:
     began = time.time()
     await db.write(make, "first", owner=owner)
     try:
-        [row] = await until_true(lambda: db.read(rows, FIRST, webhook_id), PATIENCE_SECONDS)
+        [row] = await until(lambda: db.read(rows, FIRST, webhook_id), PATIENCE_SECONDS)
     except TimeoutError:
         return PATIENCE_SECONDS
     return max(float(row["started_at"]) / 1_000_000 - began, 0.0)
@@ -134,7 +134,7 @@ async def _retry(db: Database, key: KeyRing, url: str, owner: str, backlog: int)
     if backlog:
         await db.write(pile_up, [webhook_id], event_id, backlog)
     try:
-        [row] = await until_true(lambda: db.read(rows, RETRIED, webhook_id), PATIENCE_SECONDS)
+        [row] = await until(lambda: db.read(rows, RETRIED, webhook_id), PATIENCE_SECONDS)
     except TimeoutError:
         return PATIENCE_SECONDS
     return max((float(row["again"]) - float(row["failed"])) / 1_000_000 - WAIT_SECONDS, 0.0)

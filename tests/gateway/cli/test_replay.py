@@ -34,7 +34,7 @@ from outbox.worker.recovering import Recovering
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
 from tests.support.process import environment
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 
 HOUR = 3_600_000_000
 
@@ -134,7 +134,7 @@ async def test_ctrl_c_cancels_the_job_and_says_how_to_go_on(past: Past, tmp_path
         sys.executable, "-m", "gateway", "replay", past.webhook_id, "--since", "1d", "--rate", "5",
         env=environment(tmp_path, CARTEIRO_DATABASE__URL=past.url), stderr=PIPE,
     )  # fmt: skip
-    await until_true(past.again)
+    await until(past.again)
     command.send_signal(signal.SIGINT)
     _, told = await command.communicate()
     assert command.returncode == 130
@@ -152,7 +152,7 @@ async def test_ctrl_c_cancels_the_job_and_says_how_to_go_on(past: Past, tmp_path
 async def test_a_job_that_somebody_else_cancels_is_a_failure(past: Past) -> None:
     await past.end(*[("exhausted", 2)] * 30)
     command = asyncio.create_task(past.replay(since="1d", rate=1))
-    await until_true(lambda: past.db.read(jobs.listed, past.webhook_id))
+    await until(lambda: past.db.read(jobs.listed, past.webhook_id))
     await past.db.write(jobs.cancel, (await past.job()).id)
     with pytest.raises(NotAll, match=r"The job was cancelled\."):
         await command
