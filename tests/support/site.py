@@ -18,6 +18,7 @@ from gateway.server.config import Config
 from gateway.server.http.connections import Runner
 from gateway.server.program import Role
 from gateway.server.telemetry.metrics import METRICS
+from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import new_key_line, parse_keys
 
@@ -26,6 +27,16 @@ HASHED = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(P
 """A hash names its own cost parameters. test_passwords checks the product's cost."""
 _DOCUMENTS = Documents(schema())
 """Valid documents of all tests: to validate one takes as long as ten requests."""
+
+
+class Still(SystemClock):
+    """A clock whose seconds stand still: no limit by the second or minute feels a busy machine."""
+
+    def __init__(self) -> None:
+        self._now = super().monotonic()
+
+    def monotonic(self) -> float:
+        return self._now
 
 
 @dataclass(frozen=True)

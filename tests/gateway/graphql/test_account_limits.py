@@ -11,7 +11,7 @@ from tests.gateway.graphql.test_late_writers import guest
 from tests.gateway.graphql.test_profile import save
 from tests.support.issuer import CLIENT, issuing
 from tests.support.rest import RestApi
-from tests.support.shop import Shop, open_shop
+from tests.support.shop import Shop, open_shop, opened
 from tests.support.site import serving
 
 
@@ -21,22 +21,19 @@ async def id_of(tx: Tx) -> str:
     return str(row["id"])
 
 
-async def test_sign_ups_of_an_address(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(forms_per_minute=3))) as site:
-        shop = await open_shop(RestApi(site))
+async def test_sign_ups_of_an_address(still: Database) -> None:
+    async with opened(still, Config(limits=Limits(forms_per_minute=3))) as shop:
         browser = shop.browser()
         codes = []
         for n in range(5):
             answer = await sign_up(browser, email=f"a{n}@example.com")
             codes.append(answer.code if "errors" in answer.body else "made")
         assert codes == ["made"] * 3 + ["RATE_LIMITED"] * 2
-        await shop.close()
 
 
-async def test_faulty_forms_use_up_nothing(db: Database) -> None:
+async def test_faulty_forms_use_up_nothing(still: Database) -> None:
     """A visitor who corrects a form gets through; whoever looks for accounts does not."""
-    async with serving(db, Config(limits=Limits(forms_per_minute=3))) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(still, Config(limits=Limits(forms_per_minute=3))) as shop:
         browser = shop.browser()
         for values in ({"password": "x"}, {"email": "none"}, {"name": " "}) * 2:
             sent = {"email": "a0@example.com", **values}
@@ -46,7 +43,6 @@ async def test_faulty_forms_use_up_nothing(db: Database) -> None:
         assert (await browser.do("lead", "success", email="a@example.com")).data
         taken = [(await sign_up(browser, email="a1@example.com")).code for _ in range(2)]
         assert taken == ["EMAIL_ALREADY_EXISTS", "RATE_LIMITED"]
-        await shop.close()
 
 
 async def test_tries_of_the_own_password(shop: Shop) -> None:
@@ -69,16 +65,14 @@ async def test_tries_of_the_own_password(shop: Shop) -> None:
     assert (await log_in(shop.browser())).data
 
 
-async def test_requests_for_new_passwords(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(forms_per_minute=0))) as site:
-        shop = await open_shop(RestApi(site))
+async def test_requests_for_new_passwords(still: Database) -> None:
+    async with opened(still, Config(limits=Limits(forms_per_minute=0))) as shop:
         browser = shop.browser()
         reset = {"token": "none", "password": "segredo-2"}
         codes = [
             (await browser.do("clientResetPassword", "success", **reset)).code for _ in range(21)
         ]
         assert codes == ["INVALID_TOKEN"] * 20 + ["RATE_LIMITED"]
-        await shop.close()
 
 
 async def test_addresses_of_an_account(shop: Shop) -> None:
@@ -97,12 +91,12 @@ async def test_addresses_of_an_account(shop: Shop) -> None:
     assert (await save(browser, id=made)).data
 
 
-async def test_identities_of_an_account(db: Database) -> None:
+async def test_identities_of_an_account(still: Database) -> None:
     config = Config(
         limits=Limits(forms_per_minute=0),
         egress=Egress(allow_http=True, allow=("127.0.0.0/8",)),
     )
-    async with issuing() as issuer, serving(db, config) as site:
+    async with issuing() as issuer, serving(still, config) as site:
         idps = [{"issuer": issuer.url, "clientIds": [CLIENT]}]
         shop = await open_shop(RestApi(site), idps=idps)
         browser = shop.browser()

@@ -16,9 +16,7 @@ from tests.gateway.graphql.test_shipping import rule
 from tests.support.carts import cart, change, edit, sell
 from tests.support.checkouts import ADDRESS, RULES, check_out, coupon, ordered, put, sign_up
 from tests.support.counted import Counted
-from tests.support.rest import UNLIMITED, RestApi
-from tests.support.shop import Browser, Shop, open_shop
-from tests.support.site import serving
+from tests.support.shop import Browser, Shop, opened
 
 BLIND = "warnings { code }"
 """A selection that shows no total."""
@@ -190,41 +188,33 @@ async def test_a_look_at_an_older_cart_is_forgotten(shop: Shop) -> None:
 
 async def test_a_look_writes_only_when_the_total_changed(db: Database) -> None:
     counted = Counted(db)
-    async with serving(counted, UNLIMITED) as site:
-        shop = await open_shop(RestApi(site))
-        try:
-            browser = shop.browser()
-            await dear(shop, browser)
+    async with opened(counted) as shop:
+        browser = shop.browser()
+        await dear(shop, browser)
 
-            async def looked() -> tuple[int, list[str]]:
-                counted.reset()
-                assert (await cart(browser))["total"] == 199_800
-                return len(counted.statements), [name for name, _ in counted.written]
+        async def looked() -> tuple[int, list[str]]:
+            counted.reset()
+            assert (await cart(browser))["total"] == 199_800
+            return len(counted.statements), [name for name, _ in counted.written]
 
-            assert [await looked() for _ in range(3)] == [(2, ["show"]), (2, []), (2, [])]
-        finally:
-            await shop.close()
+        assert [await looked() for _ in range(3)] == [(2, ["show"]), (2, []), (2, [])]
 
 
 async def test_the_statements_of_a_purchase(db: Database) -> None:
     counted = Counted(db)
-    async with serving(counted, UNLIMITED) as site:
-        shop = await open_shop(RestApi(site), shippingRules=RULES)
-        try:
-            browser = shop.browser()
-            product = await sell(shop, 10)
-            costs = {}
+    async with opened(counted, shippingRules=RULES) as shop:
+        browser = shop.browser()
+        product = await sell(shop, 10)
+        costs = {}
 
-            async def cost(name: str, answer: Any) -> None:
-                counted.reset()
-                assert await answer
-                costs[name] = [len(statements) for _, statements in counted.written]
+        async def cost(name: str, answer: Any) -> None:
+            counted.reset()
+            assert await answer
+            costs[name] = [len(statements) for _, statements in counted.written]
 
-            await cost("first add", put(browser, product))
-            await cost("add", put(browser, product))
-            await cost("ship", change(browser, "SetShipping", cep=ADDRESS["cep"], type="express"))
-            await cost("order", ordered(browser, address=ADDRESS))
-            order = 13 if db.engine == "sqlite" else 15
-            assert costs == {"first add": [7], "add": [3], "ship": [3], "order": [order]}
-        finally:
-            await shop.close()
+        await cost("first add", put(browser, product))
+        await cost("add", put(browser, product))
+        await cost("ship", change(browser, "SetShipping", cep=ADDRESS["cep"], type="express"))
+        await cost("order", ordered(browser, address=ADDRESS))
+        order = 13 if db.engine == "sqlite" else 15
+        assert costs == {"first add": [7], "add": [3], "ship": [3], "order": [order]}

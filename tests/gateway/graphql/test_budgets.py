@@ -19,9 +19,7 @@ from tests.gateway.graphql.test_carts import rows
 from tests.support.addresses import honest, visitor_at
 from tests.support.carts import do, offer, sell
 from tests.support.checkouts import BUYER, check_out, put
-from tests.support.rest import RestApi
-from tests.support.shop import Answer, Browser, Shop, open_shop
-from tests.support.site import serving
+from tests.support.shop import Answer, Browser, Shop, opened
 
 ATTACKER = "203.0.113.66"
 BUYERS = 100
@@ -29,12 +27,10 @@ OWNER = {"read_per_second": 0, "write_per_second": 0}
 
 
 @pytest.fixture
-async def guarded(db: Database) -> AsyncIterator[Shop]:
+async def guarded(still: Database) -> AsyncIterator[Shop]:
     """A store with the limits of an installation, on each engine."""
-    async with serving(db, Config(limits=Limits(**OWNER))) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(still, Config(limits=Limits(**OWNER))) as shop:
         yield shop
-        await shop.close()
 
 
 def outcome(answer: Answer) -> str:
@@ -129,10 +125,9 @@ async def test_unpaid_orders_of_an_email(guarded: Shop) -> None:
         assert outcome(await buy(guarded, honest(1), product, email="maria@gmail.com")) == "done"
 
 
-async def test_an_order_that_ends_leaves_its_place(db: Database) -> None:
+async def test_an_order_that_ends_leaves_its_place(still: Database) -> None:
     limits = Limits(**OWNER, checkouts_per_minute=0, unpaid_orders_per_address=2)
-    async with serving(db, Config(limits=limits)) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(still, Config(limits=limits)) as shop:
         product = await sell(shop, 30, stock=1_000)
 
         async def order() -> str:
@@ -148,20 +143,18 @@ async def test_an_order_that_ends_leaves_its_place(db: Database) -> None:
         paid = await shop.owner.post(f"/api/invoices/{second['invoiceId']}/pay")
         assert paid.status == 200
         assert [await order() for _ in range(2)] == ["done", "UNPAID_LIMIT"]
-        await db.write(expired)
-        while await db.write(order_verbs.expire, 1):
+        await still.write(expired)
+        while await still.write(order_verbs.expire, 1):
             pass
         assert [await order() for _ in range(3)] == ["done", "done", "UNPAID_LIMIT"]
-        await shop.close()
 
 
-async def test_unpaid_orders_of_an_address_and_its_network(db: Database) -> None:
+async def test_unpaid_orders_of_an_address_and_its_network(still: Database) -> None:
     limits = Limits(
         **OWNER, checkouts_per_minute=0, checkouts_per_hour=0, unpaid_orders_per_address=2,
         reserved_percent=0,
     )  # fmt: skip
-    async with serving(db, Config(limits=limits)) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(still, Config(limits=limits)) as shop:
         product = await sell(shop, 30)
         codes: Counter[tuple[bool, str]] = Counter()
         for n in range(36):
@@ -176,7 +169,6 @@ async def test_unpaid_orders_of_an_address_and_its_network(db: Database) -> None
             (True, "done"): 6, (True, "UNPAID_LIMIT"): 30,
         }  # fmt: skip
         assert await honest_buyers(shop, product) == {"done": BUYERS}
-        await shop.close()
 
 
 async def test_an_order_for_nothing_waits_for_no_other(guarded: Shop) -> None:
@@ -195,10 +187,9 @@ async def test_an_order_for_nothing_waits_for_no_other(guarded: Shop) -> None:
     assert (await check_out(buyer)).code == "UNPAID_LIMIT"
 
 
-async def test_concurrent_orders_of_an_address(db: Database) -> None:
+async def test_concurrent_orders_of_an_address(still: Database) -> None:
     limits = Limits(**OWNER, checkouts_per_minute=0, unpaid_orders_per_address=3)
-    async with serving(db, Config(limits=limits)) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(still, Config(limits=limits)) as shop:
         products = [await sell(shop, 30, name=f"P{n}", stock=100) for n in range(12)]
         browsers = [visitor_at(shop, ATTACKER) for _ in products]
         for browser, product in zip(browsers, products, strict=True):
@@ -207,7 +198,6 @@ async def test_concurrent_orders_of_an_address(db: Database) -> None:
             *(check_out(browser, email=f"a{n}@example.com") for n, browser in enumerate(browsers))
         )
         assert Counter(map(outcome, answers)) == {"done": 3, "UNPAID_LIMIT": 9}
-        await shop.close()
 
 
 async def test_reserved_stock_of_an_address(guarded: Shop) -> None:
@@ -236,11 +226,10 @@ async def test_too_many_items_of_one_order_name_no_time_to_wait(guarded: Shop) -
     assert found["stock"] == 50
 
 
-async def test_the_reserved_stock_of_a_network(db: Database) -> None:
+async def test_the_reserved_stock_of_a_network(still: Database) -> None:
     """An attacker with a whole /24 or /48 leaves half of the stock."""
     limits = Limits(**OWNER, checkouts_per_minute=0, checkouts_per_hour=0)
-    async with serving(db, Config(limits=limits)) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(still, Config(limits=limits)) as shop:
         product = await sell(shop, 30, stock=1_000)
         # Each address takes a tenth of what is left.
         for n, quantity in enumerate((100, 90, 81, 72, 65, 59)):
@@ -250,7 +239,6 @@ async def test_the_reserved_stock_of_a_network(db: Database) -> None:
         assert refused.code == "UNPAID_LIMIT"
         assert "this network may hold 500 items" in refused.error["message"]
         assert await honest_buyers(shop, product) == {"done": BUYERS}
-        await shop.close()
 
 
 async def test_no_address_is_stored_and_nothing_when_the_order_ended(guarded: Shop) -> None:
@@ -288,11 +276,10 @@ async def test_passwords_of_an_address_over_all_accounts(guarded: Shop) -> None:
     assert (refused.code, 0 < waits(refused) <= 900) == ("RATE_LIMITED", True)
 
 
-async def test_carts_of_an_address(db: Database) -> None:
+async def test_carts_of_an_address(still: Database) -> None:
     """The attack: a new cart with each request."""
     limits = Limits(**OWNER, carts_per_day=10)
-    async with serving(db, Config(limits=limits)) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(still, Config(limits=limits)) as shop:
         product = await sell(shop, 30)
 
         async def begin(address: str) -> str:
@@ -302,18 +289,17 @@ async def test_carts_of_an_address(db: Database) -> None:
             return outcome(answer)
 
         assert [await begin(ATTACKER) for _ in range(12)] == ["done"] * 10 + ["RATE_LIMITED"] * 2
-        assert len(await db.read(rows)) == 10
+        assert len(await still.read(rows)) == 10
         assert {await begin(honest(n)) for n in range(BUYERS)} == {"done"}
 
         async def age(tx: Tx) -> None:
             await tx.run("update cart_quotas set began_at = began_at - $1", DAY)
 
-        await db.write(age)
+        await still.write(age)
         assert await begin(ATTACKER) == "done"
         # One count of the address and one of its network began again.
-        assert await db.write(cart_quotas.purge, 1_000) == 2 * BUYERS
-        assert await db.write(cart_quotas.purge, 1_000) == 0
-        await shop.close()
+        assert await still.write(cart_quotas.purge, 1_000) == 2 * BUYERS
+        assert await still.write(cart_quotas.purge, 1_000) == 0
 
 
 async def test_an_empty_cart_has_no_row(shop: Shop) -> None:
@@ -387,10 +373,9 @@ async def test_searches_of_an_address_take_nothing_from_others(guarded: Shop) ->
     assert (owned, visited) == ({200}, {"done"})
 
 
-async def test_a_search_pays_for_what_it_looks_at(db: Database) -> None:
+async def test_a_search_pays_for_what_it_looks_at(still: Database) -> None:
     limits = Limits(**OWNER, searched_rows_per_minute=3_000)
-    async with serving(db, Config(limits=limits)) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(still, Config(limits=limits)) as shop:
         await sell(shop, 30)
         attacker = visitor_at(shop, ATTACKER)
         assert Counter(await search(attacker, 30))["done"] in (3, 4)
@@ -400,4 +385,3 @@ async def test_a_search_pays_for_what_it_looks_at(db: Database) -> None:
         # What is no search stays free.
         listed = await attacker.ask("products(hostname: $h) { nodes { title } }")
         assert len(listed["products"]["nodes"]) == 1
-        await shop.close()

@@ -7,9 +7,7 @@ from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import sign_up
 from tests.gateway.graphql.test_carts import refused
 from tests.support.carts import change, do, offer, sell
-from tests.support.rest import RestApi
-from tests.support.shop import Browser, Shop, open_shop
-from tests.support.site import serving
+from tests.support.shop import Browser, Shop, opened
 
 
 async def shopper(shop: Shop, price: float = 100, quantity: int = 1) -> Browser:
@@ -40,28 +38,22 @@ async def test_a_customer_uses_a_coupon_as_often_as_it_allows(shop: Shop) -> Non
     await change(await shopper(shop), "ApplyCoupon", code="EACH")
 
 
-async def test_guessing_codes_is_limited_and_using_known_ones_is_not(db: Database) -> None:
+async def test_guessing_codes_is_limited_and_using_known_ones_is_not(still: Database) -> None:
     limits = Limits(read_per_second=0, write_per_second=0, forms_per_minute=4)
-    async with serving(db, Config(limits=limits)) as site:
-        shop = await open_shop(RestApi(site))
-        try:
-            await offer(shop, "KNOWN", discountValue=1)
-            await offer(shop, "DEAR", discountValue=1, minTotal=10_000)
-            browser = await shopper(shop)
-            for _ in range(8):
-                await change(browser, "ApplyCoupon", code="KNOWN")
-                refused(
-                    await do(browser, "ApplyCoupon", code="DEAR"), "COUPON_NOT_APPLICABLE", "code"
-                )
-            guesses = await asyncio.gather(
-                *(do(shop.browser(), "ApplyCoupon", code=f"G{n}") for n in range(8))
-            )
-            assert sorted(each.code for each in guesses) == (
-                ["COUPON_NOT_FOUND"] * 4 + ["RATE_LIMITED"] * 4
-            )
-            # Now a right guess would not tell itself from a wrong one.
-            limited = await do(browser, "ApplyCoupon", code="KNOWN")
-            assert limited.code == "RATE_LIMITED"
-            assert limited.error["extensions"]["retryAfter"] >= 1
-        finally:
-            await shop.close()
+    async with opened(still, Config(limits=limits)) as shop:
+        await offer(shop, "KNOWN", discountValue=1)
+        await offer(shop, "DEAR", discountValue=1, minTotal=10_000)
+        browser = await shopper(shop)
+        for _ in range(8):
+            await change(browser, "ApplyCoupon", code="KNOWN")
+            refused(await do(browser, "ApplyCoupon", code="DEAR"), "COUPON_NOT_APPLICABLE", "code")
+        guesses = await asyncio.gather(
+            *(do(shop.browser(), "ApplyCoupon", code=f"G{n}") for n in range(8))
+        )
+        assert sorted(each.code for each in guesses) == (
+            ["COUPON_NOT_FOUND"] * 4 + ["RATE_LIMITED"] * 4
+        )
+        # Now a right guess would not tell itself from a wrong one.
+        limited = await do(browser, "ApplyCoupon", code="KNOWN")
+        assert limited.code == "RATE_LIMITED"
+        assert limited.error["extensions"]["retryAfter"] >= 1

@@ -7,9 +7,8 @@ import pytest
 from gateway.server.config import Config, Limits, Server
 from outbox.database.transaction import Database
 from tests.support.counted import Counted
-from tests.support.rest import Reply, RestApi
-from tests.support.shop import Shop, open_shop
-from tests.support.site import serving
+from tests.support.rest import Reply
+from tests.support.shop import Shop, open_shop, opened
 
 PAGE = "https://pages.example"
 BODY = {"query": 'query Q { store(hostname: "shop.example") { name } }'}
@@ -171,9 +170,10 @@ async def test_errors_have_the_headers_too(shop: Shop) -> None:
         assert answer.body["errors"][0]["extensions"]["requestId"]
 
 
-async def test_a_refused_rate_has_the_headers_too(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(storefront_per_minute=1))) as site:
-        shop = await open_shop(RestApi(site), allowedOrigins=[PAGE])
+async def test_a_refused_rate_has_the_headers_too(still: Database) -> None:
+    async with opened(
+        still, Config(limits=Limits(storefront_per_minute=1)), allowedOrigins=[PAGE]
+    ) as shop:
         answers = [await ask(shop, TYPENAME, Origin=PAGE) for _ in range(2)]
         assert [answer.status for answer in answers] == [200, 429]
         assert answers[1].headers[ALLOW] == PAGE
@@ -181,8 +181,7 @@ async def test_a_refused_rate_has_the_headers_too(db: Database) -> None:
 
 async def test_forwarding_headers_count_only_from_trusted_proxies(db: Database) -> None:
     config = Config(server=Server(trusted_proxies=("10.0.0.0/8",)))
-    async with serving(db, config) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(db, config) as shop:
         forged = await ask(
             shop, Origin="https://evil.example", X_Forwarded_Host="evil.example",
             X_Forwarded_Proto="https", X_Forwarded_For="1.2.3.4",
@@ -190,10 +189,9 @@ async def test_forwarding_headers_count_only_from_trusted_proxies(db: Database) 
         assert forged.status == 403
 
 
-async def test_origins_beyond_the_rate_cost_no_query(db: Database) -> None:
-    counted = Counted(db)
-    async with serving(counted, Config(limits=Limits(storefront_per_minute=3))) as site:
-        shop = await open_shop(RestApi(site))
+async def test_origins_beyond_the_rate_cost_no_query(still: Database) -> None:
+    counted = Counted(still)
+    async with opened(counted, Config(limits=Limits(storefront_per_minute=3))) as shop:
         statuses = []
         for number in range(9):
             if number == 4:

@@ -20,9 +20,7 @@ from tests.support import orders
 from tests.support.carts import sell
 from tests.support.checkouts import bought, put, see
 from tests.support.provider import Adapter, adapter, signature, stage
-from tests.support.rest import RestApi
-from tests.support.shop import Shop, open_shop
-from tests.support.site import serving
+from tests.support.shop import Shop, opened
 
 PAGE = "https://pay.example/{orderId}?n={orderNumber}&token={token}"
 
@@ -368,9 +366,8 @@ async def test_a_call_has_a_bound(shop: Shop) -> None:
     assert refused.status == 415
 
 
-async def test_calls_of_an_address_have_a_limit(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(write_per_second=1, burst=5))) as site:
-        shop = await open_shop(RestApi(site))
+async def test_calls_of_an_address_have_a_limit(still: Database) -> None:
+    async with opened(still, Config(limits=Limits(write_per_second=1, burst=5))) as shop:
         path = f"/api/payments/callback/{shop.store['id']}"
         statuses = [(await shop.api.nobody.post(path, {})).status for _ in range(8)]
         assert statuses[:5] == [401] * 5

@@ -8,9 +8,7 @@ from outbox.database.transaction import Database
 from tests.gateway.graphql.test_products import made
 from tests.gateway.graphql.test_reviews import customer, review
 from tests.support.counted import Counted
-from tests.support.rest import UNLIMITED, RestApi
-from tests.support.shop import Shop, open_shop
-from tests.support.site import serving
+from tests.support.shop import Shop, opened
 
 LIST = """
 query ($h: String!, $first: Int) {
@@ -29,33 +27,29 @@ query ($h: String!, $first: Int) {
 @pytest.mark.slow
 async def test_a_list_costs_a_fixed_number_of_reads(db: Database) -> None:
     counted = Counted(db)
-    async with serving(counted, UNLIMITED) as site:
-        shop = await open_shop(RestApi(site))
-        try:
-            await _fill(shop)
-            costs = []
-            for first in (2, 50):
-                site.app[DIRECTORY].forget()
-                counted.reset()
-                answer = await shop.browser().send(LIST, {"h": shop.hostname, "first": first})
-                nodes = answer.data["products"]["nodes"]
-                assert len(nodes) == first
-                assert {
-                    (group["name"], group["parent"]["parent"]["parent"]["name"])
-                    for node in nodes
-                    for group in node["categories"]
-                } == {("Low", "Root"), ("Lowest", "Top")}
-                assert {
-                    (node["averageStars"], node["reviewsCount"], len(node["reviews"]["nodes"]))
-                    for node in nodes
-                } == {(5, 1, 1)}
-                assert {len(node["description"]) for node in nodes} == {9_000}
-                costs.append((counted.units, len(counted.statements)))
-            assert costs[0] == costs[1]
-            units, statements = costs[0]
-            assert (units, statements) == (7, 13), counted.statements
-        finally:
-            await shop.close()
+    async with opened(counted) as shop:
+        await _fill(shop)
+        costs = []
+        for first in (2, 50):
+            shop.api.site.app[DIRECTORY].forget()
+            counted.reset()
+            answer = await shop.browser().send(LIST, {"h": shop.hostname, "first": first})
+            nodes = answer.data["products"]["nodes"]
+            assert len(nodes) == first
+            assert {
+                (group["name"], group["parent"]["parent"]["parent"]["name"])
+                for node in nodes
+                for group in node["categories"]
+            } == {("Low", "Root"), ("Lowest", "Top")}
+            assert {
+                (node["averageStars"], node["reviewsCount"], len(node["reviews"]["nodes"]))
+                for node in nodes
+            } == {(5, 1, 1)}
+            assert {len(node["description"]) for node in nodes} == {9_000}
+            costs.append((counted.units, len(counted.statements)))
+        assert costs[0] == costs[1]
+        units, statements = costs[0]
+        assert (units, statements) == (7, 13), counted.statements
 
 
 async def _fill(shop: Shop) -> None:

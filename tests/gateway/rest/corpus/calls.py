@@ -359,6 +359,21 @@ def _account() -> Iterator[Call]:
     yield Call("GET", "/api/me", who="bia")
     yield Call("GET", "/api/keys")
     yield Call("POST", "/api/auth/signup", {"email": "x"})
+    rui = {"email": "Rui@Example.com", "password": "correct horse battery", "name": "Rui Costa"}
+    for change in (
+        {"email": None}, {"email": 5}, {"password": "short"}, {"password": "x" * 129},
+        {"password": "TrustNo1"}, {"password": rui["email"]}, {"password": None}, {"name": " "},
+        {"name": None}, {"timezone": "localtime"}, {"timezone": None},
+        {"timezone": "../etc/passwd"}, {"admin": True}, {"email": "RUI@example.com"},
+        {"email": "t@example.com", "timezone": "Asia/Tokyo"},
+    ):  # fmt: skip
+        yield Call("POST", "/api/auth/signup", rui | change, "nobody")
+    signed = {"email": " rui@example.COM", "password": rui["password"]}
+    yield Call("POST", "/api/auth/token", signed, "nobody")
+    for who in ("reader", "nobody"):
+        yield Call("PATCH", "/api/me", {}, who)
+    for change in ({"timezone": "america/sao_paulo"}, {"timezone": 3}):
+        yield Call("PATCH", "/api/me", change)
     yield Call("POST", "/api/auth/token", {"email": "nobody@example.com"})
     yield Call("POST", "/api/auth/token", {"email": "nobody@example.com", "password": "wrong"})
     for raw in (

@@ -17,7 +17,7 @@ import aiohttp
 import pytest
 
 from gateway.records.values.global_ids import global_id
-from gateway.server.config import Auth, Config, Limits
+from gateway.server.config import Auth, Config
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Row, Tx
@@ -33,10 +33,7 @@ START = 1_795_348_800_000_000
 """2026-11-22T12:00:00Z."""
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
-OPEN = Config(
-    auth=Auth(signup="open"),
-    limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0),
-)
+OPEN = Config(auth=Auth(signup="open"), limits=UNLIMITED.limits)
 HEADERS = (
     "Content-Type", "ETag", "Location", "Link", "X-Ignored-Fields", "Allow", "Retry-After",
     "WWW-Authenticate", "Idempotent-Replayed", "Cache-Control", "Content-Disposition",
@@ -45,7 +42,7 @@ HEADERS = (
 MADE = re.compile(
     r"(?P<id>(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f]))"
     r"|(?P<session>[\w-]+\.[\w-]{40,}\.[\w-]{43})|(?P<token>(?<![\w-])[\w-]{43}(?![\w-]))"
-    r"|(?<=WELCOME-)(?P<code>[0-9A-HJKMNP-TV-Z]{8})"
+    r"|(?P<bearer>cst_\w{20,})|(?<=WELCOME-)(?P<code>[0-9A-HJKMNP-TV-Z]{8})"
 )
 """What is another in each run: ids, tokens, and the codes of coupons."""
 TEXT = re.compile(r"(?<![\w.-])[\w-]{30,}(?![\w.-])")
