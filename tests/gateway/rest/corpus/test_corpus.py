@@ -42,7 +42,7 @@ HEADERS = (
 MADE = re.compile(
     r"(?P<id>(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f]))"
     r"|(?P<session>[\w-]+\.[\w-]{40,}\.[\w-]{43})|(?P<token>(?<![\w-])[\w-]{43}(?![\w-]))"
-    r"|(?P<bearer>cst_\w{20,})|(?<=WELCOME-)(?P<code>[0-9A-HJKMNP-TV-Z]{8})"
+    r"|(?P<bearer>cst_[\w-]{20,})|(?<=WELCOME-)(?P<code>[0-9A-HJKMNP-TV-Z]{8})"
 )
 """What is another in each run: ids, tokens, and the codes of coupons."""
 TEXT = re.compile(r"(?<![\w.-])[\w-]{30,}(?![\w.-])")
