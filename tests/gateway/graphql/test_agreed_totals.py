@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from gateway.domain.storefront.carts import changes, rows
 from gateway.domain.storefront.carts.contents import current
 from gateway.domain.storefront.stores import stores
@@ -12,7 +10,6 @@ from gateway.graphql.ids import record_id
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_cart_lives import token_of
 from tests.gateway.graphql.test_carts import refused
-from tests.gateway.graphql.test_shipping import rule
 from tests.support.carts import cart, change, edit, sell
 from tests.support.checkouts import ADDRESS, RULES, check_out, coupon, ordered, put, sign_up
 from tests.support.counted import Counted
@@ -34,6 +31,11 @@ def warned(payload: Any) -> list[str]:
     return [warning["code"] for warning in payload["warnings"]]
 
 
+async def rule(shop: Shop, rules: list[Any]) -> None:
+    path = f"/api/stores/{shop.store['id']}"
+    assert (await shop.owner.put(path, {"shippingRules": rules})).status == 200
+
+
 async def dear(shop: Shop, browser: Browser) -> str:
     """Show a cart of 20 BRL to the browser, then raise it to 1,998 BRL; return the product."""
     product = await sell(shop, 10, stock=5)
@@ -43,47 +45,33 @@ async def dear(shop: Shop, browser: Browser) -> str:
     return product
 
 
-@pytest.mark.parametrize(
-    "selection",
-    [
-        "total",
-        "totalPrice totalDiscount totalShipping",
-        "... on ShoppingCart { a: total b: total }",
-    ],
-)
-async def test_a_query_that_shows_the_total_agrees_to_it(shop: Shop, selection: str) -> None:
-    browser = shop.browser()
-    await dear(shop, browser)
-    await look(browser, selection)
-    assert (await ordered(browser))["total"] == 199_800
+SHOWN = (
+    "total", "totalPrice totalDiscount totalShipping", "... on ShoppingCart { a: total b: total }",
+)  # fmt: skip
+HIDDEN = (
+    "totalQuantity warnings { code }", "totalPrice", "products { price } totalPrice totalDiscount",
+    "id total @skip(if: true)",
+)  # fmt: skip
+"""What a query selects of a cart, with its total and without."""
 
 
-@pytest.mark.parametrize(
-    "selection",
-    [
-        "totalQuantity warnings { code }",
-        "totalPrice",
-        "products { price } totalPrice totalDiscount",
-        "id total @skip(if: true)",
-    ],
-)
-async def test_a_query_that_does_not_show_it_agrees_to_nothing(shop: Shop, selection: str) -> None:
-    browser = shop.browser()
-    await dear(shop, browser)
-    await look(browser, selection)
-    assert (await check_out(browser)).code == "TOTAL_CHANGED"
-    assert await sold(shop) == []
-
-
-async def test_a_mutation_agrees_to_the_total_that_it_shows(shop: Shop) -> None:
+async def test_what_shows_the_total_agrees_to_it_and_nothing_else(shop: Shop) -> None:
     product = await sell(shop, 1)
-    for selection, code in (("shoppingCart { total }", None), (BLIND, "TOTAL_CHANGED")):
+    for selection in (*SHOWN, *HIDDEN):
         browser = shop.browser()
         await dear(shop, browser)
-        await browser.do("shoppingCartAddProduct", selection, productId=product)
+        await browser.ask(f"shoppingCart(hostname: $h) {{ {selection} }}")
         answer = await check_out(browser)
-        assert code is None or answer.code == code
-    assert [order["total"] for order in await sold(shop)] == [1999]
+        assert selection in SHOWN or answer.code == "TOTAL_CHANGED"
+        # A mutation agrees as a query does.
+        browser = shop.browser()
+        await dear(shop, browser)
+        added = f"shoppingCart {{ {selection} }}"
+        await browser.do("shoppingCartAddProduct", added, productId=product)
+        answer = await check_out(browser)
+        assert selection in SHOWN or answer.code == "TOTAL_CHANGED"
+    totals = [order["total"] for order in await sold(shop)]
+    assert totals == [1999, 1998] * len(SHOWN)
 
 
 async def test_what_the_visitor_changes_needs_no_look(shop: Shop) -> None:
@@ -186,9 +174,9 @@ async def test_a_look_at_an_older_cart_is_forgotten(shop: Shop) -> None:
     assert (await check_out(browser)).code == "TOTAL_CHANGED"
 
 
-async def test_a_look_writes_only_when_the_total_changed(db: Database) -> None:
+async def test_the_statements_of_looks_and_of_a_purchase(db: Database) -> None:
     counted = Counted(db)
-    async with opened(counted) as shop:
+    async with opened(counted, shippingRules=RULES) as shop:
         browser = shop.browser()
         await dear(shop, browser)
 
@@ -197,15 +185,9 @@ async def test_a_look_writes_only_when_the_total_changed(db: Database) -> None:
             assert (await cart(browser))["total"] == 199_800
             return len(counted.statements), [name for name, _ in counted.written]
 
+        # A look writes only when the total changed.
         assert [await looked() for _ in range(3)] == [(2, ["show"]), (2, []), (2, [])]
-
-
-async def test_the_statements_of_a_purchase(db: Database) -> None:
-    counted = Counted(db)
-    async with opened(counted, shippingRules=RULES) as shop:
-        browser = shop.browser()
-        product = await sell(shop, 10)
-        costs = {}
+        browser, product, costs = shop.browser(), await sell(shop, 10), {}
 
         async def cost(name: str, answer: Any) -> None:
             counted.reset()

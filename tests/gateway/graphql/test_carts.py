@@ -10,7 +10,7 @@ import pytest
 from gateway.domain.storefront.carts.rows import LIFETIME
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
-from tests.support.carts import EMPTY, cart, change, do, edit, sell
+from tests.support.carts import EMPTY, cart, change, sell
 from tests.support.shop import Answer, Shop, open_shop
 
 
@@ -45,22 +45,6 @@ async def test_a_new_visitor_gets_an_empty_cart_and_a_cookie_but_no_row(shop: Sh
     assert payload["shoppingCart"]["id"] == cart_id
     [row] = await shop.db.read(rows)
     assert token not in repr([row[name] for name in row.keys()])  # noqa: SIM118 - no mapping
-
-
-@pytest.mark.slow
-async def test_a_cart_has_at_most_100_lines(shop: Shop) -> None:
-    browser = shop.browser()
-    products = [await sell(shop, 1, name=f"P{n}") for n in range(101)]
-    for product in products[:100]:
-        await change(browser, "AddProduct", productId=product)
-    refused(await do(browser, "AddProduct", productId=products[100]), "QUANTITY_LIMIT", "productId")
-    # One more of a product that is there is no further line.
-    payload = await change(browser, "AddProduct", productId=products[7])
-    assert payload["shoppingCart"]["totalQuantity"] == 101
-    # A line that the store no longer sells makes room.
-    await edit(shop, products[0], published=False)
-    payload = await change(browser, "AddProduct", productId=products[100])
-    assert len(payload["shoppingCart"]["products"]) == 100
 
 
 async def test_a_page_of_one_store_neither_learns_nor_chooses_the_cart_of_another(

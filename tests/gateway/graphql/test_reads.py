@@ -1,4 +1,4 @@
-"""The number of reads of a list is fixed: the same for two products and for fifty."""
+"""The number of reads of a list or a cart is fixed: the same for few products and for many."""
 
 import pytest
 
@@ -7,6 +7,8 @@ from gateway.server.app_keys import DIRECTORY
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_products import made
 from tests.gateway.graphql.test_reviews import customer, review
+from tests.support.carts import cart, change, offer, sell
+from tests.support.checkouts import RULES
 from tests.support.counted import Counted
 from tests.support.shop import Shop, opened
 
@@ -66,3 +68,26 @@ async def _fill(shop: Shop) -> None:
             description="x" * 9_000, images=[{"url": "https://x.example/a"}],
         )  # fmt: skip
         assert (await review(writer, global_id("Product", product["id"]))).data
+
+
+async def test_the_cart_costs_two_reads_besides_the_visitor(db: Database) -> None:
+    counted = Counted(db)
+    async with opened(counted, shippingRules=RULES) as shop:
+        await offer(shop, "TEN", discountPercentage=10)
+        browser = shop.browser()
+        for count in (1, 9):
+            for n in range(count):
+                product = await sell(shop, 1, name=f"P{count}-{n}", images=[])
+                await change(browser, "AddProduct", productId=product)
+            await change(browser, "ApplyCoupon", code="TEN")
+            await change(browser, "SetShipping", cep="01310100", type="express")
+            counted.reset()
+            contents = await cart(browser)
+            assert (contents["coupon"]["code"], contents["shippingType"]) == ("TEN", "express")
+            of_cart = [
+                sql for sql in counted.statements
+                if "from carts" in sql or "from products" in sql or "from coupons" in sql
+            ]  # fmt: skip
+            assert len(of_cart) == 2
+            assert len(counted.statements) <= 4
+            assert counted.units <= 2
