@@ -175,7 +175,7 @@ async def test_a_look_at_an_older_cart_is_forgotten(shop: Shop) -> None:
 
 
 async def test_the_statements_of_looks_and_of_a_purchase(db: Database) -> None:
-    counted = Counted(db)
+    counted = Counted(db, of_requests=True)
     async with opened(counted, shippingRules=RULES) as shop:
         browser = shop.browser()
         await dear(shop, browser)

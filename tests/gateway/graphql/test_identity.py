@@ -2,8 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -11,60 +9,15 @@ from joserfc.jwk import RSAKey
 
 from gateway.domain.storefront.sign_in import idp_keys
 from gateway.domain.storefront.sign_in.idp_tokens import GOOGLE, _is_trusted
-from gateway.server.config import Config, Egress, Limits, Mail
 from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
 from tests.support.forged import forged, forged_sessions
-from tests.support.issuer import CLIENT, Issuer, issuing
-from tests.support.mailbox import Mailbox, bodies, mailbox
-from tests.support.rest import RestApi
-from tests.support.shop import Answer, Browser, Shop, open_shop
-from tests.support.site import serving
+from tests.support.issuer import CLIENT, Issuer
+from tests.support.mailbox import Mailbox, bodies
+from tests.support.shop import Answer, Browser, Shop, opened
 
 pytestmark = pytest.mark.usefixtures("duties_look_often")
-LIMITS = Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=0)
-LOOPBACK = Egress(allow_http=True, allow=("127.0.0.0/8",))
-
-
-@pytest.fixture
-async def issuer() -> AsyncIterator[Issuer]:
-    async with issuing() as issuer:
-        yield issuer
-
-
-@pytest.fixture
-async def box() -> AsyncIterator[Mailbox]:
-    async with mailbox() as box:
-        yield box
-
-
-async def open_with(
-    stack: AsyncExitStack, db: Database, issuer: Issuer, config: Config, **idp: Any
-) -> Shop:
-    """Open a store that accepts the tokens of the issuer."""
-    site = await stack.enter_async_context(serving(db, config))
-    provider = {"issuer": issuer.url, "clientIds": [CLIENT], **idp}
-    shop = await open_shop(RestApi(site), idps=[provider])
-    stack.push_async_callback(shop.close)
-    return shop
-
-
-@pytest.fixture
-async def idp_shop(db: Database, issuer: Issuer) -> AsyncIterator[Shop]:
-    """A store without mail that trusts the issuer for example.com."""
-    async with AsyncExitStack() as stack:
-        config = Config(limits=LIMITS, egress=LOOPBACK)
-        yield await open_with(stack, db, issuer, config, trustedDomains=["example.com"])
-
-
-@pytest.fixture
-async def posting(db: Database, issuer: Issuer, box: Mailbox) -> AsyncIterator[Shop]:
-    """The same store, on a server that sends mails."""
-    mail = Mail(host="127.0.0.1", port=box.port, security="none", from_address="shop@example.com")
-    async with AsyncExitStack() as stack:
-        config = Config(limits=LIMITS, egress=LOOPBACK, mail=mail)
-        yield await open_with(stack, db, issuer, config, trustedDomains=["example.com"])
 
 
 async def enter(browser: Browser, token: str, **more: Any) -> Answer:
@@ -162,9 +115,9 @@ async def test_a_trusted_token_links_a_verified_account(idp_shop: Shop, issuer: 
 
 
 async def test_a_trusted_token_takes_an_unverified_account_from_its_maker(
-    posting: Shop, issuer: Issuer, box: Mailbox
+    idp_posting: Shop, issuer: Issuer, box: Mailbox
 ) -> None:
-    maker = posting.browser()
+    maker = idp_posting.browser()
     await sign_up(maker, name="Eve")
     await box.next()
     await maker.do(
@@ -174,7 +127,7 @@ async def test_a_trusted_token_takes_an_unverified_account_from_its_maker(
     # Eve also links an account of her own.
     eve = issuer.token(sub="eve", email="eve@elsewhere.example")
     assert (await maker.do("clientLinkIdp", "token", token=eve)).data
-    owner = posting.browser()
+    owner = idp_posting.browser()
     answer = await enter(owner, issuer.token())
     assert answer.data["clientIdpLogin"]["user"]["emailVerified"] is True
     assert await user_of(maker) is None
@@ -188,9 +141,9 @@ async def test_a_trusted_token_takes_an_unverified_account_from_its_maker(
 
 
 async def test_a_new_password_takes_an_unverified_account_from_its_maker(
-    posting: Shop, issuer: Issuer, box: Mailbox
+    idp_posting: Shop, issuer: Issuer, box: Mailbox
 ) -> None:
-    maker, owner = posting.browser(), posting.browser()
+    maker, owner = idp_posting.browser(), idp_posting.browser()
     await sign_up(maker, name="Eve")
     await box.next()
     eve = issuer.token(sub="eve", email="eve@elsewhere.example")
@@ -228,14 +181,14 @@ async def test_without_mail_an_unverified_account_needs_its_password(
     [{"email_verified": False}, {"email_verified": None}, {"email": "ana@other.example"}],
 )
 async def test_an_untrusted_token_needs_the_password_of_the_account(
-    posting: Shop, issuer: Issuer, changed: dict[str, Any]
+    idp_posting: Shop, issuer: Issuer, changed: dict[str, Any]
 ) -> None:
-    browser = posting.browser()
+    browser = idp_posting.browser()
     email = changed.get("email", ANA["email"])
     await sign_up(browser, email=email)
-    await posting.db.write(verified)
+    await idp_posting.db.write(verified)
     token = issuer.token(**changed)
-    other = posting.browser()
+    other = idp_posting.browser()
     assert (await enter(other, token)).code == "ACCOUNT_LINK_REQUIRED"
     assert await user_of(other) is None
     # With the password it can be linked, and signs in from then on.
@@ -446,8 +399,7 @@ async def test_broken_documents_of_a_provider(
 
 async def test_the_guard_refuses_a_provider_on_the_network(db: Database, issuer: Issuer) -> None:
     """Without a rule for loopback nothing is asked there."""
-    async with AsyncExitStack() as stack:
-        shop = await open_with(stack, db, issuer, Config(limits=LIMITS))
+    async with opened(db, idps=[{"issuer": issuer.url, "clientIds": [CLIENT]}]) as shop:
         assert (await enter(shop.browser(), issuer.token())).code == "UNAVAILABLE"
         assert issuer.requests == []
 

@@ -3,8 +3,6 @@
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from email.message import EmailMessage
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -14,29 +12,15 @@ import trustme
 
 from gateway.domain import queued_mail
 from gateway.domain.storefront.mail import mails
-from gateway.server.config import Config, Limits, Mail
+from gateway.server.config import Mail
 from gateway.server.telemetry.metrics import METRICS
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database, Row, Tx
 from tests.gateway.graphql.test_accounts import log_in, sign_up, user_of
-from tests.support.mailbox import Mailbox, bodies, mailbox
-from tests.support.rest import RestApi
-from tests.support.shop import Browser, Shop, open_shop
-from tests.support.site import serving
+from tests.support.mailbox import FROM, Mailbox, bodies, mailbox, settings
+from tests.support.shop import Browser, Shop
 
 pytestmark = pytest.mark.usefixtures("duties_look_often")
-LIMITS = Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=0)
-FROM = "shop@example.com"
-
-
-def settings(box: Mailbox, **more: Any) -> Mail:
-    given: dict[str, Any] = {
-        "host": "127.0.0.1",
-        "port": box.port,
-        "security": "none",
-        "from_address": FROM,
-    }
-    return Mail(**({"security": "none"} | given | more))
 
 
 def mailer_of(shop: Shop, settings: Mail) -> Mailer:
@@ -47,22 +31,6 @@ def counted(shop: Shop, result: str) -> float | None:
     """Return how many attempts at mails that verify an address ended so."""
     registry = shop.api.site.app[METRICS].registry
     return registry.get_sample_value("mail_attempts_total", {"kind": "verify", "result": result})
-
-
-@pytest.fixture
-async def box() -> AsyncIterator[Mailbox]:
-    async with mailbox() as box:
-        yield box
-
-
-@pytest.fixture
-async def posting(db: Database, box: Mailbox) -> AsyncIterator[Shop]:
-    """A store whose server sends mails to the box."""
-    async with AsyncExitStack() as stack:
-        config = Config(limits=LIMITS, mail=settings(box))
-        shop = await open_shop(RestApi(await stack.enter_async_context(serving(db, config))))
-        stack.push_async_callback(shop.close)
-        yield shop
 
 
 def token_in(mail: EmailMessage, page: str) -> str:

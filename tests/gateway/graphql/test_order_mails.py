@@ -1,7 +1,5 @@
 """Mails to buyers by a real SMTP server: what they say; each goes out once, and none harms."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,11 +9,9 @@ from gateway.domain import queued_mail
 from gateway.domain.contacts import contacts
 from gateway.domain.sales import order_mails, order_verbs
 from gateway.records.access import Actor
-from gateway.server.config import Config
 from gateway.server.upkeep.mailer import Mailer
-from outbox.database.transaction import Database, Row, Tx
+from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
-from tests.gateway.graphql.test_mails import FROM, LIMITS, settings
 from tests.support.carts import change, offer, sell
 from tests.support.checkouts import (
     ADDRESS,
@@ -28,11 +24,9 @@ from tests.support.checkouts import (
     see,
     sign_up,
 )
-from tests.support.mailbox import Mailbox, bodies, mailbox
+from tests.support.mailbox import FROM, Mailbox, bodies, settings
 from tests.support.orders import cancel, order_of, pay
-from tests.support.rest import RestApi
-from tests.support.shop import Shop, open_shop
-from tests.support.site import serving
+from tests.support.shop import Shop
 
 pytestmark = pytest.mark.usefixtures("duties_look_often")
 PIX_KEY = "pix@shop.example"
@@ -49,22 +43,6 @@ SUBJECTS = {
         "We received your order ORD-000003", "The time to pay for order ORD-000003 is over",
     ),
 }  # fmt: skip
-
-
-@pytest.fixture
-async def box() -> AsyncIterator[Mailbox]:
-    async with mailbox() as box:
-        yield box
-
-
-@pytest.fixture
-async def posting(db: Database, box: Mailbox) -> AsyncIterator[Shop]:
-    """A store whose server sends mails to the box."""
-    async with AsyncExitStack() as stack:
-        config = Config(limits=LIMITS, mail=settings(box))
-        shop = await open_shop(RestApi(await stack.enter_async_context(serving(db, config))))
-        stack.push_async_callback(shop.close)
-        yield shop
 
 
 async def set_up(shop: Shop, **values: Any) -> None:

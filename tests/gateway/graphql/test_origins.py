@@ -190,7 +190,7 @@ async def test_forwarding_headers_count_only_from_trusted_proxies(db: Database) 
 
 
 async def test_origins_beyond_the_rate_cost_no_query(still: Database) -> None:
-    counted = Counted(still)
+    counted = Counted(still, of_requests=True)
     async with opened(counted, Config(limits=Limits(storefront_per_minute=3))) as shop:
         statuses = []
         for number in range(9):

@@ -28,7 +28,7 @@ query ($h: String!, $first: Int) {
 
 @pytest.mark.slow
 async def test_a_list_costs_a_fixed_number_of_reads(db: Database) -> None:
-    counted = Counted(db)
+    counted = Counted(db, of_requests=True)
     async with opened(counted) as shop:
         await _fill(shop)
         costs = []
@@ -71,7 +71,7 @@ async def _fill(shop: Shop) -> None:
 
 
 async def test_the_cart_costs_two_reads_besides_the_visitor(db: Database) -> None:
-    counted = Counted(db)
+    counted = Counted(db, of_requests=True)
     async with opened(counted, shippingRules=RULES) as shop:
         await offer(shop, "TEN", discountPercentage=10)
         browser = shop.browser()

@@ -170,7 +170,7 @@ async def deals(tx: Tx, owner: str, many: int, contacts: int, note: str) -> None
 
 @pytest.mark.parametrize("many", [2, 100])
 async def test_each_included_resource_is_one_statement(db: Database, many: int) -> None:
-    counted = Counted(db)
+    counted = Counted(db, of_requests=True)
     async with serving(counted, Config(limits=Limits(read_per_second=0))) as site:
         ana = await RestApi(site).person()
         await db.write(deals, ana.user_id, many, 5, "")
