@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any
 
 from outbox.database.transaction import Database, Purpose
-from outbox.events import cause
 from outbox.observer import Observer
+
+in_background: ContextVar[bool] = ContextVar("in_background", default=False)
+"""Whether this is a duty that a server began as it started; `serving` sets it."""
 
 
 class Counted:
@@ -50,7 +53,7 @@ class Counted:
         return Counted(self._db.apart(purpose), self.written, of_requests=self._of_requests)
 
     async def write(self, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
-        if self._of_requests and cause.get().request_id is None:
+        if self._of_requests and in_background.get():
             return await self._db.write(unit, *args, **kwargs)
 
         async def counting(tx: Any, *args: Any, **kwargs: Any) -> Any:
@@ -70,7 +73,7 @@ class Counted:
 
     def _counting(self, unit: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def counting(tx: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._of_requests and cause.get().request_id is None:
+            if self._of_requests and in_background.get():
                 return await unit(tx, *args, **kwargs)
             self.units += 1
             return await unit(CountedTx(tx, self.statements), *args, **kwargs)
