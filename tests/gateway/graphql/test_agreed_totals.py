@@ -23,10 +23,6 @@ async def sold(shop: Shop) -> list[Any]:
     return list((await shop.owner.get("/api/orders?limit=100")).body["data"])
 
 
-async def look(browser: Browser, selection: str) -> None:
-    await browser.ask(f"shoppingCart(hostname: $h) {{ {selection} }}")
-
-
 def warned(payload: Any) -> list[str]:
     return [warning["code"] for warning in payload["warnings"]]
 

@@ -200,8 +200,7 @@ def test_failed_documents_are_not_kept_and_kept_ones_are_bounded() -> None:
     assert documents.read("query Q199 { __typename }") is document
 
 
-@pytest.mark.slow
-@pytest.mark.timed
+@pytest.mark.proof
 async def test_abusive_documents_cost_less_than_the_dearest_honest_one(shop: Shop) -> None:
     """`make proof` measures the milliseconds; here the bar is introspection in the same run."""
     browser = shop.browser()

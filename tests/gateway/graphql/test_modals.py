@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from gateway.domain.storefront.campaigns import modals
 from gateway.domain.storefront.campaigns.modals import KEPT
 from gateway.domain.storefront.stores import stores
@@ -81,16 +79,6 @@ async def test_an_email_that_comes_many_times_at_once_gets_one_coupon(shop: Shop
     listed = (await shop.owner.get("/api/coupons")).body
     assert (listed["total"], len(listed["data"])) == (10, 10)
     assert (await shop.owner.get("/api/contacts")).body["total"] == 10
-
-
-@pytest.mark.parametrize("of", ["unknown", "inactive", "other"])
-async def test_a_modal_that_the_store_does_not_show_is_not_found(shop: Shop, of: str) -> None:
-    other = await open_shop(shop.api, "other.example")
-    campaign = await modal(other if of == "other" else shop, active=of != "inactive")
-    modal_id = "0" * 24 if of == "unknown" else campaign["id"]
-    answer = await save(shop.browser(), modal_id)
-    refused(answer, "DISCOUNT_MODAL_NOT_FOUND", "discountModalId")
-    assert (await shop.owner.get("/api/contacts")).body["data"] == []
 
 
 async def test_an_unused_coupon_is_deleted_a_while_after_its_end(shop: Shop) -> None:

@@ -17,8 +17,7 @@ from gateway.domain.sales import order_verbs
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Tx
 from tests.support import orders
-from tests.support.carts import sell
-from tests.support.checkouts import bought, put, see
+from tests.support.checkouts import bought, see
 from tests.support.provider import Adapter, adapter, signature, stage
 from tests.support.shop import Shop, opened
 
@@ -67,27 +66,6 @@ def claims_of(token: str, secret: str) -> Any:
     return claims
 
 
-@pytest.mark.parametrize(
-    ("values", "fault"),
-    [
-        ({"paymentMethods": []}, {"paymentMethods": "too_few"}),
-        ({"paymentMethods": ["pix", "gold"]}, {"paymentMethods[1]": "not_allowed"}),
-        ({"paymentMethods": None}, {"paymentMethods": "not_nullable"}),
-        ({"paymentMethods": "pix"}, {"paymentMethods": "wrong_type"}),
-        ({"pixKey": "529.982.247-24"}, {"pixKey": "invalid_pix_key"}),
-        ({"checkoutUrl": "http://pay.example/{token}"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "https://pay.example/{orderId}"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "https://p.example/{id}/{token}"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "https://p.example/{token"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "https://{token}.example/"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "javascript:alert('{token}')"}, {"checkoutUrl": "invalid_template"}),
-    ],
-)
-async def test_faults_of_a_store(shop: Shop, values: Any, fault: Any) -> None:
-    refused = await shop.owner.put(f"/api/stores/{shop.store['id']}", values)
-    assert (refused.status, refused.faults) == (400, fault)
-
-
 async def test_the_page_for_a_card(shop: Shop) -> None:
     await change(shop, checkoutUrl=PAGE)
     browser, order = await bought(shop, 2, paymentMethod="card")
@@ -124,17 +102,6 @@ async def test_the_page_for_a_card(shop: Shop) -> None:
     _, by_pix = await bought(shop, paymentMethod="pix")
     variables |= {"n": by_pix["number"], "t": by_pix["accessToken"]}
     assert await page() is None
-
-
-async def test_the_checkout_returns_the_page(shop: Shop) -> None:
-    await change(shop, checkoutUrl=PAGE)
-    await stage(shop)
-    browser = shop.browser()
-    await put(browser, await sell(shop, 30, stock=10))
-    buyer = {"email": "maria@example.com", "name": "Maria", "paymentMethod": "card"}
-    answer = await browser.do("checkout", "order { number checkoutUrl }", **buyer)
-    order = answer.data["checkout"]["order"]
-    assert f"n={order['number']}&" in order["checkoutUrl"]
 
 
 async def test_a_purchase_is_paid_by_the_call_of_a_provider(shop: Shop) -> None:

@@ -22,32 +22,6 @@ async def save(browser: Browser, **values: Any) -> Answer:
     return await browser.do("clientAddressSave", selection, **(ADDRESS | values))
 
 
-async def addresses_of(browser: Browser) -> list[dict[str, Any]]:
-    answer = await browser.ask(f"client(hostname: $h) {{ addresses {{ {FIELDS} }} }}")
-    listed: list[dict[str, Any]] = answer["client"]["addresses"]
-    return listed
-
-
-async def test_addresses(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    payload = (await save(browser)).data["clientAddressSave"]
-    address = payload["address"]
-    assert address["cep"] == "01310200"
-    assert address["state"] == "SP"
-    assert payload["addresses"] == [{"id": address["id"]}]
-    await save(browser, number="2", district="Centro")
-    changed = await save(browser, id=address["id"], number="3", complement="ap 4")
-    assert changed.data["clientAddressSave"]["address"]["complement"] == "ap 4"
-    assert [one["number"] for one in await addresses_of(browser)] == ["3", "2"]
-    done = await browser.do("clientAddressDelete", "success", id=address["id"])
-    assert done.data == {"clientAddressDelete": {"success": True}}
-    assert [one["number"] for one in await addresses_of(browser)] == ["2"]
-    for field, value in (("cep", "123"), ("state", "XX"), ("street", " ")):
-        refused = await save(browser, **{field: value})
-        assert (refused.code, refused.error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
-
-
 async def everything_of(tx: Tx) -> dict[str, list[Row]]:
     tables = (
         "customers", "customer_emails", "customer_sessions", "customer_addresses",

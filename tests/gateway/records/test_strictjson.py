@@ -118,7 +118,7 @@ def test_true_and_one_are_different_values(value: Any) -> None:
         decode(f'{{"k":[{text},1],"k":[{text},true]}}'.encode())
 
 
-@pytest.mark.timed
+@pytest.mark.proof
 def test_nested_duplicate_keys_take_linear_time() -> None:
     inside = b"[" + b"1," * (MOST_VALUES // 2) + b"1]"
     levels = DEPTH - 4

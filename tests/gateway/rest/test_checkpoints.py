@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import jwt
 import pytest
@@ -14,7 +12,6 @@ from outbox.database.transaction import Database, Tx
 from outbox.durations import MINUTE
 from outbox.ids import Ids
 from outbox.queue.proof import checkpoints
-from outbox.queue.proof.checkpoints import Checkpoint, Part
 from tests.support.document import answer_faults
 from tests.support.drain import add_webhook
 from tests.support.rest import UNLIMITED, Person, RestApi
@@ -76,27 +73,6 @@ async def test_a_second_one_within_a_minute_is_refused(api: RestApi, ana: Person
     assert 0 < int(refused.headers["Retry-After"]) <= 60
     await api.db.write(old)
     assert len((await ana.post(PATH)).body["data"]) == 1
-
-
-async def test_parallel_calls_within_a_minute_make_one(
-    api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await webhook_of(api, ana)
-    make = checkpoints.make
-
-    async def grown(tx: Tx, owner_id: str, after: str) -> Part:
-        return Part(None, True)
-
-    async def growing(tx: Tx, *parameters: Any, **options: Any) -> Checkpoint | None:
-        # The log grows between the calls, so that each has something new to sign.
-        await grow(tx)
-        return await make(tx, *parameters, **options)
-
-    monkeypatch.setattr(checkpoints, "part", grown)
-    monkeypatch.setattr(checkpoints, "make", growing)
-    answers = await asyncio.gather(*(ana.post(PATH) for _ in range(8)))
-    assert sorted(answer.status for answer in answers) == [201] + [429] * 7
-    assert len((await ana.get(PATH)).body["data"]) == 1
 
 
 async def test_a_clock_that_was_set_back_refuses_nobody(api: RestApi, ana: Person) -> None:

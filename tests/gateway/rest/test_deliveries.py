@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from tests.support.document import answer_faults
 from tests.support.drain import Inbox, add_webhook, inbox, rows
 from tests.support.rest import UNLIMITED, Person, Reply, RestApi
 from tests.support.site import serving
+from tests.support.waiting import until
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 NOWHERE = "0" * 24
@@ -79,11 +79,12 @@ async def running(db: Database) -> AsyncIterator[tuple[RestApi, Inbox]]:
 
 async def ended(who: Person, count: int = 1) -> list[dict[str, Any]]:
     """Return the deliveries that have ended, once there are so many."""
-    async with asyncio.timeout(20):
-        while True:
-            done = [one for one in await listed(who) if "finishedAt" in one]
-            if len(done) >= count:
-                return done
+
+    async def look() -> list[dict[str, Any]]:
+        done = [one for one in await listed(who) if "finishedAt" in one]
+        return done if len(done) >= count else []
+
+    return await until(look)
 
 
 async def test_a_delivery_shows_what_was_sent_and_answered(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -16,7 +15,6 @@ from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
 from gateway.records.resource import Resource
 from outbox.database.transaction import Database, Tx
-from outbox.errors import DatabaseUnavailable
 from tests.gateway.rest.test_exports import ODD
 from tests.gateway.rest.test_resources import town_of
 from tests.support.document import answer_faults
@@ -310,39 +308,3 @@ async def test_each_resource_imports_its_own_export(
     body = await imported(api, ana, resource.plural, file.text)
     assert (body["state"], body["rows"], body["created"]) == ("done", 1, 0), body
     assert (await ana.get(f"/api/{resource.plural}/{made.body['id']}")).body == before
-
-
-@pytest.mark.slow
-async def test_an_import_that_waits_for_a_lock_holds_up_no_other_owner(
-    api: RestApi, ana: Person, bia: Person
-) -> None:
-    if api.db.engine == "sqlite":
-        return  # One write at a time: none finds a lock that another holds.
-    await ana.post("/api/contacts", {"name": "Eva", "email": "eva@x.example"})
-    held, over = asyncio.Event(), asyncio.Event()
-
-    async def hold(tx: Tx) -> None:
-        await tx.run("update contacts set name = name")
-        held.set()
-        while not over.is_set():
-            # The server ends an idle transaction.
-            await tx.one("select pg_sleep(0.1)")
-
-    # No limit of time ends this transaction before those of the import.
-    holder = asyncio.create_task(api.db.apart("migration").write(hold))
-    await held.wait()
-    first = await upload(ana, "contacts", "name,email\nEve,eva@x.example\n")
-    second = await upload(bia, "contacts", "name\nLia\n")
-    try:
-        with pytest.raises(DatabaseUnavailable, match=r"lock|in time"):
-            await Importing(api.db).run_once()
-    finally:
-        over.set()
-        await holder
-    states = [
-        (await who.get(reply.headers["Location"])).body["state"]
-        for who, reply in ((ana, first), (bia, second))
-    ]
-    assert states == ["running", "done"]
-    await Importing(api.db).run_once()
-    assert (await ana.get(first.headers["Location"])).body["updated"] == 1

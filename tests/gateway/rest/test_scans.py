@@ -11,6 +11,7 @@ from outbox.database.places import SCANS_WAITING
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
+from tests.support.waiting import until
 
 SEARCH = "/api/contacts?search=a"
 LONG = """
@@ -20,15 +21,17 @@ select count(*) as n from numbers
 """
 
 
-async def count_long(tx: Tx) -> None:
-    await tx.one(LONG)
-
-
 @asynccontextmanager
 async def occupied(db: Database) -> AsyncIterator[None]:
     """Occupy all places for scans, each for another owner."""
-    scans = [asyncio.create_task(db.scan(f"owner {n}", count_long)) for n in range(3)]
-    await asyncio.sleep(0.05)
+    began = [asyncio.Event() for _ in range(2 if db.engine == "sqlite" else 3)]
+
+    async def count_long(tx: Tx, event: asyncio.Event) -> None:
+        event.set()
+        await tx.one(LONG)
+
+    scans = [asyncio.create_task(db.scan(f"owner {n}", count_long, e)) for n, e in enumerate(began)]
+    await asyncio.gather(*(event.wait() for event in began))
     try:
         yield
     finally:
@@ -39,10 +42,7 @@ async def occupied(db: Database) -> AsyncIterator[None]:
 
 async def waiting(db: Database, count: int) -> None:
     """Wait until `count` scans wait besides those of `occupied`."""
-    besides = 1 if db.engine == "sqlite" else 0
-    async with asyncio.timeout(30):
-        while db._places.waiting - besides != count:  # type: ignore[attr-defined]
-            await asyncio.sleep(0.005)
+    await until(lambda: db._places.waiting == count)  # type: ignore[attr-defined]
 
 
 COSTS = {
