@@ -8,6 +8,7 @@ import pytest
 import structlog
 
 from gateway.domain.accounts import passwords
+from gateway.graphql import execution
 from gateway.server.telemetry import logs
 from outbox import database
 from outbox.clock import SystemClock
@@ -18,6 +19,7 @@ from tests.support.kept_pages import kept_pages_are_true
 from tests.support.log_lines import Lines
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Site, Still, serving
+from tests.support.waiting import HANG_SECONDS
 
 CHEAP = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
@@ -33,6 +35,12 @@ def hashes_are_cheap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     if "true_cost" not in request.fixturenames:
         monkeypatch.setattr(passwords, "HASHER", CHEAP)
         monkeypatch.setattr(passwords, "hash_of_nobody", lambda: CHEAP.hash(""))
+
+
+@pytest.fixture(autouse=True)
+def operations_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an operation of GraphQL end at its deadline only if it hangs."""
+    monkeypatch.setattr(execution, "SECONDS", HANG_SECONDS)
 
 
 @pytest.fixture

@@ -50,9 +50,9 @@ def trusting(issuer: Issuer) -> list[dict[str, object]]:
 
 
 @pytest.fixture
-async def idp_shop(db: Database, issuer: Issuer) -> AsyncIterator[Shop]:
+async def idp_shop(still: Database, issuer: Issuer) -> AsyncIterator[Shop]:
     """A store without mail that trusts the issuer."""
-    async with opened(db, Config(limits=LIMITS, egress=LOOPBACK), idps=trusting(issuer)) as shop:
+    async with opened(still, Config(limits=LIMITS, egress=LOOPBACK), idps=trusting(issuer)) as shop:
         yield shop
 
 
