@@ -87,7 +87,9 @@ class Mailbox:
 
 def settings(box: Mailbox, **more: Any) -> Mail:
     """Return the settings of a server that sends mails to the box."""
-    given = {"host": "127.0.0.1", "port": box.port, "security": "none", "from_address": FROM}
+    given: dict[str, Any] = {
+        "host": "127.0.0.1", "port": box.port, "security": "none", "from_address": FROM,
+    }  # fmt: skip
     return Mail(**(given | more))
 
 

@@ -1,4 +1,4 @@
-"""The one place of the tests that waits by looking: `until` a condition holds, or a hang is sure."""
+"""The one place of the tests that waits by looking: `until` it holds, or a hang is sure."""
 
 import asyncio
 import inspect

@@ -45,8 +45,8 @@ def ask(selection: str, who: str = "eva", host: str = HOST, save: str = "", **mo
 
 
 def do(
-    name: str, selection: str, who: str = "eva", save: str = "", /, *, minutes: int = 0,
-    headers: dict[str, str] | None = None, **sent: Any,
+    name: str, selection: str, who: str = "eva", save: str = "", /, *, minutes: Any = 0,
+    headers: Any = None, **sent: Any,
 ) -> Call:  # fmt: skip
     """A mutation with these values of its input."""
     kind = name[0].upper() + name[1:]
@@ -60,7 +60,7 @@ def cart(name: str, who: str = "eva", save: str = "", /, **sent: Any) -> Call:
     return do(f"shoppingCart{name}", CHANGED, who, save, **sent)
 
 
-def check_out(who: str = "eva", save: str = "", **sent: Any) -> Call:
+def check_out(who: str = "eva", save: str = "", /, **sent: Any) -> Call:
     return do("checkout", BOUGHT, who, save, **{**BUYER, **sent})
 
 
@@ -87,6 +87,7 @@ def visits() -> Iterator[Call]:
 
 
 def _catalogue() -> Iterator[Call]:
+    body: dict[str, Any]
     yield own("POST", "stores", {"hostname": HOST, "name": "Coffee Shop"}, "shop")
     yield own("POST", "stores", {"hostname": "two.example", "name": "Two"}, "two")
     yield own("POST", "stores", {"hostname": "other.example", "name": "O"}, "other", "bia")
@@ -337,6 +338,9 @@ def _shipping() -> Iterator[Call]:
 
 
 def _checkouts() -> Iterator[Call]:
+    sent: dict[str, Any]
+    wrong: Any
+    body: Any
     yield check_out("none")
     # Nothing goes without shipping that the store charges, or where no rule leads.
     yield own("PUT", "stores/{shop}", {"shippingRules": [RULES[0]]})
