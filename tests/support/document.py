@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import jsonschema_rs
@@ -45,9 +46,15 @@ def answer_faults(method: str, path: str, status: int, body: Any) -> list[str]:
 
 def faults(schema: Any, value: Any) -> list[str]:
     """Return why `value` does not match; it may contain only members named in the schema."""
-    whole = {"$ref": "#/whole", "whole": _strict(schema), "components": COMPONENTS}
-    validator = jsonschema_rs.validator_for(whole, validate_formats=True)
-    return [f"{list(e.instance_path)}: {e.message}" for e in validator.iter_errors(value)]
+    errors = _validator(json.dumps(schema)).iter_errors(value)
+    return [f"{list(e.instance_path)}: {e.message}" for e in errors]
+
+
+@cache
+def _validator(schema: str) -> Any:
+    """Return the validator of a schema: to make one takes as long as ten requests."""
+    whole = {"$ref": "#/whole", "whole": _strict(json.loads(schema)), "components": COMPONENTS}
+    return jsonschema_rs.validator_for(whole, validate_formats=True)
 
 
 EXAMPLES = {"example", "examples"}

@@ -11,6 +11,11 @@ from typing import Any
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword
 
+from gateway.server.config import Mail
+from tests.support.waiting import HANG_SECONDS
+
+FROM = "shop@example.com"
+
 
 class Page(HTMLParser):
     """The words, links and elements of a page."""
@@ -73,11 +78,19 @@ class Mailbox:
 
     async def next(self, count: int = 1) -> EmailMessage:
         """Wait until `count` mails have arrived; return the last of them."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while len(self.mails) < count:
                 self._arrived.clear()
                 await self._arrived.wait()
         return self.mails[count - 1]
+
+
+def settings(box: Mailbox, **more: Any) -> Mail:
+    """Return the settings of a server that sends mails to the box."""
+    given: dict[str, Any] = {
+        "host": "127.0.0.1", "port": box.port, "security": "none", "from_address": FROM,
+    }  # fmt: skip
+    return Mail(**(given | more))
 
 
 @asynccontextmanager

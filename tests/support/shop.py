@@ -1,13 +1,17 @@
 """A store and its visitors, over loopback with cookies."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 from multidict import CIMultiDictProxy
 
-from tests.support.rest import Person, RestApi
+from gateway.server.config import Config
+from outbox.database.transaction import Database
+from tests.support.rest import UNLIMITED, Person, RestApi
+from tests.support.site import serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,17 @@ class Shop:
     async def close(self) -> None:
         for browser in self._browsers:
             await browser.close()
+
+
+@asynccontextmanager
+async def opened(db: Database, config: Config = UNLIMITED, **values: Any) -> AsyncIterator[Shop]:
+    """Serve `db` with a store of these values until the block ends."""
+    async with serving(db, config) as site:
+        shop = await open_shop(RestApi(site), **values)
+        try:
+            yield shop
+        finally:
+            await shop.close()
 
 
 async def open_shop(api: RestApi, hostname: str = "shop.example", **values: Any) -> Shop:

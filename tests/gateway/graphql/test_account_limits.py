@@ -4,15 +4,14 @@ from typing import Any
 
 from gateway.domain.storefront.orders import addresses
 from gateway.domain.storefront.sign_in import identities
-from gateway.server.config import Config, Egress, Limits
+from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
 from tests.gateway.graphql.test_late_writers import guest
-from tests.gateway.graphql.test_profile import save
-from tests.support.issuer import CLIENT, issuing
-from tests.support.rest import RestApi
-from tests.support.shop import Shop, open_shop
-from tests.support.site import serving
+from tests.gateway.graphql.test_modals import modal, save
+from tests.gateway.graphql.test_profile import save as save_address
+from tests.support.issuer import Issuer
+from tests.support.shop import Shop, opened
 
 
 async def id_of(tx: Tx) -> str:
@@ -21,22 +20,19 @@ async def id_of(tx: Tx) -> str:
     return str(row["id"])
 
 
-async def test_sign_ups_of_an_address(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(forms_per_minute=3))) as site:
-        shop = await open_shop(RestApi(site))
+async def test_sign_ups_of_an_address(still: Database) -> None:
+    async with opened(still, Config(limits=Limits(forms_per_minute=3))) as shop:
         browser = shop.browser()
         codes = []
         for n in range(5):
             answer = await sign_up(browser, email=f"a{n}@example.com")
             codes.append(answer.code if "errors" in answer.body else "made")
         assert codes == ["made"] * 3 + ["RATE_LIMITED"] * 2
-        await shop.close()
 
 
-async def test_faulty_forms_use_up_nothing(db: Database) -> None:
+async def test_faulty_forms_use_up_nothing(still: Database) -> None:
     """A visitor who corrects a form gets through; whoever looks for accounts does not."""
-    async with serving(db, Config(limits=Limits(forms_per_minute=3))) as site:
-        shop = await open_shop(RestApi(site))
+    async with opened(still, Config(limits=Limits(forms_per_minute=3))) as shop:
         browser = shop.browser()
         for values in ({"password": "x"}, {"email": "none"}, {"name": " "}) * 2:
             sent = {"email": "a0@example.com", **values}
@@ -46,7 +42,6 @@ async def test_faulty_forms_use_up_nothing(db: Database) -> None:
         assert (await browser.do("lead", "success", email="a@example.com")).data
         taken = [(await sign_up(browser, email="a1@example.com")).code for _ in range(2)]
         assert taken == ["EMAIL_ALREADY_EXISTS", "RATE_LIMITED"]
-        await shop.close()
 
 
 async def test_tries_of_the_own_password(shop: Shop) -> None:
@@ -69,22 +64,20 @@ async def test_tries_of_the_own_password(shop: Shop) -> None:
     assert (await log_in(shop.browser())).data
 
 
-async def test_requests_for_new_passwords(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(forms_per_minute=0))) as site:
-        shop = await open_shop(RestApi(site))
+async def test_requests_for_new_passwords(still: Database) -> None:
+    async with opened(still, Config(limits=Limits(forms_per_minute=0))) as shop:
         browser = shop.browser()
         reset = {"token": "none", "password": "segredo-2"}
         codes = [
             (await browser.do("clientResetPassword", "success", **reset)).code for _ in range(21)
         ]
         assert codes == ["INVALID_TOKEN"] * 20 + ["RATE_LIMITED"]
-        await shop.close()
 
 
 async def test_addresses_of_an_account(shop: Shop) -> None:
     browser = shop.browser()
     await sign_up(browser)
-    made = (await save(browser)).data["clientAddressSave"]["address"]["id"]
+    made = (await save_address(browser)).data["clientAddressSave"]["address"]["id"]
 
     async def fill(tx: Tx) -> None:
         for _ in range(addresses.MOST - 1):
@@ -93,24 +86,34 @@ async def test_addresses_of_an_account(shop: Shop) -> None:
 
     visitor = await guest(shop, customer_id=await shop.db.read(id_of))
     await shop.db.write(fill)
-    assert (await save(browser)).code == "CONFLICT"
-    assert (await save(browser, id=made)).data
+    assert (await save_address(browser)).code == "CONFLICT"
+    assert (await save_address(browser, id=made)).data
 
 
-async def test_identities_of_an_account(db: Database) -> None:
-    config = Config(
-        limits=Limits(forms_per_minute=0),
-        egress=Egress(allow_http=True, allow=("127.0.0.0/8",)),
-    )
-    async with issuing() as issuer, serving(db, config) as site:
-        idps = [{"issuer": issuer.url, "clientIds": [CLIENT]}]
-        shop = await open_shop(RestApi(site), idps=idps)
-        browser = shop.browser()
-        await sign_up(browser)
-        codes = []
-        for n in range(identities.MOST + 1):
-            token = issuer.token(sub=f"s{n}")
-            answer = await browser.do("clientLinkIdp", "token", token=token)
-            codes.append(answer.code if "errors" in answer.body else "linked")
-        assert codes == ["linked"] * identities.MOST + ["CONFLICT"]
-        await shop.close()
+async def test_identities_of_an_account(idp_shop: Shop, issuer: Issuer) -> None:
+    browser = idp_shop.browser()
+    await sign_up(browser)
+    codes = []
+    for n in range(identities.MOST + 1):
+        answer = await browser.do("clientLinkIdp", "token", token=issuer.token(sub=f"s{n}"))
+        codes.append(answer.code if "errors" in answer.body else "linked")
+    assert codes == ["linked"] * identities.MOST + ["CONFLICT"]
+
+
+async def test_forms_of_one_address_are_limited(still: Database) -> None:
+    async with opened(still, Config(limits=Limits(forms_per_minute=3))) as shop:
+        campaign, maria = await modal(shop), {"email": "maria@example.com"}
+        leads = " ".join(
+            f'm{i}: lead(input: {{hostname: "shop.example", email: "m{i}@a.co"}}) {{ success }}'
+            for i in range(2)
+        )
+        assert (await shop.browser().send(f"mutation {{ {leads} }}")).data
+        assert (await save(shop.browser(), campaign["id"])).data
+        for refused in (
+            await shop.browser().do("lead", "success", **maria),
+            await shop.browser().do("ebookLead", "success", ebookId="0" * 24, **maria),
+            await save(shop.browser(), campaign["id"], "other@example.com"),
+        ):
+            assert (refused.status, refused.code) == (200, "RATE_LIMITED")
+            assert refused.error["extensions"]["retryAfter"] > 0
+        assert (await shop.owner.get("/api/contacts")).body["total"] == 3

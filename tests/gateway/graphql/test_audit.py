@@ -8,7 +8,7 @@ from tests.support.rest import RestApi
 AUDITS = 61
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_every_audit_passes(api: RestApi) -> None:
     verdicts = await audit(f"{api.site.url}/graphql")

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.carts.rows import LIFETIME
-from gateway.graphql.ids import global_id
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
-from tests.support.carts import EMPTY, cart, change, do, edit, sell
-from tests.support.shop import Answer, Shop
+from tests.support.carts import EMPTY, cart, change, sell
+from tests.support.shop import Answer, Shop, open_shop
 
 
 async def rows(tx: Tx) -> list[Row]:
@@ -48,120 +47,21 @@ async def test_a_new_visitor_gets_an_empty_cart_and_a_cookie_but_no_row(shop: Sh
     assert token not in repr([row[name] for name in row.keys()])  # noqa: SIM118 - no mapping
 
 
-async def test_a_line_is_changed_and_removed_by_its_id_or_its_product(shop: Shop) -> None:
-    coffee, tea = await sell(shop), await sell(shop, 5, name="Tea")
-    browser = shop.browser()
-    await change(browser, "AddProduct", productId=coffee)
-    payload = await change(browser, "AddProduct", productId=tea)
-    lines = {line["productId"]: line["id"] for line in payload["shoppingCart"]["products"]}
-    payload = await change(browser, "UpdateProduct", id=lines[coffee], quantity=7)
-    assert [p["quantity"] for p in payload["shoppingCart"]["products"]] == [7, 1]
-    payload = await change(browser, "UpdateProduct", id=tea, quantity=3)
-    assert payload["shoppingCart"]["totalPrice"] == 7 * 8990 + 3 * 500
-    payload = await change(browser, "UpdateProduct", id=lines[coffee], quantity=0)
-    assert [p["productId"] for p in payload["shoppingCart"]["products"]] == [tea]
-    payload = await change(browser, "RemoveProduct", id=tea)
-    assert payload["shoppingCart"]["products"] == []
-    refused(await do(browser, "RemoveProduct", id=tea), "PRODUCT_NOT_FOUND", "id")
-    refused(await do(browser, "UpdateProduct", id=tea, quantity=1), "PRODUCT_NOT_FOUND", "id")
-    refused(await do(browser, "RemoveProduct", id="tea"), "BAD_USER_INPUT", "id")
-
-
-@pytest.mark.parametrize(
-    ("quantity", "code"),
-    [(0, "BAD_USER_INPUT"), (-1, "BAD_USER_INPUT"), (1000, "QUANTITY_LIMIT")],
-)
-async def test_an_add_takes_1_to_999_items(shop: Shop, quantity: int, code: str) -> None:
-    browser, product = shop.browser(), await sell(shop)
-    refused(await do(browser, "AddProduct", productId=product, quantity=quantity), code, "quantity")
-    assert await shop.db.read(rows) == []
-
-
-async def test_a_line_has_at_most_999_items(shop: Shop) -> None:
-    browser, product = shop.browser(), await sell(shop, 1)
-    await change(browser, "AddProduct", productId=product, quantity=999)
-    one_more = await do(browser, "AddProduct", productId=product)
-    refused(one_more, "QUANTITY_LIMIT", "quantity")
-    for quantity, code in ((1000, "QUANTITY_LIMIT"), (-1, "BAD_USER_INPUT")):
-        answer = await do(browser, "UpdateProduct", id=product, quantity=quantity)
-        refused(answer, code, "quantity")
-    assert (await cart(browser))["totalQuantity"] == 999
-
-
-@pytest.mark.slow
-async def test_a_cart_has_at_most_100_lines(shop: Shop) -> None:
-    browser = shop.browser()
-    products = [await sell(shop, 1, name=f"P{n}") for n in range(101)]
-    for product in products[:100]:
-        await change(browser, "AddProduct", productId=product)
-    refused(await do(browser, "AddProduct", productId=products[100]), "QUANTITY_LIMIT", "productId")
-    # One more of a product that is there is no further line.
-    payload = await change(browser, "AddProduct", productId=products[7])
-    assert payload["shoppingCart"]["totalQuantity"] == 101
-    # A line that the store no longer sells makes room.
-    await edit(shop, products[0], published=False)
-    payload = await change(browser, "AddProduct", productId=products[100])
-    assert len(payload["shoppingCart"]["products"]) == 100
-
-
-async def test_the_total_stays_within_what_an_invoice_can_hold(shop: Shop) -> None:
-    browser, product = shop.browser(), await sell(shop, 999999999999.99)
-    await change(browser, "AddProduct", productId=product)
-    refused(await do(browser, "AddProduct", productId=product), "QUANTITY_LIMIT", "quantity")
-
-
-@pytest.mark.parametrize("column", ["published", "active", "store_id"])
-async def test_only_products_that_the_store_sells_can_be_added(shop: Shop, column: str) -> None:
-    product, browser = await sell(shop), shop.browser()
-    await edit(shop, product, **{column: None if column == "store_id" else False})
-    refused(await do(browser, "AddProduct", productId=product), "PRODUCT_NOT_FOUND", "productId")
-    none = global_id("Product", "0" * 24)
-    refused(await do(browser, "AddProduct", productId=none), "PRODUCT_NOT_FOUND", "productId")
-    malformed = await do(browser, "AddProduct", productId="0" * 24)
-    refused(malformed, "BAD_USER_INPUT", "productId")
-    other_kind = global_id("Store", product)
-    refused(await do(browser, "AddProduct", productId=other_kind), "BAD_USER_INPUT", "productId")
-
-
-async def test_the_newest_version_limits_an_add_to_the_stock(shop: Shop) -> None:
-    product, browser = await sell(shop, 1, stock=3), shop.browser()
-    payload = await change(browser, "AddProduct", productId=product, quantity=5)
-    [warning] = payload["warnings"]
-    assert (warning["code"], warning["productId"]) == ("QUANTITY_LIMITED", product)
-    assert payload["shoppingCart"]["totalQuantity"] == 3
-    payload = await change(browser, "AddProduct", productId=product)
-    assert [w["code"] for w in payload["warnings"]] == ["QUANTITY_LIMITED"]
-    assert payload["shoppingCart"]["totalQuantity"] == 3
-    payload = await change(browser, "UpdateProduct", id=product, quantity=4)
-    assert [w["code"] for w in payload["warnings"]] == ["QUANTITY_LIMITED"]
-    # The warning belongs to the mutation: the cart itself is as the stock allows.
-    assert (await cart(browser))["warnings"] == []
-    # None left cannot be limited to some.
-    none = await sell(shop, 1, stock=0)
-    refused(await do(browser, "AddProduct", productId=none), "INSUFFICIENT_STOCK", "quantity")
-
-
-async def test_a_product_that_is_gone_takes_its_line_with_it(shop: Shop) -> None:
-    remaining, gone, browser = await sell(shop, 1), await sell(shop, 2), shop.browser()
-    for product in (remaining, gone):
-        await change(browser, "AddProduct", productId=product)
-    await edit(shop, gone, active=False)
-    contents = await cart(browser)
-    assert [line["productId"] for line in contents["products"]] == [remaining]
-    assert contents["totalPrice"] == 100
-    assert [(w["code"], w["productId"]) for w in contents["warnings"]] == [
-        ("PRODUCT_UNAVAILABLE", gone)
-    ]
-    refused(await do(browser, "UpdateProduct", id=gone, quantity=2), "PRODUCT_NOT_FOUND", "id")
-    payload = await change(browser, "AddProduct", productId=remaining)
-    assert [w["code"] for w in payload["warnings"]] == ["PRODUCT_UNAVAILABLE"]
-    # Told once, it stays out even when the store sells it again.
-    await edit(shop, gone, active=True)
-    contents = await cart(browser)
-    assert ([line["productId"] for line in contents["products"]], contents["warnings"]) == (
-        [remaining],
-        [],
-    )
+async def test_a_page_of_one_store_neither_learns_nor_chooses_the_cart_of_another(
+    shop: Shop,
+) -> None:
+    """Stores may share a host: its cookies reach it whatever store a request names."""
+    elsewhere = await open_shop(shop.api, "other.example")
+    browser, query = shop.browser(), "query ($h: String!) { shoppingCart(hostname: $h) { id } }"
+    mine = (await browser.send(query, {"h": shop.hostname})).headers["X-Cart-Session"]
+    learned = (await browser.send(query, {"h": "other.example"})).headers["X-Cart-Session"]
+    assert learned != mine
+    chosen = await browser.send(query, {"h": shop.hostname})
+    assert chosen.headers["X-Cart-Session"] not in (mine, learned)
+    # A page whose token is in the header keeps its cart.
+    answer = await browser.send(query, {"h": "other.example"}, X_Cart_Session=learned)
+    assert "X-Cart-Session" not in answer.headers
+    await elsewhere.close()
 
 
 async def test_the_header_names_the_cart_where_cookies_do_not_travel(shop: Shop) -> None:

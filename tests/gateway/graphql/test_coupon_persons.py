@@ -2,11 +2,30 @@
 
 import hashlib
 
+import pytest
+
+from gateway.domain.sales.counted_emails import counted_email
 from outbox.database.transaction import Tx
 from tests.gateway.graphql.test_modals import code, modal
 from tests.support.carts import change, sell
 from tests.support.checkouts import check_out, coupon, ordered, put
 from tests.support.shop import Answer, Shop
+
+
+@pytest.mark.parametrize(
+    ("email", "counted"),
+    [
+        ("Maria@Example.com", "maria@example.com"),
+        ("maria+shop@example.com", "maria@example.com"),
+        ("ma.ria@example.com", "ma.ria@example.com"),
+        ("m.a.r.i.a+1+2@GoogleMail.com", "maria@gmail.com"),
+        ("maria@gmail.com", "maria@gmail.com"),
+        ("+1@example.com", "+1@example.com"),
+        ("...@gmail.com", "...@gmail.com"),
+    ],
+)
+def test_spellings_of_an_email(email: str, counted: str) -> None:
+    assert counted_email(email) == counted
 
 
 async def order_with(shop: Shop, product: str, email: str, applied: str = "WELCOME") -> Answer:

@@ -11,7 +11,7 @@ from tests.support.operations import FOLDER
 from tests.support.shop import Shop
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 async def test_a_generated_client_buys(shop: Shop, tmp_path: Path) -> None:
     values = {"shippingRules": RULES, "pixKey": "pix@shop.example"}
     assert (await shop.owner.put(f"/api/stores/{shop.store['id']}", values)).status == 200

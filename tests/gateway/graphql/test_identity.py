@@ -2,8 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -11,60 +9,15 @@ from joserfc.jwk import RSAKey
 
 from gateway.domain.storefront.sign_in import idp_keys
 from gateway.domain.storefront.sign_in.idp_tokens import GOOGLE, _is_trusted
-from gateway.server.config import Config, Egress, Limits, Mail
 from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
 from tests.support.forged import forged, forged_sessions
-from tests.support.issuer import CLIENT, Issuer, issuing
-from tests.support.mailbox import Mailbox, bodies, mailbox
-from tests.support.rest import RestApi
-from tests.support.shop import Answer, Browser, Shop, open_shop
-from tests.support.site import serving
+from tests.support.issuer import CLIENT, Issuer
+from tests.support.mailbox import Mailbox, bodies
+from tests.support.shop import Answer, Browser, Shop, opened
 
 pytestmark = pytest.mark.usefixtures("duties_look_often")
-LIMITS = Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=0)
-LOOPBACK = Egress(allow_http=True, allow=("127.0.0.0/8",))
-
-
-@pytest.fixture
-async def issuer() -> AsyncIterator[Issuer]:
-    async with issuing() as issuer:
-        yield issuer
-
-
-@pytest.fixture
-async def box() -> AsyncIterator[Mailbox]:
-    async with mailbox() as box:
-        yield box
-
-
-async def open_with(
-    stack: AsyncExitStack, db: Database, issuer: Issuer, config: Config, **idp: Any
-) -> Shop:
-    """Open a store that accepts the tokens of the issuer."""
-    site = await stack.enter_async_context(serving(db, config))
-    provider = {"issuer": issuer.url, "clientIds": [CLIENT], **idp}
-    shop = await open_shop(RestApi(site), idps=[provider])
-    stack.push_async_callback(shop.close)
-    return shop
-
-
-@pytest.fixture
-async def idp_shop(db: Database, issuer: Issuer) -> AsyncIterator[Shop]:
-    """A store without mail that trusts the issuer for example.com."""
-    async with AsyncExitStack() as stack:
-        config = Config(limits=LIMITS, egress=LOOPBACK)
-        yield await open_with(stack, db, issuer, config, trustedDomains=["example.com"])
-
-
-@pytest.fixture
-async def posting(db: Database, issuer: Issuer, box: Mailbox) -> AsyncIterator[Shop]:
-    """The same store, on a server that sends mails."""
-    mail = Mail(host="127.0.0.1", port=box.port, security="none", from_address="shop@example.com")
-    async with AsyncExitStack() as stack:
-        config = Config(limits=LIMITS, egress=LOOPBACK, mail=mail)
-        yield await open_with(stack, db, issuer, config, trustedDomains=["example.com"])
 
 
 async def enter(browser: Browser, token: str, **more: Any) -> Answer:
@@ -94,6 +47,52 @@ async def counts(tx: Tx) -> dict[str, int]:
 # The linking matrix, row by row.
 
 
+@pytest.mark.parametrize(("kid", "alg"), [("rsa", "RS256"), ("rsa", "PS384"), ("ec", "ES256"),
+                                          ("ed", "EdDSA")])  # fmt: skip
+async def test_a_new_pair_without_an_account_creates_one(
+    idp_shop: Shop, issuer: Issuer, kid: str, alg: str
+) -> None:
+    browser = idp_shop.browser()
+    answer = await enter(browser, issuer.token(kid, alg))
+    user = answer.data["clientIdpLogin"]["user"]
+    assert (user["name"], user["email"], user["emailVerified"]) == (
+        "Ana Souza", "ana@example.com", True,
+    )  # fmt: skip
+    assert set(answer.cookies) == {"authJwtClient", "cartSession"}
+    assert (await user_of(browser))["name"] == "Ana Souza"
+    [contact] = (await idp_shop.owner.get("/api/contacts")).body["data"]
+    assert contact["tags"] == ["customer"]
+
+
+async def test_a_known_pair_signs_in_whatever_its_email_is(idp_shop: Shop, issuer: Issuer) -> None:
+    first = await enter(idp_shop.browser(), issuer.token())
+    browser = idp_shop.browser()
+    answer = await browser.do(
+        "clientIdpSignup", "user { id email }",
+        token=issuer.token(email="new@example.com", email_verified=False),
+    )  # fmt: skip
+    user = answer.data["clientIdpSignup"]["user"]
+    assert user["id"] == first.data["clientIdpLogin"]["user"]["id"]
+    assert user["email"] == "ana@example.com"
+
+
+async def test_an_untrusted_email_makes_an_unverified_account(
+    idp_shop: Shop, issuer: Issuer
+) -> None:
+    cases: tuple[dict[str, Any], ...] = (
+        {"email_verified": False}, {"email_verified": None}, {"email_verified": "false"},
+        {"email_verified": 1}, {"email": "ana@elsewhere.example"},
+    )  # fmt: skip
+    for n, changed in enumerate(cases):
+        token = issuer.token(**({"sub": f"s{n}", "email": f"a{n}@example.com"} | changed))
+        user = (await enter(idp_shop.browser(), token)).data["clientIdpLogin"]["user"]
+        assert user["emailVerified"] is False, changed
+    # Google's samples have the text "true".
+    token = issuer.token(sub="s9", email="a9@example.com", email_verified="true")
+    user = (await enter(idp_shop.browser(), token)).data["clientIdpLogin"]["user"]
+    assert user["emailVerified"] is True
+
+
 async def test_a_token_without_an_email_makes_an_account_too(
     idp_shop: Shop, issuer: Issuer
 ) -> None:
@@ -116,9 +115,9 @@ async def test_a_trusted_token_links_a_verified_account(idp_shop: Shop, issuer: 
 
 
 async def test_a_trusted_token_takes_an_unverified_account_from_its_maker(
-    posting: Shop, issuer: Issuer, box: Mailbox
+    idp_posting: Shop, issuer: Issuer, box: Mailbox
 ) -> None:
-    maker = posting.browser()
+    maker = idp_posting.browser()
     await sign_up(maker, name="Eve")
     await box.next()
     await maker.do(
@@ -128,7 +127,7 @@ async def test_a_trusted_token_takes_an_unverified_account_from_its_maker(
     # Eve also links an account of her own.
     eve = issuer.token(sub="eve", email="eve@elsewhere.example")
     assert (await maker.do("clientLinkIdp", "token", token=eve)).data
-    owner = posting.browser()
+    owner = idp_posting.browser()
     answer = await enter(owner, issuer.token())
     assert answer.data["clientIdpLogin"]["user"]["emailVerified"] is True
     assert await user_of(maker) is None
@@ -142,9 +141,9 @@ async def test_a_trusted_token_takes_an_unverified_account_from_its_maker(
 
 
 async def test_a_new_password_takes_an_unverified_account_from_its_maker(
-    posting: Shop, issuer: Issuer, box: Mailbox
+    idp_posting: Shop, issuer: Issuer, box: Mailbox
 ) -> None:
-    maker, owner = posting.browser(), posting.browser()
+    maker, owner = idp_posting.browser(), idp_posting.browser()
     await sign_up(maker, name="Eve")
     await box.next()
     eve = issuer.token(sub="eve", email="eve@elsewhere.example")
@@ -182,14 +181,14 @@ async def test_without_mail_an_unverified_account_needs_its_password(
     [{"email_verified": False}, {"email_verified": None}, {"email": "ana@other.example"}],
 )
 async def test_an_untrusted_token_needs_the_password_of_the_account(
-    posting: Shop, issuer: Issuer, changed: dict[str, Any]
+    idp_posting: Shop, issuer: Issuer, changed: dict[str, Any]
 ) -> None:
-    browser = posting.browser()
+    browser = idp_posting.browser()
     email = changed.get("email", ANA["email"])
     await sign_up(browser, email=email)
-    await posting.db.write(verified)
+    await idp_posting.db.write(verified)
     token = issuer.token(**changed)
-    other = posting.browser()
+    other = idp_posting.browser()
     assert (await enter(other, token)).code == "ACCOUNT_LINK_REQUIRED"
     assert await user_of(other) is None
     # With the password it can be linked, and signs in from then on.
@@ -226,6 +225,25 @@ async def test_linking_proves_the_email_of_the_account(idp_shop: Shop, issuer: I
     await sign_up(browser)
     answer = await browser.do("clientLinkIdp", "user { emailVerified }", token=issuer.token())
     assert answer.data["clientLinkIdp"]["user"]["emailVerified"] is True
+
+
+async def test_identities_are_of_one_store(idp_shop: Shop, issuer: Issuer) -> None:
+    first = await enter(idp_shop.browser(), issuer.token())
+    body = {
+        "hostname": "other.example", "name": "Other",
+        "idps": [{"issuer": issuer.url, "clientIds": [CLIENT]}],
+    }  # fmt: skip
+    assert (await idp_shop.owner.post("/api/stores", body)).status == 201
+    second = await enter(idp_shop.browser(), issuer.token(), hostname="other.example")
+    ids = {a.data["clientIdpLogin"]["user"]["id"] for a in (first, second)}
+    assert len(ids) == 2
+
+
+async def test_first_sign_ins_at_once_make_one_account(idp_shop: Shop, issuer: Issuer) -> None:
+    answers = await asyncio.gather(*(enter(idp_shop.browser(), issuer.token()) for _ in range(6)))
+    assert len({a.data["clientIdpLogin"]["user"]["id"] for a in answers}) == 1
+    found = await idp_shop.db.read(counts)
+    assert found == {"customers": 1, "customer_identities": 1, "customer_sessions": 6}
 
 
 # Tokens.
@@ -266,6 +284,12 @@ async def test_forged_session_tokens(shop: Shop) -> None:
             assert found.data == {"client": {"user": None}}, (kind, place)
     header = {"Authorization": f"Bearer {token}"}
     assert (await stranger.send(query, **header)).data["client"]["user"] is not None
+
+
+async def test_clocks_may_differ_by_a_minute(idp_shop: Shop, issuer: Issuer) -> None:
+    now = int(time.time())
+    for changed in ({"exp": now - 50}, {"iat": now + 50}, {"nbf": now + 50}, {"exp": now + 9.5}):
+        assert (await enter(idp_shop.browser(), issuer.token(**changed))).data
 
 
 async def test_a_store_may_limit_the_age_of_a_token(idp_shop: Shop, issuer: Issuer) -> None:
@@ -347,7 +371,8 @@ async def test_a_provider_that_is_down_is_no_forgery(idp_shop: Shop, issuer: Iss
     assert (await enter(idp_shop.browser(), issuer.token())).data
     # Known keys stay in use while it fails.
     issuer.failures = 10
-    providers._known[issuer.url].keys_until = providers._clock.monotonic()
+    # Their life, as the provider says, is over.
+    providers._known[issuer.url].keys_until -= 600
     assert (await enter(idp_shop.browser(), issuer.token())).data
 
 
@@ -375,8 +400,7 @@ async def test_broken_documents_of_a_provider(
 
 async def test_the_guard_refuses_a_provider_on_the_network(db: Database, issuer: Issuer) -> None:
     """Without a rule for loopback nothing is asked there."""
-    async with AsyncExitStack() as stack:
-        shop = await open_with(stack, db, issuer, Config(limits=LIMITS))
+    async with opened(db, idps=[{"issuer": issuer.url, "clientIds": [CLIENT]}]) as shop:
         assert (await enter(shop.browser(), issuer.token())).code == "UNAVAILABLE"
         assert issuer.requests == []
 

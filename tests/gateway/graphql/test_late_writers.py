@@ -11,8 +11,9 @@ from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.domain.storefront.mail import mails
 from gateway.domain.storefront.orders import addresses
-from gateway.domain.storefront.sign_in import sign_in
+from gateway.domain.storefront.sign_in import account_changes, sign_in
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql.ids import record_id
@@ -186,3 +187,14 @@ async def test_a_deleted_store_gets_no_cart(shop: Shop) -> None:
 
     await between(shop, "insert into carts", choose, lambda: drop_store(shop))
     assert await rows(shop, "select * from carts") == []
+
+
+async def test_mails_at_once_stop_at_the_limit(shop: Shop) -> None:
+    visitor = await customer_of(shop)
+    await asyncio.gather(
+        *(
+            shop.db.write(account_changes.request_reset, visitor.store.id, "maria@example.com")
+            for _ in range(4 * mails.MOST)
+        )
+    )
+    assert len(await rows(shop, "select id from mails where kind = 'reset'")) == mails.MOST

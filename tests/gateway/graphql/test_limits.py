@@ -146,6 +146,27 @@ def test_limit_holds_exactly(limit: str) -> None:
     assert refused(beyond) == f"QUERY_TOO_COMPLEX {outcome}"
 
 
+def test_variables_set_the_cost_of_a_kept_document() -> None:
+    documents = Documents(schema())
+    text = 'query ($n: Int!) { products(hostname: "a", first: $n) { nodes { id } } }'
+    known = documents.read(text, {"n": 1})
+    operation = known.operation(None)
+    assert operation is not None
+    assert known.weight(operation, {"n": 100}) == 1
+    with pytest.raises(Exception, match="5000"):
+        known.weight(operation, {"n": COST + 1})
+    assert documents.read(text) is known
+
+
+def test_full_introspection_passes() -> None:
+    text = get_introspection_query(
+        specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
+    )
+    assert refused(text) == ""
+    known = Documents(schema()).read(text)
+    assert known.deprecated == ""
+
+
 @pytest.mark.parametrize(
     "limit",
     [
@@ -179,8 +200,7 @@ def test_failed_documents_are_not_kept_and_kept_ones_are_bounded() -> None:
     assert documents.read("query Q199 { __typename }") is document
 
 
-@pytest.mark.slow
-@pytest.mark.timed
+@pytest.mark.proof
 async def test_abusive_documents_cost_less_than_the_dearest_honest_one(shop: Shop) -> None:
     """`make proof` measures the milliseconds; here the bar is introspection in the same run."""
     browser = shop.browser()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.domain.storefront.catalogue import categories
+from gateway.graphql import costs
 from tests.gateway.graphql.test_products import made
-from tests.support.operations import operation
 from tests.support.shop import Shop
 
 LIST = """
@@ -30,40 +31,6 @@ async def titles(shop: Shop, **variables: Any) -> list[str]:
     names = [node["title"] for node in page["nodes"]]
     assert (page["totalCount"], page["totalIsAtLeast"]) == (len(names), False)
     return names
-
-
-async def tree(shop: Shop) -> dict[str, str]:
-    """Create Drinks > Coffee > Beans, and Mugs; return their ids."""
-    ids: dict[str, str] = {}
-    for name, parent in (
-        ("Drinks", None),
-        ("Coffee", "Drinks"),
-        ("Beans", "Coffee"),
-        ("Mugs", None),
-    ):
-        body = {"storeId": shop.store["id"], "name": name, "parentId": ids.get(parent or "")}
-        reply = await shop.owner.post("/api/categories", body)
-        assert reply.status == 201, reply.text
-        ids[name] = reply.body["id"]
-    return ids
-
-
-async def test_a_list_with_the_categories_below(shop: Shop) -> None:
-    ids = await tree(shop)
-    await made(shop.owner, shop.store, "Arabica", price=30, categories=["beans", "Coffee"])
-    await made(shop.owner, shop.store, "Cold brew", price=10, categories=["Drinks"])
-    await made(shop.owner, shop.store, "Mug", price=20, categories=["Mugs"])
-    assert await titles(shop, category="drinks") == ["Cold brew"]
-    assert await titles(shop, category="drinks", below=True) == ["Cold brew", "Arabica"]
-    assert await titles(shop, category="coffee", below=True) == ["Arabica"]
-    assert await titles(shop, category="none", below=True) == []
-    assert await titles(shop, category="drinks", below=True, orderBy="PRICE_DESC", min=1001) == [
-        "Arabica"
-    ]
-    assert await titles(shop, category="drinks", below=True, search="arab") == ["Arabica"]
-    path = f"/api/categories/{ids['Coffee']}"
-    assert (await shop.owner.put(path, {"parentId": None})).status == 200
-    assert await titles(shop, category="drinks", below=True) == ["Cold brew"]
 
 
 async def test_the_index_follows_each_change_of_a_product(shop: Shop) -> None:
@@ -102,32 +69,20 @@ async def test_best_match_is_the_default_of_a_search_alone(shop: Shop) -> None:
     assert (answer.code, answer.error["extensions"]["field"]) == ("BAD_USER_INPUT", "after")
 
 
-async def test_pages_of_categories(shop: Shop) -> None:
-    await tree(shop)
-    document, variables = operation("categoriesConnection")
+async def test_the_whole_list_of_categories_costs_what_it_may_hold(shop: Shop) -> None:
+    assert costs.WHOLE == {"categories": categories.MOST}
 
-    async def pages(**arguments: Any) -> Any:
-        sent = {"hostname": shop.hostname, **arguments}
-        return (await shop.browser().send(document, sent)).data["categoriesConnection"]
+    def document(count: int) -> str:
+        each = " ".join(f"c{n}: categories(hostname: $h) {{ id }}" for n in range(count))
+        return f"query ($h: String!) {{ {each} }}"
 
-    assert variables == {"hostname": "shop.example", "topLevel": True}
-    whole = await pages()
-    assert [node["slug"] for node in whole["nodes"]] == ["beans", "coffee", "drinks", "mugs"]
-    assert whole["totalCount"] == 4
-    assert whole["nodes"][0]["parent"] == {"slug": "coffee"}
-    for arguments, expected in (
-        ({"topLevel": True}, ["drinks", "mugs"]), ({"parent": "drinks"}, ["coffee"]),
-        ({"parent": whole["nodes"][1]["id"]}, ["beans"]), ({"parent": "none"}, []),
-        ({"after": whole["pageInfo"]["endCursor"]}, []),
-    ):  # fmt: skip
-        page = await pages(**arguments)
-        assert [node["slug"] for node in page["nodes"]] == expected
-    query = """categoriesConnection(hostname: $h, last: 2) {
-        nodes { slug } pageInfo { hasPreviousPage } }"""
-    found = (await shop.browser().ask(query))["categoriesConnection"]
-    assert found["nodes"] == [{"slug": "drinks"}, {"slug": "mugs"}]
-    assert found["pageInfo"] == {"hasPreviousPage": True}
-    refused = await shop.browser().send(
-        document, {"hostname": shop.hostname, "parent": "drinks", "topLevel": True}
-    )
-    assert (refused.code, refused.error["extensions"]["field"]) == ("BAD_USER_INPUT", "topLevel")
+    most = costs.COST // categories.MOST
+    browser = shop.browser()
+    assert len((await browser.send(document(most), {"h": shop.hostname})).data) == most
+    fields = " ".join(f"c{n}: categories(hostname: $h) {{ id }}" for n in range(most + 1))
+    in_fragment = f"query ($h: String!) {{ ...F }} fragment F on Query {{ ... {{ {fields} }} }}"
+    for text in (document(most + 1), document(30), in_fragment):
+        assert (await browser.send(text, {"h": shop.hostname})).code == "QUERY_TOO_COMPLEX"
+    # The categories of a product are no such list.
+    query = "products(hostname: $h, first: 100) { nodes { categories { id name slug } } }"
+    assert await browser.ask(query) == {"products": {"nodes": []}}

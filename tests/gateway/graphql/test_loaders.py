@@ -8,6 +8,7 @@ import pytest
 from gateway.graphql.loaders import Loaders
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Database, Tx
+from tests.support.counted import Counted
 
 
 async def lengths(tx: Tx, keys: Sequence[str], add: int = 0) -> Mapping[str, int]:
@@ -18,6 +19,31 @@ async def lengths(tx: Tx, keys: Sequence[str], add: int = 0) -> Mapping[str, int
 
 async def refuse(tx: Tx, keys: Sequence[str]) -> Mapping[str, int]:
     raise Refusal("forbidden", f"Not {keys}.")
+
+
+async def test_fields_of_one_level_share_a_transaction(db: Database) -> None:
+    counted = Counted(db)
+    loaders = Loaders(counted.read)
+
+    async def deep(key: str, depth: int) -> int | None:
+        return await loaders.load(lengths, key) if depth == 0 else await deep(key, depth - 1)
+
+    async def field(key: str, depth: int) -> int | None:
+        return await asyncio.create_task(deep(key, depth)) if depth else await deep(key, 0)
+
+    found = await asyncio.gather(
+        field("a", 0), field("bb", 1), field("a", 1), field("none", 0), loaders.load(lengths, "ccc")
+    )
+    assert [*found] == [1, 2, 1, None, 3]
+    assert (counted.units, len(counted.statements)) == (1, 1)
+    again = await asyncio.gather(
+        loaders.load(lengths, "a"), loaders.load(lengths, "a", 10), loaders.load(lengths, "dd", 10)
+    )
+    assert [*again] == [1, 11, 12]
+    assert (counted.units, len(counted.statements)) == (2, 2)
+    loaders.forget()
+    assert await loaders.load(lengths, "a") == 1
+    assert counted.units == 3
 
 
 async def test_a_refusal_reaches_only_those_who_asked(db: Database) -> None:

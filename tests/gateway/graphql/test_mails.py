@@ -1,39 +1,26 @@
 """Mails to customers by a real SMTP server: what they say, that none is lost, that none repeats."""
 
+import asyncio
 import re
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+import ssl
 from email.message import EmailMessage
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import trustme
 
 from gateway.domain import queued_mail
 from gateway.domain.storefront.mail import mails
-from gateway.server.config import Config, Limits, Mail
+from gateway.server.config import Mail
 from gateway.server.telemetry.metrics import METRICS
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database, Row, Tx
 from tests.gateway.graphql.test_accounts import log_in, sign_up, user_of
-from tests.support.mailbox import Mailbox, bodies, mailbox
-from tests.support.rest import RestApi
-from tests.support.shop import Browser, Shop, open_shop
-from tests.support.site import serving
+from tests.support.mailbox import FROM, Mailbox, bodies, mailbox, settings
+from tests.support.shop import Browser, Shop
 
 pytestmark = pytest.mark.usefixtures("duties_look_often")
-LIMITS = Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0, forms_per_minute=0)
-FROM = "shop@example.com"
-
-
-def settings(box: Mailbox, **more: Any) -> Mail:
-    given: dict[str, Any] = {
-        "host": "127.0.0.1",
-        "port": box.port,
-        "security": "none",
-        "from_address": FROM,
-    }
-    return Mail(**({"security": "none"} | given | more))
 
 
 def mailer_of(shop: Shop, settings: Mail) -> Mailer:
@@ -44,22 +31,6 @@ def counted(shop: Shop, result: str) -> float | None:
     """Return how many attempts at mails that verify an address ended so."""
     registry = shop.api.site.app[METRICS].registry
     return registry.get_sample_value("mail_attempts_total", {"kind": "verify", "result": result})
-
-
-@pytest.fixture
-async def box() -> AsyncIterator[Mailbox]:
-    async with mailbox() as box:
-        yield box
-
-
-@pytest.fixture
-async def posting(db: Database, box: Mailbox) -> AsyncIterator[Shop]:
-    """A store whose server sends mails to the box."""
-    async with AsyncExitStack() as stack:
-        config = Config(limits=LIMITS, mail=settings(box))
-        shop = await open_shop(RestApi(await stack.enter_async_context(serving(db, config))))
-        stack.push_async_callback(shop.close)
-        yield shop
 
 
 def token_in(mail: EmailMessage, page: str) -> str:
@@ -153,6 +124,21 @@ async def test_a_customer_gets_few_mails_of_a_kind(shop: Shop, box: Mailbox) -> 
     assert await shop.db.read(rows) == []
 
 
+async def test_an_expired_token_is_none(posting: Shop, box: Mailbox) -> None:
+    browser = posting.browser()
+    await sign_up(browser)
+    await ask(browser)
+    token = token_in(await box.next(2), "https://shop.example/reset-password")
+
+    async def expire(tx: Tx) -> None:
+        await tx.run("update customer_tokens set expires_at = $1", tx.now)
+
+    await posting.db.write(expire)
+    reset = {"token": token, "password": "segredo-2"}
+    answer = await browser.do("clientResetPassword", "success", **reset)
+    assert answer.code == "INVALID_TOKEN"
+
+
 async def test_no_token_is_stored_in_plain_form(posting: Shop, box: Mailbox) -> None:
     browser = posting.browser()
     await sign_up(browser)
@@ -236,6 +222,69 @@ async def test_a_server_that_is_down_loses_no_mail(shop: Shop, box: Mailbox) -> 
     assert len(box.mails) == 1
     assert await shop.db.read(rows) == []
     assert (counted(shop, "put_off"), counted(shop, "sent")) == (1, 1)
+
+
+async def test_two_leaders_send_a_mail_once(shop: Shop, box: Mailbox) -> None:
+    await queued(shop.db, shop)
+    mailers = [mailer_of(shop, settings(box)) for _ in range(4)]
+    await asyncio.gather(*(mailer.run_once() for mailer in mailers))
+    assert len(box.mails) == 1
+
+
+async def test_an_interrupted_attempt_is_repeated_after_its_lease(shop: Shop, box: Mailbox) -> None:
+    await queued(shop.db, shop)
+    taken = await shop.db.write(mails.take)
+    assert taken is not None
+    mailer = mailer_of(shop, settings(box))
+    assert not await mailer.any_due()
+    await shop.db.write(all_due)
+    await mailer.run_once()
+    assert len(box.mails) == 1
+
+
+async def test_starttls_and_sign_in(
+    shop: Shop, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(file))
+    await queued(shop.db, shop)
+    async with mailbox(context, ("user", "pass")) as box:
+        given = settings(box, security="starttls", username="user", password="pass")
+        # An unknown authority is refused, and the mail waits.
+        await mailer_of(shop, given).run_once()
+        assert box.mails == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        wrong = settings(box, security="starttls", username="user", password="wrong")
+        await shop.db.write(all_due)
+        await mailer_of(shop, wrong).run_once()
+        [row] = await shop.db.read(rows)
+        assert row["error"] == "SMTPAuthenticationError 535"
+        assert row["failed_at"] is None
+        await shop.db.write(all_due)
+        await mailer_of(shop, given).run_once()
+        assert box.encrypted == [True]
+
+
+async def test_headers_hold_no_lines_of_a_name(shop: Shop, box: Mailbox) -> None:
+    path = f"/api/stores/{shop.store['id']}"
+    name = "Café\r\nBcc: eve@example.com\n<b>"
+    assert (await shop.owner.put(path, {"name": name})).status == 200
+    await queued(shop.db, shop)
+    await mailer_of(shop, settings(box)).run_once()
+    [mail] = box.mails
+    assert mail["Bcc"] is None
+    assert "Café Bcc: eve@example.com" in str(mail["From"])
+
+
+async def test_an_erased_customer_gets_no_mail(shop: Shop, box: Mailbox) -> None:
+    await queued(shop.db, shop)
+    [client] = (await shop.owner.get("/api/clients")).body["data"]
+    assert (await shop.owner.delete(f"/api/clients/{client['id']}")).status == 200
+    await mailer_of(shop, settings(box)).run_once()
+    assert box.mails == []
 
 
 async def test_an_address_with_letters_beyond_ascii(posting: Shop, box: Mailbox) -> None:

@@ -1,14 +1,16 @@
 """Discount modals: their REST resource, the query, and the coupons that they issue."""
 
+import asyncio
 from typing import Any
 
-import pytest
-
 from gateway.domain.storefront.campaigns import modals
+from gateway.domain.storefront.campaigns.modals import KEPT
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
-from gateway.graphql.ids import global_id
+from outbox.database.transaction import Tx
+from outbox.durations import DAY
 from tests.gateway.graphql.test_carts import refused
+from tests.support.carts import change, do, sell
 from tests.support.shop import Answer, Browser, Shop, open_shop
 
 SHOWN = "discountModal(hostname: $h) { id title discountPercentage discountValue validDays }"
@@ -66,32 +68,54 @@ async def test_the_query_shows_an_active_modal(shop: Shop) -> None:
     await other.close()
 
 
-@pytest.mark.parametrize("of", ["unknown", "inactive", "other"])
-async def test_a_modal_that_the_store_does_not_show_is_not_found(shop: Shop, of: str) -> None:
-    other = await open_shop(shop.api, "other.example")
-    campaign = await modal(other if of == "other" else shop, active=of != "inactive")
-    modal_id = "0" * 24 if of == "unknown" else campaign["id"]
-    answer = await save(shop.browser(), modal_id)
-    refused(answer, "DISCOUNT_MODAL_NOT_FOUND", "discountModalId")
-    assert (await shop.owner.get("/api/contacts")).body["data"] == []
+async def test_an_email_that_comes_many_times_at_once_gets_one_coupon(shop: Shop) -> None:
+    campaign = await modal(shop)
+    for round_ in range(10):
+        email = f"p{round_}@example.com"
+        codes = await asyncio.gather(
+            *(code(shop.browser(), campaign["id"], email) for _ in range(6))
+        )
+        assert len(set(codes)) == 1
+    listed = (await shop.owner.get("/api/coupons")).body
+    assert (listed["total"], len(listed["data"])) == (10, 10)
+    assert (await shop.owner.get("/api/contacts")).body["total"] == 10
 
 
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"email": "maria"}, "email"),
-        ({"email": ""}, "email"),
-        ({"phone": "call me"}, "phone"),
-        ({"name": "x" * 201}, "name"),
-        ({"discountModalId": "welcome"}, "discountModalId"),
-        ({"discountModalId": global_id("Product", "0" * 24)}, "discountModalId"),
-    ],
-)
-async def test_faults_name_their_field(shop: Shop, values: dict[str, str], field: str) -> None:
-    sent = {"discountModalId": (await modal(shop))["id"], "email": "maria@example.com", **values}
-    answer = await shop.browser().do("saveDiscountModalUserData", "success", **sent)
-    refused(answer, "BAD_USER_INPUT", field)
-    assert (await shop.owner.get("/api/coupons")).body["data"] == []
+async def test_an_unused_coupon_is_deleted_a_while_after_its_end(shop: Shop) -> None:
+    campaign = await modal(shop, validDays=1)
+    unused, used = (
+        await code(shop.browser(), campaign["id"]),
+        await code(shop.browser(), campaign["id"], "b@x.br"),
+    )
+
+    async def age(tx: Tx, by: int) -> None:
+        await tx.run("update coupons set ends_at = ends_at - $1", by)
+
+    async def use(tx: Tx) -> None:
+        await tx.run("update coupons set uses = 1 where code = $1", used)
+
+    await shop.db.write(use)
+    await shop.db.write(age, 2 * DAY)
+    browser = shop.browser()
+    await change(browser, "AddProduct", productId=await sell(shop))
+    refused(await do(browser, "ApplyCoupon", code=unused), "COUPON_EXPIRED", "code")
+    assert await shop.db.write(modals.purge_coupons, 10) == 0
+    assert await code(browser, campaign["id"]) == unused
+    await shop.db.write(age, KEPT)
+    assert await shop.db.write(modals.purge_coupons, 10) == 1
+    listed = (await shop.owner.get("/api/coupons")).body
+    assert ([each["code"] for each in listed["data"]], listed["total"]) == ([used], 1)
+    # Whoever used theirs has had it; whoever did not gets another one.
+    assert await code(browser, campaign["id"], "b@x.br") == used
+    assert await code(browser, campaign["id"]) != unused
+
+
+def test_a_code_has_8_digits_without_look_alikes() -> None:
+    assert modals.code_of("P", b"\x00" * 5) == "P-00000000"
+    assert modals.code_of("P", b"\xff" * 5) == "P-ZZZZZZZZ"
+    assert modals.code_of("P", bytes([0, 68, 50, 20, 199])) == "P-01234567"
+    assert not {*"ILOU"} & {*modals.DIGITS}
+    assert len({*modals.DIGITS}) == 32
 
 
 async def test_a_code_that_is_taken_is_not_given(shop: Shop) -> None:

@@ -1,7 +1,5 @@
 """Mails to buyers by a real SMTP server: what they say; each goes out once, and none harms."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,10 +9,9 @@ from gateway.domain import queued_mail
 from gateway.domain.contacts import contacts
 from gateway.domain.sales import order_mails, order_verbs
 from gateway.records.access import Actor
-from gateway.server.config import Config
 from gateway.server.upkeep.mailer import Mailer
-from outbox.database.transaction import Database, Row, Tx
-from tests.gateway.graphql.test_mails import FROM, LIMITS, settings
+from outbox.database.transaction import Row, Tx
+from outbox.durations import DAY
 from tests.support.carts import change, offer, sell
 from tests.support.checkouts import (
     ADDRESS,
@@ -27,11 +24,9 @@ from tests.support.checkouts import (
     see,
     sign_up,
 )
-from tests.support.mailbox import Mailbox, bodies, mailbox
+from tests.support.mailbox import FROM, Mailbox, bodies, settings
 from tests.support.orders import cancel, order_of, pay
-from tests.support.rest import RestApi
-from tests.support.shop import Shop, open_shop
-from tests.support.site import serving
+from tests.support.shop import Shop
 
 pytestmark = pytest.mark.usefixtures("duties_look_often")
 PIX_KEY = "pix@shop.example"
@@ -48,22 +43,6 @@ SUBJECTS = {
         "We received your order ORD-000003", "The time to pay for order ORD-000003 is over",
     ),
 }  # fmt: skip
-
-
-@pytest.fixture
-async def box() -> AsyncIterator[Mailbox]:
-    async with mailbox() as box:
-        yield box
-
-
-@pytest.fixture
-async def posting(db: Database, box: Mailbox) -> AsyncIterator[Shop]:
-    """A store whose server sends mails to the box."""
-    async with AsyncExitStack() as stack:
-        config = Config(limits=LIMITS, mail=settings(box))
-        shop = await open_shop(RestApi(await stack.enter_async_context(serving(db, config))))
-        stack.push_async_callback(shop.close)
-        yield shop
 
 
 async def set_up(shop: Shop, **values: Any) -> None:
@@ -250,6 +229,28 @@ async def test_a_mail_is_tried_again_and_given_up_at_last(shop: Shop, box: Mailb
     assert not await shop.db.read(order_mails.any_due)
 
 
+async def test_mails_wait_two_days_at_most(shop: Shop) -> None:
+    """Where no mail server is set, too."""
+    await bought(shop)
+    assert await shop.db.write(order_mails.purge, 10) == 0
+    await shop.db.write(
+        run, "update order_mails set created_at = created_at - $1", order_mails.KEPT + 1
+    )
+    assert await shop.db.write(order_mails.purge, 10) == 1
+
+
+async def test_a_store_turns_the_mails_off(shop: Shop, box: Mailbox) -> None:
+    await bought(shop)
+    await set_up(shop, orderMails=False)
+    # Those that wait are not sent either.
+    await send(shop, box)
+    _, order = await bought(shop)
+    assert (await pay(shop.owner, await rest_order(shop, order))).status == 200
+    await send(shop, box)
+    assert box.mails == []
+    assert await shop.db.read(kinds) == ["order_received"]
+
+
 async def test_html_is_escaped(shop: Shop, box: Mailbox) -> None:
     await set_up(
         shop, name="<script>alert(1)</script>\r\nBcc: eve@example.com",
@@ -295,6 +296,15 @@ async def test_an_address_that_decodes_to_another_gets_no_mail(
     assert (row["due_at"], row["error"]) == (None, "UnsafeAddress")
 
 
+async def test_a_name_of_a_store_decodes_to_no_header(shop: Shop, box: Mailbox) -> None:
+    await set_up(shop, name="Café =?utf-8?q?x=0D=0ABcc=3A_eve=40evil=2Eexample?=")
+    await bought(shop)
+    await send(shop, box)
+    [mail] = box.mails
+    assert mail["Bcc"] is None
+    assert mail["Subject"].endswith("Café = ?utf-8?q?x=0D=0ABcc=3A_eve=40evil=2Eexample?=")
+
+
 async def test_a_mail_has_a_bounded_size(shop: Shop, box: Mailbox) -> None:
     await set_up(
         shop, name="<" * 200, pixKey=PIX_KEY, orderPageUrl=f"https://a.example/{'&' * 2000}"
@@ -335,3 +345,25 @@ async def test_erasing_a_person_removes_the_mails_that_wait(
     assert await shop.db.read(rows) == []
     await send(shop, box)
     assert box.mails == []
+
+
+async def test_a_stranger_cannot_flood_an_address(shop: Shop) -> None:
+    """The limit is of the mailbox, however its address is spelled; a payment and other buyers do
+    not count."""
+    browser = shop.browser()
+    product = await sell(shop, 30, stock=None)
+    for n in range(order_mails.MOST // 2 + 1):
+        await put(browser, product)
+        order = await ordered(browser, email=f"Victim+{n}@example.com")
+        token = order["accessToken"]
+        await browser.do("orderCancel", "order { id }", number=order["number"], accessToken=token)
+    assert len(await shop.db.read(rows)) == order_mails.MOST
+    _, paid = await bought(shop, email="victim@example.com")
+    assert (await pay(shop.owner, await rest_order(shop, paid))).status == 200
+    await bought(shop, email="other@example.com")
+    assert (await shop.db.read(kinds))[order_mails.MOST :] == ["order_paid", "order_received"]
+    # The next day has its own.
+    day = "update order_mails set created_at = created_at - $1"
+    await shop.db.write(run, day, DAY + 60_000_000)
+    await bought(shop, email="victim@example.com")
+    assert len(await shop.db.read(rows)) == order_mails.MOST + 3

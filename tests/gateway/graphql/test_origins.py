@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from gateway.server.config import Config, Limits
+from gateway.server.config import Config, Limits, Server
 from outbox.database.transaction import Database
 from tests.support.counted import Counted
-from tests.support.rest import Reply, RestApi
-from tests.support.shop import Shop, open_shop
-from tests.support.site import serving
+from tests.support.rest import Reply
+from tests.support.shop import Shop, open_shop, opened
 
 PAGE = "https://pages.example"
 BODY = {"query": 'query Q { store(hostname: "shop.example") { name } }'}
@@ -31,6 +30,14 @@ async def allow(shop: Shop, *origins: str) -> None:
         f"/api/stores/{shop.store['id']}", {"allowedOrigins": list(origins)}
     )
     assert changed.status == 200, changed.body
+
+
+async def test_a_program_without_origin_is_allowed(shop: Shop) -> None:
+    answer = await ask(shop)
+    assert (answer.status, code(answer)) == (200, "")
+    assert answer.headers["Vary"] == "Origin"
+    assert ALLOW not in answer.headers
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
 async def test_an_allowed_origin_is_echoed_exactly(shop: Shop) -> None:
@@ -111,6 +118,19 @@ async def test_this_server_is_an_own_page_unless_a_store_lives_there(shop: Shop)
     assert code(await ask(shop, Origin=own)) == "ORIGIN_NOT_ALLOWED"
 
 
+async def test_a_change_of_origins_is_visible_at_once(shop: Shop) -> None:
+    assert (await ask(shop, Origin=PAGE)).status == 403
+    await allow(shop, PAGE)
+    assert (await ask(shop, Origin=PAGE)).status == 200
+    await allow(shop)
+    assert (await ask(shop, Origin=PAGE)).status == 403
+    assert code(await ask(shop)) == ""
+    path = f"/api/stores/{shop.store['id']}"
+    assert (await shop.owner.put(path, {"active": False})).status == 200
+    assert code(await ask(shop)) == "STORE_NOT_FOUND"
+    assert (await ask(shop, Origin="https://shop.example")).status == 403
+
+
 async def test_preflight(shop: Shop) -> None:
     await allow(shop, PAGE)
     asked: dict[str, Any] = {"Access_Control_Request_Method": "POST",
@@ -150,18 +170,28 @@ async def test_errors_have_the_headers_too(shop: Shop) -> None:
         assert answer.body["errors"][0]["extensions"]["requestId"]
 
 
-async def test_a_refused_rate_has_the_headers_too(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(storefront_per_minute=1))) as site:
-        shop = await open_shop(RestApi(site), allowedOrigins=[PAGE])
+async def test_a_refused_rate_has_the_headers_too(still: Database) -> None:
+    async with opened(
+        still, Config(limits=Limits(storefront_per_minute=1)), allowedOrigins=[PAGE]
+    ) as shop:
         answers = [await ask(shop, TYPENAME, Origin=PAGE) for _ in range(2)]
         assert [answer.status for answer in answers] == [200, 429]
         assert answers[1].headers[ALLOW] == PAGE
 
 
-async def test_origins_beyond_the_rate_cost_no_query(db: Database) -> None:
-    counted = Counted(db)
-    async with serving(counted, Config(limits=Limits(storefront_per_minute=3))) as site:
-        shop = await open_shop(RestApi(site))
+async def test_forwarding_headers_count_only_from_trusted_proxies(db: Database) -> None:
+    config = Config(server=Server(trusted_proxies=("10.0.0.0/8",)))
+    async with opened(db, config) as shop:
+        forged = await ask(
+            shop, Origin="https://evil.example", X_Forwarded_Host="evil.example",
+            X_Forwarded_Proto="https", X_Forwarded_For="1.2.3.4",
+        )  # fmt: skip
+        assert forged.status == 403
+
+
+async def test_origins_beyond_the_rate_cost_no_query(still: Database) -> None:
+    counted = Counted(still, of_requests=True)
+    async with opened(counted, Config(limits=Limits(storefront_per_minute=3))) as shop:
         statuses = []
         for number in range(9):
             if number == 4:

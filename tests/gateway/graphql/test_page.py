@@ -2,6 +2,8 @@
 
 import re
 
+from gateway.graphql import costs, document_size, limits
+from gateway.graphql.execution import SECONDS
 from gateway.graphql.versions import RELEASES
 from tests.architecture.tree import ROOT
 
@@ -10,3 +12,15 @@ PAGE = (ROOT / "docs/reference/storefront.md").read_text("utf-8")
 
 def test_every_release_is_documented() -> None:
     assert re.findall(r"^\| `(\d{4}-\d\d-\d\d)` \|", PAGE, re.MULTILINE) == list(RELEASES)
+
+
+def test_the_limits_are_those_of_the_program() -> None:
+    section = PAGE.partition("\n## Limits\n")[2].partition("\n## ")[0].replace(",", "")
+    numbers = {int(number) for number in re.findall(r"\d+", section)}
+    assert {
+        document_size.CHARACTERS, document_size.TOKENS, document_size.BRACKETS,
+        document_size.ARGUMENTS, document_size.TEXT,
+        limits.DEPTH, limits.ALIASES, limits.DIRECTIVES, limits.FIELDS, limits.FRAGMENTS,
+        limits.OPERATIONS, limits.SHARED, limits.MUTATIONS, costs.COST, costs.VALUES,
+        int(SECONDS),
+    } - numbers == set()  # fmt: skip

@@ -13,15 +13,13 @@ from urllib.parse import parse_qs, urlsplit
 import pixcanvas
 import pytest
 
+from gateway.domain.sales import order_verbs
 from gateway.server.config import Config, Limits
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from tests.support import orders
-from tests.support.carts import sell
-from tests.support.checkouts import bought, check_out, put, see
+from tests.support.checkouts import bought, see
 from tests.support.provider import Adapter, adapter, signature, stage
-from tests.support.rest import RestApi
-from tests.support.shop import Shop, open_shop
-from tests.support.site import serving
+from tests.support.shop import Shop, opened
 
 PAGE = "https://pay.example/{orderId}?n={orderNumber}&token={token}"
 
@@ -48,6 +46,16 @@ async def by_card(shop: Shop) -> Any:
     return order
 
 
+async def expire(shop: Shop, number: str) -> None:
+    """Let an order expire, as the duty does."""
+
+    async def pass_time(tx: Tx) -> None:
+        await tx.run("update orders set expires_at = $1 where number = $2", tx.now - 1, number)
+
+    await shop.db.write(pass_time)
+    assert await shop.db.write(order_verbs.expire, 1) == 1
+
+
 def claims_of(token: str, secret: str) -> Any:
     """Check a token by hand, as any library for JWT does, and return its claims."""
     head, _, theirs = token.rpartition(".")
@@ -56,48 +64,6 @@ def claims_of(token: str, secret: str) -> Any:
     header, claims = (json.loads(urlsafe_b64decode(part + "==")) for part in head.split("."))
     assert header == {"alg": "HS256", "typ": "JWT"}
     return claims
-
-
-async def test_a_store_accepts_the_methods_of_its_owner(shop: Shop) -> None:
-    every = ["pix", "boleto", "card", "transfer", "cash"]
-    assert shop.store["paymentMethods"] == every
-    browser = shop.browser()
-    asked = "store(hostname: $h) { paymentMethods }"
-    assert (await browser.ask(asked))["store"]["paymentMethods"] == every
-    await change(shop, paymentMethods=["card", "cash", "card"])
-    assert (await browser.ask(asked))["store"]["paymentMethods"] == ["card", "cash"]
-    await put(browser, await sell(shop, 30, stock=10))
-    # Pix is what a checkout means that names no method.
-    for values in ({}, {"paymentMethod": "pix"}, {"paymentMethod": "boleto"}):
-        refused = await check_out(browser, **values)
-        method = values.get("paymentMethod", "pix")
-        assert refused.code == "BAD_USER_INPUT"
-        assert refused.error["extensions"]["field"] == "paymentMethod"
-        assert refused.error["message"] == (
-            f"The store does not accept {method}; send one of: card, cash."
-        )
-    assert (await check_out(browser, paymentMethod="cash")).data["checkout"]["order"]["number"]
-
-
-@pytest.mark.parametrize(
-    ("values", "fault"),
-    [
-        ({"paymentMethods": []}, {"paymentMethods": "too_few"}),
-        ({"paymentMethods": ["pix", "gold"]}, {"paymentMethods[1]": "not_allowed"}),
-        ({"paymentMethods": None}, {"paymentMethods": "not_nullable"}),
-        ({"paymentMethods": "pix"}, {"paymentMethods": "wrong_type"}),
-        ({"pixKey": "529.982.247-24"}, {"pixKey": "invalid_pix_key"}),
-        ({"checkoutUrl": "http://pay.example/{token}"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "https://pay.example/{orderId}"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "https://p.example/{id}/{token}"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "https://p.example/{token"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "https://{token}.example/"}, {"checkoutUrl": "invalid_template"}),
-        ({"checkoutUrl": "javascript:alert('{token}')"}, {"checkoutUrl": "invalid_template"}),
-    ],
-)
-async def test_faults_of_a_store(shop: Shop, values: Any, fault: Any) -> None:
-    refused = await shop.owner.put(f"/api/stores/{shop.store['id']}", values)
-    assert (refused.status, refused.faults) == (400, fault)
 
 
 async def test_the_page_for_a_card(shop: Shop) -> None:
@@ -138,15 +104,26 @@ async def test_the_page_for_a_card(shop: Shop) -> None:
     assert await page() is None
 
 
-async def test_the_checkout_returns_the_page(shop: Shop) -> None:
-    await change(shop, checkoutUrl=PAGE)
-    await stage(shop)
-    browser = shop.browser()
-    await put(browser, await sell(shop, 30, stock=10))
-    buyer = {"email": "maria@example.com", "name": "Maria", "paymentMethod": "card"}
-    answer = await browser.do("checkout", "order { number checkoutUrl }", **buyer)
-    order = answer.data["checkout"]["order"]
-    assert f"n={order['number']}&" in order["checkoutUrl"]
+async def test_a_purchase_is_paid_by_the_call_of_a_provider(shop: Shop) -> None:
+    provider = await adapter(shop)
+    order = await by_card(shop)
+    before = len(await shop.api.events())
+    done = await provider.report(order["number"], 60)
+    assert (done.status, done.body) == (
+        200,
+        {"orderNumber": order["number"], "orderStatus": "paid", "reference": "ch_1", "late": False},
+    )
+    record = await kept(shop, order["number"])
+    invoice = await invoice_of(shop, record)
+    assert (record["status"], invoice["status"]) == ("paid", "paid")
+    assert (invoice["method"], invoice["reference"]) == ("card", "ch_1")
+    names = [name for name, _ in (await shop.api.events())[before:]]
+    assert sorted(names) == ["deal.updated", "invoice.paid"]
+    # The provider's retry, and a second one at the same time.
+    again = await asyncio.gather(*(provider.report(order["number"], 60) for _ in range(2)))
+    assert [one.body for one in again] == [done.body, done.body]
+    assert len(await shop.api.events()) == before + 2
+    assert "latePayments" not in await invoice_of(shop, record)
 
 
 async def test_a_purchase_by_pix_is_paid_by_rest(shop: Shop) -> None:
@@ -166,6 +143,53 @@ async def test_calls_at_once_pay_once(shop: Shop) -> None:
     answers = await asyncio.gather(*(provider.report(order["number"], 60) for _ in range(5)))
     assert {(one.status, one.body["late"]) for one in answers} == {(200, False)}
     assert len(await shop.api.events()) == before + 2
+
+
+@pytest.mark.parametrize("end", ["canceled", "expired"])
+async def test_a_late_payment_is_kept_and_flagged(shop: Shop, end: str) -> None:
+    provider = await adapter(shop)
+    order = await by_card(shop)
+    record = await kept(shop, order["number"])
+    if end == "canceled":
+        assert (await orders.cancel(shop.owner, record)).status == 200
+    else:
+        await expire(shop, order["number"])
+    before = len(await shop.api.events())
+    for _ in range(2):
+        done = await provider.report(order["number"], 60)
+        assert (done.status, done.body["late"], done.body["orderStatus"]) == (200, True, end)
+    record = await kept(shop, order["number"])
+    invoice = await invoice_of(shop, record)
+    assert (record["status"], invoice["status"]) == (end, "canceled")
+    [late] = invoice["latePayments"]
+    assert (late["reference"], late["amount"]) == ("ch_1", 60)
+    assert late["receivedAt"] == record["latePaymentAt"]
+    assert [name for name, _ in (await shop.api.events())[before:]] == ["invoice.updated"]
+    flagged = (await shop.owner.get("/api/orders?latePayment=true")).body["data"]
+    assert [one["id"] for one in flagged] == [record["id"]]
+    assert (await shop.owner.get("/api/orders?latePayment=false")).body["data"] == []
+    # Another one for the same order is kept, too.
+    assert (await provider.report(order["number"], 60, "ch_2")).body["late"] is True
+    assert len((await invoice_of(shop, record))["latePayments"]) == 2
+
+
+async def test_a_payment_and_a_cancellation_at_once(shop: Shop) -> None:
+    """One of them comes first, and the payment is kept either way."""
+    provider = await adapter(shop)
+    for number in range(4):
+        order = await by_card(shop)
+        record = await kept(shop, order["number"])
+        reported, canceled = await asyncio.gather(
+            provider.report(order["number"], 60, f"ch_{number}"), orders.cancel(shop.owner, record)
+        )
+        record = await kept(shop, order["number"])
+        invoice = await invoice_of(shop, record)
+        late = reported.body["late"]
+        assert (reported.status, canceled.status) == (200, 200 if late else 409)
+        assert (record["status"], invoice["status"]) == (
+            ("canceled",) * 2 if late else ("paid",) * 2
+        )
+        assert ("latePayments" in invoice, "latePaymentAt" in record) == (late, late)
 
 
 async def test_a_second_payment_of_a_paid_order_is_flagged(shop: Shop) -> None:
@@ -246,6 +270,17 @@ async def test_one_reference_for_two_orders_at_once(shop: Shop) -> None:
     assert sorted(states) == ["paid", "pending"]
 
 
+async def test_the_order_of_another_store_is_unknown(shop: Shop) -> None:
+    provider = await adapter(shop)
+    body = {"hostname": "other.example", "name": "Other"}
+    store = (await shop.owner.post("/api/stores", body)).body
+    other = Shop(shop.api, shop.owner, store)
+    order = await by_card(other)
+    await other.close()
+    assert (await provider.report(order["number"], 60)).status == 404
+    assert (await kept(shop, order["number"]))["status"] == "pending"
+
+
 async def test_a_call_must_be_signed_now_and_by_this_store(shop: Shop) -> None:
     provider = await adapter(shop)
     order = await by_card(shop)
@@ -298,9 +333,8 @@ async def test_a_call_has_a_bound(shop: Shop) -> None:
     assert refused.status == 415
 
 
-async def test_calls_of_an_address_have_a_limit(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(write_per_second=1, burst=5))) as site:
-        shop = await open_shop(RestApi(site))
+async def test_calls_of_an_address_have_a_limit(still: Database) -> None:
+    async with opened(still, Config(limits=Limits(write_per_second=1, burst=5))) as shop:
         path = f"/api/payments/callback/{shop.store['id']}"
         statuses = [(await shop.api.nobody.post(path, {})).status for _ in range(8)]
         assert statuses[:5] == [401] * 5

@@ -139,6 +139,18 @@ async def test_lines_that_wait_for_their_import_go_with_the_person(shop: Shop) -
     assert [row["name"] for row in await rows(shop, "select name from contacts")] == ["Rui"]
 
 
+async def test_an_account_with_another_email_does_not_spread_the_erasure(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser, "joint@example.com")
+    [made] = await rows(shop, "select id, contact_id from customers")
+    path = f"/api/contacts/{made['contact_id']}"
+    assert (await shop.owner.put(path, {"email": EMAIL})).status == 200
+    other = await contact(shop, email="joint@example.com", name="Rui")
+    await erased(shop, path)
+    assert await rows(shop, "select * from customers") == []
+    assert [row["id"] for row in await rows(shop, "select id from contacts")] == [other]
+
+
 async def test_a_damaged_request_makes_no_certificate_until_it_is_repeated(shop: Shop) -> None:
     contact_id = await contact(shop)
     started = await shop.owner.post(f"/api/contacts/{contact_id}/erase")

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from outbox.database.transaction import Row, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
 from tests.support.carts import sell
@@ -22,81 +20,6 @@ FIELDS = "id name street number complement district city state cep"
 async def save(browser: Browser, **values: Any) -> Answer:
     selection = f"address {{ {FIELDS} }} addresses {{ id }}"
     return await browser.do("clientAddressSave", selection, **(ADDRESS | values))
-
-
-async def addresses_of(browser: Browser) -> list[dict[str, Any]]:
-    answer = await browser.ask(f"client(hostname: $h) {{ addresses {{ {FIELDS} }} }}")
-    listed: list[dict[str, Any]] = answer["client"]["addresses"]
-    return listed
-
-
-async def test_customers_change_their_data(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser, phone="11 98888-7777")
-    answer = await browser.do(
-        "clientUpdate", "user { name phone acceptsMarketing }", name="Ana Lima", phone=None,
-        acceptsMarketing=True,
-    )  # fmt: skip
-    user = answer.data["clientUpdate"]["user"]
-    assert user == {"name": "Ana Lima", "phone": None, "acceptsMarketing": True}
-    assert (await user_of(browser))["name"] == "Ana Lima"
-    refused = await browser.do("clientUpdate", "user { name }", name=None)
-    assert (refused.code, refused.error["extensions"]["field"]) == ("BAD_USER_INPUT", "name")
-
-
-async def test_a_new_password_ends_the_other_sessions(shop: Shop) -> None:
-    browser, other = shop.browser(), shop.browser()
-    await sign_up(browser)
-    await log_in(other)
-    wrong = await browser.do(
-        "clientChangePassword", "token", currentPassword="guess-1", newPassword="segredo-2"
-    )
-    assert wrong.code == "INVALID_CREDENTIALS"
-    assert wrong.error["extensions"]["field"] == "currentPassword"
-    short = await browser.do(
-        "clientChangePassword", "token", currentPassword=ANA["password"], newPassword="12345"
-    )
-    assert short.code == "PASSWORD_TOO_SHORT"
-    assert short.error["extensions"]["field"] == "newPassword"
-    done = await browser.do(
-        "clientChangePassword", "token user { name }", currentPassword=ANA["password"],
-        newPassword="segredo-2",
-    )  # fmt: skip
-    assert done.data["clientChangePassword"]["token"] in done.cookies["authJwtClient"]
-    assert await user_of(browser) is not None
-    assert await user_of(other) is None
-    assert (await log_in(other)).code == "INVALID_CREDENTIALS"
-    assert (await log_in(other, password="segredo-2")).data
-
-
-async def test_addresses(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    payload = (await save(browser)).data["clientAddressSave"]
-    address = payload["address"]
-    assert address["cep"] == "01310200"
-    assert address["state"] == "SP"
-    assert payload["addresses"] == [{"id": address["id"]}]
-    await save(browser, number="2", district="Centro")
-    changed = await save(browser, id=address["id"], number="3", complement="ap 4")
-    assert changed.data["clientAddressSave"]["address"]["complement"] == "ap 4"
-    assert [one["number"] for one in await addresses_of(browser)] == ["3", "2"]
-    done = await browser.do("clientAddressDelete", "success", id=address["id"])
-    assert done.data == {"clientAddressDelete": {"success": True}}
-    assert [one["number"] for one in await addresses_of(browser)] == ["2"]
-    for field, value in (("cep", "123"), ("state", "XX"), ("street", " ")):
-        refused = await save(browser, **{field: value})
-        assert (refused.code, refused.error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
-
-
-@pytest.mark.parametrize("field", ["id", "missing"])
-async def test_addresses_of_nobody(shop: Shop, field: str) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    address_id = "nonsense" if field == "id" else "0" * 24
-    assert (await save(browser, id=address_id)).code == "NOT_FOUND"
-    gone = await browser.do("clientAddressDelete", "success", id=address_id)
-    assert (gone.code, gone.error["extensions"]["field"]) == ("NOT_FOUND", "id")
 
 
 async def everything_of(tx: Tx) -> dict[str, list[Row]]:
@@ -133,6 +56,26 @@ async def test_an_erased_account_is_gone(shop: Shop) -> None:
 
 async def verified(tx: Tx) -> None:
     await tx.run("update customers set email_verified = true")
+
+
+async def test_the_contact_of_a_proven_email_goes_with_the_account(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    await shop.db.write(verified)
+    await erase(browser, password=ANA["password"])
+    assert (await shop.owner.get("/api/contacts")).body["total"] == 0
+    assert [name for name, _ in await shop.api.events()] == ["contact.created", "contact.deleted"]
+
+
+async def test_an_unproven_email_deletes_no_contact(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    await erase(browser, password=ANA["password"])
+    [contact] = (await shop.owner.get("/api/contacts")).body["data"]
+    assert contact["tags"] == ["customer"]
+    path = f"/api/activities/entity/{contact['id']}"
+    [note] = (await shop.owner.get(path)).body["data"]
+    assert "erased" in note["description"]
 
 
 async def test_a_contact_that_the_owner_made_stays(shop: Shop) -> None:

@@ -1,4 +1,4 @@
-"""The number of reads of a list is fixed: the same for two products and for fifty."""
+"""The number of reads of a list or a cart is fixed: the same for few products and for many."""
 
 import pytest
 
@@ -7,10 +7,10 @@ from gateway.server.app_keys import DIRECTORY
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_products import made
 from tests.gateway.graphql.test_reviews import customer, review
+from tests.support.carts import cart, change, offer, sell
+from tests.support.checkouts import RULES
 from tests.support.counted import Counted
-from tests.support.rest import UNLIMITED, RestApi
-from tests.support.shop import Shop, open_shop
-from tests.support.site import serving
+from tests.support.shop import Shop, opened
 
 LIST = """
 query ($h: String!, $first: Int) {
@@ -28,34 +28,30 @@ query ($h: String!, $first: Int) {
 
 @pytest.mark.slow
 async def test_a_list_costs_a_fixed_number_of_reads(db: Database) -> None:
-    counted = Counted(db)
-    async with serving(counted, UNLIMITED) as site:
-        shop = await open_shop(RestApi(site))
-        try:
-            await _fill(shop)
-            costs = []
-            for first in (2, 50):
-                site.app[DIRECTORY].forget()
-                counted.reset()
-                answer = await shop.browser().send(LIST, {"h": shop.hostname, "first": first})
-                nodes = answer.data["products"]["nodes"]
-                assert len(nodes) == first
-                assert {
-                    (group["name"], group["parent"]["parent"]["parent"]["name"])
-                    for node in nodes
-                    for group in node["categories"]
-                } == {("Low", "Root"), ("Lowest", "Top")}
-                assert {
-                    (node["averageStars"], node["reviewsCount"], len(node["reviews"]["nodes"]))
-                    for node in nodes
-                } == {(5, 1, 1)}
-                assert {len(node["description"]) for node in nodes} == {9_000}
-                costs.append((counted.units, len(counted.statements)))
-            assert costs[0] == costs[1]
-            units, statements = costs[0]
-            assert (units, statements) == (7, 13), counted.statements
-        finally:
-            await shop.close()
+    counted = Counted(db, of_requests=True)
+    async with opened(counted) as shop:
+        await _fill(shop)
+        costs = []
+        for first in (2, 50):
+            shop.api.site.app[DIRECTORY].forget()
+            counted.reset()
+            answer = await shop.browser().send(LIST, {"h": shop.hostname, "first": first})
+            nodes = answer.data["products"]["nodes"]
+            assert len(nodes) == first
+            assert {
+                (group["name"], group["parent"]["parent"]["parent"]["name"])
+                for node in nodes
+                for group in node["categories"]
+            } == {("Low", "Root"), ("Lowest", "Top")}
+            assert {
+                (node["averageStars"], node["reviewsCount"], len(node["reviews"]["nodes"]))
+                for node in nodes
+            } == {(5, 1, 1)}
+            assert {len(node["description"]) for node in nodes} == {9_000}
+            costs.append((counted.units, len(counted.statements)))
+        assert costs[0] == costs[1]
+        units, statements = costs[0]
+        assert (units, statements) == (7, 13), counted.statements
 
 
 async def _fill(shop: Shop) -> None:
@@ -72,3 +68,26 @@ async def _fill(shop: Shop) -> None:
             description="x" * 9_000, images=[{"url": "https://x.example/a"}],
         )  # fmt: skip
         assert (await review(writer, global_id("Product", product["id"]))).data
+
+
+async def test_the_cart_costs_two_reads_besides_the_visitor(db: Database) -> None:
+    counted = Counted(db, of_requests=True)
+    async with opened(counted, shippingRules=RULES) as shop:
+        await offer(shop, "TEN", discountPercentage=10)
+        browser = shop.browser()
+        for count in (1, 9):
+            for n in range(count):
+                product = await sell(shop, 1, name=f"P{count}-{n}", images=[])
+                await change(browser, "AddProduct", productId=product)
+            await change(browser, "ApplyCoupon", code="TEN")
+            await change(browser, "SetShipping", cep="01310100", type="express")
+            counted.reset()
+            contents = await cart(browser)
+            assert (contents["coupon"]["code"], contents["shippingType"]) == ("TEN", "express")
+            of_cart = [
+                sql for sql in counted.statements
+                if "from carts" in sql or "from products" in sql or "from coupons" in sql
+            ]  # fmt: skip
+            assert len(of_cart) == 2
+            assert len(counted.statements) <= 4
+            assert counted.units <= 2

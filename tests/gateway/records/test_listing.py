@@ -12,7 +12,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.rest.params import query_of
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from tests.support import records
 from tests.support.records import asked
 
@@ -56,10 +56,91 @@ def names(page: Shown) -> list[str]:
     return [record["name"] for record in members(page)]
 
 
+async def at_once(db: Database, *bodies: dict[str, Any]) -> None:
+    """Create the contacts in one transaction: all share an instant."""
+
+    async def unit(tx: Tx) -> None:
+        for body in bodies:
+            await actions.create(tx, ANA, CONTACTS, asked(CONTACTS, body, creating=True))
+
+    await db.write(unit)
+
+
 def refused(query: dict[str, str]) -> Refusal:
     with pytest.raises(Refusal) as caught:
         query_of(CONTACTS, query)
     return caught.value
+
+
+@pytest.mark.parametrize(
+    ("query", "page", "limit"),
+    [
+        ({}, 1, 20),
+        ({"limit": "5", "page": "3"}, 3, 5),
+        ({"limit": "100"}, 1, 100),
+        ({"limit": "101"}, 1, 100),
+        ({"limit": "1000000000000000000"}, 1, 100),
+        ({"limit": "99999999999999999999999"}, 1, 100),
+        ({"limit": "0" * 30 + "7", "page": "0" * 19 + "3"}, 3, 7),
+        ({"page": "1234567890123456789"}, 1234567890123456789, 20),
+        ({"page": "9223372036854775808"}, 2**63 - 1, 20),
+        ({"page": "9" * 8000, "limit": "9" * 8000}, 2**63 - 1, 100),
+        ({"page": "0" * 8000}, 1, 20),
+        ({"limit": "0", "page": "0"}, 1, 20),
+        ({"limit": "-1", "page": "-1"}, 1, 20),
+        ({"limit": "x", "page": "1.5"}, 1, 20),
+        ({"limit": "", "page": ""}, 1, 20),
+        ({"limit": "٣", "page": "²"}, 1, 20),
+    ],
+)
+def test_page_and_limit_are_never_refused(query: dict[str, str], page: int, limit: int) -> None:
+    plan = query_of(CONTACTS, query)
+    assert (plan.page, plan.limit) == (page, limit)
+
+
+async def test_pages_contain_every_record_once(db: Database) -> None:
+    await at_once(db, *({"name": f"c{i:02d}"} for i in range(23)))
+    for limit in (1, 5, 10, 23, 24):
+        seen: list[str] = []
+        for page in range(1, 30):
+            shown = await listed(db, limit=str(limit), page=str(page))
+            assert shown.total == 23
+            seen += [r["id"] for r in members(shown)]
+        assert len(seen) == 23
+        assert seen == sorted(seen, reverse=True)
+
+
+async def test_a_page_after_the_last_is_empty_with_the_total(db: Database) -> None:
+    await named(db, "one", "two")
+    for page in ("2", "1000000", "999999999999999999", "9" * 19, "9" * 5000):
+        shown = await listed(db, page=page, limit="100")
+        assert (shown.records, shown.total) == ([], 2)
+        shown = await listed(db, page=page, limit="100", search="o")
+        assert (shown.records, shown.total) == ([], 2)
+
+
+async def test_a_cursor_is_stable_under_concurrent_writes(db: Database) -> None:
+    await at_once(db, *({"name": f"c{i}"} for i in range(10)))
+    first = await listed(db, limit="4")
+    await named(db, "newer")
+    seen = names(first)
+    cursor = first.cursor
+    while cursor:
+        shown = await listed(db, limit="4", cursor=cursor)
+        assert shown.total == 11
+        seen += names(shown)
+        cursor = shown.cursor
+    assert sorted(seen) == [f"c{i}" for i in range(10)]
+
+
+async def test_a_cursor_keeps_the_filter(db: Database) -> None:
+    await named(db, *(f"{'ab'[i % 2]}{i}" for i in range(12)))
+    first = await listed(db, limit="4", search="a")
+    assert first.cursor
+    second = await listed(db, limit="4", search="a", cursor=first.cursor)
+    assert names(first) + names(second) == ["a10", "a8", "a6", "a4", "a2", "a0"]
+    assert second.total == 6
+    assert second.cursor is None
 
 
 @pytest.mark.parametrize(
@@ -90,6 +171,16 @@ async def test_search_is_a_literal_substring(db: Database, term: str, expected: 
     result = await listed(db, search=term)
     assert names(result) == expected
     assert result.total == len(expected)
+
+
+async def test_search_follows_a_change(db: Database) -> None:
+    [contact] = await named(db, "Before")
+    draft = asked(CONTACTS, {"name": "After", "email": "x@example.com"})
+    await db.write(actions.change, ANA, CONTACTS, contact, draft)
+    assert names(await listed(db, search="before")) == []
+    assert names(await listed(db, search="after")) == ["After"]
+    assert names(await listed(db, search="x@ex")) == ["After"]
+    assert names(await listed(db, sort="name")) == ["After"]
 
 
 async def test_filters_of_contacts(db: Database) -> None:
@@ -132,6 +223,56 @@ async def test_the_cnpj_filter_ignores_the_mask(db: Database) -> None:
     assert names(await listed(db, COMPANIES, cnpj="00000000000191")) == []
     assert names(await listed(db, COMPANIES, cnpj="rubbish")) == []
     assert (await listed(db, COMPANIES, cnpj="rubbish")).total == 0
+
+
+async def test_sorting(db: Database) -> None:
+    await named(db, "banana", "Ábaco", "cedro", "abacate", "banana")
+    by_name = ["abacate", "Ábaco", "banana", "banana", "cedro"]
+    assert names(await listed(db, sort="name")) == by_name
+    assert names(await listed(db, sort="-name")) == by_name[::-1]
+    oldest = ["banana", "Ábaco", "cedro", "abacate", "banana"]
+    assert names(await listed(db, sort="createdAt")) == oldest
+    assert names(await listed(db, sort="-createdAt")) == oldest[::-1]
+    assert names(await listed(db, sort="-updatedAt")) == oldest[::-1]
+    both = members(await listed(db, sort="name,-createdAt"))
+    twins = [r["createdAt"] + r["id"] for r in both[2:4]]
+    assert twins == sorted(twins, reverse=True)
+    assert (await listed(db, sort="name", limit="2")).cursor is None
+    pages = [await listed(db, sort="name", limit="2", page=str(p)) for p in (1, 2, 3)]
+    assert [n for p in pages for n in names(p)] == by_name
+    assert names(await listed(db, sort="name,name,-name")) == by_name
+    # The default order, given by name, still supports a cursor.
+    first = await listed(db, sort="-createdAt", limit="3")
+    assert first.cursor is not None
+    rest = await listed(db, sort="-createdAt", limit="3", cursor=first.cursor)
+    assert names(first) + names(rest) == oldest[::-1]
+    assert (await listed(db, sort="updatedAt", limit="3")).cursor is None
+    assert refused({"sort": "updatedAt", "cursor": first.cursor}).faults[0].field == "cursor"
+
+
+async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> None:
+    await at_once(db, *({"name": f"c{i}"} for i in range(9)))
+    everything = members(await listed(db, limit="100"))
+    [touched] = await named(db, "later")
+    since = everything[0]["createdAt"]
+    draft = asked(CONTACTS, {"name": "c0 changed"})
+    oldest = everything[-1]["id"]
+    await db.write(actions.change, ANA, CONTACTS, oldest, draft)
+    seen: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        query: dict[str, Any] = {"cursor": cursor} if cursor else {}
+        shown = await listed(db, updatedSince=since, limit="3", **query)
+        assert shown.total == 10
+        seen += [r["id"] for r in members(shown)]
+        cursor = shown.cursor
+    assert len(seen) == len(set(seen)) == 10
+    assert seen[-2:] == [touched, oldest]
+    changed = (await db.read(actions.read, ANA, CONTACTS, oldest)).shown("updatedAt")
+    # JSON has milliseconds and the database microseconds, so the bound is inclusive.
+    again = members(await listed(db, updatedSince=changed))
+    assert oldest in [r["id"] for r in again]
+    assert (await listed(db, updatedSince="2999-01-01")).total == 0
 
 
 @pytest.mark.parametrize("text", ["", "x", "yesterday", "2026-02-30", "\0"])

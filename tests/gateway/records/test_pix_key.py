@@ -10,6 +10,33 @@ KEY = pix_key.pix_key()
 
 
 @pytest.mark.parametrize(
+    ("sent", "kind", "key"),
+    [
+        ("529.982.247-25", "cpf", "52998224725"), ("52998224725", "cpf", "52998224725"),
+        ("11.222.333/0001-81", "cnpj", "11222333000181"),
+        # The example of the Receita Federal for alphanumeric numbers.
+        ("12.ABC.345/01DE-35", "cnpj", "12ABC34501DE35"),
+        ("12abc34501de35", "cnpj", "12ABC34501DE35"),
+        (" Pix@Shop.Example ", "email", "pix@shop.example"),
+        (f"{'a' * 64}@{'b' * 9}.com", None, None),
+        ("+5511988887777", "phone", "+5511988887777"),
+        ("+55 (11) 98888-7777", "phone", "+5511988887777"),
+        ("+551133334444", "phone", "+551133334444"),
+        (RANDOM, "random", RANDOM), (RANDOM.upper(), "random", RANDOM),
+    ],
+)  # fmt: skip
+def test_a_key_of_each_kind(sent: str, kind: str | None, key: str | None) -> None:
+    if kind is None:
+        assert len(sent) == 78
+        with pytest.raises(Wrong):
+            KEY.check(sent)
+        return
+    assert (pix_key.kind_of(sent.strip()), KEY.check(sent), pix_key.normal(sent)) == (
+        kind, key, key,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("sent", "sentence"),
     [
         ("529.982.247-24", "is a CPF, and its check digits are wrong"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from gateway.domain.catalogue import CATALOGUE
+from gateway.domain.catalogue import CATALOGUE, RESOURCES
 from gateway.domain.imports import jobs
 from gateway.records.access import Actor
 from gateway.records.resource import Resource
@@ -17,6 +18,7 @@ from gateway.server.config import Auth, Config
 from outbox.database.transaction import Database, Row, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
+from outbox.queue.upkeep.erasure_requests import request as erase_events
 from tests.gateway.rest.test_imports import imported, upload
 from tests.gateway.rest.test_resources import Town, town_of
 from tests.support.document import answer_faults
@@ -267,6 +269,26 @@ async def test_every_route_that_writes_leaves_an_entry(api: RestApi) -> None:
     assert await walked(api) == WRITES
 
 
+async def test_an_entry_says_who_which_record_and_which_fields(api: RestApi, ana: Person) -> None:
+    made = await ana.post("/api/contacts", {"name": "Bruno"}, X_Request_Id="first")
+    where = f"/api/contacts/{made.body['id']}"
+    await ana.put(where, {"phone": "11 98888-7777", "tags": ["vip"]}, X_Request_Id="second")
+    await ana.put(where, {"tags": ["vip"]}, X_Request_Id="nothing changed")
+    await ana.delete(where, X_Request_Id="third")
+    gone, changed, created = await entries(ana, f"?recordId={made.body['id'].upper()}")
+    who = created["actor"]
+    assert (who["kind"], who["name"], len(who["id"])) == ("api_key", "test", 24)
+    assert changed == {
+        "id": changed["id"], "at": changed["at"], "actor": who, "action": "updated",
+        "resource": "contact", "recordId": made.body["id"], "requestId": "second",
+        "fields": ["phone", "phoneE164", "tags"],
+    }  # fmt: skip
+    assert [one["action"] for one in (created, gone)] == ["created", "deleted"]
+    assert [one["requestId"] for one in (created, gone)] == ["first", "third"]
+    assert created["fields"] == gone["fields"] == []
+    assert created["at"] <= changed["at"] <= gone["at"]
+
+
 async def test_an_export_and_an_import_are_told(api: RestApi, ana: Person) -> None:
     made = await imported(api, ana, "contacts", "name\nBruno\n")
     assert made["created"] == 1
@@ -331,3 +353,31 @@ async def test_pages_return_each_entry_once(api: RestApi, ana: Person) -> None:
 async def test_an_invalid_after_is_refused(api: RestApi, ana: Person, after: str) -> None:
     reply = await ana.get(f"/api/audit?after={after}")
     assert (reply.status, reply.faults) == (400, {"after": "invalid_parameter"})
+
+
+async def test_no_value_of_a_record_is_in_the_log(api: RestApi, ana: Person) -> None:
+    """Marked values everywhere, also in names of keys and webhooks, then erased."""
+    town = await town_of(api, ana)
+    marked = "Zzmarked"
+    for entry in CATALOGUE:
+        resource = entry.resource
+        texts = {
+            name: marked
+            for name, field in resource.creatable.items()
+            if name in TEXTS and field.reference is None
+        }
+        if entry.create is not None:
+            made = await ana.post(path_of(resource), town.body(resource) | texts)
+            assert made.status == 201, made.text
+        if entry.change is not None:
+            changed = {name: f"{marked}!" for name in texts if name in resource.changeable}
+            assert (await ana.put(town.path(resource), changed)).status == 200
+    mail = {"name": marked, "email": f"{marked}@example.com", "phone": "11 97777-1234"}
+    contact = (await ana.post("/api/contacts", mail)).body
+    await ana.call("PATCH", "/api/me", {"name": marked})
+    await api.db.write(erase_events, ana.user_id, [contact["id"]])
+    rows = await api.db.read(rows_of, ana.user_id)
+    assert len(rows) > 2 * len(RESOURCES) - 5
+    stored = json.dumps([[row[name] for name in row.keys()] for row in rows])  # noqa: SIM118 - a row is no mapping
+    for secret in (marked, "97777", "example.com", "Bruno"):
+        assert secret.lower() not in stored.lower(), secret

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.domain.accounts import api_keys, tokens, users
-from gateway.server.app_keys import PASSWORDS
+from gateway.server.app_keys import CREDENTIALS, PASSWORDS
 from gateway.server.config import Config, Limits
-from outbox import database
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from tests.support.rest import Person, RestApi
@@ -21,6 +19,20 @@ Headers = dict[str, str]
 async def me(site: Site, headers: Headers) -> tuple[int, dict[str, object], Mapping[str, str]]:
     async with site.http.get("/api/me", headers=headers) as answer:
         return answer.status, await answer.json(), answer.headers
+
+
+def test_keys_have_the_documented_form_and_a_checksum() -> None:
+    ids = Ids()
+    keys = {api_keys.make(ids) for _ in range(200)}
+    assert len(keys) == 200
+    for text in keys:
+        assert api_keys.SHAPE.fullmatch(text)
+        assert api_keys.well_formed(text)
+        for at in (4, 13, 55):
+            other = "0" if text[at] != "0" else "1"
+            assert not api_keys.well_formed(text[:at] + other + text[at + 1 :])
+    for junk in ("", "crt_", "crt_" + "é" * 8 + "_" + "a" * 43, text + "\n", f" {text}"):
+        assert not api_keys.well_formed(junk)
 
 
 async def test_a_key_in_either_header_and_a_token(site: Site) -> None:
@@ -83,6 +95,15 @@ async def test_a_credential_of_raw_bytes_is_invalid(site: Site, line: bytes) -> 
     assert b" 401 " in await raw(site, line)
 
 
+async def test_a_repeated_credential_header_is_invalid(site: Site) -> None:
+    mine = (await site.key(await site.user("a@example.com"))).encode()
+    theirs = (await site.key(await site.user("b@example.com"))).encode()
+    assert b" 200 " in await raw(site, b"X-API-Key: " + mine)
+    for name in (b"X-API-Key: ", b"Authorization: Bearer "):
+        for other in (mine, theirs, b"junk"):
+            assert b" 401 " in await raw(site, name + mine, name + other)
+
+
 async def test_two_valid_credentials_of_different_users(site: Site) -> None:
     mine = await site.key(await site.user("a@example.com"))
     theirs = await site.key(await site.user("b@example.com"))
@@ -125,6 +146,17 @@ async def test_expired_keys_and_tokens(site: Site) -> None:
     assert await site.db.write(tokens.purge, 10) == 0
     await site.db.write(tokens.add, owner_id=user_id, text=text + "x", lifetime=-90_000)
     assert await site.db.write(tokens.purge, 10) == 1
+
+
+async def test_a_disabled_user_cannot_authenticate(site: Site) -> None:
+    user_id = await site.user()
+    key, token = await site.key(user_id), await site.token()
+    await site.db.write(users.disable, user_id)
+    for headers in ({"X-API-Key": key}, {"Authorization": f"Bearer {token}"}):
+        assert (await me(site, headers))[0] == 401
+    body = {"email": "maria@example.com", "password": PASSWORD}
+    async with site.http.post("/api/auth/token", json=body) as answer:
+        assert answer.status == 401
 
 
 async def test_a_token_for_a_password(site: Site) -> None:
@@ -173,44 +205,31 @@ async def test_only_a_token_can_manage_keys(site: Site) -> None:
     assert other
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"name": ""}, "name"),
-        ({"name": "x" * 101}, "name"),
-        ({"name": "x", "scopes": ["admin"]}, "scopes[0]"),
-        ({"name": "x", "scopes": []}, "scopes"),
-        ({"name": "x", "scopes": [["read"]]}, "scopes[0]"),
-        ({"name": "x", "expiresAt": "2001-01-01"}, "expiresAt"),
-        ({"name": "x", "expiresAt": 5}, "expiresAt"),
-    ],
-)
-async def test_an_invalid_key_is_refused(site: Site, body: object, field: str) -> None:
+async def test_an_invalid_key_is_refused(site: Site) -> None:
     await site.user()
     bearer = {"Authorization": f"Bearer {await site.token()}"}
-    async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
-        assert answer.status == 400
-        assert (await answer.json())["details"][0]["field"] == field
+    for wrong, field in (
+        ({"name": ""}, "name"), ({"name": "x" * 101}, "name"), ({"scopes": ["admin"]}, "scopes[0]"),
+        ({"scopes": []}, "scopes"), ({"scopes": [["read"]]}, "scopes[0]"),
+        ({"expiresAt": "2001-01-01"}, "expiresAt"), ({"expiresAt": 5}, "expiresAt"),
+    ):  # fmt: skip
+        async with site.http.post("/api/keys", json={"name": "x"} | wrong, headers=bearer) as told:
+            assert (told.status, (await told.json())["details"][0]["field"]) == (400, field)
 
 
-@pytest.mark.parametrize(
-    ("sent", "zone", "shown"),
-    [
+async def test_a_key_expires_at_the_end_of_its_last_day(site: Site) -> None:
+    person = Person(site.http, await site.user(), {})
+    bearer = {"Authorization": f"Bearer {await site.token()}"}
+    for sent, zone, shown in (
         ("2999-01-31", "America/Sao_Paulo", "2999-02-01T02:59:59.999Z"),
         ("2999-01-31", "Asia/Tokyo", "2999-01-31T14:59:59.999Z"),
         ("2999-01-31T00:00:00Z", "Asia/Tokyo", "2999-01-31T00:00:00.000Z"),
         ("9999-12-31", "America/Sao_Paulo", "9999-12-31T23:59:59.999Z"),
-    ],
-)
-async def test_a_key_expires_at_the_end_of_its_last_day(
-    site: Site, sent: str, zone: str, shown: str
-) -> None:
-    person = Person(site.http, await site.user(), {})
-    await RestApi(site).move(person, zone)
-    bearer = {"Authorization": f"Bearer {await site.token()}"}
-    body = {"name": "x", "expiresAt": sent}
-    async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
-        assert (answer.status, (await answer.json()).get("expiresAt")) == (201, shown)
+    ):
+        await RestApi(site).move(person, zone)
+        body = {"name": "x", "expiresAt": sent}
+        async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
+            assert (answer.status, (await answer.json()).get("expiresAt")) == (201, shown)
 
 
 async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -> None:
@@ -237,25 +256,50 @@ async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -
     assert "keyId" not in (await me(site, reads | token))[1]
 
 
-async def test_calls_and_sign_ins_are_limited(db_url: str) -> None:
-    db: Database = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
-    try:
-        config = Config(limits=Limits(read_per_second=1, burst=2, sign_in_per_minute=1))
-        async with serving(db, config) as site:
-            key = {"X-API-Key": await site.key(await site.user())}
-            seen = [await me(site, key) for _ in range(3)]
-            assert [status for status, _, _ in seen] == [200, 200, 429]
-            _, body, headers = seen[-1]
-            assert body["code"] == "rate_limited"
-            assert headers["Retry-After"] == "1"
-            assert headers["RateLimit-Policy"] == '"read";q=1;w=1'
-            assert seen[0][2]["RateLimit"] == '"read";r=0;t=1'
-            wrong = {"email": "x@example.com", "password": "wrong horse"}
-            answers = []
-            for _ in range(2):
-                async with site.http.post("/api/auth/token", json=wrong) as answer:
-                    answers.append((answer.status, answer.headers.get("Retry-After")))
-            assert answers[0] == (401, None)
-            assert answers[1] == (429, "60")
-    finally:
-        await db.close()
+async def test_the_last_use_is_recorded(site: Site) -> None:
+    user_id = await site.user()
+    key = await site.key(user_id)
+    await me(site, {"X-API-Key": key})
+    await site.app[CREDENTIALS].flush()
+    [row] = await site.db.read(api_keys.listed, user_id)
+    assert row["last_used_at"] <= site.db.clock.wall()
+    await site.db.write(api_keys.touch, [(row["id"], 5)])
+    [again] = await site.db.read(api_keys.listed, user_id)
+    assert again["last_used_at"] == row["last_used_at"]
+
+
+async def test_calls_and_sign_ins_are_limited(still: Database) -> None:
+    config = Config(limits=Limits(read_per_second=1, burst=2, sign_in_per_minute=1))
+    async with serving(still, config) as site:
+        key = {"X-API-Key": await site.key(await site.user())}
+        seen = [await me(site, key) for _ in range(3)]
+        assert [status for status, _, _ in seen] == [200, 200, 429]
+        _, body, headers = seen[-1]
+        assert body["code"] == "rate_limited"
+        assert headers["Retry-After"] == "1"
+        assert headers["RateLimit-Policy"] == '"read";q=1;w=1'
+        assert seen[0][2]["RateLimit"] == '"read";r=0;t=1'
+        wrong = {"email": "x@example.com", "password": "wrong horse"}
+        answers = []
+        for _ in range(2):
+            async with site.http.post("/api/auth/token", json=wrong) as answer:
+                answers.append((answer.status, answer.headers.get("Retry-After")))
+        assert answers[0] == (401, None)
+        assert answers[1] == (429, "60")
+
+
+async def test_what_was_looked_up_before_a_change_is_not_remembered(site: Site) -> None:
+    """A change that comes while a credential is looked up makes it forgotten."""
+    user_id = await site.user()
+    key, credentials = await site.key(user_id), site.app[CREDENTIALS]
+    credentials.forget()
+    before, _ = await asyncio.gather(credentials.recognise(key, "api_key"), changed(site, user_id))
+    after = await credentials.recognise(key, "api_key")
+    assert before is not None
+    assert after is not None
+    assert after.zone == "Asia/Tokyo"
+
+
+async def changed(site: Site, user_id: str) -> None:
+    site.app[CREDENTIALS].forget()
+    await site.db.write(users.change, user_id, {"timezone": "Asia/Tokyo"})

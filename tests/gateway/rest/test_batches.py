@@ -95,9 +95,9 @@ async def test_a_batch_that_is_none(ana: Person, body: Any, faults: Any) -> None
     assert (reply.status, reply.faults) == (400, faults)
 
 
-async def test_an_item_is_a_write(db: Database) -> None:
+async def test_an_item_is_a_write(still: Database) -> None:
     limits = Limits(write_per_second=10, burst=2, read_per_second=0)
-    async with serving(db, Config(limits=limits)) as site:
+    async with serving(still, Config(limits=limits)) as site:
         ana = await RestApi(site).person()
         items = {"items": [{"name": "A"}] * 15}
         assert (await ana.post("/api/contacts/batch", items)).status == 207

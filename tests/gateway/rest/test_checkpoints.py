@@ -75,6 +75,15 @@ async def test_a_second_one_within_a_minute_is_refused(api: RestApi, ana: Person
     assert len((await ana.post(PATH)).body["data"]) == 1
 
 
+async def test_a_clock_that_was_set_back_refuses_nobody(api: RestApi, ana: Person) -> None:
+    await webhook_of(api, ana)
+    await api.db.write(grow)
+    assert len((await ana.post(PATH)).body["data"]) == 1
+    await api.db.write(grow)
+    await api.db.write(old, -60 * MINUTE)
+    assert len((await ana.post(PATH)).body["data"]) == 1
+
+
 async def test_they_are_listed_page_by_page_newest_first(api: RestApi, ana: Person) -> None:
     await webhook_of(api, ana)
     ring = api.site.app[KEYRING]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from tests.support.document import answer_faults
 from tests.support.drain import Inbox, add_webhook, inbox, rows
 from tests.support.rest import UNLIMITED, Person, Reply, RestApi
 from tests.support.site import serving
+from tests.support.waiting import until
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 NOWHERE = "0" * 24
@@ -79,11 +79,12 @@ async def running(db: Database) -> AsyncIterator[tuple[RestApi, Inbox]]:
 
 async def ended(who: Person, count: int = 1) -> list[dict[str, Any]]:
     """Return the deliveries that have ended, once there are so many."""
-    async with asyncio.timeout(20):
-        while True:
-            done = [one for one in await listed(who) if "finishedAt" in one]
-            if len(done) >= count:
-                return done
+
+    async def look() -> list[dict[str, Any]]:
+        done = [one for one in await listed(who) if "finishedAt" in one]
+        return done if len(done) >= count else []
+
+    return await until(look)
 
 
 async def test_a_delivery_shows_what_was_sent_and_answered(
@@ -125,6 +126,24 @@ async def test_a_delivery_shows_what_was_sent_and_answered(
     assert sent["X-Webhook-Signature"] == got.headers["X-Webhook-Signature"]
     assert {"name": "X-Told", "value": "you"} in attempt["responseHeaders"]
     assert "hidden" not in reply.text
+
+
+async def test_a_replay_is_sent_with_the_same_id_and_bytes(
+    running: tuple[RestApi, Inbox],
+) -> None:
+    api, box = running
+    ana = await api.person()
+    await hook(api, ana, f"{box.url}/in")
+    await ana.post("/api/contacts", {"name": "João"})
+    [first] = await box.until(1)
+    [one] = await ended(ana)
+    reply = await ana.post(f"/api/deliveries/{one['id']}/replay")
+    assert (reply.status, reply.headers["Location"]) == (202, f"/api/deliveries/{reply.body['id']}")
+    assert answer_faults("POST", "/api/deliveries/{id}/replay", 202, reply.body) == []
+    assert (reply.body["origin"], reply.body["eventId"]) == ("replay", one["eventId"])
+    _, second = await box.until(2)
+    assert second.body == first.body
+    assert second.headers["X-Webhook-Id"] == first.headers["X-Webhook-Id"]
 
 
 async def test_filters(api: RestApi, ana: Person) -> None:
@@ -211,6 +230,30 @@ async def test_only_its_owner_reaches_a_delivery(api: RestApi, ana: Person, bia:
 def refused(reply: Reply, status: int, code: str) -> None:
     assert (reply.status, reply.body["code"]) == (status, code), reply.text
     assert reply.body["requestId"] == reply.headers["X-Request-Id"]
+
+
+async def test_a_repeated_replay_with_a_key_is_one(api: RestApi, ana: Person) -> None:
+    await hook(api, ana)
+    await contact(api, ana)
+    [one] = await listed(ana)
+    where = f"/api/deliveries/{one['id']}/replay"
+    first, again = [await ana.post(where, Idempotency_Key="k") for _ in range(2)]
+    assert (first.status, again.status, again.text) == (202, 202, first.text)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert len(await listed(ana)) == 2
+    writer = await api.key_of(ana.user_id, ["write"])
+    assert (await writer.post(where)).body.keys() == {"id"}
+
+
+async def test_a_replay_at_a_paused_webhook_waits(api: RestApi, ana: Person) -> None:
+    webhook_id = await hook(api, ana)
+    await contact(api, ana)
+    [one] = await listed(ana)
+    actor = Actor(ana.user_id, "session")
+    await api.db.write(webhooks.pause, actor, webhook_id)
+    reply = await ana.post(f"/api/deliveries/{one['id']}/replay")
+    assert (reply.status, reply.body["state"]) == (202, "parked")
+    assert "nextAttemptAt" not in reply.body
 
 
 async def delete_webhook(api: RestApi, who: Person, one: dict[str, Any]) -> None:

@@ -7,12 +7,13 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import store
 from gateway.records.resource import Resource
 from gateway.rest.document.operations import path_of
-from gateway.rest.first_pages import First, FirstPages, Key
+from gateway.rest.first_pages import FIRST_PAGES, First, FirstPages, Key
 from outbox.database.transaction import Tx
-from tests.support.rest import Person, RestApi
+from tests.support.rest import UNLIMITED, Person, RestApi
+from tests.support.site import serving
 from tests.support.stocked import stock
 
-LIMIT = 5
+LIMIT = 3
 
 
 async def page_of(who: Person, resource: Resource) -> dict[str, Any]:
@@ -24,10 +25,43 @@ async def page_of(who: Person, resource: Resource) -> dict[str, Any]:
     return body
 
 
+def kept(api: RestApi, who: Person, resource: Resource) -> First | None:
+    return api.site.app[FIRST_PAGES].get((resource.table, who.user_id, LIMIT))
+
+
+async def touch(tx: Tx, resource: Resource, record_id: str) -> None:
+    """Update a record: its time of change shows it."""
+    row = await store.fetch(tx, resource, record_id)
+    assert row is not None
+    await store.update(tx, resource, row, {})
+
+
 async def drop(tx: Tx, resource: Resource, record_id: str) -> None:
     row = await store.fetch(tx, resource, record_id)
     assert row is not None
     await store.delete(tx, resource, row)
+
+
+async def test_it_follows_every_change(api: RestApi, ana: Person) -> None:
+    await stock(api.db, ana.user_id, LIMIT + 2)
+    for resource in RESOURCES:
+        first = await page_of(ana, resource)
+        assert (first["total"], len(first["data"])) == (LIMIT + 2, LIMIT)
+        before = kept(api, ana, resource)
+        assert await page_of(ana, resource) == first
+        assert kept(api, ana, resource) is before
+        changed, last = first["data"][1]["id"], first["data"][-1]["id"]
+        await api.db.write(touch, resource, changed)
+        touched = await page_of(ana, resource)
+        assert touched["data"][1]["updatedAt"] > first["data"][1].get("updatedAt", "")
+        assert kept(api, ana, resource) is not before
+        await api.db.write(drop, resource, changed)
+        fewer = await page_of(ana, resource)
+        assert (fewer["total"], len(fewer["data"])) == (LIMIT + 1, LIMIT)
+        assert changed not in [record["id"] for record in fewer["data"]]
+        await api.db.write(drop, resource, last)
+        full = await page_of(ana, resource)
+        assert ("nextCursor" in fewer, "nextCursor" in full) == (True, False)
 
 
 async def test_a_record_beyond_the_page_changes_only_the_total(api: RestApi, ana: Person) -> None:
@@ -68,6 +102,44 @@ async def test_it_follows_what_changes_with_time_and_zone(api: RestApi, ana: Per
             [offered] = (await page_of(ana, quotes))["data"]
             found.add((shown["overdue"], offered["status"] == "expired"))
     assert found == {(True, True), (False, False)}
+
+
+async def test_it_leaves_out_a_reference_that_ends_later(api: RestApi, ana: Person) -> None:
+    company = (await ana.post("/api/companies", {"name": "Acme"})).body["id"]
+    await ana.post("/api/contacts", {"name": "Maria", "companyId": company})
+    [before] = (await page_of(ana, CONTACTS))["data"]
+    assert before["companyId"] == company
+
+    async def end_later(tx: Tx) -> None:
+        await tx.run(
+            "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, 'company')",
+            ana.user_id, company,
+        )  # fmt: skip
+
+    await api.db.write(end_later)
+    [after] = (await page_of(ana, CONTACTS))["data"]
+    assert "companyId" not in after
+
+
+async def test_another_node_changes_it(api: RestApi, ana: Person) -> None:
+    contact_id = (await ana.post("/api/contacts", {"name": "Maria"})).body["id"]
+    await page_of(ana, CONTACTS)
+    async with serving(api.db, UNLIMITED) as other:
+        there = Person(other.http, ana.user_id, ana.headers)
+        assert (await page_of(there, CONTACTS))["data"][0]["name"] == "Maria"
+        await there.put(f"/api/contacts/{contact_id}", {"name": "Eva"})
+        assert (await page_of(ana, CONTACTS))["data"][0]["name"] == "Eva"
+        await ana.delete(f"/api/contacts/{contact_id}")
+        assert (await page_of(there, CONTACTS))["data"] == []
+
+
+async def test_each_owner_and_scope_has_its_own(api: RestApi, ana: Person, bia: Person) -> None:
+    await ana.post("/api/contacts", {"name": "Maria"})
+    assert (await page_of(ana, CONTACTS))["total"] == 1
+    assert (await page_of(bia, CONTACTS))["total"] == 0
+    blind = await api.key_of(ana.user_id, scopes=["write"])
+    reply = await blind.get(f"/api/contacts?limit={LIMIT}")
+    assert (reply.status, reply.body["code"]) == (403, "forbidden")
 
 
 def first(size: int) -> First:

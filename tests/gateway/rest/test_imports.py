@@ -234,6 +234,15 @@ async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Pers
     assert "ana@" not in (await ana.get(f"/api/imports/{headless['id']}")).text
 
 
+async def test_faults_are_kept_up_to_a_bound_and_all_counted(
+    api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "MOST_FAULTS", 7)
+    text = "name,email\n" + "Ana,x\n" * 130
+    body = await imported(api, ana, "contacts", text)
+    assert (body["faulty"], len(body["faults"]), body["faults"][6]["line"]) == (130, 7, 8)
+
+
 async def test_a_held_import_waits_between_its_dry_run_and_its_start(
     api: RestApi, ana: Person
 ) -> None:

@@ -49,6 +49,20 @@ async def read(person: Person, query: str) -> Any:
     return reply.body
 
 
+async def test_a_number_gives_the_exact_bytes_and_the_state(api: RestApi, ana: Person) -> None:
+    webhook_id = await numbered(api, ana, 3)
+    await set_state(api.db, 2, "delivered")
+    page = await read(ana, f"webhook={webhook_id}&sequence=2")
+    [stored] = await api.db.read(
+        rows, "select e.* from events e join deliveries d on d.event_id = e.id where sequence = 2"
+    )
+    [event] = page["data"]
+    assert (event["id"], event["body"].encode()) == (stored["id"], bytes(stored["body"]))
+    assert (event["sequence"], event["state"], event["recordVersion"]) == (2, "delivered", 1)
+    assert (page["hasMore"], page["lastSequence"], page["expired"]) == (False, 3, [])
+    assert (await read(ana, f"webhook={webhook_id}&sequence=4"))["data"] == []
+
+
 async def test_each_number_is_explained(api: RestApi, ana: Person) -> None:
     webhook_id = await numbered(api, ana, 10)
     for number, state in ((2, "exhausted"), (3, "cancelled"), (4, "gone"), (5, "dead")):

@@ -11,6 +11,7 @@ from outbox.database.places import SCANS_WAITING
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
+from tests.support.waiting import until
 
 SEARCH = "/api/contacts?search=a"
 LONG = """
@@ -20,15 +21,17 @@ select count(*) as n from numbers
 """
 
 
-async def count_long(tx: Tx) -> None:
-    await tx.one(LONG)
-
-
 @asynccontextmanager
 async def occupied(db: Database) -> AsyncIterator[None]:
     """Occupy all places for scans, each for another owner."""
-    scans = [asyncio.create_task(db.scan(f"owner {n}", count_long)) for n in range(3)]
-    await asyncio.sleep(0.05)
+    began = [asyncio.Event() for _ in range(2 if db.engine == "sqlite" else 3)]
+
+    async def count_long(tx: Tx, event: asyncio.Event) -> None:
+        event.set()
+        await tx.one(LONG)
+
+    scans = [asyncio.create_task(db.scan(f"owner {n}", count_long, e)) for n, e in enumerate(began)]
+    await asyncio.gather(*(event.wait() for event in began))
     try:
         yield
     finally:
@@ -39,14 +42,29 @@ async def occupied(db: Database) -> AsyncIterator[None]:
 
 async def waiting(db: Database, count: int) -> None:
     """Wait until `count` scans wait besides those of `occupied`."""
-    besides = 1 if db.engine == "sqlite" else 0
-    async with asyncio.timeout(30):
-        while db._places.waiting - besides != count:  # type: ignore[attr-defined]
-            await asyncio.sleep(0.005)
+    await until(lambda: db._places.waiting == count)  # type: ignore[attr-defined]
 
 
-async def test_a_caller_without_tokens_gets_retry_after(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(read_per_second=1, burst=6))) as site:
+COSTS = {
+    "/api/contacts": 1, "/api/contacts?page=2&limit=50": 1, "/api/contacts?tag=vip": 2,
+    "/api/contacts?ids=0123456789abcdef01234567": 1, "/api/contacts?sort=name": 2, SEARCH: 5,
+    "/api/events": 1, "/api/events?types=contact.created": 5, "/api/deals/pipeline-stats": 1,
+    "/api/reports/sales": 10, "/api/reports": 1,
+}  # fmt: skip
+"""What a read costs, in tokens."""
+
+
+async def test_an_expensive_request_costs_more_tokens(still: Database) -> None:
+    left = 100
+    async with serving(still, Config(limits=Limits(read_per_second=100, burst=1))) as site:
+        ana = await RestApi(site).person()
+        for path, tokens in COSTS.items():
+            reply, left = await ana.get(path), left - tokens
+            assert (reply.status, reply.headers["RateLimit"]) == (200, f'"read";r={left};t=1'), path
+
+
+async def test_a_caller_without_tokens_gets_retry_after(still: Database) -> None:
+    async with serving(still, Config(limits=Limits(read_per_second=1, burst=6))) as site:
         ana = await RestApi(site).person()
         assert (await ana.get(SEARCH)).status == 200
         refused = await ana.get(SEARCH)
@@ -54,6 +72,16 @@ async def test_a_caller_without_tokens_gets_retry_after(db: Database) -> None:
         assert refused.headers["Retry-After"] == "4"
         # A refused request takes no token, so that asking again at once does not starve the client.
         assert (await ana.get("/api/contacts")).status == 200
+
+
+async def test_all_keys_of_an_account_share_one_bucket(still: Database) -> None:
+    async with serving(still, Config(limits=Limits(read_per_second=1, burst=3))) as site:
+        api = RestApi(site)
+        ana, bia = await api.person(), await api.person()
+        second = await api.key_of(ana.user_id)
+        answers = [(await who.get("/api/me")).status for who in (ana, second, ana, second)]
+        assert answers == [200, 200, 200, 429]
+        assert (await bia.get("/api/me")).status == 200
 
 
 async def test_the_waiting_requests_of_an_account_are_limited(

@@ -1,16 +1,23 @@
 """Lists the calls of the corpus: all resources and edge cases in a fixed order."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.domain.catalogue import CATALOGUE
+
+JSON = "application/json"
 NOWHERE = "0123456789ab0123456789ab"
 DAY = "2026-12-15"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request. `{name}` in a path or body is an id that an earlier call saved as `name`."""
+    """A request. `{name}` in a path or body is what an earlier call saved as `name`.
+
+    `save` is that name, for the id of the response, or `name=place.in.the.body`.
+    """
 
     method: str
     path: str
@@ -21,6 +28,11 @@ class Call:
     raw: bytes | None = None
     minutes: int = 0
     """Minutes that the clock advances before the call, besides one second."""
+
+    @property
+    def title(self) -> str:
+        """The path, or the beginning of a document of GraphQL."""
+        return " ".join(self.body["query"].split())[:90] if "graphql" in self.path else self.path
 
 
 LINES = [
@@ -150,6 +162,13 @@ CHANGES: dict[str, list[Any]] = {
         {"status": "odd"}, {"dueDate": None}, {"paidAt": DAY},
     ],
 }  # fmt: skip
+ONCE = {"cnpj", "sku", "slug", "stage"}
+"""What another record has, or the pipeline no longer."""
+REFERRED = {"activities": {"relatedTo": "{companies-least}", "relatedType": "company"}}
+NAMED = dict.fromkeys(FULL, "name") | {
+    "deals": "title", "tasks": "title", "activities": "type", "quotes": "number",
+    "invoices": "number",
+}  # fmt: skip
 QUERIES: dict[str, list[str]] = {
     "companies": ["search=PADARIA", "sort=name", "sort=-name,createdAt", "search=%00"],
     "contacts": [
@@ -157,6 +176,7 @@ QUERIES: dict[str, list[str]] = {
         "sort=-updatedAt", "ids={contacts}", "ids=x", "ids={contacts},{contacts-least},zz",
         "updatedSince=2026-11-22", "updatedSince=2026-11-22T09:00:00-03:00", "updatedSince=x",
         "sort=phone", "cursor=zz", "sort=name&cursor=zz", "page=2", "page=0&limit=500",
+        "include=company", "include=company,deals&fields=name", "limit=2&a b=1&%0D%0AX=2&o=3&o=4",
         "limit=1", "limit=1&page=2", "limit=x&page=x", "page=99999999999999999999999",
         "search=a%1Fb", "search=%20", "updatedSince=2026-11-22T09:00:00+03:00&limit=1",
     ],
@@ -164,13 +184,16 @@ QUERIES: dict[str, list[str]] = {
                  "published=0", "sort=price"],
     "deals": [
         "status=open", "status=odd", "stage=proposal", "contactId={contacts}", "minValue=1",
+        "include=contacts, company,company&limit=1", "include=company&search=supply",
         "maxValue=0", "minValue=x", "companyId={companies}", "sort=expectedCloseDate,-value",
     ],
     "tasks": [
         "completed=false", "completed=x", "priority=high", "dealId={deals}", "sort=dueDate",
         "contactId={contacts}",
     ],
-    "activities": ["type=call", "relatedTo={contacts}", "relatedType=company", "type=x"],
+    "activities": [
+        "include=related", "type=call", "relatedTo={contacts}", "relatedType=company", "type=x",
+    ],
     "quotes": ["status=sent", "status=expired", "number=Q-000001", "dealId={deals}"],
     "invoices": [
         "overdue=true", "overdue=false", "overdue=1", "from=2026-11-22", "to=2026-11-21",
@@ -201,8 +224,11 @@ def calls() -> Iterator[Call]:
         yield Call("PUT", one, {"notes": 5}, who="bia")
         yield Call("GET", f"/api/{plural}/{NOWHERE}")
         yield Call("PUT", f"/api/{plural}/x", {})
+        yield Call("HEAD", one)
+        yield Call("GET", f"{one}?fields=createdAt, {NAMED[plural]},,id,nme&include=compny&limt=5")
     for plural, queries in QUERIES.items():
         yield Call("GET", f"/api/{plural}")
+        yield Call("GET", f"/api/{plural}?fields={NAMED[plural]}&limit=1")
         for query in queries:
             yield Call("GET", f"/api/{plural}?{query}")
     yield from _credentials()
@@ -225,11 +251,19 @@ def _credentials() -> Iterator[Call]:
 
 def _bodies() -> Iterator[Call]:
     path = "/api/contacts"
-    json = {"Content-Type": "application/json"}
+    json = {"Content-Type": JSON}
     for raw in (b"", b"{", b'{"name":"A","name":"B"}', b'{"name":NaN}', b"\xff", b'"\\ud800"'):
         yield Call("POST", path, raw=raw, headers=json)
-    yield Call("POST", path, raw=b'{"name":"A"}', headers={"Content-Type": "text/plain"})
-    yield Call("POST", path, raw=b'{"name":"A"}', headers={"Content-Type": "application/x+json"})
+    for kind in (
+        "application/json; charset=utf-8", "Application/JSON;charset=UTF-8", "text/plain",
+        "application/merge-patch+json", "application/x+json", "application/x-www-form-urlencoded",
+        "application/json; charset=utf-16", "application/json; charset*=punycode''x", "rubbish",
+    ):  # fmt: skip
+        yield Call("POST", path, raw=b'{"name":"A"}', headers={"Content-Type": kind})
+    yield Call("POST", path, raw=b'{"name":"A"}')
+    strange = {"name": "X", "id": NOWHERE, "a b": 2, "é\r\nX-Evil: 1": 3, "createdAt": "x"}
+    yield Call("POST", path, strange)
+    yield Call("POST", path, {"name": "X"} | {f"f{i}": i for i in range(12)})
     for key in ("k1", "k1", "k2", "", "é"):
         yield Call("POST", path, {"name": "Once"}, headers={"Idempotency-Key": key}, minutes=1)
     yield Call("POST", path, {"name": "Other"}, headers={"Idempotency-Key": "k1"})
@@ -239,6 +273,9 @@ def _bodies() -> Iterator[Call]:
     yield Call("POST", path, {"name": "Writer"}, headers={"Idempotency-Key": "k4"})
     for method in ("PUT", "DELETE", "OPTIONS", "TRACE", "HEAD"):
         yield Call(method, path)
+    for path in ("/api/tasks/overdue", "/api/deals/pipeline-stats", "/api/activities/recent"):
+        for method in ("PUT", "PATCH", "DELETE", "POST", "OPTIONS"):
+            yield Call(method, path, {} if method == "PUT" else None)
     for path in ("/api/none", "/api/tasks/recent", "/api/webhooks/x", "/api/activities/recent/x"):
         yield Call("GET", path)
         yield Call("POST", path, {})
@@ -314,11 +351,37 @@ def _account() -> Iterator[Call]:
     yield Call("PATCH", "/api/me", {"timezone": "Asia/Tokyo", "email": "x"})
     yield Call("GET", "/api/invoices?overdue=true")
     yield Call("GET", "/api/tasks/overdue")
+    yield Call("GET", "/api/reports/sales?from=2026-03-01&to=2026-03-01")
+    for language in ("pt-BR", "en", "pt", None):
+        yield Call("PATCH", "/api/me", {"language": language})
     yield Call("PATCH", "/api/me", {"timezone": None})
+    yield Call("PATCH", "/api/me", {"name": "Ana"})
+    yield Call("GET", "/api/me", who="bia")
     yield Call("GET", "/api/keys")
     yield Call("POST", "/api/auth/signup", {"email": "x"})
+    rui = {"email": "Rui@Example.com", "password": "correct horse battery", "name": "Rui Costa"}
+    for change in (
+        {"email": None}, {"email": 5}, {"password": "short"}, {"password": "x" * 129},
+        {"password": "TrustNo1"}, {"password": rui["email"]}, {"password": None}, {"name": " "},
+        {"name": None}, {"timezone": "localtime"}, {"timezone": None},
+        {"timezone": "../etc/passwd"}, {"admin": True}, {"email": "RUI@example.com"},
+        {"email": "t@example.com", "timezone": "Asia/Tokyo"},
+    ):  # fmt: skip
+        yield Call("POST", "/api/auth/signup", rui | change, "nobody")
+    signed = {"email": " rui@example.COM", "password": rui["password"]}
+    yield Call("POST", "/api/auth/token", signed, "nobody")
+    for who in ("reader", "nobody"):
+        yield Call("PATCH", "/api/me", {}, who)
+    for change in ({"timezone": "america/sao_paulo"}, {"timezone": 3}):
+        yield Call("PATCH", "/api/me", change)
     yield Call("POST", "/api/auth/token", {"email": "nobody@example.com"})
     yield Call("POST", "/api/auth/token", {"email": "nobody@example.com", "password": "wrong"})
+    for raw in (
+        b"{", b"[]", b'{"email":1,"password":"x"}', b'{"email":"a@b.c","password":"\\u0000"}',
+        b'{"email":"a@b.c","password":"\\ud800"}',
+        b'{"email":"a@b.c","password":"' + b"x" * 200 + b'"}',
+    ):  # fmt: skip
+        yield Call("POST", "/api/auth/token", raw=raw, headers={"Content-Type": JSON})
     yield Call("GET", "/api/keys", who="token")
     yield Call("POST", "/api/keys", {"name": "", "scopes": [], "expiresAt": "x"}, who="token")
     yield Call("POST", "/api/keys", {"name": "K", "expiresAt": "2026-11-01"}, who="token")
@@ -346,3 +409,14 @@ def _ends() -> Iterator[Call]:
     yield Call("DELETE", "/api/quotes/{quotes}")
     for plural in FULL:
         yield Call("GET", f"/api/{plural}")
+    changeable = {entry.resource.plural: entry.resource.changeable for entry in CATALOGUE}
+    for plural, whole in FULL.items():
+        # What null clears, and what it cannot clear.
+        body = {
+            name: value
+            for name, value in whole.items()
+            if name not in ONCE and not re.match(r"(\[')?\{\w", str(value))
+        }
+        yield Call("POST", f"/api/{plural}", body | REFERRED.get(plural, {}), save="cleared")
+        for name in changeable[plural]:
+            yield Call("PUT", f"/api/{plural}/{{cleared}}", {name: None})

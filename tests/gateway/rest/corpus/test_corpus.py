@@ -1,4 +1,4 @@
-"""Compares the responses to a corpus of REST calls with the recorded ones.
+"""Compares the responses to a corpus of calls, and the events of each, with the recorded ones.
 
 After an intended change of responses, record the corpus again and check the diff:
 RECORD_CORPUS=1 make test ARGS="tests/gateway/rest/corpus"
@@ -8,33 +8,48 @@ import json
 import os
 import re
 from base64 import urlsafe_b64decode
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from gateway.server.config import Auth, Config, Limits
+import aiohttp
+import pytest
+
+from gateway.records.values.global_ids import global_id
+from gateway.server.config import Auth, Config
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database.transaction import Row, Tx
 from outbox.ids import Ids
 from tests.gateway.rest.corpus.calls import Call, calls
+from tests.gateway.rest.corpus.visits import visits
 from tests.support.databases import SqliteFiles
-from tests.support.rest import Person, Reply, RestApi
-from tests.support.site import serving
+from tests.support.rest import UNLIMITED, Person, Reply, RestApi
+from tests.support.site import Site, serving
 
-RECORDED = Path(__file__).parents[3] / "snapshots" / "calls.jsonl"
+SNAPSHOTS = Path(__file__).parents[3] / "snapshots"
 START = 1_795_348_800_000_000
 """2026-11-22T12:00:00Z."""
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
-OPEN = Config(
-    auth=Auth(signup="open"),
-    limits=Limits(read_per_second=0, write_per_second=0, sign_in_per_minute=0),
-)
+OPEN = Config(auth=Auth(signup="open"), limits=UNLIMITED.limits)
 HEADERS = (
     "Content-Type", "ETag", "Location", "Link", "X-Ignored-Fields", "Allow", "Retry-After",
     "WWW-Authenticate", "Idempotent-Replayed", "Cache-Control", "Content-Disposition",
+    "X-Ignored-Parameters", "Set-Cookie", "X-Cart-Session",
 )  # fmt: skip
-ID = re.compile(r"[0-9a-f]{24}")
-CURSOR = re.compile(r'(?<="nextCursor":")[\w-]{30,}(?=")|(?<=cursor=)[\w-]{30,}')
+MADE = re.compile(
+    r"(?P<id>(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f]))"
+    r"|(?P<session>[\w-]+\.[\w-]{40,}\.[\w-]{43})|(?P<token>(?<![\w-])[\w-]{43}(?![\w-]))"
+    r"|(?P<bearer>cst_[\w-]{20,})|(?<=WELCOME-)(?P<code>[0-9A-HJKMNP-TV-Z]{8})"
+)
+"""What is another in each run: ids, tokens, and the codes of coupons."""
+TEXT = re.compile(r"(?<![\w.-])[\w-]{30,}(?![\w.-])")
+GLOBAL = {
+    "products": "Product", "categories": "Category", "stores": "Store", "ebooks": "Ebook",
+    "discount-modals": "DiscountModal",
+}  # fmt: skip
 FALSE = {"X-API-Key": "crt_00000000_0000000000000000000000000000000000000000000"}
 
 
@@ -48,25 +63,33 @@ class SetClock(SystemClock):
 
 
 class Names:
-    """A name for each id, in the order of first occurrence."""
+    """A name for each id and token, in the order of first occurrence."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def over(self, text: str) -> str:
-        """Return `text` with names instead of ids, also inside cursors."""
-        plain = CURSOR.sub(
-            lambda found: urlsafe_b64decode(f"{found[0]}==").decode("ascii", "replace"), text
-        )
-        return ID.sub(
-            lambda found: self._names.setdefault(found[0], f"id{len(self._names)}"), plain
-        )
+        """Return `text` with names in their places, also inside cursors and global ids."""
+        return MADE.sub(self._name, TEXT.sub(_plain, text))
+
+    def _name(self, found: re.Match[str]) -> str:
+        kind = str(found.lastgroup)
+        return self._names.setdefault(found[kind], f"{kind}{len(self._names)}")
+
+
+def _plain(found: re.Match[str]) -> str:
+    """Return the text of a cursor or of a global id, and anything else as it is."""
+    try:
+        plain = urlsafe_b64decode(found[0] + "=" * (-len(found[0]) % 4)).decode("ascii")
+    except ValueError:
+        return found[0]
+    return plain if re.search(r'[.:"][0-9a-f]{24}', plain) else found[0]
 
 
 def filled(value: Any, saved: dict[str, str]) -> Any:
     """Return `value` with the saved ids inserted."""
     if isinstance(value, str):
-        return re.sub(r"\{([\w-]+)\}", lambda found: saved[found[1]], value)
+        return re.sub(r"\{([\w-]+)\}", lambda found: saved.get(found[1], found[0]), value)
     if isinstance(value, list):
         return [filled(item, saved) for item in value]
     if isinstance(value, dict):
@@ -80,47 +103,85 @@ async def asked(call: Call, people: dict[str, Person], saved: dict[str, str]) ->
         call.method, filled(call.path, saved), filled(call.body, saved), data=call.raw, **headers
     )
     if call.save:
-        saved[call.save] = reply.body["id"]
+        name, _, place = call.save.partition("=")
+        value = reply.body
+        for step in place.split(".") if place else ("id",):
+            value = value[int(step) if step.isdecimal() else step]
+        saved[name] = value
+        if (kind := GLOBAL.get(call.path.removeprefix("/api/"))) and not place:
+            saved[f"{name}-global"] = global_id(kind, value)
     return reply
 
 
-async def test_every_call_gets_its_recorded_response(tmp_path: Path) -> None:
+class People(dict[str, Person]):
+    """Who calls, by name; whoever is not known yet is a new visitor with cookies."""
+
+    def __init__(self, site: Site, stack: AsyncExitStack) -> None:
+        super().__init__()
+        self._site, self._stack = site, stack
+
+    def __missing__(self, name: str) -> Person:
+        jar = aiohttp.CookieJar(unsafe=True)
+        http = aiohttp.ClientSession(self._site.url, cookie_jar=jar)
+        self._stack.push_async_callback(http.close)
+        self[name] = Person(http, "", {})
+        return self[name]
+
+
+async def after(tx: Tx, pos: int) -> list[Row]:
+    """Return the events after the position."""
+    return await tx.all("select * from events where pos > $1 order by pos", pos)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "corpus"),
+    [("calls", OPEN, calls), ("visits", UNLIMITED, visits)],
+    ids=["rest", "storefront"],
+)
+async def test_every_call_gets_its_recorded_response(
+    tmp_path: Path, name: str, config: Config, corpus: Callable[[], Iterator[Call]]
+) -> None:
     """Names replace ids in order of occurrence, and the test sets the clock."""
-    clock, names, saved, told = SetClock(), Names(), dict[str, str](), []
+    recorded = SNAPSHOTS / f"{name}.jsonl"
+    clock, names, saved, told, seen = SetClock(), Names(), dict[str, str](), list[Any](), 0
     db = await database.open(await SqliteFiles().fresh(tmp_path), clock=clock, ids=Ids())
-    try:
-        async with serving(db, OPEN) as site:
-            api = RestApi(site)
-            ana = await api.person()
-            people = {
-                "ana": ana,
-                "bia": await api.person(),
-                "nobody": api.nobody,
-                "reader": await api.key_of(ana.user_id, ["read"]),
-                "writer": await api.key_of(ana.user_id, ["write"]),
-                "false": Person(site.http, "", FALSE),
-                "token": await _by_token(api),
-            }
-            for number, call in enumerate(calls()):
-                clock.at += SECOND + call.minutes * MINUTE
-                reply = await asked(call, people, saved)
-                head = {name: reply.headers[name] for name in HEADERS if name in reply.headers}
-                text = reply.text.replace(reply.headers.get("X-Request-Id", "-"), "REQUEST")
-                told.append(
-                    {
-                        "call": f"{number} {call.who} {call.method} {call.path}",
-                        "status": reply.status,
-                        "headers": {name: names.over(text) for name, text in head.items()},
-                        "body": names.over(text),
-                    }
-                )
-    finally:
-        await db.close()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(db.close)
+        site = await stack.enter_async_context(serving(db, config))
+        api, people = RestApi(site), People(site, stack)
+        ana = await api.person()
+        people |= {
+            "ana": ana,
+            "bia": await api.person(),
+            "nobody": api.nobody,
+            "reader": await api.key_of(ana.user_id, ["read"]),
+            "writer": await api.key_of(ana.user_id, ["write"]),
+            "false": Person(site.http, "", FALSE),
+            "token": await _by_token(api),
+        }
+        for number, call in enumerate(corpus()):
+            clock.at += SECOND + call.minutes * MINUTE
+            reply = await asked(call, people, saved)
+            head = {one: reply.headers.getall(one) for one in HEADERS if one in reply.headers}
+            text = reply.text.replace(reply.headers.get("X-Request-Id", "-"), "REQUEST")
+            told.append(
+                {
+                    "call": f"{number} {call.who} {call.method} {call.title}",
+                    "status": reply.status,
+                    "headers": {one: names.over(", ".join(all_)) for one, all_ in head.items()},
+                    "body": names.over(text),
+                }
+            )
+            for row in await db.read(after, seen):
+                seen = row["pos"]
+                data = json.dumps(json.loads(bytes(row["body"]))["data"], ensure_ascii=False)
+                event = f"{row['name']} {data} {row['record_fields'] or ''}"
+                told[-1].setdefault("events", []).append(names.over(event))
     if os.environ.get("RECORD_CORPUS"):
-        RECORDED.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in told))
-    recorded = [json.loads(line) for line in RECORDED.read_text().splitlines()]
-    assert len(recorded) == len(told) >= 300
-    different = [(was, now) for was, now in zip(recorded, told, strict=True) if was != now]
+        recorded.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in told))
+    before = [json.loads(line) for line in recorded.read_text().splitlines()]
+    assert len(before) == len(told) >= 300
+    different = [(was, now) for was, now in zip(before, told, strict=True) if was != now]
     assert different == []
 
 
