@@ -39,6 +39,14 @@ async def test_a_key_is_shown_once_and_works(maria: Guest) -> None:
     assert "in 30 d" in again.html
 
 
+async def test_a_key_has_the_scopes_that_were_chosen(maria: Guest) -> None:
+    page = await maria.submit(LIST, name="reader", scopes="read", expires="")
+    key = page.test_id("api-key")
+    assert key
+    assert await status_of(maria, key) == 200
+    assert await status_of(maria, key, "POST") == 403
+
+
 async def test_a_revoked_key_ends_at_once(maria: Guest) -> None:
     page = await maria.submit(LIST, name="old", scopes="read", expires="")
     key = page.test_id("api-key")

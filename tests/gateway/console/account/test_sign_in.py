@@ -7,13 +7,55 @@ import pytest
 
 from gateway.domain.accounts import sessions, users
 from gateway.server.config import Config, Limits, Server, load
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from tests.support.console import Guest, guest
-from tests.support.site import Site, serving
+from tests.support.site import PASSWORD, Site, serving
 
 HOME = "/console"
 FIRST = "/console/first-account"
 NEW: dict[str, Any] = {"name": "Ana", "email": "ana@example.com", "password": "a good password"}
+
+
+@pytest.mark.parametrize(
+    "where", ["https://evil.example/console/", "//evil.example", "/\\evil.example", "/api/me", ""]
+)
+async def test_sign_in_never_redirects_to_another_site(
+    console: Site, nobody: Guest, where: str
+) -> None:
+    await console.user()
+    answer = await nobody.submit(
+        "/console/sign-in", email="maria@example.com", password=PASSWORD, next=where, follow=False
+    )
+    assert answer.status == 303
+    assert answer.headers["Location"] == HOME
+
+
+@pytest.mark.parametrize(
+    ("email", "password"),
+    [("maria@example.com", "wrong"), ("nobody@example.com", PASSWORD), ("a\0b@c.d", PASSWORD)],
+)
+async def test_a_wrong_password_and_an_unknown_email_look_alike(
+    console: Site, nobody: Guest, email: str, password: str
+) -> None:
+    await console.user()
+    page = await nobody.sign_in(email, password)
+    assert page.status == 401
+    assert "Incorrect email or password." in page.html
+    assert (await nobody.get(HOME)).path.startswith("/console/sign-in")
+
+
+async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(
+    console: Site, nobody: Guest
+) -> None:
+    await console.user()
+    answer = await nobody.submit(
+        "/console/sign-in", email="maria@example.com", password=PASSWORD, follow=False
+    )
+    cookie = answer.headers["Set-Cookie"]
+    assert cookie.startswith("carteiro=")
+    for part in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=1209600"):
+        assert part in cookie
+    assert "Secure" not in cookie
 
 
 async def test_under_https_the_cookie_is_bound_to_the_host(db: Database) -> None:
@@ -61,6 +103,16 @@ async def test_every_spelling_of_the_public_url_is_accepted(db: Database, public
                 assert (await somebody.get("/console/sign-in", Host=host)).status == 404
 
 
+async def test_signing_out_ends_the_session_itself(console: Site, maria: Guest) -> None:
+    stolen = {c.key: c.value for c in maria.http.cookie_jar}
+    page = await maria.submit("/console/sign-out", at="/console/keys")
+    assert page.path.startswith("/console/sign-in")
+    assert "signed out" in page.html
+    async with guest(console) as thief:
+        thief.http.cookie_jar.update_cookies(stolen)
+        assert (await thief.get(HOME)).path.startswith("/console/sign-in")
+
+
 async def test_signing_out_everywhere_ends_the_others_too(console: Site, maria: Guest) -> None:
     async with guest(console) as other:
         await other.sign_in()
@@ -85,6 +137,23 @@ async def test_one_browser_can_be_signed_out(console: Site, maria: Guest, rui: G
         await maria.submit(path, at="/console/account")
         assert (await other.get(HOME)).path.startswith("/console/sign-in")
         assert (await maria.get(HOME)).path == HOME
+
+
+async def test_a_disabled_user_is_out_at_once(console: Site, maria: Guest) -> None:
+    user = await console.db.read(users.by_email, "maria@example.com")
+    assert user is not None
+    await console.db.write(users.disable, user["id"])
+    assert (await maria.get(HOME)).path.startswith("/console/sign-in")
+    assert (await maria.sign_in()).status == 401
+
+
+async def _expire(tx: Tx) -> None:
+    await tx.run("update sessions set expires_at = $1", tx.now)
+
+
+async def test_a_session_ends_with_its_lifetime(console: Site, maria: Guest) -> None:
+    await console.db.write(_expire)
+    assert (await maria.get(HOME)).path.startswith("/console/sign-in")
 
 
 async def test_an_email_longer_than_the_maximum_belongs_to_no_account(

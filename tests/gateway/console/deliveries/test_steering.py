@@ -206,3 +206,12 @@ async def test_a_bad_selection_changes_nothing(
     )  # fmt: skip
     assert page.status == status
     assert await states(console.db, webhook_id) == {ids[0]: "ready"}
+
+
+async def test_the_way_back_stays_in_the_console(console: Site, maria: Guest) -> None:
+    webhook_id, ids = await waiting(console, maria, 1)
+    page = await maria.submit(
+        "/console/deliveries/selected", at=f"/console/webhooks/{webhook_id}",
+        delivery=ids, act="cancel", back="//evil.example/console/", follow=False,
+    )  # fmt: skip
+    assert page.headers["Location"].startswith("/console/webhooks?")

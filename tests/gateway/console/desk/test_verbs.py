@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.console import Guest, Seen
-from tests.support.rest import Person
+from tests.support.rest import Person, RestApi
 
 ITEMS = [{"description": "Coffee <beans>", "quantity": 2, "unitPrice": 89.9}]
 VERBS = (
@@ -35,6 +35,38 @@ async def again(api: Person, plural: str, one: dict[str, Any]) -> dict[str, Any]
 def offered(page: Seen, one: dict[str, Any]) -> list[str]:
     """Return the verbs that a page of a record has a button or a link for."""
     return [verb for verb in VERBS if f'/{one["id"]}/{verb}"' in page.html]
+
+
+async def test_a_quote_goes_through_its_states_to_an_invoice_that_is_paid(
+    maria: Guest, api: Person
+) -> None:
+    quote = await made(api, "quotes", items=ITEMS)
+    path = f"/console/quotes/{quote['id']}"
+    before = len(await RestApi(maria.site).events())
+    assert offered(await maria.get(path), quote) == ["send", "accept", "cancel"]
+    asked = await maria.get(f"{path}/send")
+    assert "From now on the quote cannot be edited" in asked.html
+    assert "R$179.80" in asked.html
+    page = await maria.submit(f"{path}/send")
+    assert page.path == f"{path}?done=quote_send"
+    assert "Quote marked as sent." in page.html
+    assert offered(page, quote) == ["accept", "reject", "cancel"]
+    page = await maria.submit(f"{path}/accept")
+    assert offered(page, quote) == ["convert"]
+    page = await maria.submit(f"{path}/convert", dueDate="2026-12-20")
+    assert page.path.startswith("/console/invoices/")
+    invoice = (await api.get(f"/api/invoices/{page.id}")).body
+    assert (invoice["quoteId"], invoice["total"]) == (quote["id"], 179.8)
+    assert invoice["dueDate"].startswith("2026-12-20")
+    assert offered(page, invoice) == ["cancel", "pay"]
+    assert offered(await maria.get(path), quote) == []
+    pay = f"/console/invoices/{invoice['id']}/pay"
+    page = await maria.submit(pay, paidAt="2026-12-10", method="pix", reference=" E18 <x> ")
+    assert page.path == f"/console/invoices/{invoice['id']}?done=invoice_pay"
+    paid = await again(api, "invoices", invoice)
+    assert (paid["status"], paid["method"], paid["reference"]) == ("paid", "pix", "E18 <x>")
+    names = [name for name, _ in (await RestApi(maria.site).events())[before:]]
+    assert names == ["quote.updated", "quote.updated", "invoice.created", "invoice.paid"]
 
 
 async def test_what_was_typed_wrong_is_told_at_its_field(maria: Guest, api: Person) -> None:

@@ -50,6 +50,15 @@ async def test_a_form_is_not_unpacked(nobody: Guest, coding: str) -> None:
     assert page.status == 415
 
 
+@pytest.mark.parametrize("body", [b"\xff\xfe=\xff", b"email=%ff", b"%ed%a0%80=a", b"a=%C3"])
+async def test_a_form_that_is_not_utf_8_is_refused(nobody: Guest, body: bytes) -> None:
+    async with nobody.http.post(
+        "/console/sign-in", data=body, headers={"Content-Type": f"{URLENCODED}; charset=UTF-8"}
+    ) as answer:
+        assert answer.status == 400
+        assert "must be encoded in UTF-8" in await answer.text()
+
+
 async def test_a_form_has_a_maximum_of_bytes_and_fields(nobody: Guest) -> None:
     token = (await nobody.get("/console/sign-in")).csrf
     good = [("csrf_token", token), ("email", "x" * 60_000), ("password", "y")]
@@ -84,6 +93,23 @@ async def test_the_limit_of_the_address_comes_before_the_form(db: Database) -> N
             writer.write(head.encode() + b"Content-Length: 60000\r\n\r\n")
             assert b" 429 " in await reader.readline()
             writer.close()
+
+
+async def test_a_form_that_requires_sign_in_is_not_read_without_it(
+    console: Site,
+) -> None:
+    for path in ("/console/webhooks", "/console/sign-out", "/console/keys"):
+        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {URLENCODED}\r\n"
+        reader, writer = await asyncio.open_connection("127.0.0.1", console.port)
+        writer.write(head.encode() + b"Content-Length: 60000\r\n\r\n")
+        assert b" 303 " in await reader.readline()
+        writer.close()
+
+
+def test_the_fields_of_a_form() -> None:
+    form = forms.parse("a=1&b=+%26+&a=%C3%A9&c=&d&e=é".encode())
+    assert (form.all("a"), form.text("b"), form.text("e")) == (["1", "é"], " & ", "é")
+    assert (form.text("c"), form.all("d"), form.all("none")) == ("", [""], ())
 
 
 @pytest.mark.timed

@@ -104,6 +104,24 @@ async def test_what_another_site_sends_is_not_shown(
     assert "ERP" not in page.html
 
 
+async def test_the_sign_in_page_takes_no_form_from_elsewhere(maria: Guest, nobody: Guest) -> None:
+    """Who makes a browser sign in with a form of theirs needs the token of that browser."""
+    carried = [
+        ("form.path", POST), ("form.page", NEW), ("f.url", "https://evil.example"),
+        ("form.owner", guard.mark_of(await user_of(maria.site))),
+        ("email", "maria@example.com"), ("password", PASSWORD),
+    ]  # fmt: skip
+    await nobody.get("/console/sign-in")
+    for given in ([], [("csrf_token", "0" * 64)]):
+        assert (await nobody.post("/console/sign-in", [*given, *carried])).status == 403
+    for where in ("//evil.example", "https://evil.example/console/", "/\\evil", "/api/me"):
+        token = (await nobody.get("/console/sign-in")).csrf
+        other = [(k, where if k == "form.page" else v) for k, v in carried]
+        page = await nobody.post("/console/sign-in", [("csrf_token", token), *other], follow=False)
+        assert page.headers["Location"] == "/console"
+        await nobody.submit("/console/sign-out", at="/console")
+
+
 async def test_a_form_that_is_too_long_asks_for_the_sign_in_alone(maria: Guest) -> None:
     asked = await expired(maria, typed=[("conditions", "x" * 57_000)])
     assert asked.path.startswith("/console/sign-in")
@@ -114,6 +132,15 @@ async def test_a_form_with_nothing_typed_leads_back_to_its_page(maria: Guest) ->
     asked = await expired(maria, "/console/sign-out", "/console/keys", [])
     assert asked.path == "/console/sign-in?next=/console/keys"
     assert "Your session has ended" not in asked.html
+
+
+async def test_the_passwords_of_a_change_are_typed_again(maria: Guest) -> None:
+    page = "/console/account/password"
+    fields = re.findall('<input [^>]*type="password"', (await maria.get(page)).html)
+    assert len(fields) == 3
+    names = [re.findall('name="([^"]*)"', field)[0] for field in fields]
+    asked = await expired(maria, page, page, [(name, f"pass-w0rd {name}") for name in names])
+    assert "pass-w0rd" not in asked.html
 
 
 async def test_a_wrong_password_loses_nothing(maria: Guest) -> None:

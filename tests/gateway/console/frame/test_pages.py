@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway import texts
-from gateway.console.frame import reader
+from gateway.console.frame import display, reader
 from tests.support.console import Guest
 
 EN = texts.of("en")
@@ -60,6 +60,35 @@ async def test_nothing_else_is_served(nobody: Guest, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (b"plain", "plain"),
+        (b"\xff\x00", "�⟨0000⟩"),
+        ("a\u202eb", "a⟨202E⟩b"),
+        ("tab\tline\n", "tab\tline\n"),
+        ("\x1b[31m", "⟨001B⟩[31m"),
+        ("👩\u200d👧", "👩\u200d👧"),
+        (None, ""),
+    ],
+)
+def test_untrusted_text_is_made_inert(given: str | bytes | None, shown: str) -> None:
+    assert display.inert(given) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://a.example.com/hooks/crm", "https://a.example.com/<wbr>hooks/<wbr>crm"),
+        ("https://a.example.com/", "https://a.example.com/"),
+        ("https://a.example.com//x?b=1&c=2", "https://a.example.com//x?<wbr>b=1&amp;<wbr>c=2"),
+        ("https://a/<b>\u202e", "https://a/<wbr>&lt;b&gt;⟨202E⟩"),
+    ],
+)
+def test_a_url_breaks_after_its_parts(url: str, shown: str) -> None:
+    assert display.breakable(url) == shown
+
+
+@pytest.mark.parametrize(
     ("seconds", "shown"),
     [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7_199, "1 h"), (172_800, "2 d")],
 )
@@ -108,3 +137,14 @@ async def test_a_wrong_method_has_a_page_that_leads_back(
     assert 'href="/console/account"' in html
     assert not allowed or "othing was changed" in html
     assert f'href="{back}"' in html.partition("<main")[2]
+
+
+async def test_an_expired_form_leads_back_to_its_page(maria: Guest) -> None:
+    origin = str(maria.site.url).rstrip("/")
+    came = f"{origin}/console/webhooks/new?kind=operational&done=saved"
+    page = await maria.post("/console/webhooks", Referer=came)
+    assert page.status == 403
+    assert 'href="/console/account"' in page.html
+    assert 'href="/console/webhooks/new?kind=operational"' in page.html
+    elsewhere = await maria.post("/console/webhooks", Referer="https://evil.example/console/x")
+    assert "evil" not in elsewhere.html

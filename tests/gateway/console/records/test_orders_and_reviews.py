@@ -56,6 +56,25 @@ async def review(shop: Shop, text: str = "Good.", **store: Any) -> str:
     return str((await shop.owner.get("/api/reviews?limit=1")).body["data"][0]["id"])
 
 
+async def test_an_order_is_canceled_once(maria: Guest) -> None:
+    shop = await shop_of(maria)
+    sale = await order(shop)
+    path = f"{ORDERS}/{sale['id']}/cancel"
+    asked = await maria.get(path)
+    assert "cannot be undone" in asked.html
+    assert sale["number"] in asked.html
+    page = await maria.submit(path, reason=" Ordered <twice> ")
+    assert page.path == f"{ORDERS}/{sale['id']}?done=order_canceled"
+    assert "Ordered &lt;twice&gt;" in page.html
+    assert "Cancel order" not in page.html
+    after = await orders.order_of(shop.owner, sale["id"])
+    assert (after["status"], after["reason"]) == ("canceled", "Ordered <twice>")
+    assert await orders.stock_of(shop.owner, after["items"][0]["productId"]) == 10
+    again = await maria.submit(path)
+    assert again.path == f"{ORDERS}/{sale['id']}?done=order_canceled"
+    assert (await orders.order_of(shop.owner, sale["id"]))["reason"] == "Ordered <twice>"
+
+
 async def test_a_reason_that_no_database_stores(maria: Guest) -> None:
     shop = await shop_of(maria)
     sale = await order(shop)
@@ -63,6 +82,36 @@ async def test_a_reason_that_no_database_stores(maria: Guest) -> None:
     assert page.status == 400
     assert 'id="reason-fault"' in page.html
     assert (await orders.order_of(shop.owner, sale["id"]))["status"] == "pending"
+
+
+async def test_a_review_is_approved_and_rejected(maria: Guest) -> None:
+    assert "No reviews yet" in (await maria.get(REVIEWS)).html
+    shop = await shop_of(maria)
+    review_id = await review(shop, "<b>Good</b> \u202e beans", reviewModeration=True)
+    listed = await maria.get(f"{REVIEWS}?status=pending")
+    for text in ("&lt;b&gt;Good", "⟨202E⟩", "Beans &lt;1 kg&gt;", "Ana &lt;i&gt;", "4 of 5 stars"):
+        assert text in listed.html, text
+    path = f"{REVIEWS}/{review_id}"
+
+    async def status() -> str:
+        return str((await shop.owner.get(f"/api/reviews/{review_id}")).body["status"])
+
+    page = await maria.submit(
+        f"{path}/publish", at=f"{REVIEWS}?status=pending", list="status=pending"
+    )
+    assert page.path == f"{REVIEWS}?status=pending&done=review_published"
+    assert "Review approved." in page.html
+    assert "Nothing found" in page.html
+    assert await status() == "published"
+    page = await maria.submit(f"{path}/reject", at=path)
+    assert page.path == f"{path}?done=review_rejected"
+    assert await status() == "rejected"
+    assert page.html.count("/publish") == 1
+    assert page.html.count("/reject") == 0
+    assert (await maria.submit(f"{path}/publish", at=path, list="#nowhere")).path == (
+        f"{REVIEWS}?done=review_published"
+    )
+    assert await status() == "published"
 
 
 async def test_a_long_review_is_listed_too(maria: Guest) -> None:

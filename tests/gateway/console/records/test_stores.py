@@ -130,6 +130,23 @@ async def test_an_unchanged_form_changes_nothing(maria: Guest) -> None:
     assert named >= {name for name, value in WHOLE.items() if value is not False}
 
 
+async def test_a_change_and_an_emptied_row(maria: Guest) -> None:
+    record = await made(maria, **WHOLE)
+    form = await maria.get(f"{LIST}/{record.id}/edit")
+    fields = [
+        (name, "" if name.startswith("shippingRules[0]") or name == "pixKey" else value)
+        for name, value in as_browser(form.html)
+        if name != "reviewModeration"
+    ]
+    fields += [("active", "true")]
+    await maria.post(f"{LIST}/{record.id}", fields)
+    after = await read(maria, record.id)
+    assert after["shippingRules"] == WHOLE["shippingRules"][1:]
+    assert "pixKey" not in after
+    assert (after["active"], after["reviewModeration"]) == (True, False)
+    assert after["idps"] == WHOLE["idps"]
+
+
 async def test_faults_stand_at_their_inputs(maria: Guest) -> None:
     bad = RULE | {"price": "cheap", "deadline": "1.5", "cepTo": "1"}
     page = await maria.submit(

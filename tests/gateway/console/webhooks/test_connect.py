@@ -9,9 +9,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from gateway.domain.webhooks import connecting
+from gateway.domain.webhooks.connecting import challenge_of
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Row, Tx
+from outbox.durations import DAY, MINUTE, SECOND
 from outbox.ids import Ids
 from tests.support.connected import EVENT, Zappy, config_of
 from tests.support.console import Guest, guest
@@ -195,6 +198,21 @@ async def test_a_field_that_is_there_twice_is_refused(scene: Scene) -> None:
     assert (seen.status, "Location" in seen.headers) == (400, False)
 
 
+async def test_no_other_site_presses_the_button(scene: Scene) -> None:
+    fields = scene.zappy.begin()
+    pairs = [("decision", "allow"), *fields.items()]
+    page = await scene.maria.get(f"{PATH}?{urlencode(fields)}")
+    for csrf, headers in (
+        ("", {}),
+        ("0" * 88, {}),
+        (page.csrf, {"Origin": "https://zappy.example"}),
+        (page.csrf, {"Sec_Fetch_Site": "cross-site"}),
+    ):
+        seen = await scene.maria.post(PATH, [("csrf_token", csrf), *pairs], follow=False, **headers)
+        assert (seen.status, "Location" in seen.headers) == (403, False)
+    assert await scene.site.db.read(_rows, "select * from connect_codes") == []
+
+
 async def test_a_code_is_used_once_and_its_second_use_pauses_the_webhook(scene: Scene) -> None:
     proof = scene.zappy.proof(await scene.code())
     status, got = await scene.exchange(**proof)
@@ -209,6 +227,41 @@ async def test_a_code_is_used_once_and_its_second_use_pauses_the_webhook(scene: 
     assert "secret" not in again
     [row] = await scene.webhooks()
     assert (row["id"], row["state"]) == (got["webhook_id"], "paused")
+
+
+async def test_a_code_is_worth_nothing_without_its_flow(scene: Scene) -> None:
+    code = await scene.code()
+    proof = scene.zappy.proof(code)
+    wrong: list[dict[str, str]] = [
+        # The verifier of another visitor's flow: a code that was put into his session.
+        {"code_verifier": "y" * 43},
+        # The challenge itself, as with the method plain.
+        {"code_verifier": challenge_of(proof["code_verifier"])},
+        {"client_id": "other"},
+        {"client_id": "other", "redirect_uri": scene.other.redirect_uri},
+        {"redirect_uri": f"{scene.zappy.redirect_uri}&x=1"},
+        {"code": code[:-1]},
+    ]  # fmt: skip
+    for changed in wrong:
+        status, answer = await scene.exchange(**{**proof, **changed})
+        assert (status, answer["error"]) == (400, "invalid_grant"), changed
+    assert await scene.webhooks() == []
+    assert (await scene.exchange(**proof))[0] == 200
+
+
+async def test_a_code_ends_after_a_minute_and_a_duty_removes_it(scene: Scene) -> None:
+    early, late = await scene.code(), await scene.code()
+    proof = scene.zappy.proof(late)
+    scene.clock.ahead = MINUTE - 20 * SECOND
+    assert (await scene.exchange(**proof))[0] == 200
+    scene.clock.ahead = MINUTE + SECOND
+    status, answer = await scene.exchange(**{**proof, "code": early})
+    assert (status, answer["error"]) == (400, "invalid_grant")
+    assert len(await scene.webhooks()) == 1
+    scene.clock.ahead = DAY
+    assert await scene.site.db.write(connecting.purge, 10) == 0
+    scene.clock.ahead = DAY + 2 * MINUTE
+    assert await scene.site.db.write(connecting.purge, 10) == 2
 
 
 async def test_an_account_that_was_disabled_meanwhile_gives_nothing(scene: Scene) -> None:

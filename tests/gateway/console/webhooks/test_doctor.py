@@ -106,6 +106,24 @@ async def test_the_verdict_is_that_of_a_delivery(db: Database) -> None:
                 assert patient.says.replace("'", "&#39;") in page.html
 
 
+async def test_nothing_is_stored_and_the_receiver_can_verify(maria: Guest) -> None:
+    async with receiver() as there:
+        webhook = await maria.webhook(f"{there.url}/hook", "deal.updated", headers="X-Own: s3cret")
+        there.secret = webhook.test_id("webhook-secret")
+        before = await maria.site.db.read(count)
+        page = await examine(maria, webhook.id)
+        assert "would succeed" in page.html
+        assert await maria.site.db.read(count) == before == [0, 0, 0]
+        [got] = there.requests
+        headers = dict(got.headers)
+        assert headers["X-Webhook-Test"] == "1"
+        assert headers["X-Webhook-Event"] == "deal.updated"
+        assert headers["X-Own"] == "s3cret"
+    assert "s3cret" not in page.html
+    assert "X-Own" in page.html
+    assert headers["webhook-signature"] in page.html
+
+
 async def test_htmx_gets_the_part_alone(maria: Guest) -> None:
     async with receiver() as there:
         webhook = await maria.webhook(f"{there.url}/hook")

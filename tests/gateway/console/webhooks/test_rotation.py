@@ -42,6 +42,17 @@ async def test_a_secret_is_rotated_step_by_step(maria: Guest) -> None:
     assert (await opened(maria, "secret"), await opened(maria, "old_secret")) == (new, old)
 
 
+async def test_a_rotation_is_cancelled(maria: Guest) -> None:
+    page = await maria.webhook(URL)
+    old = page.test_id("webhook-secret")
+    here = f"/console/webhooks/{page.id}"
+    await maria.submit(f"{here}/rotate", at=f"{here}/rotate")
+    done = await maria.submit(f"{here}/rotate/cancel", at=f"{here}/rotate")
+    assert done.path == f"{here}?done=unstaged"
+    assert await opened(maria, "staged_secret") is None
+    assert await opened(maria, "secret") == old
+
+
 async def test_a_second_click_does_not_replace_the_secret_that_was_shown(maria: Guest) -> None:
     page = await maria.webhook(URL)
     here = f"/console/webhooks/{page.id}"

@@ -167,6 +167,27 @@ async def test_conditions_hold_for_a_snapshot_too(console: Site, maria: Guest) -
     assert "do not meet the conditions" in (await maria.get(f"/console/jobs/{job_id}")).html
 
 
+async def test_a_snapshot_waits_for_its_receiver(console: Site, maria: Guest) -> None:
+    """A million records never are a million events at once."""
+    db = console.db
+    webhook = await maria.webhook(URL, "contact.created")
+    count = snapshot_steps.WAITING + 3 * snapshot_steps.MOST
+    await db.write(add_contacts, await owner(db), count, "0" * 24)
+    path = f"/console/webhooks/{webhook.id}"
+    job_id = await start(maria, path, names="contact.created", rate="1000")
+    for _ in range(count // snapshot_steps.MOST + 2):
+        job = await step(db, job_id)
+    assert (job.state, job.made) == ("running", snapshot_steps.WAITING)
+    await db.write(run, "update deliveries set state = 'delivered'")
+    assert (await step(db, job_id)).made == snapshot_steps.WAITING + snapshot_steps.MOST
+    # Nor while fan-out has much to do for anybody.
+    name = "UNSEEN"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(snapshot_steps, name, 0)
+        await step(db, job_id)
+    assert (await finish(db, job_id)).made == count
+
+
 async def test_a_cancelled_snapshot_and_a_stopped_webhook_make_nothing_more(
     console: Site, maria: Guest
 ) -> None:

@@ -1,10 +1,12 @@
 """The pages of webhooks: forms and their faults, permissions, and results."""
 
+import json
 import re
 from typing import Any
 
 import pytest
 
+from gateway.domain.catalogue import EVENT_NAMES, EVENTS
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress, Limits
 from gateway.server.telemetry.metrics import METRICS
@@ -19,6 +21,26 @@ LIST = "/console/webhooks"
 
 async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
     return await tx.all(sql, *args)
+
+
+async def test_a_new_webhook_shows_its_secret_once(maria: Guest) -> None:
+    page = await maria.webhook(
+        URL, "contact.created", "invoice.paid", description="ERP <b>sync</b>"
+    )
+    assert page.status == 200
+    assert page.path == f"{LIST}/{page.id}?done=created"
+    secret = page.test_id("webhook-secret")
+    assert secret
+    assert secret.startswith("whsec_")
+    assert "ERP &lt;b&gt;sync&lt;/b&gt;" in page.html
+    again = await maria.get(f"{LIST}/{page.id}")
+    assert again.test_id("webhook-secret") is None
+    assert secret not in again.html
+    [row] = await maria.site.db.read(rows, "select * from webhooks")
+    assert secret.encode() not in bytes(row["secret"])
+    assert json.loads(row["events"]) == ["contact.created", "invoice.paid"]
+    [session] = await maria.site.db.read(rows, "select * from sessions")
+    assert session["reveal"] is None
 
 
 async def test_the_secret_waits_for_its_own_page(maria: Guest) -> None:
@@ -66,6 +88,20 @@ async def test_what_is_wrong_is_named_beside_its_field(
     assert says in page.html.replace("&#39;", "'")
     assert "aria-invalid" in page.html or "events-fault" in page.html
     assert not await maria.site.db.read(rows, "select id from webhooks")
+
+
+async def test_plain_http_needs_the_installation_to_allow_it(db: Database) -> None:
+    async with serving(db, Config()) as site, guest(site) as somebody:
+        await site.user()
+        await somebody.sign_in()
+        page = await somebody.webhook("http://hooks.example.com/")
+        assert page.status == 400
+        assert (
+            "use https, or allow it with [egress] allow_http, and [egress] allow for a private "
+            "address, in config.local.toml and restart" in page.html
+        )
+        page = await somebody.webhook("ftp://hooks.example.com/")
+        assert "must start with https://" in page.html
 
 
 async def test_an_account_has_a_maximum_of_webhooks(db: Database) -> None:
@@ -178,6 +214,17 @@ async def test_the_latest_deliveries_stand_before_the_charts(maria: Guest) -> No
     assert overview.index('id="lines-title"') < overview.index("data-charts")
 
 
+async def test_delete_needs_confirmation(maria: Guest) -> None:
+    webhook = await maria.webhook(URL)
+    path = f"{LIST}/{webhook.id}"
+    assert "cannot be undone" in (await maria.get(f"{path}/delete")).html
+    page = await maria.submit(f"{path}/delete")
+    assert page.path == f"{LIST}?done=deleted"
+    assert "No webhooks yet" in page.html
+    assert (await maria.get(path)).status == 404
+    assert not await maria.site.db.read(rows, "select webhook_id from lanes")
+
+
 async def test_what_an_activation_and_a_removal_cancel_is_counted(maria: Guest) -> None:
     db, metrics = maria.site.db, maria.site.app[METRICS]
     webhook = await maria.webhook(URL)
@@ -200,6 +247,23 @@ async def add_parked(tx: Tx, webhook_id: str, numbers: range) -> None:
             " 'event', 'ready', false, 0, 0, 0, 'r', $3, 1)",
             str(number), webhook_id, number,
         )  # fmt: skip
+
+
+async def test_a_test_event_has_the_fields_of_the_catalogue(maria: Guest) -> None:
+    webhook = await maria.webhook(URL)
+    path = f"{LIST}/{webhook.id}"
+    token = (await maria.get(path)).csrf
+    for event in EVENT_NAMES:
+        page = await maria.post(f"{path}/test", [("csrf_token", token), ("event", event)])
+        assert page.path == f"{path}?done=tested"
+    written = await maria.site.db.read(rows, "select * from events order by pos")
+    assert len(written) == len(EVENT_NAMES) == 20
+    for row, event in zip(written, EVENT_NAMES, strict=True):
+        assert row["webhook_id"] == webhook.id
+        body = json.loads(bytes(row["body"]))
+        assert body["event"] == event
+        assert tuple(body["data"]) == EVENTS[event]
+        assert all(value is not None for value in body["data"].values())
 
 
 async def test_a_test_event_is_one_of_the_catalogue_for_an_active_webhook(maria: Guest) -> None:

@@ -47,6 +47,34 @@ async def test_only_a_lost_deal_has_a_reason(ana: Person, bia: Person) -> None:
     assert (await ana.put(path, {"lostReason": "Price"})).faults == {"lostReason": "not_lost"}
 
 
+async def test_figures(ana: Person, bia: Person) -> None:
+    await create(bia, value=999, stage="lead")
+    for value, stage, status in (
+        (10.10, "lead", "open"), (20.20, "lead", "won"), (0, "closing", "lost"),
+        (5, None, "won"), (1.01, "Zebra", "lost"), (2, "custom", "lost"), (3, "(none)", "open"),
+    ):  # fmt: skip
+        deal = await create(ana, value=value, stage=stage)
+        if status != "open":
+            await ana.put(f"/api/deals/{deal['id']}", {"status": status})
+    figures = await stats(ana)
+    assert figures == {
+        "totalDeals": 7,
+        "totalValue": 41.31,
+        "byStage": {
+            "lead": {"count": 2, "value": 30.3},
+            "closing": {"count": 1, "value": 0},
+            "Zebra": {"count": 1, "value": 1.01},
+            "custom": {"count": 1, "value": 2},
+            "(none)": {"count": 2, "value": 8},
+        },
+        "wonDeals": 2,
+        "lostDeals": 3,
+        "conversionRate": 40,
+    }
+    # In the order of the pipeline, then by name, and deals without a stage last.
+    assert list(figures["byStage"]) == ["lead", "closing", "Zebra", "custom", "(none)"]
+
+
 async def test_a_very_large_value_is_exact_to_the_centavo(ana: Person) -> None:
     for _ in range(3):
         await create(ana, value=999_999_999_999.99)
@@ -69,6 +97,20 @@ async def test_an_invalid_pipeline(api: RestApi, ana: Person) -> None:
     assert (await api.nobody.put(path, {})).status == 401
     assert (await ana.get(path)).headers["ETag"] == '"0"'
     assert await api.events() == []
+
+
+async def test_a_strict_pipeline_checks_changes(ana: Person, bia: Person) -> None:
+    deal = await create(ana, stage="elsewhere")
+    path = f"/api/deals/{deal['id']}"
+    await ana.put("/api/settings/pipeline", {"strict": True})
+    # A client can send the whole record back with another field changed.
+    reply = await ana.put(path, deal | {"title": "Y"})
+    assert (reply.status, reply.body["title"], reply.body["stage"]) == (200, "Y", "elsewhere")
+    assert (await bia.put(path, {"stage": "new"})).status == 403
+    assert (await ana.put(path, {"stage": "new"})).faults == {"stage": "not_allowed"}
+    assert (await ana.put(path, {"stage": "lead"})).status == 200
+    assert (await ana.put(path, {"stage": "elsewhere"})).faults == {"stage": "not_allowed"}
+    assert "stage" not in (await ana.put(path, {"stage": None})).body
 
 
 async def test_a_pipeline_without_stages_is_not_strict(ana: Person) -> None:

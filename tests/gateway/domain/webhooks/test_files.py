@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from gateway.domain.accounts import users
-from gateway.domain.webhooks import file_plan, file_text, settings
-from gateway.domain.webhooks.file_plan import Applied, Plan, Tools, Wanted
+from gateway.domain.webhooks import file_plan, file_text, settings, webhooks
+from gateway.domain.webhooks.file_plan import STALE, Applied, Plan, Tools, Wanted
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from outbox import webhooks as outbox_webhooks
 from outbox.database.transaction import Database, Row, Tx
 from outbox.sending.addresses import Rules
 from outbox.sending.request import new_secret
+from outbox.webhooks import open_headers
 from tests.gateway.domain.webhooks.test_settings import EVERY, RULES
 from tests.support.drain import ring
 
@@ -93,6 +94,24 @@ def faults_of(text: str) -> dict[str, str]:
     return {fault.field: fault.code for fault in caught.value.faults}
 
 
+async def test_an_account_becomes_like_its_file_and_stays_so(account: Account) -> None:
+    plan = await account.plan(ERP + BI)
+    assert [step.act for step in plan.steps] == ["create", "create"]
+    assert "Bearer" not in str([step.changes for step in plan.steps])
+    applied = await account.apply(ERP + BI, plan.mark)
+    assert [(one.name, one.secret is not None) for one in applied.created] == [
+        ("erp", True), ("bi", True),
+    ]  # fmt: skip
+    bi, erp = await account.rows()
+    assert open_headers(bytes(erp["headers"]), TOOLS.ring, erp["id"]) == [
+        ("X-Team", "sales"), ("Authorization", "Bearer 1"),
+    ]  # fmt: skip
+    assert (erp["timeout_ms"], bool(erp["ordered"]), bi["headers"]) == (5000, True, None)
+    again = await account.apply(ERP + BI)
+    assert (acts(again.plan), again.plan.same, again.created) == ([], 2, [])
+    assert [row["version"] for row in await account.rows()] == [1, 1]
+
+
 async def test_each_setting_survives_its_export(db: Database, account: Account) -> None:
     owner_id, tools = account.actor.owner_id, Tools(RULES, ring(), 5)
     await db.write(
@@ -156,6 +175,22 @@ async def test_a_fault_anywhere_applies_nothing(account: Account) -> None:
     assert caught.value.code == "conflict"
     [bi] = await account.rows()
     assert (bi["url"], bi["version"]) == ("https://hooks.example.com/bi", 1)
+
+
+async def test_a_stale_plan_is_refused(account: Account) -> None:
+    await account.apply(BI)
+    changed = BI.replace("/bi", "/new")
+    mark = (await account.plan(changed)).mark
+    [row] = await account.rows()
+    await account.db.write(webhooks.pause, account.actor, row["id"])
+    for text in (changed, changed + ERP):
+        with pytest.raises(Refusal, match=STALE):
+            await account.apply(text, mark)
+    with pytest.raises(Refusal, match=STALE):
+        await account.apply(changed, (await account.plan(changed, prune=True)).mark)
+    [row] = await account.rows()
+    assert row["url"] == "https://hooks.example.com/bi"
+    await account.apply(changed, (await account.plan(changed)).mark)
 
 
 async def test_a_file_reaches_no_webhook_of_another_account(account: Account) -> None:

@@ -13,7 +13,6 @@ from outbox.database.transaction import Database
 from outbox.ids import Ids
 
 STORE = "0" * 24
-pytestmark = pytest.mark.usefixtures("true_cost")
 
 
 class Watched:
@@ -38,7 +37,6 @@ def hasher(watched: Watched) -> Iterator[Passwords]:
     passwords.close()
 
 
-@pytest.mark.slow
 async def test_a_flood_of_customers_does_not_keep_the_console_waiting(
     db: Database, hasher: Passwords
 ) -> None:
@@ -64,7 +62,18 @@ async def test_a_flood_of_customers_does_not_keep_the_console_waiting(
     await asyncio.gather(*flood, return_exceptions=True)
 
 
-@pytest.mark.slow
+async def test_every_wrong_sign_in_hashes_once(
+    db: Database, hasher: Passwords, watched: Watched
+) -> None:
+    """Unknown emails cost the same work as a wrong password."""
+    passwords = CustomerPasswords(db, hasher, 0)
+    for count, email in enumerate(("nobody@example.com", "x", "a" * 10_000), start=1):
+        with pytest.raises(Refusal) as caught:
+            await passwords.check(STORE, email, "wrong", "198.51.100.1")
+        assert caught.value.code == "invalid_credentials"
+        assert watched.hashed == count
+
+
 async def test_a_try_that_was_not_checked_is_not_counted(db: Database, hasher: Passwords) -> None:
     passwords = CustomerPasswords(db, hasher, 0)
 

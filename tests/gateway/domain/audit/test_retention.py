@@ -1,0 +1,102 @@
+"""Old entries of the audit log are deleted, of each owner, in small transactions."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+
+from gateway.domain.accounts import users
+from gateway.domain.audit import retention
+from gateway.domain.audit.retention import AuditRetention
+from gateway.records import audit
+from gateway.records.access import Actor
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY
+from outbox.ids import Ids
+from outbox.observer import Observer
+
+
+class Wall(SystemClock):
+    """A clock that a test sets."""
+
+    days = 0.0
+
+    def wall(self) -> int:
+        return super().wall() + round(self.days * DAY)
+
+
+@dataclass
+class Told(Observer):
+    """An observer that records its calls."""
+
+    gone: Counter[str] = field(default_factory=Counter)
+    clean: list[str] = field(default_factory=list)
+    largest: int = 0
+
+    def purged(self, table: str, count: int) -> None:
+        self.gone[table] += count
+        self.largest = max(self.largest, count)
+
+    def swept(self, table: str) -> None:
+        self.clean.append(table)
+
+
+async def owner(db: Database, number: int) -> str:
+    return await db.write(users.add, email=f"a{number}@example.com", name="A", password_hash="-")
+
+
+async def note(tx: Tx, owner_id: str, count: int) -> None:
+    for _ in range(count):
+        audit.record(tx, Actor(owner_id, "session"), "updated", "contact", "r" * 24)
+
+
+async def counts(db: Database) -> dict[str, int]:
+    rows = await db.read(
+        lambda tx: tx.all("select owner_id, count(*) as n from audit group by owner_id")
+    )
+    return {row["owner_id"]: row["n"] for row in rows}
+
+
+async def test_entries_go_after_their_days(db_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "PIECE", 3)
+    monkeypatch.setattr(retention, "OWNERS", 2)
+    clock = Wall()
+    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    try:
+        clock.days = -100
+        # Each has one entry of its creation.
+        people = [await owner(db, number) for number in range(5)]
+        for person, count in zip(people, (0, 7, 2, 0, 3), strict=True):
+            await db.write(note, person, count)
+        clock.days = -50
+        for person in people[:3]:
+            await db.write(note, person, 4)
+        clock.days = 0
+        db.observer = told = Told()
+        await AuditRetention(db, days=90).run_once()
+        assert await counts(db) == dict.fromkeys(people[:3], 4)
+        assert told.gone == {"audit": 5 + 12}
+        assert told.clean == ["audit"]
+        assert told.largest == 3
+        await AuditRetention(db, days=60).run_once()
+        assert await counts(db) == dict.fromkeys(people[:3], 4)
+        await AuditRetention(db, days=49).run_once()
+        assert await counts(db) == {}
+    finally:
+        await db.close()
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_a_clock_that_is_ahead_for_a_moment_deletes_nothing(db_url: str) -> None:
+    clock = Wall()
+    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
+    try:
+        person = await owner(db, 1)
+        # The due clock is that of the server.
+        clock.days = 400
+        await AuditRetention(db, days=90).run_once()
+        assert await counts(db) == {person: 1}
+    finally:
+        await db.close()
