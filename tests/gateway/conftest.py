@@ -9,13 +9,16 @@ import structlog
 
 from gateway.domain.accounts import passwords
 from gateway.server.telemetry import logs
+from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
+from outbox.ids import Ids
 from outbox.worker import duties
 from tests.support.kept_pages import kept_pages_are_true
 from tests.support.log_lines import Lines
 from tests.support.rest import UNLIMITED, Person, RestApi
-from tests.support.site import Site, serving
+from tests.support.site import Site, Still, serving
+from tests.support.waiting import HANG_SECONDS
 
 CHEAP = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
@@ -33,10 +36,28 @@ def hashes_are_cheap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(passwords, "hash_of_nobody", lambda: CHEAP.hash(""))
 
 
+@pytest.fixture(autouse=True)
+def nothing_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the product ends after a moment ends only with a hang, not on a busy machine."""
+    for limit in (
+        "graphql.execution.SECONDS", "domain.webhooks.history.SECONDS",
+        "domain.webhooks.record_names.SECONDS", "domain.cells.directory.PATIENCE_SECONDS",
+    ):  # fmt: skip
+        monkeypatch.setattr(f"gateway.{limit}", HANG_SECONDS)
+
+
 @pytest.fixture
 def duties_look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mail or a job that waits is found at once, not within five seconds."""
     monkeypatch.setattr(duties, "LOOK_SECONDS", 0.1)
+
+
+@pytest.fixture
+async def still(db_url: str) -> AsyncIterator[Database]:
+    """An open database for limits by the second and the minute: its clock stands still."""
+    db = await database.open(db_url, clock=Still(), ids=Ids(), serving=True)
+    yield db
+    await db.close()
 
 
 @pytest.fixture

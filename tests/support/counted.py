@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any
 
 from outbox.database.transaction import Database, Purpose
 from outbox.observer import Observer
 
+in_background: ContextVar[bool] = ContextVar("in_background", default=False)
+"""Whether this is a duty that a server began as it started; `serving` sets it."""
+
 
 class Counted:
-    """The database `db`; `units` and `statements` have what was read since `reset`."""
+    """The database `db`; `units` and `statements` have what was read since `reset`.
 
-    def __init__(self, db: Database, written: list[tuple[str, list[str]]] | None = None) -> None:
+    With `of_requests` they leave out what duties in the background read and write.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        written: list[tuple[str, list[str]]] | None = None,
+        *,
+        of_requests: bool = False,
+    ) -> None:
         self._db = db
+        self._of_requests = of_requests
         self.units = 0
         self.statements: list[str] = []
         self.written = [] if written is None else written
@@ -36,9 +50,12 @@ class Counted:
         self.written.clear()
 
     def apart(self, purpose: Purpose) -> Counted:
-        return Counted(self._db.apart(purpose), self.written)
+        return Counted(self._db.apart(purpose), self.written, of_requests=self._of_requests)
 
     async def write(self, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        if self._of_requests and in_background.get():
+            return await self._db.write(unit, *args, **kwargs)
+
         async def counting(tx: Any, *args: Any, **kwargs: Any) -> Any:
             statements: list[str] = []
             self.written.append((unit.__name__, statements))
@@ -56,6 +73,8 @@ class Counted:
 
     def _counting(self, unit: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def counting(tx: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._of_requests and in_background.get():
+                return await unit(tx, *args, **kwargs)
             self.units += 1
             return await unit(CountedTx(tx, self.statements), *args, **kwargs)
 

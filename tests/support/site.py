@@ -18,14 +18,26 @@ from gateway.server.config import Config
 from gateway.server.http.connections import Runner
 from gateway.server.program import Role
 from gateway.server.telemetry.metrics import METRICS
+from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import new_key_line, parse_keys
+from tests.support.counted import in_background
 
 PASSWORD = "correct horse battery"
 HASHED = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
 """A hash names its own cost parameters. test_passwords checks the product's cost."""
 _DOCUMENTS = Documents(schema())
 """Valid documents of all tests: to validate one takes as long as ten requests."""
+
+
+class Still(SystemClock):
+    """A clock whose seconds stand still: no limit by the second or minute feels a busy machine."""
+
+    def __init__(self) -> None:
+        self._now = super().monotonic()
+
+    def monotonic(self) -> float:
+        return self._now
 
 
 @dataclass(frozen=True)
@@ -83,7 +95,10 @@ async def serving(
         app[DOCUMENTS] = _DOCUMENTS
     metrics = app[METRICS]
     runner = Runner(app, config.limits, lambda why: metrics.rejected("api", why), 2.0)
+    # Requests begin in the context of the place that listens for them, duties in this one.
+    began = in_background.set(True)
     await runner.setup()
+    in_background.reset(began)
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         metrics.watch_connections(runner.census)

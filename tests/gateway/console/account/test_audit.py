@@ -186,7 +186,7 @@ async def _shop(walk: Walk) -> None:
 
 
 async def _owner(site: Site) -> str:
-    [user] = await site.db.read(rows, "select id from users")
+    [user] = await site.db.read(rows, "select id from users where email = 'maria@example.com'")
     return str(user["id"])
 
 
@@ -301,7 +301,7 @@ def test_every_word_of_the_log_has_a_text(code: str) -> None:
 async def test_a_page_of_a_record_shows_its_last_changes(
     console: Site, maria: Guest, rui: Guest
 ) -> None:
-    owner = await RestApi(console).key_of(await _owner_of(console, "maria@example.com"))
+    owner = await RestApi(console).key_of(await _owner(console))
     made = (await owner.post("/api/contacts", {"name": "Bruno"})).body["id"]
     await owner.put(f"/api/contacts/{made}", {"phone": "11 98888-7777"})
     part = f"{PAGE}/changes?record={made}"
@@ -314,8 +314,3 @@ async def test_a_page_of_a_record_shows_its_last_changes(
     for guest, query in ((rui, made), (maria, "x"), (maria, ""), (maria, "%00")):
         page = await guest.get(f"{PAGE}/changes?record={query}")
         assert (page.status, "No changes within the log" in page.html) == (200, True)
-
-
-async def _owner_of(site: Site, email: str) -> str:
-    [user] = await site.db.read(rows, "select id from users where email = $1", email)
-    return str(user["id"])

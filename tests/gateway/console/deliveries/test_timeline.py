@@ -6,8 +6,6 @@ import shlex
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from gateway import texts
 from gateway.console.deliveries.deliveries import LONGEST, curl
 from gateway.console.deliveries.timeline import course
@@ -52,25 +50,19 @@ def test_the_next_attempt_and_the_last_one_are_told() -> None:
     assert made(zone="Asia/Tokyo").clock(SUNDAY - 10 * HOUR, EN) == "Sunday 18:24"
 
 
-@pytest.mark.parametrize(
-    ("state", "tries", "number", "comes"),
-    [
+def test_each_state_has_its_number() -> None:
+    for state, tries, number, comes in (
         ("ready", 0, 1, True), ("ready", 9, 10, True), ("in_flight", 2, 3, True),
         ("held", 0, 1, False), ("delivered", 1, 1, False), ("delivered", 4, 4, False),
         ("exhausted", 10, 10, False), ("cancelled", 0, 1, False), ("dead", 0, 1, False),
-    ],
-)  # fmt: skip
-def test_each_state_has_its_number(state: str, tries: int, number: int, comes: bool) -> None:
-    found = made(replace(DELIVERY, state=state, tries=tries))
-    assert (found.number, found.next_at is not None, found.ends_at is not None) == (
-        number, comes, comes,
-    )  # fmt: skip
-
-
-def test_a_schedule_that_was_made_shorter_is_not_exceeded() -> None:
+    ):  # fmt: skip
+        found = made(replace(DELIVERY, state=state, tries=tries))
+        assert (found.number, found.next_at is not None, found.ends_at is not None) == (
+            number, comes, comes,
+        )  # fmt: skip
+    # A schedule that was made shorter is not exceeded.
     found = made(replace(DELIVERY, tries=5), Schedule((1.0,)))
-    assert (found.number, found.total) == (5, 2)
-    assert found.ends_at == found.next_at
+    assert (found.number, found.total, found.ends_at) == (5, 2, found.next_at)
 
 
 def test_a_command_has_the_exact_words() -> None:

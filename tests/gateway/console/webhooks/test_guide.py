@@ -42,26 +42,22 @@ def found(request: str, *secrets: Secret) -> Check:
     return check(pasted_request.read(request), secrets or (Secret("current", SECRET),), NOW)
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda one: one.key)
-def test_the_function_is_that_of_the_docs(language: Language) -> None:
-    [made] = [one for one in guide.programs(SECRET, SECRET, NOW) if one.language == language]
-    assert made.verify == program("verify", language.key)
-    assert SECRET in made.check
-    assert "@" not in made.check
+def test_the_function_is_that_of_the_docs() -> None:
+    for made in guide.programs(SECRET, SECRET, NOW):
+        assert made.verify == program("verify", made.language.key)
+        assert SECRET in made.check
+        assert "@" not in made.check
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda one: one.key)
 def test_the_example_is_genuine_and_nothing_else_is(language: Language, tmp_path: Path) -> None:
     for tool in TESTED[language.key].tools:
         need(tool)
     said = []
     for shown in (SECRET, OTHER):
-        [made] = [
-            one
-            for one in guide.programs(shown, SECRET, NOW * 1_000_000)
-            if one.language == language
-        ]
+        programs = guide.programs(shown, SECRET, NOW * 1_000_000)
+        [made] = [one for one in programs if one.language == language]
         (tmp_path / language.verify).write_text(made.verify)
         (tmp_path / language.check).write_text(made.check)
         ran = subprocess.run(
@@ -80,9 +76,8 @@ def test_a_request_is_right_by_each_secret() -> None:
         assert (verdict.too_old, verdict.too_new) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("change", "standard", "of_body"),
-    [
+def test_what_is_wrong_is_named() -> None:
+    for change, standard, of_body in (
         ({}, "", ""),
         ({"webhook-id": ""}, "missing_header", ""),
         ({"webhook-timestamp": "soon"}, "malformed_timestamp", ""),
@@ -93,11 +88,9 @@ def test_a_request_is_right_by_each_secret() -> None:
         ({"webhook-signature": "v1,é"}, "wrong_signature", ""),
         ({"X-Webhook-Signature": ""}, "", "missing_header"),
         ({"X-Webhook-Signature": "sha256=00"}, "", "wrong_signature"),
-    ],
-)
-def test_what_is_wrong_is_named(change: dict[str, str], standard: str, of_body: str) -> None:
-    verdict = found(text(headers() | change))
-    assert (verdict.standard.reason, verdict.body.reason) == (standard, of_body)
+    ):
+        verdict = found(text(headers() | change))
+        assert (verdict.standard.reason, verdict.body.reason) == (standard, of_body), change
 
 
 def test_a_changed_body_is_wrong_and_a_reformatted_one_is_told() -> None:

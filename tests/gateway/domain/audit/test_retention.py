@@ -1,6 +1,5 @@
 """Old entries of the audit log are deleted, of each owner, in small transactions."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
@@ -29,18 +28,13 @@ class Wall(SystemClock):
 
 @dataclass
 class Told(Observer):
-    """An observer that records its calls."""
+    """An observer that records what is purged."""
 
-    gone: Counter[str] = field(default_factory=Counter)
-    clean: list[str] = field(default_factory=list)
-    largest: int = 0
+    gone: list[int] = field(default_factory=list)
 
     def purged(self, table: str, count: int) -> None:
-        self.gone[table] += count
-        self.largest = max(self.largest, count)
-
-    def swept(self, table: str) -> None:
-        self.clean.append(table)
+        assert table == "audit"
+        self.gone.append(count)
 
 
 async def owner(db: Database, number: int) -> str:
@@ -77,26 +71,15 @@ async def test_entries_go_after_their_days(db_url: str, monkeypatch: pytest.Monk
         db.observer = told = Told()
         await AuditRetention(db, days=90).run_once()
         assert await counts(db) == dict.fromkeys(people[:3], 4)
-        assert told.gone == {"audit": 5 + 12}
-        assert told.clean == ["audit"]
-        assert told.largest == 3
+        assert (sum(told.gone), max(told.gone)) == (5 + 12, 3)
         await AuditRetention(db, days=60).run_once()
         assert await counts(db) == dict.fromkeys(people[:3], 4)
+        if db.engine == "postgres":
+            # The due clock is that of the server: one that is ahead for a moment deletes nothing.
+            clock.days = 400
+            await AuditRetention(db, days=60).run_once()
+            assert await counts(db) == dict.fromkeys(people[:3], 4)
         await AuditRetention(db, days=49).run_once()
         assert await counts(db) == {}
-    finally:
-        await db.close()
-
-
-@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-async def test_a_clock_that_is_ahead_for_a_moment_deletes_nothing(db_url: str) -> None:
-    clock = Wall()
-    db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
-    try:
-        person = await owner(db, 1)
-        # The due clock is that of the server.
-        clock.days = 400
-        await AuditRetention(db, days=90).run_once()
-        assert await counts(db) == {person: 1}
     finally:
         await db.close()

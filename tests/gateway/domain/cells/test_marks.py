@@ -1,7 +1,5 @@
 """The ends of credentials that name a cell."""
 
-import pytest
-
 from gateway.domain.accounts import api_keys, tokens
 from gateway.domain.cells.marks import Mark, bare, mark_of, marked
 from outbox.ids import Ids
@@ -18,12 +16,13 @@ def test_a_credential_names_its_cell_and_owner() -> None:
     assert marked("crt_x", "", OWNER) == "crt_x"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_other_text_has_no_mark() -> None:
+    for text in (
         f"crt_x..{OWNER}", f"crt_x.two.{OWNER[:-1]}", f"crt_x.2.{OWNER}", f".two.{OWNER}",
         f"crt_x.two.{OWNER}.", "x" * 300 + f".two.{OWNER}", f"crt_x.{'a' * 17}.{OWNER}",
-    ],
-)  # fmt: skip
-def test_other_text_has_no_mark(text: str) -> None:
-    assert mark_of(text) is None
+    ):  # fmt: skip
+        assert mark_of(text) is None, text
+    key = api_keys.make(Ids())
+    assert api_keys.well_formed(marked(key, "two", OWNER))
+    for wrong in (f"{key}.two", f"{key}.Two.{OWNER}", f"{key[:-1]}.two.{OWNER}"):
+        assert not api_keys.well_formed(wrong)

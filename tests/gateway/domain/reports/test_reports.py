@@ -146,35 +146,6 @@ async def test_sums_above_the_integers_of_the_engines(api: RestApi, ana: Person)
         assert reply.body["totals"][figure] == 270_000_000_000_000_002.97
 
 
-async def test_the_funnel(api: RestApi, ana: Person, bia: Person) -> None:
-    await deal(api, ana, 100, "2026-01-01", won="2026-01-11", stage="proposal")
-    await deal(api, ana, 50.5, "2026-01-01", lost="2026-01-06", stage="proposal")
-    await deal(api, ana, 20, "2026-01-01", won="2026-01-04", stage="Extra")
-    await deal(api, ana, 7, "2026-03-01T00:00:00Z")
-    await deal(api, bia, 999, "2026-01-01", stage="proposal")
-    body = (await ana.get("/api/reports/funnel")).body
-    assert set(body) == {"report", "timezone", "groupBy", "currency", "data", "totals"}
-    stages = ["lead", "qualified", "proposal", "negotiation", "closing", "Extra", "(none)"]
-    assert [r["group"] for r in body["data"]] == stages
-    by_stage = {r["group"]: r for r in body["data"]}
-    assert by_stage["proposal"] == {
-        "group": "proposal", "count": 2, "value": 150.5, "open": 0, "won": 1, "lost": 1,
-        "averageAgeDays": 7.5, "conversionRate": 50.0,
-    }  # fmt: skip
-    assert by_stage["lead"] == {
-        "group": "lead", "count": 0, "value": 0, "open": 0, "won": 0, "lost": 0,
-        "averageAgeDays": 0.0, "conversionRate": 0.0,
-    }  # fmt: skip
-    age = (api.db.clock.wall() - at("2026-03-01")) / DAY
-    assert by_stage["(none)"]["averageAgeDays"] == pytest.approx(age, abs=0.11)
-    totals = body["totals"]
-    assert (totals["count"], totals["value"], totals["open"]) == (4, 177.5, 1)
-    assert totals["conversionRate"] == 66.67
-    await ana.put("/api/settings/pipeline", {"stages": ["Extra", "proposal"]})
-    body = (await ana.get("/api/reports/funnel?from=2026-01-01&to=2026-01-31&timezone=UTC")).body
-    assert [(r["group"], r["count"]) for r in body["data"]] == [("Extra", 1), ("proposal", 2)]
-
-
 async def test_receivables(api: RestApi, ana: Person, bia: Person) -> None:
     zone = "America/Sao_Paulo"
     today = dates.today(api.db.clock.wall(), zone)

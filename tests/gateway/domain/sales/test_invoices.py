@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -161,72 +159,31 @@ async def test_a_day_of_payment_begins_in_the_owners_time_zone(api: RestApi, ana
 
 async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> None:
     late = await create(ana, dueDate="2020-01-01")
-    assert late["overdue"] is True
     path = f"/api/invoices/{late['id']}"
     assert (await ana.get(path)).headers["ETag"] == '"1-overdue"'
-    await create(ana, dueDate="2999-01-01")
-    paid = await create(ana, dueDate="2020-01-01T12:00:00Z")
-    await ana.post(f"/api/invoices/{paid['id']}/pay")
-    for query, count in (("true", 1), ("false", 2), ("x", 0)):
-        reply = await ana.get(f"/api/invoices?overdue={query}")
-        assert (reply.status, reply.body["total"]) == (200, count)
 
     # A day that has ended in one time zone and not yet in another.
     async def both(due: int, day: bool) -> list[bool]:
         async def set_due(tx: Any) -> None:
-            await tx.run(
-                "update invoices set due_at = $2, due_day = $3 where id = $1", late["id"], due, day
-            )
+            await tx.run("update invoices set due_at = $1, due_day = $2", due, day)
 
         await api.db.write(set_due)
         flags = []
         for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
             await api.move(ana, zone)
-            shown: bool = (await ana.get(path)).body["overdue"]
+            flags.append(bool((await ana.get(path)).body["overdue"]))
             listed = (await ana.get("/api/invoices?overdue=true")).body["total"]
-            assert listed == int(shown)
-            flags.append(shown)
+            assert listed == int(flags[-1])
         return flags
 
-    now = api.db.clock.wall()
-    day = 86_400_000_000
+    now, day = api.db.clock.wall(), 86_400_000_000
     today = now - now % day
     assert await both(today - 2 * day, True) == [True, True]
     assert await both(today + day, True) == [False, False]
     # The zones are 25 hours apart, so each day has ended in only one of them.
-    ends = [await both(today + n * day, True) for n in (-1, 0)]
-    assert [True, False] in ends
+    assert [True, False] in [await both(today + n * day, True) for n in (-1, 0)]
     assert await both(now - 60_000_000, False) == [True, True]
     assert await both(now + 60_000_000, False) == [False, False]
-
-
-async def test_the_list_and_its_filters(ana: Person, bia: Person) -> None:
-    records = [await create(ana, total=n) for n in (1, 2, 3)]
-    await create(bia)
-    reply = await ana.get("/api/invoices")
-    assert reply.body == {"data": records[::-1], "total": 3, "page": 1, "limit": 20}
-    await ana.post(f"/api/invoices/{records[0]['id']}/cancel")
-    # A date is a day in the zone of the owner, in which yesterday may not have ended.
-    made_at = datetime.fromisoformat(records[0]["createdAt"])
-    today, far = made_at.astimezone(ZoneInfo("America/Sao_Paulo")).date(), "2999-01-01"
-    for query, count in (
-        ("status=pending", 2), ("status=canceled", 1), ("status=foo", 0),
-        ("number=INV-000002", 1), ("number=INV-9", 0), (f"quoteId={NOWHERE}", 0),
-        (f"from={today}", 3), (f"from={today}&to={today}", 3), (f"from={far}", 0),
-        ("to=2020-01-01", 0), ("from=rubbish", 0), ("to=2020-01-01T00:00:00+00:00", 0),
-        (f"from=2020-01-01T00:00:00-03:00&to={far}T00:00:00Z&status=pending", 2),
-        ("overdue=false&status=pending", 2), ("search=INV", 3),
-    ):  # fmt: skip
-        reply = await ana.get(f"/api/invoices?{query}")
-        assert (reply.status, reply.body["total"]) == (200, count), query
-        assert len(reply.body["data"]) == count
-    listed = (await ana.get("/api/invoices?sort=dueDate&limit=2")).body
-    assert len(listed["data"]) == 2
-    read_slice = (await ana.get(f"/api/invoices?overdue=false&limit=2&from={today}")).body
-    assert len(read_slice["data"]) == 2
-    onward = f"&cursor={read_slice['nextCursor']}"
-    rest = (await ana.get(f"/api/invoices?overdue=false&limit=2&from={today}{onward}")).body
-    assert [r["id"] for r in read_slice["data"] + rest["data"]] == [r["id"] for r in records[::-1]]
 
 
 async def test_one_of_the_concurrent_verbs_succeeds(api: RestApi, ana: Person) -> None:

@@ -5,22 +5,6 @@ from typing import Any
 
 from tests.support.rest import Person
 
-FULL: dict[str, Any] = {
-    "name": "Café em grãos 1 kg",
-    "description": "Medium roast.",
-    "sku": "COF-1000",
-    "slug": "cafe-em-graos-1-kg",
-    "price": 89.9,
-    "compareAtPrice": 109.9,
-    "stock": 25,
-    "weightGrams": 1050,
-    "requiresShipping": False,
-    "categories": ["Coffee", "Beans"],
-    "images": [{"url": "https://shop.example/c.jpg", "alt": "A bag"}, {"url": "http://x.example"}],
-    "active": True,
-    "published": False,
-}
-
 
 async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/products", {"name": "Coffee", "price": 10} | body)
@@ -43,9 +27,8 @@ async def test_every_fault_is_reported_at_once(ana: Person) -> None:
         "images[0].url": "required", "images[0].alt": "wrong_type", "images[1].url": "invalid_url",
         "images[2]": "wrong_type", "images[3].url": "invalid_url",
     })  # fmt: skip
-    too_many = await ana.post(
-        "/api/products", FULL | {"images": [{"url": "https://x.example"}] * 51, "stock": 10**18}
-    )
+    body = {"name": "X", "price": 1, "images": [{"url": "https://x.example"}] * 51}
+    too_many = await ana.post("/api/products", body | {"stock": 10**18})
     assert too_many.faults == {"images": "too_many", "stock": "out_of_range"}
 
 

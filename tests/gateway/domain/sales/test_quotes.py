@@ -156,18 +156,19 @@ async def test_a_day_ends_in_the_owners_time_zone(api: RestApi, ana: Person) -> 
     assert (await ana.get(path)).body["status"] == "expired"
 
 
-async def test_concurrent_expiry_and_acceptance(api: RestApi, ana: Person) -> None:
-    paths = [await in_state(ana, "sent", validUntil="2999-01-01") for _ in range(6)]
-    for path in paths:
-        await set_until(api, path, 5, day=False)
+async def test_concurrent_expiry_and_acceptance(api: RestApi, ana: Person, bia: Person) -> None:
+    for who in (ana, bia) * 3:
+        await set_until(api, await in_state(who, "sent", validUntil="2999-01-01"), 5, day=False)
+    assert await api.db.write(expire_quotes, 2) == 2
     before = len(await events(api, "quote.updated"))
+    paths = [f"/api/quotes/{one['id']}" for one in (await ana.get("/api/quotes")).body["data"]]
     _, replies = await asyncio.gather(
         asyncio.gather(*(api.db.write(expire_quotes, 10) for _ in range(4))),
         asyncio.gather(*(ana.post(f"{path}/accept") for path in paths)),
     )
     await api.db.write(expire_quotes, 10)
     assert {reply.status for reply in replies} == {409}
-    assert len(await events(api, "quote.updated")) == before + 6
+    assert len(await events(api, "quote.updated")) == before + 4
 
 
 async def test_the_expiry_follows_a_change_of_the_date(api: RestApi, ana: Person) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.domain.accounts import users
-from gateway.domain.webhooks import file_plan, file_text, settings, webhooks
-from gateway.domain.webhooks.file_plan import STALE, Applied, Plan, Tools, Wanted
+from gateway.domain.webhooks import file_plan, file_text, settings
+from gateway.domain.webhooks.file_plan import Applied, Plan, Tools, Wanted
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from outbox import webhooks as outbox_webhooks
@@ -175,22 +175,6 @@ async def test_a_fault_anywhere_applies_nothing(account: Account) -> None:
     assert caught.value.code == "conflict"
     [bi] = await account.rows()
     assert (bi["url"], bi["version"]) == ("https://hooks.example.com/bi", 1)
-
-
-async def test_a_stale_plan_is_refused(account: Account) -> None:
-    await account.apply(BI)
-    changed = BI.replace("/bi", "/new")
-    mark = (await account.plan(changed)).mark
-    [row] = await account.rows()
-    await account.db.write(webhooks.pause, account.actor, row["id"])
-    for text in (changed, changed + ERP):
-        with pytest.raises(Refusal, match=STALE):
-            await account.apply(text, mark)
-    with pytest.raises(Refusal, match=STALE):
-        await account.apply(changed, (await account.plan(changed, prune=True)).mark)
-    [row] = await account.rows()
-    assert row["url"] == "https://hooks.example.com/bi"
-    await account.apply(changed, (await account.plan(changed)).mark)
 
 
 async def test_a_file_reaches_no_webhook_of_another_account(account: Account) -> None:

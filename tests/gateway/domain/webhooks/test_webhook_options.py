@@ -11,24 +11,15 @@ from outbox.webhooks.conditions import MOST, Condition
 NOW = 1_795_271_400_000_000
 
 
-@pytest.mark.parametrize(
-    ("text", "waits", "again"),
-    [
+def test_a_schedule_is_read_and_written() -> None:
+    for text, waits, again in (
         ("", None, ""), ("  ", None, ""), ("never", (), "never"), ("Never", (), "never"),
         ("5", (5.0,), "5 s"), ("5s,5m, 5 min ,2h,1d", (5, 300, 300, 7200, 86_400),
                                "5 s, 5 min, 5 min, 2 h, 1 d"),
         ("1.5 h", (5400,), "90 min"), ("1.25", (1.25,), "1.25 s"), ("30d", (2_592_000,), "30 d"),
-    ],
-)  # fmt: skip
-def test_a_schedule_is_read_and_written(
-    text: str, waits: tuple[float, ...] | None, again: str
-) -> None:
-    assert schedules.read(text) == waits
-    assert schedules.written(waits) == again
-    assert schedules.read(again) == waits
-
-
-def test_the_usual_schedule_can_be_typed() -> None:
+    ):  # fmt: skip
+        assert (schedules.read(text), schedules.written(waits)) == (waits, again)
+        assert schedules.read(again) == waits
     assert schedules.read(schedules.written(DEFAULT_WAITS)) == DEFAULT_WAITS
     assert schedules.of_column("[5.0, 2.5]") == "5 s, 2.5 s"
     assert schedules.of_column(None) == schedules.of_column("{") == ""

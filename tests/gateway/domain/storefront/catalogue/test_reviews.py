@@ -14,7 +14,6 @@ from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.slices import SliceRequest
-from gateway.server.upkeep.duties import BATCHES
 from outbox.database.transaction import Tx
 from tests.support.rest import RestApi
 from tests.support.shop import Shop, open_shop
@@ -98,23 +97,6 @@ async def truth(shop: Shop, product_id: str) -> tuple[int, int]:
     return await shop.db.read(unit)
 
 
-async def test_a_moderated_review_waits_for_the_owner(shop: Shop) -> None:
-    await put(shop, reviewModeration=True)
-    product_id = await product(shop)
-    record = await review(shop, product_id, stars=3)
-    assert record["status"] == "pending"
-    assert await totals(shop, product_id) == (0, 0)
-    path = f"/api/reviews/{record.id}"
-    for status, expected in (
-        ("published", (1, 3)), ("published", (1, 3)), ("rejected", (0, 0)), ("pending", (0, 0)),
-        ("published", (1, 3)), ("pending", (0, 0)), ("published", (1, 3)),
-    ):  # fmt: skip
-        assert (await shop.owner.put(path, {"status": status})).body["status"] == status
-        assert await totals(shop, product_id) == expected
-    assert (await shop.owner.delete(path)).status == 200
-    assert await totals(shop, product_id) == (0, 0)
-
-
 async def test_concurrent_reviews_keep_the_totals(shop: Shop) -> None:
     product_id = await product(shop)
     written = await asyncio.gather(
@@ -195,26 +177,6 @@ async def test_a_refused_review_does_not_count(shop: Shop) -> None:
         await refused(review(shop, product_id, stars=9))
         await refused(review(shop, "0" * 24))
     assert await review(shop, product_id)
-
-
-async def test_counts_of_past_days_are_purged(shop: Shop) -> None:
-    product_id = await product(shop)
-    for email in (ANA, BIA):
-        await review(shop, product_id, email)
-    ana, bia = await customer(shop), await customer(shop, BIA)
-
-    async def age(tx: Tx) -> None:
-        await tx.run(
-            "update review_quotas set day = day - 3 * 86400000000 where customer_id = $1", ana
-        )
-
-    async def left(tx: Tx) -> list[str]:
-        return [row[0] for row in await tx.all("select customer_id from review_quotas")]
-
-    await shop.db.write(age)
-    [batches] = [one for one in BATCHES if one.name == "review-quotas"]
-    assert await shop.db.write(batches.unit, batches.most) == 1
-    assert await shop.db.read(left) == [bia]
 
 
 async def test_too_much_text_at_once_is_refused(

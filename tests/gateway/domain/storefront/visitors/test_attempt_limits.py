@@ -4,23 +4,9 @@ import pytest
 
 from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.records.errors import Refusal
+from tests.gateway.domain.accounts.test_sign_in_delays import Hand
 
 MESSAGE = "Too many."
-
-
-class Hands:
-    """A clock that moves by hand."""
-
-    def __init__(self) -> None:
-        self.seconds = 100.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def wall(self) -> int:
-        return round(self.seconds * 1_000_000)
-
-    boot = wall
 
 
 def wait_of(tries: AttemptLimit, address: str, *holder: str) -> int:
@@ -33,19 +19,19 @@ def wait_of(tries: AttemptLimit, address: str, *holder: str) -> int:
 
 
 def test_a_period_ends_after_its_first_try() -> None:
-    clock = Hands()
+    clock = Hand()
     tries = AttemptLimit(clock, 3, 60.0, MESSAGE)
     for _ in range(3):
         assert wait_of(tries, "198.51.100.1", "ana") == 0
-        clock.seconds += 10
+        clock.now += 10
     assert wait_of(tries, "198.51.100.1", "ana") == 30
     # Refused tries do not prolong it.
-    clock.seconds += 30
+    clock.now += 30
     assert wait_of(tries, "198.51.100.1", "ana") == 0
 
 
 def test_holders_and_networks_have_counts_of_their_own() -> None:
-    tries = AttemptLimit(Hands(), 1, 60.0, MESSAGE)
+    tries = AttemptLimit(Hand(), 1, 60.0, MESSAGE)
     for address, holder in (
         ("198.51.100.1", "ana"), ("198.51.100.2", "ana"), ("198.51.100.1", "bia"),
         ("2001:db8::1", "ana"), ("2001:db8:0:1::1", "ana"),
@@ -58,7 +44,7 @@ def test_holders_and_networks_have_counts_of_their_own() -> None:
 
 
 def test_right_and_unchecked_tries_do_not_count() -> None:
-    tries = AttemptLimit(Hands(), 2, 60.0, MESSAGE)
+    tries = AttemptLimit(Hand(), 2, 60.0, MESSAGE)
     for _ in range(5):
         tries.begin("198.51.100.1", "ana")
         tries.undo("198.51.100.1", "ana")
