@@ -169,13 +169,12 @@ async def test_a_released_use_comes_back_once_and_a_redeemed_one_never(
 async def test_a_coupon_that_does_not_hold_here_and_now_cannot_be_reserved(
     api: Any, ana: Person, store: str
 ) -> None:
-    for number, (values, code) in enumerate(
-        (
-            ({"active": False}, "coupon_not_found"),
-            ({"endsAt": "2026-01-01"}, "coupon_expired"),
-            ({"startsAt": "2099-01-01"}, "coupon_not_applicable"),
-        )
-    ):
+    ended: list[tuple[dict[str, Any], str]] = [
+        ({"active": False}, "coupon_not_found"),
+        ({"endsAt": "2026-01-01"}, "coupon_expired"),
+        ({"startsAt": "2099-01-01"}, "coupon_not_applicable"),
+    ]
+    for number, (values, code) in enumerate(ended):
         use = await counter(api, ana, store, code=f"C{number}", **values)
         assert (await use.reserve(1), await use.uses()) == (code, 0)
     use = await counter(api, ana, store)
