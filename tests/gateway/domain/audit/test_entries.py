@@ -13,6 +13,8 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions, audit
 from gateway.records.access import Actor
 from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY
+from outbox.ids import first_at
 
 ANA, BIA = "a" * 24, "b" * 24
 
@@ -47,6 +49,9 @@ async def test_each_kind_of_actor_is_told(db: Database) -> None:
     for who in kinds.values():
         await write(db, who, "updated", "r" * 24)
     found = (await db.read(entries.page, actor(ana), Query(record_id=""), "", 20)).entries
+    # Their ids tell the old from the new ones.
+    assert all(one.id.startswith(first_at(one.at)) for one in found)
+    assert all(abs(one.at - db.clock.wall()) < DAY for one in found)
     told = {(one.actor.kind, one.actor.id): one.actor.name for one in found if one.record_id != ana}
     assert told == {
         ("account", ana): "Ana", ("token", ana): "Ana", ("api_key", "k" * 24): None,
