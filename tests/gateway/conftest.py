@@ -8,7 +8,6 @@ import pytest
 import structlog
 
 from gateway.domain.accounts import passwords
-from gateway.graphql import execution
 from gateway.server.telemetry import logs
 from outbox import database
 from outbox.clock import SystemClock
@@ -38,9 +37,13 @@ def hashes_are_cheap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture(autouse=True)
-def operations_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let an operation of GraphQL end at its deadline only if it hangs."""
-    monkeypatch.setattr(execution, "SECONDS", HANG_SECONDS)
+def nothing_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the product ends after a moment ends only with a hang, not on a busy machine."""
+    for limit in (
+        "graphql.execution.SECONDS", "domain.webhooks.history.SECONDS",
+        "domain.webhooks.record_names.SECONDS", "domain.cells.directory.PATIENCE_SECONDS",
+    ):  # fmt: skip
+        monkeypatch.setattr(f"gateway.{limit}", HANG_SECONDS)
 
 
 @pytest.fixture

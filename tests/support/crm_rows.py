@@ -28,15 +28,6 @@ insert into activities (id, owner_id, version, created_at, type, description, re
   related_type, created_by)
 select {_ID}, $3, 1, $4, 'note', 'Called', $5, $6, $3 from {_NUMBERS} where true
 """
-_DEALS = f"""
-insert into deals (id, owner_id, version, created_at, title, value, currency, status, contact_ids)
-select {_ID}, $3, 1, $4, 'Deal', 100, 'BRL', 'open', '["' || cast($5 as text) || '"]'
-from {_NUMBERS} where true
-"""
-_DEAL_CONTACTS = """
-insert into deal_contacts (owner_id, value, record_id)
-select owner_id, $2, id from deals where owner_id = $1 and title = 'Deal'
-"""
 
 
 async def add_contacts(tx: Tx, owner_id: str, count: int, company_id: str) -> None:
@@ -52,13 +43,6 @@ async def add_activities(
     prefix = tx.new_id()[:18]
     await tx.run(_ACTIVITIES, count, prefix, owner_id, tx.now, related_id, kind)
     await _tally(tx, owner_id, "activities", count)
-
-
-async def add_deals(tx: Tx, owner_id: str, count: int, contact_id: str) -> None:
-    """Insert `count` deals with one contact, called `Deal`; once per owner."""
-    await tx.run(_DEALS, count, tx.new_id()[:18], owner_id, tx.now, contact_id)
-    await tx.run(_DEAL_CONTACTS, owner_id, contact_id)
-    await _tally(tx, owner_id, "deals", count)
 
 
 async def _tally(tx: Tx, owner_id: str, table: str, count: int) -> None:

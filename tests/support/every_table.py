@@ -34,38 +34,28 @@ STORED = "select name from pragma_table_list where schema = 'main' and type = 't
 _CHECK = re.compile(r"(\w+) [^,]*?check \((\w+) in\s*\(([^)]*)\)\)", re.S)
 
 
-def tables_of(file: str) -> dict[str, list[tuple[str, str]]]:
-    """Return every table of an SQLite file with the names and types of its columns."""
-    with sqlite3.connect(file) as db:
-        names = [name for (name,) in db.execute(STORED) if not name.startswith("sqlite_")]
-        return {
-            name: [(row[1], row[2].lower()) for row in db.execute(f"pragma table_info({name})")]
-            for name in names
-        }
-
-
-def checks_of(file: str) -> dict[tuple[str, str], str]:
-    """Return the first allowed value of each column with a list of them."""
-    with sqlite3.connect(file) as db:
-        made = dict(db.execute("select name, sql from sqlite_master where type = 'table'"))
-    return {
-        (table, column): values.split(",")[0].strip().strip("'")
-        for table, sql in made.items()
-        for _, column, values in _CHECK.findall(sql or "")
-    }
-
-
 def rows_for(template: str) -> Rows:
     """Return COUNT rows for each table that moves; `template` is a migrated SQLite file."""
-    checks = checks_of(template)
-    return {
-        table: [
-            {name: _value(table, name, kind, n, checks) for name, kind in columns}
-            for n in range(1, 2 if table == "outbox_state" else COUNT + 1)
+    with sqlite3.connect(template) as db:
+        # Columns with a list of values get the first one.
+        checks = {
+            (table, column): values.split(",")[0].strip().strip("'")
+            for table, sql in db.execute("select name, sql from sqlite_master where type = 'table'")
+            for _, column, values in _CHECK.findall(sql or "")
+        }
+        tables = [
+            name
+            for (name,) in db.execute(STORED)
+            if not name.startswith("sqlite_") and name not in NOT_MOVED
         ]
-        for table, columns in tables_of(template).items()
-        if table not in NOT_MOVED
-    }
+        return {
+            table: [
+                {row[1]: _value(table, row[1], row[2].lower(), n, checks) for row in columns}
+                for n in range(1, 2 if table == "outbox_state" else COUNT + 1)
+            ]
+            for table in tables
+            for columns in [db.execute(f"pragma table_info({table})").fetchall()]
+        }
 
 
 def _value(
@@ -93,74 +83,60 @@ async def fill(url: str, rows: Rows) -> None:
             for table, content in rows.items():
                 db.execute(f"delete from {table}")
                 for row in content:
-                    db.execute(
-                        f"insert into {table} ({', '.join(row)})"
-                        f" values ({', '.join('?' * len(row))})",
-                        list(row.values()),
-                    )
+                    places = ", ".join("?" * len(row))
+                    sql = f"insert into {table} ({', '.join(row)}) values ({places})"
+                    db.execute(sql, list(row.values()))
         return
     connection = await asyncpg.connect(url)
-    try:
-        left = dict(rows)
-        while left:
-            before = len(left)
-            for table, content in list(left.items()):
-                try:
-                    async with connection.transaction():
-                        await connection.execute(f"delete from {table}")
-                        for row in content:
-                            places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
-                            await connection.execute(
-                                f"insert into {table} ({', '.join(row)})"
-                                f" overriding system value values ({places})",
-                                *row.values(),
-                            )
-                except asyncpg.ForeignKeyViolationError:
-                    continue
-                del left[table]
-            assert len(left) < before, sorted(left)
-    finally:
-        await connection.close()
+    left = dict(rows)
+    while left:
+        before = len(left)
+        for table, content in list(left.items()):
+            try:
+                async with connection.transaction():
+                    await connection.execute(f"delete from {table}")
+                    for row in content:
+                        places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+                        await connection.execute(
+                            f"insert into {table} ({', '.join(row)})"
+                            f" overriding system value values ({places})",
+                            *row.values(),
+                        )
+            except asyncpg.ForeignKeyViolationError:
+                continue
+            del left[table]
+        assert len(left) < before, sorted(left)
+    await connection.close()
 
 
 async def read(url: str) -> Rows:
     """Return the content of every table that is there, whatever it is called."""
+    found: Rows = {}
     if url.startswith("sqlite"):
-        found: Rows = {}
         with sqlite3.connect(url.removeprefix("sqlite:///")) as db:
             db.row_factory = sqlite3.Row
-            names = [row["name"] for row in db.execute(STORED)]
-            for name in names:
+            for name in [row["name"] for row in db.execute(STORED)]:
                 if not name.startswith("sqlite_"):
                     found[name] = [dict(row) for row in db.execute(f"select * from {name}")]
     else:
         connection = await asyncpg.connect(url)
-        try:
-            names = [
-                row["tablename"]
-                for row in await connection.fetch(
-                    "select tablename from pg_tables where schemaname = current_schema()"
-                )
-            ]
-            found = {
-                name: [dict(row) for row in await connection.fetch(f"select * from {name}")]
-                for name in names
-            }
-        finally:
-            await connection.close()
+        named = "select tablename from pg_tables where schemaname = current_schema()"
+        for (name,) in await connection.fetch(named):
+            found[name] = [dict(row) for row in await connection.fetch(f"select * from {name}")]
+        await connection.close()
     return {
         table: sorted(
             (
                 {name: value for name, value in row.items() if (table, name) not in REBUILT}
                 for row in content
             ),
-            key=repr_of,
+            key=_repr_of,
         )
         for table, content in sorted(found.items())
         if table not in NOT_MOVED
     }
 
 
-def repr_of(row: Mapping[str, Any]) -> str:
+def _repr_of(row: Mapping[str, Any]) -> str:
     """Return a text to sort rows by, the same for 1 and true."""
     return repr([(name, int(v) if isinstance(v, bool) else v) for name, v in sorted(row.items())])

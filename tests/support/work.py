@@ -15,6 +15,8 @@ from outbox.database.sqlite.file import File
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 
+EVERY = 20
+"""Steps of SQLite between two calls that count them."""
 _READ = """
 select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) as rows from pg_stat_xact_user_tables
 """
@@ -63,7 +65,7 @@ async def worked(url: str) -> AsyncIterator[Worked]:
     def opened(self: File, writable: bool = True) -> sqlite3.Connection:
         connection = connect(self, writable)
         if writable:
-            connection.set_progress_handler(lambda: steps.__setitem__(0, steps[0] + 1), 1)
+            connection.set_progress_handler(lambda: steps.__setitem__(0, steps[0] + EVERY), EVERY)
         return connection
 
     with pytest.MonkeyPatch.context() as patch:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gateway.domain.import_lines import Line
-from gateway.domain.imports.files import MOST_BLANK, MOST_LINES, CsvFile
+from gateway.domain.imports import files
+from gateway.domain.imports.files import CsvFile
 from gateway.records.errors import Refusal
+
+WHOLE = 'id;"na;me"\r\n1;"a ""b""\r\nc";\n\n2;5" pipe\r3;"","x;\n"\n4'.replace(
+    '"","x;\n"', '"x;\n"'
+)
 
 
 def lines_of(data: bytes, size: int = 1 << 20, charset: str = "") -> tuple[CsvFile, list[Line]]:
@@ -15,6 +20,16 @@ def lines_of(data: bytes, size: int = 1 << 20, charset: str = "") -> tuple[CsvFi
     for place in range(0, len(data), size):
         lines += file.feed(data[place : place + size])
     return file, lines + file.end()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])
+def test_every_cut_gives_the_same_lines(size: int) -> None:
+    file, lines = lines_of(WHOLE.encode(), size)
+    assert file.headings == ["id", "na;me"]
+    assert lines == [
+        (2, ["1", 'a "b"\r\nc', ""]), (5, ["2", '5" pipe']), (6, ["3", "x;\n"]), (8, ["4"]),
+    ]  # fmt: skip
+    assert (file.lines, file.encoding) == (4, "utf-8")
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
@@ -64,18 +79,20 @@ def test_a_fault_names_its_line(data: bytes, line: int, code: str, size: int) ->
     assert (fault.field, fault.code) == (f"line {line}", code)
 
 
-def test_a_record_without_an_end_is_refused_before_it_fills_the_memory() -> None:
+def test_what_would_fill_the_memory_or_take_long_is_refused_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(files, "MOST_LINES", 200)
+    monkeypatch.setattr(files, "MOST_BLANK", 1_000)
     file = CsvFile()
     file.feed(b'name\n"')
     with pytest.raises(Refusal, match="line 2"):
         file.feed(b'x","' * 100_000)
     file = CsvFile()
-    with pytest.raises(Refusal, match="at most 200,000 lines"):
-        file.feed(b"name\n" + b"x\n" * (MOST_LINES + 1))
-
-
-def test_a_file_of_empty_lines_is_refused_before_it_takes_long() -> None:
+    file.feed(b"name\n" + b"x\n" * 200)
+    with pytest.raises(Refusal, match="at most 200 lines"):
+        file.feed(b"x\n\n")
     file = CsvFile()
-    file.feed(b"name\n" + b"\n" * MOST_BLANK)
-    with pytest.raises(Refusal, match="1,048,576 empty lines"):
+    file.feed(b"name\n" + b"\n" * 1_000)
+    with pytest.raises(Refusal, match="1,000 empty lines"):
         file.feed(b"\n\n")

@@ -5,16 +5,12 @@ from typing import Any
 import pytest
 
 from gateway.domain.accounts import api_keys, sessions
-from outbox.database.transaction import Row, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.support.console import Guest
+from tests.support.drain import rows
 from tests.support.failing import failing
 
 LIST = "/console/keys"
-
-
-async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
-    return await tx.all(sql, *args)
 
 
 async def status_of(guest: Guest, key: str, method: str = "GET") -> int:
@@ -39,11 +35,12 @@ async def test_a_key_is_shown_once_and_works(maria: Guest) -> None:
     assert "in 30 d" in again.html
 
 
-async def test_a_revoked_key_ends_at_once(maria: Guest) -> None:
+async def test_a_key_has_its_scopes_and_ends_at_once_when_it_is_revoked(maria: Guest) -> None:
     page = await maria.submit(LIST, name="old", scopes="read", expires="")
     key = page.test_id("api-key")
     assert key
     assert await status_of(maria, key) == 200
+    assert await status_of(maria, key, "POST") == 403
     [row] = await maria.site.db.read(rows, "select * from api_keys")
     path = f"{LIST}/{row['id']}/revoke"
     assert "cannot be undone" in (await maria.get(path)).html
@@ -54,9 +51,8 @@ async def test_a_revoked_key_ends_at_once(maria: Guest) -> None:
     assert (await maria.get(path)).status == 404
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
+async def test_what_is_wrong_is_named(maria: Guest) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"name": " ", "scopes": "read"}, "Enter a name"),
         ({"name": "x" * 101, "scopes": "read"}, "at most 100"),
         ({"name": "a\x00", "scopes": "read"}, "Enter a name"),
@@ -64,12 +60,10 @@ async def test_a_revoked_key_ends_at_once(maria: Guest) -> None:
         ({"name": "x", "scopes": ["read", "admin"]}, "Select at least one scope"),
         ({"name": "x", "scopes": "read", "expires": "-1"}, "Select when"),
         ({"name": "x", "scopes": "read", "expires": "99999"}, "Select when"),
-    ],
-)
-async def test_what_is_wrong_is_named(maria: Guest, fields: dict[str, Any], says: str) -> None:
-    page = await maria.submit(LIST, **fields)
-    assert page.status == 400
-    assert says in page.html
+    ]
+    for fields, says in wrong:
+        page = await maria.submit(LIST, **fields)
+        assert (page.status, says in page.html) == (400, True), fields
     assert not await maria.site.db.read(rows, "select id from api_keys")
 
 

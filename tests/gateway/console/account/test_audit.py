@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from typing import Any
+from typing import Any, get_args
 
+import pytest
+
+from gateway.console.account.audit import PLACES
 from gateway.domain.catalogue import RESOURCES
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.access import Actor, Cause
+from gateway.texts import CODES
+from gateway.texts import of as texts_of
 from outbox.database.transaction import Row, Tx
 from tests.gateway.cli.test_replay import run
 from tests.gateway.console.account.test_checkpoints import grow
@@ -181,7 +186,7 @@ async def _shop(walk: Walk) -> None:
 
 
 async def _owner(site: Site) -> str:
-    [user] = await site.db.read(rows, "select id from users")
+    [user] = await site.db.read(rows, "select id from users where email = 'maria@example.com'")
     return str(user["id"])
 
 
@@ -281,10 +286,22 @@ async def test_filters_and_pages(console: Site, maria: Guest) -> None:
         assert 'data-testid="entry"' in (await maria.get(f"{PAGE}?{query}")).html, query
 
 
+@pytest.mark.parametrize("code", CODES)
+def test_every_word_of_the_log_has_a_text(code: str) -> None:
+    texts = texts_of(code)
+    words = [f"audit.kind.{kind}" for kind in audit.KINDS]
+    words += [f"audit.action.{action}" for action in audit.ACTIONS]
+    words += [f"audit.cause.{cause}" for cause in get_args(Cause)]
+    known = [*PLACES, "token", "pipeline"]
+    words += [f"audit.resource.{word}" for word in known]
+    assert [word for word in words if word not in texts] == []
+    assert {resource.noun for resource in RESOURCES} <= {*known}
+
+
 async def test_a_page_of_a_record_shows_its_last_changes(
     console: Site, maria: Guest, rui: Guest
 ) -> None:
-    owner = await RestApi(console).key_of(await _owner_of(console, "maria@example.com"))
+    owner = await RestApi(console).key_of(await _owner(console))
     made = (await owner.post("/api/contacts", {"name": "Bruno"})).body["id"]
     await owner.put(f"/api/contacts/{made}", {"phone": "11 98888-7777"})
     part = f"{PAGE}/changes?record={made}"
@@ -297,8 +314,3 @@ async def test_a_page_of_a_record_shows_its_last_changes(
     for guest, query in ((rui, made), (maria, "x"), (maria, ""), (maria, "%00")):
         page = await guest.get(f"{PAGE}/changes?record={query}")
         assert (page.status, "No changes within the log" in page.html) == (200, True)
-
-
-async def _owner_of(site: Site, email: str) -> str:
-    [user] = await site.db.read(rows, "select id from users where email = $1", email)
-    return str(user["id"])

@@ -7,13 +7,46 @@ import pytest
 
 from gateway.domain.accounts import sessions, users
 from gateway.server.config import Config, Limits, Server, load
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from tests.support.console import Guest, guest
-from tests.support.site import Site, serving
+from tests.support.site import PASSWORD, Site, serving
 
 HOME = "/console"
 FIRST = "/console/first-account"
 NEW: dict[str, Any] = {"name": "Ana", "email": "ana@example.com", "password": "a good password"}
+
+
+async def test_sign_in_never_redirects_to_another_site(console: Site, nobody: Guest) -> None:
+    """And its cookie is out of the reach of scripts and other sites."""
+    await console.user()
+    fields: dict[str, Any] = {"email": "MARIA@Example.com", "password": PASSWORD}
+    for where, to in (
+        ("https://evil.example/console/", HOME), ("//evil.example", HOME),
+        ("/\\evil.example", HOME), ("/api/me", HOME), ("", HOME),
+        ("/console/keys", "/console/keys"),
+    ):  # fmt: skip
+        answer = await nobody.submit("/console/sign-in", next=where, follow=False, **fields)
+        assert (answer.status, answer.headers["Location"]) == (303, to)
+        cookie = answer.headers["Set-Cookie"]
+        assert cookie.startswith("carteiro=")
+        for part in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=1209600"):
+            assert part in cookie
+        assert "Secure" not in cookie
+        await nobody.submit("/console/sign-out", at="/console/keys")
+
+
+async def test_a_wrong_password_and_an_unknown_email_look_alike(
+    console: Site, nobody: Guest
+) -> None:
+    await console.user()
+    for email, password in (
+        ("maria@example.com", "wrong"), ("nobody@example.com", PASSWORD), ("a\0b@c.d", PASSWORD),
+        # Trimmed it would be Maria's address, but trimming and normalising it takes too long.
+        ("maria@example.com" + " " * users.LONGEST_EMAIL, PASSWORD),
+    ):  # fmt: skip
+        page = await nobody.sign_in(email, password)
+        assert (page.status, "Incorrect email or password." in page.html) == (401, True)
+        assert (await nobody.get(HOME)).path.startswith("/console/sign-in")
 
 
 async def test_under_https_the_cookie_is_bound_to_the_host(db: Database) -> None:
@@ -30,18 +63,12 @@ async def test_under_https_the_cookie_is_bound_to_the_host(db: Database) -> None
         assert "Domain" not in cookie
 
 
-@pytest.mark.parametrize(
-    "public_url", ["http://CRM.example.com.:80/", "http://crm.example.com", ""]
-)
+@pytest.mark.parametrize("public_url", ["http://CRM.example.com.:80/", ""])
 async def test_every_spelling_of_the_public_url_is_accepted(db: Database, public_url: str) -> None:
-    config = load(
-        None,
-        {
-            "CARTEIRO_SERVER__PUBLIC_URL": public_url,
-            "CARTEIRO_LIMITS__SIGN_IN_PER_MINUTE": "0",
-        },
-    )
-    async with serving(db, config) as site, guest(site) as somebody:
+    named = {
+        "CARTEIRO_SERVER__PUBLIC_URL": public_url, "CARTEIRO_LIMITS__SIGN_IN_PER_MINUTE": "0",
+    }  # fmt: skip
+    async with serving(db, load(None, named)) as site, guest(site) as somebody:
         for host, origin in (
             ("crm.example.com", "http://crm.example.com"),
             ("CRM.example.com:80", "http://crm.example.com"),
@@ -59,6 +86,24 @@ async def test_every_spelling_of_the_public_url_is_accepted(db: Database, public
         if public_url:
             for host in ("crm.example.com:8080", "other.example.com"):
                 assert (await somebody.get("/console/sign-in", Host=host)).status == 404
+
+
+@pytest.mark.parametrize("end", ["sign out", "lifetime", "disabled"])
+async def test_a_session_ends_itself(console: Site, maria: Guest, end: str) -> None:
+    stolen = {c.key: c.value for c in maria.http.cookie_jar}
+    if end == "sign out":
+        page = await maria.submit("/console/sign-out", at="/console/keys")
+        assert (page.path.startswith("/console/sign-in"), "signed out" in page.html) == (True, True)
+    elif end == "lifetime":
+        await console.db.write(_expire)
+    else:
+        user = await console.db.read(users.by_email, "maria@example.com")
+        assert user is not None
+        await console.db.write(users.disable, user["id"])
+    async with guest(console) as thief:
+        thief.http.cookie_jar.update_cookies(stolen)
+        assert (await thief.get(HOME)).path.startswith("/console/sign-in")
+    assert (await maria.sign_in()).status == (401 if end == "disabled" else 200)
 
 
 async def test_signing_out_everywhere_ends_the_others_too(console: Site, maria: Guest) -> None:
@@ -87,18 +132,13 @@ async def test_one_browser_can_be_signed_out(console: Site, maria: Guest, rui: G
         assert (await maria.get(HOME)).path == HOME
 
 
-async def test_an_email_longer_than_the_maximum_belongs_to_no_account(
-    console: Site, nobody: Guest
-) -> None:
-    await console.user()
-    # Trimmed it would be Maria's address, but trimming and normalising it takes too long.
-    page = await nobody.sign_in("maria@example.com" + " " * users.LONGEST_EMAIL)
-    assert page.status == 401
+async def _expire(tx: Tx) -> None:
+    await tx.run("update sessions set expires_at = $1", tx.now)
 
 
-async def test_too_many_attempts_have_to_wait(db: Database) -> None:
+async def test_too_many_attempts_have_to_wait(still: Database) -> None:
     config = Config(limits=Limits(sign_in_per_minute=3))
-    async with serving(db, config) as site, guest(site) as somebody:
+    async with serving(still, config) as site, guest(site) as somebody:
         await site.user()
         statuses = [(await somebody.sign_in(password="no")).status for _ in range(4)]
         assert statuses == [401, 401, 401, 429]

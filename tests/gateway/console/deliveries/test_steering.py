@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-import pytest
-
 from outbox.database.transaction import Database
 from outbox.queue.state import lanes
 from tests.gateway.cli.test_replay import run
@@ -160,19 +158,15 @@ async def test_the_selection_keeps_all_columns_and_needs_no_script(
     assert every.html.index('class="cap picked"') > every.html.index("</table>")
 
 
-@pytest.mark.parametrize(
-    ("state", "main"),
-    [("dead", "Replay"), ("delivered", None), ("ready", "Try now"), ("cancelled", "Replay")],
-)
-async def test_the_main_button_is_the_one_that_helps(
-    console: Site, maria: Guest, state: str, main: str | None
-) -> None:
-    _, ids = await waiting(console, maria, 1, state)
-    html = (await maria.get(f"/console/deliveries/{ids[0]}")).html.partition('class="head"')[2]
-    head = html.partition("</header>")[0]
-    buttons = re.findall(r'<(?:a role="button"|button type="submit")([^>]*)>([^<]*)<', head)
-    strong = [text for attributes, text in buttons if "outline" not in attributes]
-    assert strong == ([main] if main else [])
+async def test_the_main_button_is_the_one_that_helps(console: Site, maria: Guest) -> None:
+    buttons = ("Replay", None, "Try now", "Replay")
+    _, ids = await waiting(console, maria, 4, "dead", "delivered", "ready", "cancelled")
+    for one, main in zip(ids, buttons, strict=True):
+        html = (await maria.get(f"/console/deliveries/{one}")).html.partition('class="head"')[2]
+        head = html.partition("</header>")[0]
+        found = re.findall(r'<(?:a role="button"|button type="submit")([^>]*)>([^<]*)<', head)
+        strong = [text for attributes, text in found if "outline" not in attributes]
+        assert strong == ([main] if main else []), one
 
 
 async def test_a_selection_is_cancelled(console: Site, maria: Guest) -> None:
@@ -186,23 +180,45 @@ async def test_a_selection_is_cancelled(console: Site, maria: Guest) -> None:
     assert [ends[one] for one in ids] == ["delivered", "cancelled", "cancelled"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "status"),
-    [
-        ({"delivery": [], "act": "replay"}, 400),
-        ({"delivery": ["x"], "act": "replay"}, 404),
-        ({"delivery": ["f" * 24], "act": "replay"}, 404),
-        ({"delivery": [f"{n:024x}" for n in range(201)], "act": "replay"}, 400),
-        ({"delivery": [f"{n:024x}" for n in range(201)], "act": "cancel"}, 400),
-    ],
-)
-async def test_a_bad_selection_changes_nothing(
-    console: Site, maria: Guest, fields: dict[str, Any], status: int
-) -> None:
+async def test_a_bad_selection_changes_nothing(console: Site, maria: Guest) -> None:
     webhook_id, ids = await waiting(console, maria, 1)
-    page = await maria.submit(
-        "/console/deliveries/selected", at=f"/console/webhooks/{webhook_id}",
-        back="//evil.example", **fields,
-    )  # fmt: skip
-    assert page.status == status
+    many = [f"{n:024x}" for n in range(201)]
+    path, at = "/console/deliveries/selected", f"/console/webhooks/{webhook_id}"
+    for delivery, act, status in (
+        ([], "replay", 400), (["x"], "replay", 404), (["f" * 24], "replay", 404),
+        (many, "replay", 400), (many, "cancel", 400),
+    ):  # fmt: skip
+        page = await maria.submit(path, at=at, delivery=delivery, act=act)
+        assert page.status == status
     assert await states(console.db, webhook_id) == {ids[0]: "ready"}
+    # The way back stays in the console, and is one line.
+    for back in ("//evil.example/console/", f"{at}\r\nSet-Cookie: a=b"):
+        done = await maria.submit(path, at=at, delivery=ids, act="cancel", back=back, follow=False)
+        assert done.headers["Location"].startswith("/console/webhooks?")
+        assert "Set-Cookie" not in done.headers
+
+
+async def test_a_replay_of_a_delivered_or_waiting_delivery_needs_confirmation(
+    console: Site, maria: Guest
+) -> None:
+    """The server requires the confirmation: a form without it gets the question, not a replay."""
+    webhook_id, ids = await waiting(console, maria, 3, "delivered", "ready", "gone")
+    for one, said, right, wrong in (
+        (ids[0], "The receiver accepted it", "delivered", "waiting"),
+        (ids[1], "will still be sent", "waiting", "delivered"),
+    ):
+        where = f"/console/deliveries/{one}"
+        assert f'href="{where}/replay"' in (await maria.get(where)).html
+        before = len(await states(console.db, webhook_id))
+        for said_yes in ([], [wrong], ["yes"]):
+            asked = await maria.submit(f"{where}/replay", at="/console/keys", confirmed=said_yes)
+            assert (asked.status, asked.path) == (200, f"{where}/replay")
+            assert said in asked.html
+            assert f'name="confirmed" value="{right}"' in asked.html
+        assert len(await states(console.db, webhook_id)) == before
+        done = await maria.submit(f"{where}/replay", confirmed=right)
+        assert "?done=replay" in done.path
+        assert len(await states(console.db, webhook_id)) == before + 1
+    # A failed delivery is replayed without a question.
+    where = f"/console/deliveries/{ids[2]}"
+    assert "?done=replay" in (await maria.submit(f"{where}/replay", at=where)).path

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
-
 import pytest
 
 from gateway.server.app_keys import KEYRING
-from outbox.database.transaction import Database, Row, Tx
+from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.webhooks.secrets import new_key_line, parse_keys
+from tests.gateway.cli.test_replay import run
 from tests.gateway.console.webhooks.test_doctor import delivering
 from tests.support.console import Guest
-from tests.support.drain import inbox
+from tests.support.drain import inbox, rows
+from tests.support.waiting import until
 
 LIST = "/console/webhooks"
 HEADERS = "Authorization: Bearer abc\nX-Own: 1"
 WHY = "select unreadable from webhooks"
 WALL = 1_760_000_000_000_000
-
-
-async def run(tx: Tx, sql: str, *args: Any) -> int:
-    return await tx.run(sql, *args)
-
-
-async def rows(tx: Tx, sql: str, *args: Any) -> list[Row]:
-    return await tx.all(sql, *args)
 
 
 async def seal_elsewhere(who: Guest, webhook_id: str, column: str, plain: bytes) -> str:
@@ -73,17 +64,19 @@ async def test_the_page_of_a_webhook_says_why_its_deliveries_wait(db: Database) 
         made = await maria.webhook(box.url)
         lost = await seal_elsewhere(maria, made.id, "secret", b"whsec_YWJjZA==")
         path = f"{LIST}/{made.id}"
+
+        async def unreadable() -> bool:
+            return bool((await site.db.read(rows, WHY))[0]["unreadable"])
+
         await maria.submit(f"{path}/test", at=path, event="contact.created")
-        async with asyncio.timeout(20):
-            while not (await site.db.read(rows, WHY))[0]["unreadable"]:
-                await asyncio.sleep(0.02)
+        await until(unreadable)
         page = await maria.get(path)
         assert "Deliveries wait: the webhook&#39;s secret cannot be decrypted" in page.html
         assert f"the key {lost} is missing from the key file" in page.html
         # The remedy that the page names, when the key is lost for ever.
         await maria.submit(f"{path}/rotate", at=f"{path}/rotate")
         await maria.submit(f"{path}/rotate/activate", at=f"{path}/rotate")
-        await box.until(1, seconds=40)
+        await box.until(1)
         assert site.app[KEYRING].newest != lost
     assert [got.headers["X-Webhook-Test"] for got in box.got] == ["1"]
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from outbox import database
+from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
+from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from tests.support.console import CONFIG, Guest, Seen, guest
@@ -59,6 +62,26 @@ async def test_a_new_deal_of_the_board_begins_in_its_first_stage(maria: Guest, a
         assert unescape(typed[1]) == first
 
 
+async def test_open_deals_stand_in_the_order_of_the_pipeline(maria: Guest, api: Person) -> None:
+    await api.put("/api/settings/pipeline", {"stages": ["first", "second"]})
+    await deal(api, "older", stage="second", value=1000.5)
+    await deal(api, "newer <b>", stage="second", value=2)
+    await deal(api, "beside", stage="another")
+    await deal(api, "nowhere")
+    won = await deal(api, "won", stage="first", value=7)
+    await api.put(f"/api/deals/{won['id']}", {"status": "won"})
+    page = await maria.get(BOARD)
+    assert columns(page) == [
+        ("first", []), ("second", ["newer <b>", "older"]), ("another", ["beside"]),
+        ("", ["nowhere"]),
+    ]  # fmt: skip
+    assert figures(page) == {
+        "won": ("1", "R$7.00"), "lost": ("0", "R$0.00"), "stage:first": ("0", "R$0.00"),
+        "stage:second": ("2", "R$1,002.50"), "stage:another": ("1", "R$10.00"),
+        "stage:": ("1", "R$10.00"),
+    }  # fmt: skip
+
+
 async def test_a_move_is_the_change_of_the_stage(maria: Guest, api: Person) -> None:
     made = await deal(api, "supply", stage="lead")
     before = len(await RestApi(maria.site).events())
@@ -94,20 +117,18 @@ async def test_a_webhook_is_told_when_a_deal_is_won(maria: Guest, api: Person) -
     assert got["record_version"] == 3
 
 
-@pytest.mark.parametrize(("end", "reason"), [("won", None), ("lost", "Too expensive")])
-async def test_a_deal_ends_without_scripts(
-    maria: Guest, api: Person, end: str, reason: str | None
-) -> None:
-    made = await deal(api, "supply", stage="lead")
-    path = f"/console/deals/{made['id']}/move"
-    form = await maria.get(path)
-    assert '<option value="lead" selected>' in form.html
-    page = await maria.submit(path, version="1", act=end, lostReason=reason or "")
-    assert page.path == f"{BOARD}?done=deal_{end}"
-    assert figures(page)[end] == ("1", "R$10.00")
-    assert ("lead", []) in columns(page)
-    after = (await api.get(f"/api/deals/{made['id']}")).body
-    assert (after["status"], after.get("lostReason")) == (end, reason)
+async def test_a_deal_ends_without_scripts(maria: Guest, api: Person) -> None:
+    for end, reason in (("won", None), ("lost", "Too expensive")):
+        made = await deal(api, "supply", stage="lead")
+        path = f"/console/deals/{made['id']}/move"
+        form = await maria.get(path)
+        assert '<option value="lead" selected>' in form.html
+        page = await maria.submit(path, version="1", act=end, lostReason=reason or "")
+        assert page.path == f"{BOARD}?done=deal_{end}"
+        assert figures(page)[end] == ("1", "R$10.00")
+        assert ("lead", []) in columns(page)
+        after = (await api.get(f"/api/deals/{made['id']}")).body
+        assert (after["status"], after.get("lostReason")) == (end, reason)
 
 
 async def test_a_lost_race_is_told_and_changes_nothing(maria: Guest, api: Person) -> None:
@@ -164,10 +185,6 @@ async def test_an_unknown_act_and_a_forged_form_change_nothing(maria: Guest, api
 @pytest.fixture
 async def traced(db_url: str) -> AsyncIterator[tuple[Guest, list[str]]]:
     """A signed-in user, and each statement of the database."""
-    from outbox import database
-    from outbox.clock import SystemClock
-    from outbox.ids import Ids
-
     with noted() as sent:
         db = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
         async with serving(db, CONFIG) as site:
@@ -181,13 +198,7 @@ async def traced(db_url: str) -> AsyncIterator[tuple[Guest, list[str]]]:
 INSERT = """
 insert into deals (id, owner_id, version, created_at, title, value, currency, stage, status,
   contact_ids)
-/*sqlite with recursive number (n) as (
-  select $2 + 0 union all select n + 1 from number where n < $3 - 1)
-select printf('%024x', n), $1, 1, 1000000 + n, 'Deal ' || n, 100, 'BRL',
-  'stage ' || printf('%03d', n % $4), $5, '[]' from number*/
-/*postgres select lpad(to_hex(n), 24, '0'), $1, 1, 1000000 + n, 'Deal ' || n, 100, 'BRL',
-  'stage ' || lpad(cast(n % cast($4 as bigint) as text), 3, '0'), $5, '[]'
-from generate_series(cast($2 as bigint), cast($3 as bigint) - 1) as number (n)*/
+values ($1, $2, 1, $3, $4, 100, 'BRL', $5, $6, '[]')
 """
 
 
@@ -197,7 +208,10 @@ async def fill(db: Database, count: int, stages: int, status: str = "open") -> N
     async def unit(tx: Tx) -> None:
         [user] = await rows(tx, "select id from users where email = 'maria@example.com'")
         [before] = await rows(tx, "select count(*) as n from deals")
-        await tx.run(INSERT, user["id"], before["n"], before["n"] + count, stages, status)
+        await tx.many(INSERT, [
+            (f"{n:024x}", user["id"], 1_000_000 + n, f"Deal {n}", f"stage {n % stages:03}", status)
+            for n in range(before["n"], before["n"] + count)
+        ])  # fmt: skip
 
     await db.write(unit)
 
@@ -207,37 +221,37 @@ def asked(sent: list[str]) -> int:
     return len([text for text in sent if re.search(r"\b(deals|deal_totals|pipelines)\b", text)])
 
 
-async def test_ten_thousand_deals_of_a_stage_cost_what_fifty_do(
+async def test_thousands_of_deals_of_a_stage_cost_what_fifty_do(
     traced: tuple[Guest, list[str]],
 ) -> None:
     maria, sent = traced
-    await fill(maria.site.db, 10_000, 1)
-    await fill(maria.site.db, 2_000, 1, "won")
+    await fill(maria.site.db, 3_000, 1)
+    await fill(maria.site.db, 500, 1, "won")
     await fresh(sent)
     page = await maria.get(BOARD)
     # PostgreSQL sends the first again when its plan is new.
     assert asked(sent) in (3, 4), sent
     [(_, cards)] = [one for one in columns(page) if one[0] == "stage 000"]
-    assert (cards[0], cards[-1], len(cards)) == ("Deal 9999", "Deal 9950", 50)
-    assert figures(page)["stage:stage 000"] == ("10,000", "R$10,000.00")
+    assert (cards[0], cards[-1], len(cards)) == ("Deal 2999", "Deal 2950", 50)
+    assert figures(page)["stage:stage 000"] == ("3,000", "R$3,000.00")
     assert len(page.html) < 100_000
     further = page.link("Show more")
     await fresh(sent)
     part = await maria.get(further, HX_Request="1")
     assert asked(sent) == 1, sent
-    assert re.findall("<bdi>(Deal [0-9]+)", part.html)[:1] == ["Deal 9949"]
+    assert re.findall("<bdi>(Deal [0-9]+)", part.html)[:1] == ["Deal 2949"]
     assert "<html" not in part.html
     # Without scripts the link shows a page of its own.
     assert "<html" in (await maria.get(further)).html
     await fresh(sent)
+    fields = {"version": "1", "act": "move", "stage": "next", "from": "stage 000"}
     moved = await maria.post(
-        f"/console/deals/{9_999:024x}/move",
-        [("csrf_token", page.csrf), ("version", "1"), ("act", "move"), ("stage", "next"),
-         ("from", "stage 000")],
+        f"/console/deals/{2_999:024x}/move",
+        [("csrf_token", page.csrf), *fields.items()],
         HX_Request="1",
-    )  # fmt: skip
+    )
     assert moved.status == 200
-    assert figures(moved)["stage:stage 000"] == ("9,999", "R$9,999.00")
+    assert figures(moved)["stage:stage 000"] == ("2,999", "R$2,999.00")
     assert asked(sent) < 20, sent
 
 

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from html import unescape
 from typing import Any
 
-import pytest
-
 from gateway.console.frame import guard
 from gateway.console.frame.refilling import refilled
 from gateway.domain.accounts import sessions
-from outbox.database.transaction import Row, Tx
 from tests.support.console import Guest, Seen
+from tests.support.drain import rows
 from tests.support.site import PASSWORD, Site
 
 NEW = "/console/webhooks/new"
@@ -29,10 +27,6 @@ TYPED = [
 
 
 Fields = Sequence[tuple[str, str]]
-
-
-async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
-    return await tx.all(sql, *args)
 
 
 async def user_of(site: Site, email: str = "maria@example.com") -> str:
@@ -85,23 +79,36 @@ async def test_another_account_that_signs_in_gets_nothing_of_it(maria: Guest, ru
     }
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
+async def test_what_another_site_sends_is_not_shown(maria: Guest, nobody: Guest) -> None:
+    mark = guard.mark_of(await user_of(maria.site))
+    ours = sent(nobody)
+    for headers in (
         {"Origin": "https://evil.example"}, {"Origin": "null"}, {},
         {"Referer": f"https://evil.example{NEW}"}, {"Referer": NEW},
         {"Referer": ""}, {"Referer": "http://[/console/x"},
-    ],
-)  # fmt: skip
-async def test_what_another_site_sends_is_not_shown(
-    maria: Guest, nobody: Guest, headers: dict[str, str]
-) -> None:
-    mark = guard.mark_of(await user_of(maria.site))
-    ours = sent(nobody)
-    given = {**ours, **headers} if headers else {}
-    page = await nobody.post(POST, [("csrf_token", "0" * 64 + mark), *TYPED], **given)
-    assert page.path == "/console/sign-in?next=/console"
-    assert "ERP" not in page.html
+    ):  # fmt: skip
+        given = {**ours, **headers} if headers else {}
+        page = await nobody.post(POST, [("csrf_token", "0" * 64 + mark), *TYPED], **given)
+        assert page.path == "/console/sign-in?next=/console"
+        assert "ERP" not in page.html
+
+
+async def test_the_sign_in_page_takes_no_form_from_elsewhere(maria: Guest, nobody: Guest) -> None:
+    """Who makes a browser sign in with a form of theirs needs the token of that browser."""
+    carried = [
+        ("form.path", POST), ("form.page", NEW), ("f.url", "https://evil.example"),
+        ("form.owner", guard.mark_of(await user_of(maria.site))),
+        ("email", "maria@example.com"), ("password", PASSWORD),
+    ]  # fmt: skip
+    await nobody.get("/console/sign-in")
+    for given in ([], [("csrf_token", "0" * 64)]):
+        assert (await nobody.post("/console/sign-in", [*given, *carried])).status == 403
+    for where in ("//evil.example", "https://evil.example/console/", "/\\evil", "/api/me"):
+        token = (await nobody.get("/console/sign-in")).csrf
+        other = [(k, where if k == "form.page" else v) for k, v in carried]
+        page = await nobody.post("/console/sign-in", [("csrf_token", token), *other], follow=False)
+        assert page.headers["Location"] == "/console"
+        await nobody.submit("/console/sign-out", at="/console")
 
 
 async def test_a_form_that_is_too_long_asks_for_the_sign_in_alone(maria: Guest) -> None:
@@ -192,3 +199,12 @@ def test_only_the_form_itself_is_filled_in() -> None:
     assert '<input name="rows[3].name" value="&lt;b&gt;" autocomplete="off">' in page
     assert '<input name="x" value="other">' in page
     assert refilled(FORM, "/c", fields) is None
+
+
+async def test_the_passwords_of_a_change_are_typed_again(maria: Guest) -> None:
+    page = "/console/account/password"
+    fields = re.findall('<input [^>]*type="password"', (await maria.get(page)).html)
+    assert len(fields) == 3
+    names = [re.findall('name="([^"]*)"', field)[0] for field in fields]
+    asked = await expired(maria, page, page, [(name, f"pass-w0rd {name}") for name in names])
+    assert "pass-w0rd" not in asked.html

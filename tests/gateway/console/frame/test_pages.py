@@ -3,25 +3,23 @@
 import re
 from typing import Any
 
-import pytest
-
 from gateway import texts
-from gateway.console.frame import reader
+from gateway.console.frame import display, reader
 from tests.support.console import Guest
 
 EN = texts.of("en")
 
 
-@pytest.mark.parametrize("path", ["/console/sign-in", "/console/webhooks", "/console/nowhere"])
-async def test_every_page_carries_the_policy(maria: Guest, path: str) -> None:
-    page = await maria.get(path)
-    policy = page.headers["Content-Security-Policy"]
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
-    assert page.headers["X-Content-Type-Options"] == "nosniff"
-    assert page.headers["X-Frame-Options"] == "DENY"
-    assert page.headers["Cache-Control"] == "no-store"
-    assert not re.search(r"<script(?! src)|<style| style=| on[a-z]+=", page.html)
+async def test_every_page_carries_the_policy(maria: Guest) -> None:
+    for path in ("/console/sign-in", "/console/webhooks", "/console/nowhere"):
+        page = await maria.get(path)
+        policy = page.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert page.headers["X-Content-Type-Options"] == "nosniff"
+        assert page.headers["X-Frame-Options"] == "DENY"
+        assert page.headers["Cache-Control"] == "no-store"
+        assert not re.search(r"<script(?! src)|<style| style=| on[a-z]+=", page.html)
 
 
 async def test_the_front_door_leads_to_the_console(nobody: Guest) -> None:
@@ -50,21 +48,41 @@ async def test_static_files_are_cached_for_a_year_under_their_digest(nobody: Gue
         assert "immutable" in answer.headers["Cache-Control"]
     plain = await nobody.get("/console/static/console.css")
     assert plain.headers["Cache-Control"] == "no-cache"
+    for name in (
+        "../pages.py", "..%2fpages.py", "vendor", "no.css", "vendor/../../pages.py", "%00",
+    ):  # fmt: skip
+        assert (await nobody.get(f"/console/static/{name}")).status == 404
 
 
-@pytest.mark.parametrize(
-    "name", ["../pages.py", "..%2fpages.py", "vendor", "no.css", "vendor/../../pages.py", "%00"]
-)
-async def test_nothing_else_is_served(nobody: Guest, name: str) -> None:
-    assert (await nobody.get(f"/console/static/{name}")).status == 404
+def test_untrusted_text_is_made_inert() -> None:
+    for given, shown in (
+        (b"plain", "plain"), (b"\xff\x00", "�⟨0000⟩"), ("a\u202eb", "a⟨202E⟩b"),
+        ("tab\tline\n", "tab\tline\n"), ("\x1b[31m", "⟨001B⟩[31m"),
+        ("👩\u200d👧", "👩\u200d👧"), (None, ""),
+    ):  # fmt: skip
+        assert display.inert(given) == shown
+    for url, shown in (
+        ("https://a.example.com/hooks/crm", "https://a.example.com/<wbr>hooks/<wbr>crm"),
+        ("https://a.example.com//x?b=1&c=2", "https://a.example.com//x?<wbr>b=1&amp;<wbr>c=2"),
+        ("https://a/<b>\u202e", "https://a/<wbr>&lt;b&gt;⟨202E⟩"),
+    ):
+        assert display.breakable(url) == shown
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7_199, "1 h"), (172_800, "2 d")],
-)
-def test_spans(seconds: int, shown: str) -> None:
-    assert reader.span(seconds * 1_000_000) == shown
+def test_spans_durations_and_rates() -> None:
+    for seconds, shown in (
+        (0, "0 s"), (59, "59 s"), (60, "1 min"), (7_199, "1 h"), (172_800, "2 d"),
+    ):  # fmt: skip
+        assert reader.span(seconds * 1_000_000) == shown
+    for micros, shown in (
+        (None, "–"), (800, "0.8 ms"), (42_000, "42 ms"), (999_999, "999 ms"), (1_250_000, "1.25 s"),
+    ):  # fmt: skip
+        assert EN.took(micros) == shown
+    # A rate is 100 % only when nothing failed.
+    for part, shown in (
+        (None, "–"), (0, "0 %"), (1, "100 %"), (0.9999, "99.9 %"), (0.5, "50 %"), (1e-9, "0 %"),
+    ):  # fmt: skip
+        assert EN.percent(part) == shown
 
 
 async def test_name_and_time_zone_are_set_on_the_account_page(maria: Guest, rui: Guest) -> None:
@@ -88,23 +106,30 @@ async def test_name_and_time_zone_are_set_on_the_account_page(maria: Guest, rui:
     assert forged.status == 403
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "allowed", "back"),
-    [
+async def test_a_wrong_method_has_a_page_that_leads_back(maria: Guest) -> None:
+    webhook = f"/console/webhooks/{'0' * 24}"
+    for method, path, allowed, back in (
         ("GET", "/console/sign-out", "POST", "/console"),
-        ("GET", f"/console/webhooks/{'0' * 24}/pause", "POST", f"/console/webhooks/{'0' * 24}"),
+        ("GET", f"{webhook}/pause", "POST", webhook),
         ("POST", "/console/events", "GET,HEAD", "/console"),
         ("DELETE", "/console/webhooks", "GET,HEAD,POST", "/console"),
         ("PUT", "/console/jobs/none/such/page", "", "/console"),
-    ],
-)
-async def test_a_wrong_method_has_a_page_that_leads_back(
-    maria: Guest, method: str, path: str, allowed: str, back: str
-) -> None:
-    async with maria.http.request(method, path) as answer:
-        html = await answer.text()
-        assert answer.status == (405 if allowed else 404)
-        assert answer.headers.get("Allow", "") == allowed
-    assert 'href="/console/account"' in html
-    assert not allowed or "othing was changed" in html
-    assert f'href="{back}"' in html.partition("<main")[2]
+    ):
+        async with maria.http.request(method, path) as answer:
+            html = await answer.text()
+            assert answer.status == (405 if allowed else 404)
+            assert answer.headers.get("Allow", "") == allowed
+        assert 'href="/console/account"' in html
+        assert not allowed or "othing was changed" in html
+        assert f'href="{back}"' in html.partition("<main")[2]
+
+
+async def test_an_expired_form_leads_back_to_its_page(maria: Guest) -> None:
+    origin = str(maria.site.url).rstrip("/")
+    came = f"{origin}/console/webhooks/new?kind=operational&done=saved"
+    page = await maria.post("/console/webhooks", Referer=came)
+    assert page.status == 403
+    assert 'href="/console/account"' in page.html
+    assert 'href="/console/webhooks/new?kind=operational"' in page.html
+    elsewhere = await maria.post("/console/webhooks", Referer="https://evil.example/console/x")
+    assert "evil" not in elsewhere.html

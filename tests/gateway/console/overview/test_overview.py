@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -20,6 +19,7 @@ from tests.support.drain import Inbox, inbox, rows
 from tests.support.figures import of_log, stored
 from tests.support.process import free_port
 from tests.support.site import Site, serving
+from tests.support.waiting import until
 
 BODY = re.compile(r'<tr data-step="\d+">.*?</tr>', re.DOTALL)
 CELL = re.compile(r'data-label="([^"]+)">([^<]+)<')
@@ -51,15 +51,15 @@ def of_table(html: str, label: str) -> int:
 
 
 async def ended(db: Database) -> None:
-    async with asyncio.timeout(60):
-        while await db.read(
-            rows,
-            """
-            select 1 as one from events where seq is null union all
-            select 1 from deliveries where state in ('ready', 'in_flight')
-            """,
-        ):
-            await asyncio.sleep(0.05)
+    left = """
+    select 1 as one from events where seq is null union all
+    select 1 from deliveries where state in ('ready', 'in_flight')
+    """
+
+    async def none_left() -> bool:
+        return not await db.read(rows, left)
+
+    await until(none_left)
 
 
 async def test_the_figures_are_those_of_the_log(db: Database, running: Site, box: Inbox) -> None:

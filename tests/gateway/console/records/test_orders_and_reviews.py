@@ -56,18 +56,48 @@ async def review(shop: Shop, text: str = "Good.", **store: Any) -> str:
     return str((await shop.owner.get("/api/reviews?limit=1")).body["data"][0]["id"])
 
 
-async def test_a_reason_that_no_database_stores(maria: Guest) -> None:
+async def test_an_order_is_canceled_once(maria: Guest) -> None:
     shop = await shop_of(maria)
     sale = await order(shop)
-    page = await maria.submit(f"{ORDERS}/{sale['id']}/cancel", reason="a\x00b")
-    assert page.status == 400
-    assert 'id="reason-fault"' in page.html
+    path = f"{ORDERS}/{sale['id']}/cancel"
+    asked = await maria.get(path)
+    assert "cannot be undone" in asked.html
+    assert sale["number"] in asked.html
+    refused = await maria.submit(path, reason="a\x00b")
+    assert (refused.status, 'id="reason-fault"' in refused.html) == (400, True)
     assert (await orders.order_of(shop.owner, sale["id"]))["status"] == "pending"
+    page = await maria.submit(path, reason=" Ordered <twice> ")
+    assert page.path == f"{ORDERS}/{sale['id']}?done=order_canceled"
+    assert "Ordered &lt;twice&gt;" in page.html
+    assert "Cancel order" not in page.html
+    again = await maria.submit(path)
+    assert again.path == f"{ORDERS}/{sale['id']}?done=order_canceled"
+    after = await orders.order_of(shop.owner, sale["id"])
+    assert (after["status"], after["reason"]) == ("canceled", "Ordered <twice>")
+    assert await orders.stock_of(shop.owner, after["items"][0]["productId"]) == 10
 
 
-async def test_a_long_review_is_listed_too(maria: Guest) -> None:
+async def test_a_review_is_approved_and_rejected(maria: Guest) -> None:
     shop = await shop_of(maria)
+    review_id = await review(shop, "<b>Good</b> \u202e beans", reviewModeration=True)
+    listed = await maria.get(f"{REVIEWS}?status=pending")
+    for text in ("&lt;b&gt;Good", "⟨202E⟩", "Beans &lt;1 kg&gt;", "Ana &lt;i&gt;", "4 of 5 stars"):
+        assert text in listed.html, text
+    path = f"{REVIEWS}/{review_id}"
+
+    async def status() -> str:
+        return str((await shop.owner.get(f"/api/reviews/{review_id}")).body["status"])
+
+    page = await maria.submit(
+        f"{path}/publish", at=f"{REVIEWS}?status=pending", list="status=pending"
+    )
+    assert page.path == f"{REVIEWS}?status=pending&done=review_published"
+    assert ("Review approved." in page.html, await status()) == (True, "published")
+    page = await maria.submit(f"{path}/reject", at=path)
+    assert (page.path, await status()) == (f"{path}?done=review_rejected", "rejected")
+    assert (page.html.count("/publish"), page.html.count("/reject")) == (1, 0)
+    page = await maria.submit(f"{path}/publish", at=path, list="#nowhere")
+    assert page.path == f"{REVIEWS}?done=review_published"
     review_id = await review(shop, "é" * 5_000)
-    listed = await maria.get(REVIEWS)
-    assert "A long text" in listed.html
+    assert "A long text" in (await maria.get(REVIEWS)).html
     assert "é" * 5_000 in (await maria.get(f"{REVIEWS}/{review_id}")).html

@@ -9,22 +9,16 @@ import trustme
 
 from gateway import texts
 from gateway.server.app_keys import KEYRING
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Row
 from outbox.durations import DAY, SECOND
 from outbox.webhooks import open_certificate
+from tests.gateway.cli.test_replay import run
 from tests.support.console import Guest
+from tests.support.drain import rows
 
 URL = "https://hooks.example.com/crm"
 LIST = "/console/webhooks"
 EN = texts.of("en")
-
-
-async def rows(tx: Tx, sql: str, *args: object) -> list[Row]:
-    return await tx.all(sql, *args)
-
-
-async def run(tx: Tx, sql: str, *args: object) -> int:
-    return await tx.run(sql, *args)
 
 
 async def stored(maria: Guest) -> Row:
@@ -83,9 +77,8 @@ async def test_the_settings_are_stored_shown_kept_and_removed(maria: Guest, pem:
     assert changed == ["concurrency,rate,certificate,thin"]
 
 
-@pytest.mark.parametrize(
-    ("name", "typed", "says"),
-    [
+async def test_a_fault_is_named_beside_its_field(maria: Guest, pem: str) -> None:
+    for name, typed, says in (
         ("concurrency", "0", "from 1 to 1000"),
         ("concurrency", "two", "from 1 to 1000"),
         ("concurrency", "00000000010000", "from 1 to 1000"),
@@ -95,44 +88,30 @@ async def test_the_settings_are_stored_shown_kept_and_removed(maria: Guest, pem:
         ("certificate", "hello", "Paste the certificate in PEM"),
         ("certificate", "***", "cannot be decrypted"),
         ("proxy", "nowhere", "There is no proxy"),
-    ],
-)
-async def test_a_fault_is_named_beside_its_field(
-    maria: Guest, name: str, typed: str, says: str
-) -> None:
-    fields: dict[str, Any] = {name: typed}
-    page = await maria.webhook(URL, "deal.created", **fields)
-    assert page.status == 400
-    assert says in page.html
-    assert f'id="{name}-fault"' in page.html
+    ):
+        page = await maria.webhook(URL, "deal.created", **{name: typed})
+        assert (page.status, says in page.html) == (400, True), (name, typed)
+        assert f'id="{name}-fault"' in page.html
     assert not await maria.site.db.read(rows, "select id from webhooks")
-
-
-@pytest.mark.parametrize(
-    ("rest", "says"),
-    [
-        (-SECOND, "brakes.certificate_expired"),
-        (29 * DAY, "brakes.certificate_soon"),
-        (31 * DAY, ""),
-    ],
-)
-async def test_the_page_of_a_webhook_warns_before_its_certificate_ends(
-    maria: Guest, pem: str, rest: int, says: str
-) -> None:
-    webhook = await maria.webhook(URL, "deal.created", certificate=pem)
-    until = maria.site.db.clock.wall() + rest
-    await maria.site.db.write(run, "update webhooks set certificate_until = $1", until)
-    page = await maria.get(f"{LIST}/{webhook.id}")
-    for notice in ("brakes.certificate_expired", "brakes.certificate_soon"):
-        assert (EN(notice) in page.html) == (notice == says)
-
-
-async def test_a_page_never_repeats_a_pasted_key(maria: Guest, pem: str) -> None:
+    # A page never repeats a pasted key.
     page = await maria.webhook(URL, "deal.created", certificate=pem, rate="0")
     assert page.status == 400
     assert "PRIVATE KEY" not in page.html
     assert "Paste the certificate and its key again" in page.html
     assert pem.split("-----")[2].strip()[:40] not in page.html
+
+
+async def test_the_page_of_a_webhook_warns_before_its_certificate_ends(
+    maria: Guest, pem: str
+) -> None:
+    webhook = await maria.webhook(URL, "deal.created", certificate=pem)
+    expired, soon = "brakes.certificate_expired", "brakes.certificate_soon"
+    for rest, says in ((-SECOND, expired), (29 * DAY, soon), (31 * DAY, "")):
+        until = maria.site.db.clock.wall() + rest
+        await maria.site.db.write(run, "update webhooks set certificate_until = $1", until)
+        page = await maria.get(f"{LIST}/{webhook.id}")
+        for notice in (expired, soon):
+            assert (EN(notice) in page.html) == (notice == says)
 
 
 async def test_a_certificate_stays_beside_headers_that_cannot_be_decrypted(

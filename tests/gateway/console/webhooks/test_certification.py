@@ -72,7 +72,7 @@ async def test_it_ends_when_its_time_is_over(maria: Guest, monkeypatch: pytest.M
     assert "The receiver could not be judged." in seen.html
 
 
-async def test_it_takes_the_place_and_the_tokens_of_examinations(db: Database) -> None:
+async def test_it_takes_the_place_and_the_tokens_of_examinations(still: Database) -> None:
     ready, release = asyncio.Event(), asyncio.Event()
 
     async def holds(request: web.Request) -> web.StreamResponse:
@@ -85,7 +85,7 @@ async def test_it_takes_the_place_and_the_tokens_of_examinations(db: Database) -
         egress=Egress(allow_http=True, allow=("127.0.0.0/8",)),
     )
     async with (
-        serving(db, config) as site,
+        serving(still, config) as site,
         guest(site) as somebody,
         receiver(answer=holds) as there,
     ):

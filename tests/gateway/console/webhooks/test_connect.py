@@ -9,20 +9,22 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from gateway.domain.webhooks import connecting
+from gateway.domain.webhooks.connecting import challenge_of
 from outbox import database
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Row, Tx
+from outbox.durations import DAY, MINUTE, SECOND
 from outbox.ids import Ids
 from tests.support.connected import EVENT, Zappy, config_of
 from tests.support.console import Guest, guest
-from tests.support.site import Site, serving
+from tests.support.site import Site, Still, serving
 
 RECEIVER = "https://hooks.zappy.example"
 PATH = "/console/connect"
 TOKEN = f"{PATH}/token"
 
 
-class Later(SystemClock):
+class Later(Still):
     """A wall clock that a test sets forward."""
 
     ahead = 0
@@ -129,61 +131,49 @@ async def test_an_owner_may_refuse(scene: Scene) -> None:
     assert await scene.site.db.read(_rows, "select * from connect_codes") == []
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"client_id": "unknown"}, {"client_id": None},
-        {"redirect_uri": "https://evil.example/connected?from=carteiro"},
-        {"redirect_uri": "https://zappy.example/connected"},
-        {"redirect_uri": "https://zappy.example/connected?from=carteiro&x=1"},
-        {"redirect_uri": "https://zappy.example/connected/../x?from=carteiro"},
-        {"redirect_uri": "https://ZAPPY.example/connected?from=carteiro"},
-        {"redirect_uri": "https://zappy.example@evil.example/connected?from=carteiro"},
-        {"redirect_uri": "https://other.example/connected?from=carteiro"},
-        {"redirect_uri": None},
-    ],
-)  # fmt: skip
-async def test_nobody_is_sent_to_an_address_that_is_not_the_apps(
-    scene: Scene, changed: dict[str, str | None]
-) -> None:
-    fields = scene.zappy.begin(changed)
-    page = await scene.maria.get(f"{PATH}?{urlencode(fields)}", follow=False)
-    assert (page.status, "Location" in page.headers) == (400, False)
+async def test_nobody_is_sent_to_an_address_that_is_not_the_apps(scene: Scene) -> None:
     token = (await scene.maria.get("/console/webhooks/new")).csrf
-    pairs = [("csrf_token", token), ("decision", "allow"), *fields.items()]
-    for decision in ("allow", "deny"):
-        pairs[1] = ("decision", decision)
-        done = await scene.maria.post(PATH, pairs, follow=False)
-        assert (done.status, "Location" in done.headers) == (400, False)
+    wrong: list[dict[str, str | None]] = [{"client_id": "unknown"}, {"client_id": None}]
+    wrong += [
+        {"redirect_uri": uri}
+        for uri in (
+            "https://evil.example/connected?from=carteiro", "https://zappy.example/connected",
+            "https://zappy.example/connected?from=carteiro&x=1",
+            "https://zappy.example/connected/../x?from=carteiro",
+            "https://ZAPPY.example/connected?from=carteiro",
+            "https://zappy.example@evil.example/connected?from=carteiro",
+            "https://other.example/connected?from=carteiro", None,
+        )
+    ]  # fmt: skip
+    for changed in wrong:
+        fields = scene.zappy.begin(changed)
+        page = await scene.maria.get(f"{PATH}?{urlencode(fields)}", follow=False)
+        assert (page.status, "Location" in page.headers) == (400, False), changed
+        for decision in ("allow", "deny"):
+            pairs = [("csrf_token", token), ("decision", decision), *fields.items()]
+            done = await scene.maria.post(PATH, pairs, follow=False)
+            assert (done.status, "Location" in done.headers) == (400, False), changed
 
 
-@pytest.mark.parametrize(
-    ("changed", "error"),
-    [
-        ({"state": None}, "invalid_request"),
-        ({"code_challenge_method": "plain"}, "invalid_request"),
-        ({"code_challenge_method": None}, "invalid_request"),
-        ({"code_challenge": None}, "invalid_request"),
-        ({"code_challenge": "short"}, "invalid_request"),
-        ({"response_type": "token"}, "unsupported_response_type"),
-        ({"url": "https://evil.example/hooks/7"}, "invalid_request"),
-        ({"url": "https://hooks.zappy.example@evil.example/"}, "invalid_request"),
-        ({"url": "https://hooks.zappy.example:8443/"}, "invalid_request"),
-        ({"url": None}, "invalid_request"),
-        ({"events": "nothing.happened"}, "invalid_request"),
-        ({"events": ""}, "invalid_request"),
-    ],
-)  # fmt: skip
-async def test_a_fault_of_the_link_goes_back_to_the_app(
-    scene: Scene, changed: dict[str, str | None], error: str
-) -> None:
-    fields = scene.zappy.begin(changed)
-    seen = await scene.maria.get(f"{PATH}?{urlencode(fields)}", follow=False)
-    back = back_of(seen.headers["Location"], scene.zappy)
-    assert back["error"] == error
-    assert back["error_description"]
-    assert back.get("state") == fields.get("state")
-    assert "code" not in back
+async def test_a_fault_of_the_link_goes_back_to_the_app(scene: Scene) -> None:
+    wrong: list[tuple[str, str | None]] = [
+        ("state", None), ("code_challenge_method", "plain"), ("code_challenge_method", None),
+        ("code_challenge", None), ("code_challenge", "short"), ("response_type", "token"),
+        ("url", "https://evil.example/hooks/7"), ("url", f"{RECEIVER}@evil.example/"),
+        ("url", f"{RECEIVER}:8443/"), ("url", None), ("events", "nothing.happened"),
+        ("events", ""),
+    ]  # fmt: skip
+    for name, value in wrong:
+        fields = scene.zappy.begin({name: value})
+        seen = await scene.maria.get(f"{PATH}?{urlencode(fields)}", follow=False)
+        back = back_of(seen.headers["Location"], scene.zappy)
+        unsupported = name == "response_type"
+        assert back["error"] == (
+            "unsupported_response_type" if unsupported else "invalid_request"
+        ), name
+        assert back["error_description"]
+        assert back.get("state") == fields.get("state")
+        assert "code" not in back
 
 
 async def test_a_field_that_is_there_twice_is_refused(scene: Scene) -> None:
@@ -209,6 +199,41 @@ async def test_a_code_is_used_once_and_its_second_use_pauses_the_webhook(scene: 
     assert "secret" not in again
     [row] = await scene.webhooks()
     assert (row["id"], row["state"]) == (got["webhook_id"], "paused")
+
+
+async def test_a_code_is_worth_nothing_without_its_flow(scene: Scene) -> None:
+    code = await scene.code()
+    proof = scene.zappy.proof(code)
+    wrong: list[dict[str, str]] = [
+        # The verifier of another visitor's flow: a code that was put into his session.
+        {"code_verifier": "y" * 43},
+        # The challenge itself, as with the method plain.
+        {"code_verifier": challenge_of(proof["code_verifier"])},
+        {"client_id": "other"},
+        {"client_id": "other", "redirect_uri": scene.other.redirect_uri},
+        {"redirect_uri": f"{scene.zappy.redirect_uri}&x=1"},
+        {"code": code[:-1]},
+    ]  # fmt: skip
+    for changed in wrong:
+        status, answer = await scene.exchange(**{**proof, **changed})
+        assert (status, answer["error"]) == (400, "invalid_grant"), changed
+    assert await scene.webhooks() == []
+    assert (await scene.exchange(**proof))[0] == 200
+
+
+async def test_a_code_ends_after_a_minute_and_a_duty_removes_it(scene: Scene) -> None:
+    early, late = await scene.code(), await scene.code()
+    proof = scene.zappy.proof(late)
+    scene.clock.ahead = MINUTE - 20 * SECOND
+    assert (await scene.exchange(**proof))[0] == 200
+    scene.clock.ahead = MINUTE + SECOND
+    status, answer = await scene.exchange(**{**proof, "code": early})
+    assert (status, answer["error"]) == (400, "invalid_grant")
+    assert len(await scene.webhooks()) == 1
+    scene.clock.ahead = DAY
+    assert await scene.site.db.write(connecting.purge, 10) == 0
+    scene.clock.ahead = DAY + 2 * MINUTE
+    assert await scene.site.db.write(connecting.purge, 10) == 2
 
 
 async def test_an_account_that_was_disabled_meanwhile_gives_nothing(scene: Scene) -> None:

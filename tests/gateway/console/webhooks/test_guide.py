@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
 from html import unescape
+from pathlib import Path
 
 import pytest
 
-from gateway.console.webhooks import pasted_request
-from gateway.console.webhooks.guide import LANGUAGES
+from gateway.console.webhooks import guide, pasted_request
+from gateway.console.webhooks.guide import LANGUAGES, Language
 from gateway.console.webhooks.pasted_request import Unreadable
-from gateway.console.webhooks.verification import Check, check
+from gateway.console.webhooks.verification import TOLERANCE, Check, check
 from gateway.domain.webhooks.signing import Secret
 from outbox.events.body import message
 from outbox.sending.request import new_secret, sign_body, sign_standard
+from tests.docs.languages import LANGUAGES as TESTED
+from tests.docs.languages import program
 from tests.support.console import Guest
+from tests.support.requirements import need
 
 NOW = 1_795_375_440
 SECRET = new_secret(bytes(32))
@@ -37,9 +42,42 @@ def found(request: str, *secrets: Secret) -> Check:
     return check(pasted_request.read(request), secrets or (Secret("current", SECRET),), NOW)
 
 
-@pytest.mark.parametrize(
-    ("change", "standard", "of_body"),
-    [
+def test_the_function_is_that_of_the_docs() -> None:
+    for made in guide.programs(SECRET, SECRET, NOW):
+        assert made.verify == program("verify", made.language.key)
+        assert SECRET in made.check
+        assert "@" not in made.check
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda one: one.key)
+def test_the_example_is_genuine_and_nothing_else_is(language: Language, tmp_path: Path) -> None:
+    for tool in TESTED[language.key].tools:
+        need(tool)
+    said = []
+    for shown in (SECRET, OTHER):
+        programs = guide.programs(shown, SECRET, NOW * 1_000_000)
+        [made] = [one for one in programs if one.language == language]
+        (tmp_path / language.verify).write_text(made.verify)
+        (tmp_path / language.check).write_text(made.check)
+        ran = subprocess.run(
+            ["bash", "-ec", language.command], cwd=tmp_path, capture_output=True, text=True,
+            timeout=120, check=True,
+        )  # fmt: skip
+        said.append(ran.stdout)
+    assert said == ["genuine\n", "wrong_signature\n"]
+
+
+def test_a_request_is_right_by_each_secret() -> None:
+    for place in ("current", "staged", "old"):
+        verdict = found(text(headers()), Secret("current", OTHER), Secret(place, SECRET))
+        assert (verdict.standard.reason, verdict.standard.by) == ("", place)
+        assert (verdict.body.reason, verdict.body.by) == ("", place)
+        assert (verdict.too_old, verdict.too_new) == (None, None)
+
+
+def test_what_is_wrong_is_named() -> None:
+    for change, standard, of_body in (
         ({}, "", ""),
         ({"webhook-id": ""}, "missing_header", ""),
         ({"webhook-timestamp": "soon"}, "malformed_timestamp", ""),
@@ -50,11 +88,9 @@ def found(request: str, *secrets: Secret) -> Check:
         ({"webhook-signature": "v1,é"}, "wrong_signature", ""),
         ({"X-Webhook-Signature": ""}, "", "missing_header"),
         ({"X-Webhook-Signature": "sha256=00"}, "", "wrong_signature"),
-    ],
-)
-def test_what_is_wrong_is_named(change: dict[str, str], standard: str, of_body: str) -> None:
-    verdict = found(text(headers() | change))
-    assert (verdict.standard.reason, verdict.body.reason) == (standard, of_body)
+    ):
+        verdict = found(text(headers() | change))
+        assert (verdict.standard.reason, verdict.body.reason) == (standard, of_body), change
 
 
 def test_a_changed_body_is_wrong_and_a_reformatted_one_is_told() -> None:
@@ -65,6 +101,13 @@ def test_a_changed_body_is_wrong_and_a_reformatted_one_is_told() -> None:
     assert (spaced.body.reason, spaced.body.reformatted) == ("", True)
     for odd in (b"[" * 10_000, b"", b"{", b"NaN", b'{"a":1e999}'):
         assert found(text(headers(), odd)).body.reason == "wrong_signature"
+
+
+def test_the_age_of_a_request_is_told() -> None:
+    assert found(text(headers(at=NOW - TOLERANCE))).too_old is None
+    assert found(text(headers(at=NOW - TOLERANCE - 1))).too_old == TOLERANCE + 1
+    assert found(text(headers(at=NOW + TOLERANCE))).too_new is None
+    assert found(text(headers(at=NOW + TOLERANCE + 1))).too_new == TOLERANCE + 1
 
 
 def test_requests_are_read_in_several_forms() -> None:

@@ -42,15 +42,19 @@ async def test_a_secret_is_rotated_step_by_step(maria: Guest) -> None:
     assert (await opened(maria, "secret"), await opened(maria, "old_secret")) == (new, old)
 
 
-async def test_a_second_click_does_not_replace_the_secret_that_was_shown(maria: Guest) -> None:
+async def test_a_rotation_is_cancelled(maria: Guest) -> None:
     page = await maria.webhook(URL)
+    old = page.test_id("webhook-secret")
     here = f"/console/webhooks/{page.id}"
     new = (await maria.submit(f"{here}/rotate", at=f"{here}/rotate")).test_id("webhook-secret")
+    # A second click does not replace the secret that was shown.
     again = await maria.submit(f"{here}/rotate", at=f"{here}/rotate")
-    assert again.status == 409
-    assert "already staged" in again.html
+    assert (again.status, "already staged" in again.html) == (409, True)
     assert await opened(maria, "staged_secret") == new
+    done = await maria.submit(f"{here}/rotate/cancel", at=f"{here}/rotate")
+    assert done.path == f"{here}?done=unstaged"
+    assert await opened(maria, "staged_secret") is None
+    assert await opened(maria, "secret") == old
     for verb in ("activate", "cancel"):
-        await maria.submit(f"{here}/rotate/cancel", at=f"{here}/rotate")
         refused = await maria.submit(f"{here}/rotate/{verb}", at=f"{here}/rotate")
         assert refused.status == 409

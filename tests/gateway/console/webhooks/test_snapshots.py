@@ -27,10 +27,11 @@ from outbox.worker.windows import MOST_BYTES
 from tests.support.console import Guest
 from tests.support.crm_rows import add_contacts
 from tests.support.drain import rows, run
-from tests.support.receiver import Receiver, receiver
-from tests.support.rest import Person, RestApi
+from tests.support.receiver import receiver
+from tests.support.rest import RestApi
 from tests.support.site import Site, serving
 from tests.support.stocked import stock
+from tests.support.waiting import until
 
 NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
 URL = "http://127.0.0.1:9999/"
@@ -76,6 +77,13 @@ async def start(maria: Guest, path: str, **fields: Any) -> str:
     started = await maria.submit(f"{path}/snapshot", **fields)
     assert "Job started." in started.html
     return started.id
+
+
+async def begun(maria: Guest, count: int, rate: str = "1000", **webhook: Any) -> tuple[str, str]:
+    """Start a snapshot of `count` contacts; return the path of the webhook, and the job."""
+    path = f"/console/webhooks/{(await maria.webhook(URL, 'contact.created', **webhook)).id}"
+    await maria.site.db.write(add_contacts, await owner(maria.site.db), count, "0" * 24)
+    return path, await start(maria, path, names="contact.created", rate=rate)
 
 
 async def test_each_record_is_sent_once_with_its_version_and_fields(
@@ -153,27 +161,36 @@ async def test_a_wrong_snapshot_is_refused(console: Site, maria: Guest) -> None:
 
 
 async def test_conditions_hold_for_a_snapshot_too(console: Site, maria: Guest) -> None:
-    webhook = await maria.webhook(URL, "contact.created", conditions="name = Ana")
-    await console.db.write(add_contacts, await owner(console.db), 4, "0" * 24)
+    _, job_id = await begun(maria, 4, conditions="name = Ana")
     await console.db.write(
         run, "update contacts set name = 'Ana' where id = (select max(id) from contacts)"
     )
-    path = f"/console/webhooks/{webhook.id}"
-    job_id = await start(maria, path, names="contact.created", rate="1000")
     job = await finish(console.db, job_id)
     assert (job.made, job.refused) == (1, 3)
     assert [event["data"]["name"] for event in await made(console.db, job_id)] == ["Ana"]
     assert "do not meet the conditions" in (await maria.get(f"/console/jobs/{job_id}")).html
 
 
+async def test_a_snapshot_waits_for_its_receiver(
+    console: Site, maria: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million records never are a million events at once."""
+    monkeypatch.setattr(snapshot_steps, "WAITING", 60)
+    monkeypatch.setattr(snapshot_steps, "MOST", 20)
+    _, job_id = await begun(maria, 120)
+    for _ in range(8):
+        job = await step(console.db, job_id)
+    assert (job.state, job.made) == ("running", 60)
+    await console.db.write(run, "update deliveries set state = 'delivered'")
+    assert (await step(console.db, job_id)).made == 80
+    assert (await finish(console.db, job_id)).made == 120
+
+
 async def test_a_cancelled_snapshot_and_a_stopped_webhook_make_nothing_more(
     console: Site, maria: Guest
 ) -> None:
     db = console.db
-    webhook = await maria.webhook(URL, "contact.created")
-    await db.write(add_contacts, await owner(db), 150, "0" * 24)
-    path = f"/console/webhooks/{webhook.id}"
-    job_id = await start(maria, path, names="contact.created", rate="50")
+    path, job_id = await begun(maria, 150, rate="50")
     assert (await step(db, job_id)).made == 50
     await maria.submit(f"{path}/pause", at=path)
     assert await db.read(jobs.running) == []
@@ -186,11 +203,13 @@ async def test_a_cancelled_snapshot_and_a_stopped_webhook_make_nothing_more(
 
 async def test_two_runs_of_a_snapshot_send_each_record_once(console: Site, maria: Guest) -> None:
     db = console.db
-    webhook = await maria.webhook(URL, "contact.created")
-    await db.write(add_contacts, await owner(db), 40, "0" * 24)
-    path = f"/console/webhooks/{webhook.id}"
-    job_id = await start(maria, path, names="contact.created", rate="1000")
-    await db.write(run, "update jobs set paced_at = paced_at - 1000000")
+    _, job_id = await begun(maria, 40)
+    # The last step was nearly a second in the future: a clock that is set back skips no records.
+    await db.write(run, "update jobs set paced_at = $1", db.clock.wall() + 900_000)
+    early = await db.read(jobs.one, job_id)
+    assert early is not None
+    assert await db.write(snapshot_steps.advance, early, copies.read) is None
+    await db.write(run, "update jobs set paced_at = created_at - 1000000")
     stale = await db.read(jobs.one, job_id)
     assert stale is not None
     assert await db.write(snapshot_steps.advance, stale, copies.read) is not None
@@ -200,27 +219,10 @@ async def test_two_runs_of_a_snapshot_send_each_record_once(console: Site, maria
     assert len(ids) == len(set(ids)) == 40
 
 
-async def test_a_clock_that_is_set_back_skips_no_records(console: Site, maria: Guest) -> None:
-    db = console.db
-    webhook = await maria.webhook(URL, "contact.created")
-    await db.write(add_contacts, await owner(db), 10, "0" * 24)
-    path = f"/console/webhooks/{webhook.id}"
-    job_id = await start(maria, path, names="contact.created", rate="1000")
-    # The last step was nearly a second in the future.
-    await db.write(run, "update jobs set paced_at = $1", db.clock.wall() + 900_000)
-    job = await db.read(jobs.one, job_id)
-    assert job is not None
-    assert await db.write(snapshot_steps.advance, job, copies.read) is None
-    await db.write(run, "update jobs set paced_at = created_at")
-    assert (await finish(db, job_id)).made == 10
-
-
 async def test_an_engine_without_records_leaves_snapshots_alone(
     console: Site, maria: Guest
 ) -> None:
-    webhook = await maria.webhook(URL, "contact.created")
-    path = f"/console/webhooks/{webhook.id}"
-    job_id = await start(maria, path, names="contact.created", rate="5")
+    _, job_id = await begun(maria, 1, rate="5")
     assert not await Recovering(console.db).any_running()
     assert await Recovering(console.db, copies.read).any_running()
     job = await console.db.read(jobs.one, job_id)
@@ -234,21 +236,17 @@ async def test_deliveries_of_a_snapshot_say_so(db: Database, duties_look_often: 
     config = Config(egress=Egress(allow_http=True, allow=("127.0.0.0/8",)))
     async with serving(db, config, role="all") as site, receiver() as there:
         ana = await RestApi(site).person()
-        await _sent_to_a_receiver(site, ana, there)
-
-
-async def _sent_to_a_receiver(site: Site, ana: Person, there: Receiver) -> None:
-    made = [(await ana.post("/api/contacts", {"name": f"P{n}"})).body["id"] for n in range(5)]
-    secret = "whsec_" + "A" * 43 + "="
-    there.secret = secret
-    actor = Actor(ana.user_id, "session")
-    draft = Draft(f"{there.url}/copy", ("contact.created", "contact.updated", "contact.deleted"))
-    job = await site.db.write(
-        recoveries.create_with_snapshot, actor, draft, 1000, secret=secret,
-        ring=site.app[KEYRING], most=0,
-    )  # fmt: skip
-    await ana.put(f"/api/contacts/{made[0]}", {"name": "Changed"})
-    got = await there.wait(6)
+        made = [(await ana.post("/api/contacts", {"name": f"P{n}"})).body["id"] for n in range(5)]
+        there.secret = "whsec_" + "A" * 43 + "="
+        draft = Draft(
+            f"{there.url}/copy", ("contact.created", "contact.updated", "contact.deleted")
+        )
+        job = await site.db.write(
+            recoveries.create_with_snapshot, Actor(ana.user_id, "session"), draft, 1000,
+            secret=there.secret, ring=site.app[KEYRING], most=0,
+        )  # fmt: skip
+        await ana.put(f"/api/contacts/{made[0]}", {"name": "Changed"})
+        got = await there.wait(6)
     copies_ = [dict(one.headers) for one in got if "X-Webhook-Snapshot" in dict(one.headers)]
     assert {one["X-Webhook-Snapshot"] for one in copies_} == {job.id}
     assert len(copies_) == 5
@@ -276,11 +274,8 @@ async def test_a_record_that_is_read_is_not_deleted_before_its_event_is_there(
 ) -> None:
     """An erasure looks for the events that were there when it was requested."""
     db = console.db
-    webhook = await maria.webhook(URL, "contact.created")
-    maria_id = await owner(db)
-    await db.write(add_contacts, maria_id, 1, "0" * 24)
-    path = f"/console/webhooks/{webhook.id}"
-    job_id = await start(maria, path, names="contact.created", rate="1000")
+    _, job_id = await begun(maria, 1)
+    actor = Actor(await owner(db), "session")
     await db.write(run, "update jobs set paced_at = paced_at - 1000000")
     job = await db.read(jobs.one, job_id)
     assert job is not None
@@ -290,13 +285,11 @@ async def test_a_record_that_is_read_is_not_deleted_before_its_event_is_there(
         tx: Tx, owner_id: str, name: str, after: tuple[int, str], most: int
     ) -> Sequence[snapshot_steps.Copy]:
         found = await copies.read(tx, owner_id, name, after, most)
-        actor = Actor(maria_id, "session")
         deleting.append(
             asyncio.create_task(db.write(actions.remove, actor, CONTACTS, found[0].record_id))
         )
-        async with asyncio.timeout(10):
-            while not await db.read(rows, LOCKED):
-                assert not deleting[0].done()
+        await until(lambda: db.read(rows, LOCKED))
+        assert not deleting[0].done()
         return found
 
     assert await db.write(snapshot_steps.advance, job, slowly) is not None

@@ -2,13 +2,12 @@
 
 import asyncio
 
-import pytest
-
-from gateway.domain.accounts import api_keys
+from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.sign_in import DELAYS
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import guest
+from tests.support.rest import UNLIMITED
 from tests.support.site import PASSWORD, Site, serving
 
 EMAIL = "maria@example.com"
@@ -26,32 +25,51 @@ async def token(
         return answer.status, str(answered.get("error"))
 
 
-@pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
-async def test_wrong_passwords_delay_every_client_of_an_account(site: Site, email: str) -> None:
-    await site.user()
-    answers = [await token(site, email, "wrong horse", f"203.0.{n}.1") for n in range(FREE + 2)]
-    assert [status for status, _ in answers] == [401] * FREE + [429] * 2
-    # The right password is not checked, because the response would reveal it.
-    assert (await token(site, email, PASSWORD, "203.0.113.1"))[0] == 429
-    assert (await token(site, "rui@example.com", PASSWORD, "203.0.113.1"))[0] == 401
+async def test_wrong_passwords_delay_every_client_of_an_account(still: Database) -> None:
+    async with serving(still) as site:
+        await site.user()
+        for email in (EMAIL, "nobody@example.com"):
+            tries = [await token(site, email, "wrong", f"203.0.{n}.1") for n in range(FREE + 2)]
+            assert [status for status, _ in tries] == [401] * FREE + [429] * 2
+            # The right password is not checked, because the response would reveal it.
+            assert (await token(site, email, PASSWORD, "203.0.113.1"))[0] == 429
+        assert (await token(site, "rui@example.com", PASSWORD, "203.0.113.1"))[0] == 401
 
 
-@pytest.mark.parametrize(
-    ("pattern", "most"),
-    [("203.0.113.{}", 10), ("2001:db8:0:{:x}::1", 3), ("2001:db8:0:{:x}00::1", 10)],
-)
-@pytest.mark.slow
-async def test_networks_are_limited_too(db: Database, pattern: str, most: int) -> None:
-    async with serving(db, Config(limits=Limits(sign_in_per_minute=1))) as site:
-        # Concurrently, because the bucket refills meanwhile.
-        answers = await asyncio.gather(
-            *(
-                token(site, f"{n}@example.com", "wrong horse", pattern.format(n))
+async def test_networks_are_limited_too(still: Database) -> None:
+    async with serving(still, Config(limits=Limits(sign_in_per_minute=1))) as site:
+        for pattern, most in (
+            ("203.0.113.{}", 10), ("2001:db8:0:{:x}::1", 3), ("2001:db8:1:{:x}00::1", 10),
+        ):  # fmt: skip
+            answers = [
+                await token(site, f"{n}@{most}.example", "wrong", pattern.format(n))
                 for n in range(most + 2)
-            )
-        )
-        assert sorted(status for status, _ in answers) == [401] * most + [429] * 2
+            ]
+            assert [status for status, _ in answers] == [401] * most + [429] * 2, pattern
         assert (await token(site, "x@example.com", "wrong", "198.51.100.1"))[0] == 401
+
+
+async def test_parallel_sign_ins_revoke_the_oldest_session_and_token(db: Database) -> None:
+    async with serving(db, UNLIMITED) as site:
+        user_id = await site.user()
+        given = [await site.token() for _ in range(3)]
+        given += [tokens.make(db.ids) for _ in range(tokens.MOST)]
+        more = range(sessions.MOST + 8)
+        await asyncio.gather(
+            *(db.write(tokens.add, owner_id=user_id, text=text, lifetime=60) for text in given[3:]),
+            *(
+                db.write(sessions.start, user_id, f"token {n}", lifetime=60, address="", agent="")
+                for n in more
+            ),
+        )
+        statuses = []
+        for text in (given[0], given[-1]):
+            headers = {"Authorization": f"Bearer {text}"}
+            async with site.http.get("/api/me", headers=headers) as answer:
+                statuses.append(answer.status)
+        assert statuses == [401, 200]
+        assert await db.read(_count, "tokens") == tokens.MOST == 20
+        assert await db.read(_count, "sessions") == sessions.MOST
 
 
 async def test_parallel_creates_respect_the_limit_of_keys(db: Database) -> None:

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.accounts import users
 from gateway.domain.audit import entries
 from gateway.domain.audit.entries import Page, Query
-from gateway.records import audit
+from gateway.domain.contacts.contacts import CONTACTS
+from gateway.records import actions, audit
 from gateway.records.access import Actor
 from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY
+from outbox.ids import first_at
 
 ANA, BIA = "a" * 24, "b" * 24
 
@@ -28,6 +32,41 @@ async def write(db: Database, who: Actor, action: audit.Action, record_id: str) 
 
 async def page(db: Database, query: Query = Query(), after: str = "", size: int = 20) -> Page:  # noqa: B008 - it is frozen
     return await db.read(entries.page, actor(), query, after, size)
+
+
+async def test_each_kind_of_actor_is_told(db: Database) -> None:
+    ana = await db.write(users.add, email="a@example.com", name="Ana", password_hash="-")
+    kinds = {
+        ("account", ana): actor(ana),
+        ("token", ana): actor(ana, via="bearer"),
+        ("api_key", "k" * 24): actor(ana, via="api_key", key_id="k" * 24),
+        ("customer", "c" * 24): actor(
+            ana, via="storefront", store_id="s" * 24, customer_id="c" * 24
+        ),
+        ("visitor", "s" * 24): actor(ana, via="storefront", store_id="s" * 24),
+        ("system", None): actor(ana, via="system", cause="expiry"),
+    }
+    for who in kinds.values():
+        await write(db, who, "updated", "r" * 24)
+    found = (await db.read(entries.page, actor(ana), Query(record_id=""), "", 20)).entries
+    # Their ids tell the old from the new ones.
+    assert all(one.id.startswith(first_at(one.at)) for one in found)
+    assert all(abs(one.at - db.clock.wall()) < DAY for one in found)
+    told = {(one.actor.kind, one.actor.id): one.actor.name for one in found if one.record_id != ana}
+    assert told == {
+        ("account", ana): "Ana", ("token", ana): "Ana", ("api_key", "k" * 24): None,
+        ("customer", "c" * 24): None, ("visitor", "s" * 24): None, ("system", None): "expiry",
+    }  # fmt: skip
+
+
+async def test_an_entry_is_there_only_with_its_change(db: Database) -> None:
+    async def unit(tx: Tx) -> None:
+        await actions.insert(tx, actor(), CONTACTS, {"name": "Bruno", "source": "api"})
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        await db.write(unit)
+    assert (await page(db)).entries == []
 
 
 async def test_a_rare_entry_is_found_page_after_page(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.rest import Person, RestApi
+from tests.support.rest import Person
 
 BODIES = {
     "contact": {"name": "Maria"},
@@ -41,20 +41,3 @@ async def test_an_activity_moves_with_both_its_references(ana: Person) -> None:
     assert (moved.body["relatedTo"], moved.body["relatedType"]) == (deal, "deal")
     assert await told(ana, f"/entity/{contact}") == []
     assert await told(ana, f"/entity/{deal}") == ["x"]
-
-
-async def test_recent(api: RestApi, ana: Person, bia: Person) -> None:
-    contact = await target(ana)
-    for i in range(12):
-        await create(ana, contact, description=str(i))
-    await create(bia, await target(bia), description="theirs")
-    newest = [str(i) for i in range(11, -1, -1)]
-    for query, expected in {
-        "": newest[:10], "?limit=3": newest[:3], "?limit=1000": newest, "?limit=0": newest[:10],
-        "?limit=x": newest[:10], "?limit=": newest[:10], "?page=2": newest[:10],
-    }.items():  # fmt: skip
-        assert await told(ana, f"/recent{query}") == expected, query
-    assert set((await ana.get("/api/activities/recent")).body) == {"data"}
-    assert (await api.nobody.get("/api/activities/recent")).status == 401
-    writer = await api.key_of(ana.user_id, ["write"])
-    assert (await writer.get("/api/activities/recent")).status == 403

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.sales import coupons
+from gateway.domain.sales.discounts import Discount
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from tests.support.rest import Person, Reply
@@ -23,16 +24,29 @@ async def create(person: Person, store: str, code: str = "TEN", **values: Any) -
     return await person.post("/api/coupons", {"storeId": store, "code": code, **values})
 
 
-@pytest.mark.parametrize(
-    ("values", "faults"),
-    [
+def discount(**values: Any) -> Discount:
+    none = dict.fromkeys(Discount.__struct_fields__)
+    return Discount(**{**none, "id": "1", "code": "C", "active": True, "uses": 0, **values})
+
+
+def test_a_percentage_is_rounded_half_up_and_an_amount_is_at_most_the_total() -> None:
+    for percentage, total, expected in (
+        (1000, 0, 0), (1000, 4, 0), (1000, 5, 1), (10_000, 7, 7), (1, 4999, 0), (1, 5000, 1),
+        (3333, 10**14, 33_330_000_000_000),
+    ):  # fmt: skip
+        assert discount(discount_percentage=percentage).of(total) == expected
+    assert [discount(discount_value=500).of(total) for total in (499, 501)] == [499, 500]
+
+
+async def test_faults_of_a_coupon(ana: Person) -> None:
+    store = await opened(ana)
+    for values, faults in (
         ({}, {"discountPercentage": "required"}),
         ({"discountPercentage": 1, "discountValue": 1}, {"discountValue": "disagrees"}),
         ({"discountPercentage": 0}, {"discountPercentage": "out_of_range"}),
         ({"discountPercentage": 100.01}, {"discountPercentage": "out_of_range"}),
         ({"discountPercentage": 1.001}, {"discountPercentage": "too_precise"}),
         ({"discountValue": 0}, {"discountValue": "out_of_range"}),
-        ({"discountValue": 0.001}, {"discountValue": "out_of_range"}),
         ({"discountValue": 1.001}, {"discountValue": "too_precise"}),
         ({"discountValue": 1, "maxUses": 0}, {"maxUses": "out_of_range"}),
         ({"discountValue": 1, "code": "A B"}, {"code": "invalid_code"}),
@@ -42,13 +56,9 @@ async def create(person: Person, store: str, code: str = "TEN", **values: Any) -
             {"discountValue": 1, "startsAt": "2026-02-01", "endsAt": "2026-02-01"},
             {"endsAt": "disagrees"},
         ),
-    ],
-)
-async def test_faults_of_a_coupon(
-    ana: Person, values: dict[str, Any], faults: dict[str, str]
-) -> None:
-    refused = await create(ana, await opened(ana), **values)
-    assert (refused.status, refused.faults) == (400, faults)
+    ):  # fmt: skip
+        refused = await create(ana, store, **values)
+        assert (refused.status, refused.faults) == (400, faults)
 
 
 async def test_a_change_is_judged_with_what_it_leaves(ana: Person) -> None:
@@ -63,6 +73,17 @@ async def test_a_change_is_judged_with_what_it_leaves(ana: Person) -> None:
         refused = await ana.put(path, values)
         assert (refused.status, refused.faults) == (400, faults)
     assert (await ana.put(path, {"startsAt": "2026-01-31"})).status == 200
+
+
+async def test_a_code_is_unique_in_its_store_without_case_and_accents(ana: Person) -> None:
+    store = await opened(ana)
+    assert (await create(ana, store, "Promoção", discountValue=1)).status == 201
+    taken = await create(ana, store, "PROMOCAO", discountValue=1)
+    assert (taken.status, taken.faults) == (409, {"code": "taken"})
+    other = await opened(ana, "other.example")
+    assert (await create(ana, other, "PROMOCAO", discountValue=1)).status == 201
+    codes = await asyncio.gather(*(create(ana, store, "Race", discountValue=1) for _ in range(5)))
+    assert sorted(each.status for each in codes) == [201, 409, 409, 409, 409]
 
 
 class Counter:
@@ -101,6 +122,24 @@ async def counter(api: Any, ana: Person, store: str, **values: Any) -> Counter:
     return Counter(ana, api, store, created.body["id"])
 
 
+@pytest.mark.parametrize(("limit", "most"), [("maxUses", 3), ("perCustomer", 2)])
+async def test_a_coupon_is_never_used_more_often_than_it_allows(
+    api: Any, ana: Person, store: str, limit: str, most: int
+) -> None:
+    emails = ["Maria@example.com", "maria@EXAMPLE.com"]
+    for round_ in range(5):
+        use = await counter(api, ana, store, code=f"R{round_}", **{limit: most})
+        outcomes = await asyncio.gather(
+            *(use.reserve(round_ * 100 + n, emails[n % 2]) for n in range(8))
+        )
+        refused = ["coupon_usage_limit"] * (8 - most)
+        assert sorted(each or "" for each in outcomes) == [""] * most + refused
+        # A refused use leaves no count.
+        assert await use.uses() == most
+        other = await use.reserve(round_ * 100 + 50, "joao@example.com")
+        assert other == ("coupon_usage_limit" if limit == "maxUses" else None)
+
+
 async def test_a_customer_is_the_same_under_another_email(
     api: Any, ana: Person, store: str
 ) -> None:
@@ -127,24 +166,17 @@ async def test_a_released_use_comes_back_once_and_a_redeemed_one_never(
     assert await use.uses() == 1
 
 
-@pytest.mark.parametrize(
-    ("values", "code"),
-    [
+async def test_a_coupon_that_does_not_hold_here_and_now_cannot_be_reserved(
+    api: Any, ana: Person, store: str
+) -> None:
+    ended: list[tuple[dict[str, Any], str]] = [
         ({"active": False}, "coupon_not_found"),
         ({"endsAt": "2026-01-01"}, "coupon_expired"),
         ({"startsAt": "2099-01-01"}, "coupon_not_applicable"),
-    ],
-)
-async def test_a_coupon_that_ended_meanwhile_cannot_be_reserved(
-    api: Any, ana: Person, store: str, values: dict[str, Any], code: str
-) -> None:
-    use = await counter(api, ana, store, **values)
-    assert await use.reserve(1) == code
-    assert await use.uses() == 0
-
-
-async def test_another_store_cannot_reserve_it(api: Any, ana: Person, store: str) -> None:
+    ]
+    for number, (values, code) in enumerate(ended):
+        use = await counter(api, ana, store, code=f"C{number}", **values)
+        assert (await use.reserve(1), await use.uses()) == (code, 0)
     use = await counter(api, ana, store)
     elsewhere = Counter(ana, api, await opened(ana, "other.example"), use.coupon)
-    assert await elsewhere.reserve(1) == "coupon_not_found"
-    assert await use.uses() == 0
+    assert (await elsewhere.reserve(1), await use.uses()) == ("coupon_not_found", 0)

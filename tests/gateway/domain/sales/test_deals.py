@@ -67,8 +67,22 @@ async def test_an_invalid_pipeline(api: RestApi, ana: Person) -> None:
     reader = await api.key_of(ana.user_id, ["read"])
     assert (await reader.put(path, {})).status == 403
     assert (await api.nobody.put(path, {})).status == 401
-    assert (await ana.get(path)).headers["ETag"] == '"0"'
+    assert (await ana.put(path, {})).headers["ETag"] == '"0"'
     assert await api.events() == []
+
+
+async def test_a_strict_pipeline_checks_changes(ana: Person, bia: Person) -> None:
+    deal = await create(ana, stage="elsewhere")
+    path = f"/api/deals/{deal['id']}"
+    await ana.put("/api/settings/pipeline", {"strict": True})
+    # A client can send the whole record back with another field changed.
+    reply = await ana.put(path, deal | {"title": "Y"})
+    assert (reply.status, reply.body["title"], reply.body["stage"]) == (200, "Y", "elsewhere")
+    assert (await bia.put(path, {"stage": "new"})).status == 403
+    assert (await ana.put(path, {"stage": "new"})).faults == {"stage": "not_allowed"}
+    assert (await ana.put(path, {"stage": "lead"})).status == 200
+    assert (await ana.put(path, {"stage": "elsewhere"})).faults == {"stage": "not_allowed"}
+    assert "stage" not in (await ana.put(path, {"stage": None})).body
 
 
 async def test_a_pipeline_without_stages_is_not_strict(ana: Person) -> None:

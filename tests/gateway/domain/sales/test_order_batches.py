@@ -60,19 +60,19 @@ async def test_faults_of_a_selection(shop: Shop) -> None:
     assert (reply.status, set(reply.faults)) == (400, {"ids[0]", "reason"})
 
 
-async def test_a_selection_needs_a_writer_and_pays_for_each_order(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(write_per_second=5, burst=4))) as site:
+async def test_a_selection_needs_a_writer_and_pays_for_each_order(still: Database) -> None:
+    async with serving(still, Config(limits=Limits(write_per_second=5, burst=4))) as site:
         api = RestApi(site)
         owner = await api.person()
         reader = await api.key_of(owner.user_id, ("read",))
-        ids = [db.ids.new(1) for _ in range(15)]
+        ids = [still.ids.new(1) for _ in range(15)]
         assert (await reader.post(PATH, {"ids": ids})).status == 403
         assert (await owner.post(PATH, {"ids": ids})).status == 200
         assert (await owner.post(PATH, {"ids": ids})).status == 429
 
 
-async def test_a_selection_that_costs_more_than_a_burst_needs_a_whole_one(db: Database) -> None:
-    async with serving(db, Config(limits=Limits(write_per_second=50, burst=1))) as site:
+async def test_a_selection_that_costs_more_than_a_burst_needs_a_whole_one(still: Database) -> None:
+    async with serving(still, Config(limits=Limits(write_per_second=50, burst=1))) as site:
         owner = await RestApi(site).person()
-        ids = [db.ids.new(1) for _ in range(MOST)]
+        ids = [still.ids.new(1) for _ in range(MOST)]
         assert (await owner.post(PATH, {"ids": ids})).status == 200

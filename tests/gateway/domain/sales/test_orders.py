@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.sales import order_verbs
+from gateway.records.errors import Refusal
 from outbox.database.transaction import Database, Tx
 from tests.support.orders import cancel, order_of, pay, placed, product, stock_of
 from tests.support.rest import RestApi
@@ -52,6 +53,33 @@ async def test_a_store_without_deals(shop: Shop) -> None:
     assert (await order_of(shop.owner, order["id"]))["status"] == "paid"
 
 
+async def test_a_refused_order_takes_nothing_and_no_number(shop: Shop) -> None:
+    coffee, tea = await product(shop.owner, stock=2), await product(shop.owner, stock=0)
+    before = await shop.api.events()
+    with pytest.raises(Refusal):
+        await placed(shop, {coffee: 1, tea: 1})
+    assert (await stock_of(shop.owner, coffee), await reserved(shop.db)) == (2, 0)
+    assert await shop.api.events() == before
+    outcomes = await asyncio.gather(
+        *(placed(shop, {coffee: 1}) for _ in range(5)), return_exceptions=True
+    )
+    numbers = sorted(one["number"] for one in outcomes if isinstance(one, dict))
+    assert numbers == ["ORD-000001", "ORD-000002"]
+    refused = [one for one in outcomes if isinstance(one, Refusal)]
+    assert [one.code for one in refused] == ["insufficient_stock"] * 3
+    assert await stock_of(shop.owner, coffee) == 0
+
+
+async def test_unlimited_stock_stays_unlimited(shop: Shop) -> None:
+    book = await product(shop.owner, stock=None)
+    order = await placed(shop, {book: 999})
+    assert await stock_of(shop.owner, book) is None
+    # The owner starts to count: what was never taken does not come back.
+    await shop.owner.put(f"/api/products/{book}", {"stock": 5})
+    await cancel(shop.owner, order)
+    assert await stock_of(shop.owner, book) == 5
+
+
 async def test_a_paid_invoice_pays_the_order(shop: Shop) -> None:
     coffee = await product(shop.owner)
     order = await placed(shop, {coffee: 2})
@@ -89,7 +117,6 @@ async def test_a_cancellation_returns_everything(shop: Shop, how: str) -> None:
         path = f"/api/invoices/{order['invoiceId']}"
         done = await shop.owner.put(path, {"status": "canceled"})
     assert done.status == 200, done.body
-    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
     after, invoice = await order_of(shop.owner, order["id"]), await invoice_of(shop, order)
     assert (after["status"], invoice["status"]) == ("canceled", "canceled")
     assert "canceledAt" in after
@@ -97,29 +124,44 @@ async def test_a_cancellation_returns_everything(shop: Shop, how: str) -> None:
     assert after.get("reason") == invoice.get("reason") == reason
     deal = await deal_of(shop, order)
     assert (deal["status"], deal["lostReason"]) == ("lost", "The order ORD-000001 was canceled.")
-    assert await stock_of(shop.owner, coffee) == 10
-    assert await reserved(shop.db) == 0
+    # A second one changes nothing.
+    again = await cancel(shop.owner, order, reason="Another")
+    assert (again.status, again.body) == (200, after)
+    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
+    assert (await stock_of(shop.owner, coffee), await reserved(shop.db)) == (10, 0)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"items": [{"description": "x", "quantity": 1, "unitPrice": 1}]}, {"discount": 1},
-        {"shipping": 5}, {"dueDate": "2999-12-31"},
-    ],
-)  # fmt: skip
-async def test_the_order_decides_the_content_of_its_invoice(
-    shop: Shop, body: dict[str, Any]
-) -> None:
+async def test_the_order_decides_the_content_of_its_invoice(shop: Shop) -> None:
     order = await placed(shop, {await product(shop.owner): 1})
     path = f"/api/invoices/{order['invoiceId']}"
     before = (await shop.owner.get(path)).body
-    refused = await shop.owner.put(path, body)
-    assert (refused.status, refused.body["code"]) == (409, "conflict")
+    for body in (
+        {"items": [{"description": "x", "quantity": 1, "unitPrice": 1}]}, {"discount": 1},
+        {"shipping": 5}, {"dueDate": "2999-12-31"},
+    ):  # fmt: skip
+        refused = await shop.owner.put(path, body)
+        assert (refused.status, refused.body["code"]) == (409, "conflict"), body
     assert (await shop.owner.get(path)).body == before
     same = {name: before[name] for name in ("items", "discount", "total", "dueDate")}
     changed = await shop.owner.put(path, {**same, "notes": "Thank you"})
     assert (changed.status, changed.body["notes"]) == (200, "Thank you")
+
+
+async def test_an_order_expires(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    order = await placed(shop, {coffee: 2}, lasts=-MINUTE)
+    later = await placed(shop, {coffee: 1}, lasts=MINUTE)
+    before = len(await shop.api.events())
+    assert await shop.db.write(order_verbs.expire, 1) == 1
+    assert await shop.db.write(order_verbs.expire, 1) == 0
+    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
+    after, invoice = await order_of(shop.owner, order["id"]), await invoice_of(shop, order)
+    assert (after["status"], invoice["status"]) == ("expired", "canceled")
+    assert after["reason"] == invoice["reason"] == "The order expired."
+    assert (await deal_of(shop, order))["lostReason"] == "The order ORD-000001 expired."
+    assert await stock_of(shop.owner, coffee) == 9
+    assert (await order_of(shop.owner, later["id"]))["status"] == "pending"
+    assert (await cancel(shop.owner, order)).body["code"] == "invalid_transition"
 
 
 async def test_a_deal_closed_by_hand(shop: Shop) -> None:

@@ -15,6 +15,7 @@ from tests.support.rest import Person, RestApi
 
 DAY = 86_400_000_000
 LINE: dict[str, Any] = {"description": "Coffee", "quantity": 2, "unitPrice": 10}
+VERBS = {"sent": "send", "accepted": "accept", "rejected": "reject", "canceled": "cancel"}
 
 
 async def create(who: Person, **body: Any) -> dict[str, Any]:
@@ -42,13 +43,46 @@ async def events(api: RestApi, kind: str = "") -> list[tuple[str, dict[str, Any]
     return [(name, data) for name, data in announced if name.startswith(kind)]
 
 
-@pytest.mark.parametrize("state", [s for s in TRANSITIONS if s != "accepted"])
-async def test_only_an_accepted_quote_is_converted(ana: Person, state: str) -> None:
-    path = await in_state(ana, state)
-    reply = await ana.post(f"{path}/convert")
-    assert (reply.status, reply.body["code"]) == (409, "invalid_transition")
-    assert reply.body["allowed"] == [*TRANSITIONS[state]]
-    assert (await ana.get("/api/invoices")).body["total"] == 0
+@pytest.mark.parametrize("state", TRANSITIONS)
+async def test_every_move_by_put_and_by_verb(api: RestApi, ana: Person, state: str) -> None:
+    async def told() -> int:
+        return len(await events(api, "quote.updated"))
+
+    for target in TRANSITIONS:
+        legal = target in TRANSITIONS[state]
+        path, verb = await in_state(ana, state), VERBS.get(target)
+        before, count = await ana.get(path), await told()
+        reply = await ana.put(path, {"status": target})
+        if target == state:
+            assert (reply.status, reply.headers["ETag"]) == (200, before.headers["ETag"])
+        elif legal:
+            assert (reply.status, reply.body["status"]) == (200, target)
+        else:
+            assert (reply.status, reply.body["code"]) == (409, "invalid_transition")
+            assert reply.body["allowed"] == [*TRANSITIONS[state]]
+            assert (await ana.get(path)).text == before.text
+        assert await told() == count + legal
+        if verb:
+            path = await in_state(ana, state)
+            count = await told()
+            assert (await ana.post(f"{path}/{verb}")).status == (200 if legal else 409), target
+            assert (await ana.get(path)).body["status"] == (target if legal else state)
+            assert await told() == count + legal
+    if state != "accepted":
+        refused = await ana.post(f"{await in_state(ana, state)}/convert")
+        assert (refused.status, refused.body["code"]) == (409, "invalid_transition")
+        assert refused.body["allowed"] == [*TRANSITIONS[state]]
+        assert (await ana.get("/api/invoices")).body["total"] == 0
+
+
+async def test_concurrent_conversions_create_one_invoice(ana: Person) -> None:
+    path = await in_state(ana, "accepted")
+    replies = await asyncio.gather(*(ana.post(f"{path}/convert") for _ in range(8)))
+    assert sorted(reply.status for reply in replies) == [201] + [409] * 7
+    assert (await ana.get("/api/invoices")).body["total"] == 1
+    # The refused conversions took no number.
+    other = await in_state(ana, "accepted")
+    assert (await ana.post(f"{other}/convert")).body["number"] == "INV-000002"
 
 
 async def set_until(api: RestApi, path: str, until: int, *, day: bool) -> None:
@@ -59,6 +93,39 @@ async def set_until(api: RestApi, path: str, until: int, *, day: bool) -> None:
         )  # fmt: skip
 
     await api.db.write(unit)
+
+
+async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> None:
+    path = await in_state(ana, "sent", validUntil="2999-01-01T00:00:00Z")
+    draft = await in_state(ana, "draft", validUntil="2020-01-01")
+    assert (await ana.get(draft)).body["status"] == "draft"
+    await set_until(api, path, api.db.clock.wall() - 1, day=False)
+    reply = await ana.get(path)
+    assert (reply.body["status"], reply.headers["ETag"]) == ("expired", '"2-expired"')
+    for query, total in (("expired", 1), ("sent", 0), ("draft", 1), ("foo", 0)):
+        listed = (await ana.get(f"/api/quotes?status={query}")).body
+        assert listed["total"] == len(listed["data"]) == total, query
+        assert {q["status"] for q in listed["data"]} <= {query}
+    for verb in ("accept", "reject", "cancel", "send"):
+        refused = await ana.post(f"{path}/{verb}")
+        assert (refused.status, refused.body["allowed"]) == (409, [])
+    assert (await ana.put(path, {"notes": "x"})).body["code"] == "conflict"
+    assert (await ana.put(path, {"status": "expired"})).headers["ETag"] == '"2-expired"'
+    before = len(await events(api, "quote.updated"))
+
+    # The expiry duty writes the status and emits one event.
+    assert await api.db.write(expire_quotes, 10) == 1
+    assert await api.db.write(expire_quotes, 10) == 0
+    after = await ana.get(path)
+    assert (after.body["status"], after.headers["ETag"]) == ("expired", '"3"')
+    assert after.body == reply.body | {"updatedAt": after.body["updatedAt"]}
+    assert (await events(api, "quote.updated"))[before:] == [
+        ("quote.updated", {
+            "id": after.body["id"], "number": after.body["number"], "status": "expired",
+            "updatedAt": after.body["updatedAt"],
+        }),
+    ]  # fmt: skip
+    assert (await ana.get(draft)).body["status"] == "draft"
 
 
 async def test_a_day_ends_in_the_owners_time_zone(api: RestApi, ana: Person) -> None:
@@ -89,12 +156,19 @@ async def test_a_day_ends_in_the_owners_time_zone(api: RestApi, ana: Person) -> 
     assert (await ana.get(path)).body["status"] == "expired"
 
 
-async def test_the_expiry_works_in_small_steps(api: RestApi, ana: Person, bia: Person) -> None:
-    paths = [await in_state(who, "sent", validUntil="2999-01-01") for who in (ana, bia) * 3]
-    for path in paths[:5]:
-        await set_until(api, path, 5, day=False)
-    assert [await api.db.write(expire_quotes, 2) for _ in range(4)] == [2, 2, 1, 0]
-    assert len([d for _, d in await events(api, "quote.updated") if d["status"] == "expired"]) == 5
+async def test_concurrent_expiry_and_acceptance(api: RestApi, ana: Person, bia: Person) -> None:
+    for who in (ana, bia) * 3:
+        await set_until(api, await in_state(who, "sent", validUntil="2999-01-01"), 5, day=False)
+    assert await api.db.write(expire_quotes, 2) == 2
+    before = len(await events(api, "quote.updated"))
+    paths = [f"/api/quotes/{one['id']}" for one in (await ana.get("/api/quotes")).body["data"]]
+    _, replies = await asyncio.gather(
+        asyncio.gather(*(api.db.write(expire_quotes, 10) for _ in range(4))),
+        asyncio.gather(*(ana.post(f"{path}/accept") for path in paths)),
+    )
+    await api.db.write(expire_quotes, 10)
+    assert {reply.status for reply in replies} == {409}
+    assert len(await events(api, "quote.updated")) == before + 4
 
 
 async def test_the_expiry_follows_a_change_of_the_date(api: RestApi, ana: Person) -> None:

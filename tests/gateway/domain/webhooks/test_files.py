@@ -16,6 +16,7 @@ from outbox import webhooks as outbox_webhooks
 from outbox.database.transaction import Database, Row, Tx
 from outbox.sending.addresses import Rules
 from outbox.sending.request import new_secret
+from outbox.webhooks import open_headers
 from tests.gateway.domain.webhooks.test_settings import EVERY, RULES
 from tests.support.drain import ring
 
@@ -91,6 +92,24 @@ def faults_of(text: str) -> dict[str, str]:
     with pytest.raises(Refusal) as caught:
         file_text.read(text)
     return {fault.field: fault.code for fault in caught.value.faults}
+
+
+async def test_an_account_becomes_like_its_file_and_stays_so(account: Account) -> None:
+    plan = await account.plan(ERP + BI)
+    assert [step.act for step in plan.steps] == ["create", "create"]
+    assert "Bearer" not in str([step.changes for step in plan.steps])
+    applied = await account.apply(ERP + BI, plan.mark)
+    assert [(one.name, one.secret is not None) for one in applied.created] == [
+        ("erp", True), ("bi", True),
+    ]  # fmt: skip
+    bi, erp = await account.rows()
+    assert open_headers(bytes(erp["headers"]), TOOLS.ring, erp["id"]) == [
+        ("X-Team", "sales"), ("Authorization", "Bearer 1"),
+    ]  # fmt: skip
+    assert (erp["timeout_ms"], bool(erp["ordered"]), bi["headers"]) == (5000, True, None)
+    again = await account.apply(ERP + BI)
+    assert (acts(again.plan), again.plan.same, again.created) == ([], 2, [])
+    assert [row["version"] for row in await account.rows()] == [1, 1]
 
 
 async def test_each_setting_survives_its_export(db: Database, account: Account) -> None:

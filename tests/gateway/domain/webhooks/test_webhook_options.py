@@ -6,29 +6,20 @@ from gateway.domain.catalogue import EVENT_NAMES, EVENTS
 from gateway.domain.webhooks import conditions, schedules
 from gateway.domain.webhooks.samples import sample
 from outbox.queue.state.policy import DEFAULT_WAITS
-from outbox.webhooks.conditions import MOST
+from outbox.webhooks.conditions import MOST, Condition
 
 NOW = 1_795_271_400_000_000
 
 
-@pytest.mark.parametrize(
-    ("text", "waits", "again"),
-    [
+def test_a_schedule_is_read_and_written() -> None:
+    for text, waits, again in (
         ("", None, ""), ("  ", None, ""), ("never", (), "never"), ("Never", (), "never"),
         ("5", (5.0,), "5 s"), ("5s,5m, 5 min ,2h,1d", (5, 300, 300, 7200, 86_400),
                                "5 s, 5 min, 5 min, 2 h, 1 d"),
         ("1.5 h", (5400,), "90 min"), ("1.25", (1.25,), "1.25 s"), ("30d", (2_592_000,), "30 d"),
-    ],
-)  # fmt: skip
-def test_a_schedule_is_read_and_written(
-    text: str, waits: tuple[float, ...] | None, again: str
-) -> None:
-    assert schedules.read(text) == waits
-    assert schedules.written(waits) == again
-    assert schedules.read(again) == waits
-
-
-def test_the_usual_schedule_can_be_typed() -> None:
+    ):  # fmt: skip
+        assert (schedules.read(text), schedules.written(waits)) == (waits, again)
+        assert schedules.read(again) == waits
     assert schedules.read(schedules.written(DEFAULT_WAITS)) == DEFAULT_WAITS
     assert schedules.of_column("[5.0, 2.5]") == "5 s, 2.5 s"
     assert schedules.of_column(None) == schedules.of_column("{") == ""
@@ -43,6 +34,15 @@ def test_the_sample_of_each_event_fulfils_its_own_fields() -> None:
         [trial] = conditions.tried(asked, [event], NOW)
         assert not trial.failing
         assert conditions.read(conditions.written(asked), [event]) == asked
+
+
+def test_a_value_that_one_of_the_events_has_is_enough() -> None:
+    asked = conditions.read("status = won", ["invoice.created", "deal.created"])
+    assert asked == (Condition("status", "won"),)
+    invoice, deal = conditions.tried(asked, ["invoice.created", "deal.created"], NOW)
+    assert (invoice.impossible, deal.impossible) == (["status = won"], ["status = won"])
+    with pytest.raises(ValueError, match="pending, paid, canceled"):
+        conditions.read("status = won", ["invoice.created"])
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,13 @@ def test_the_fields_of_the_record_can_match_these_events_alone(
 def test_a_condition_on_no_field_of_the_record_is_refused(text: str, event: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         conditions.read(text, [event])
+
+
+def test_a_value_and_a_change_of_one_field_are_asked_together() -> None:
+    text = "status = won\nstatus changed\nstatus changed"
+    asked = conditions.read(text, ["deal.updated"])
+    assert asked == (Condition("status", "won"), Condition("status", changed=True))
+    assert conditions.written(asked) == "status = won\nstatus changed\n"
 
 
 def test_values_are_read_as_events_write_them() -> None:

@@ -84,6 +84,39 @@ async def totals(shop: Shop, product_id: str) -> tuple[int, int]:
     return counts.get(product_id, (0, 0))
 
 
+async def truth(shop: Shop, product_id: str) -> tuple[int, int]:
+    async def unit(tx: Tx) -> tuple[int, int]:
+        row = await tx.one(
+            "select count(*) as n, cast(coalesce(sum(stars), 0) as bigint) as stars from reviews"
+            " where product_id = $1 and status = 'published'",
+            product_id,
+        )
+        assert row is not None
+        return row["n"], row["stars"]
+
+    return await shop.db.read(unit)
+
+
+async def test_concurrent_reviews_keep_the_totals(shop: Shop) -> None:
+    product_id = await product(shop)
+    written = await asyncio.gather(
+        *(review(shop, product_id, f"c{i}@example.com", stars=i % 5 + 1) for i in range(20))
+    )
+    assert await totals(shop, product_id) == await truth(shop, product_id) == (20, 60)
+
+    async def moderate(number: int, record: Record) -> None:
+        path = f"/api/reviews/{record.id}"
+        for status in ("rejected", "published") * 2 + ("pending",) * (number % 2):
+            assert (await shop.owner.put(path, {"status": status})).status == 200
+        if number % 3 == 0:
+            assert (await shop.owner.delete(path)).status == 200
+
+    await asyncio.gather(*(moderate(i, record) for i, record in enumerate(written)))
+    counts = await totals(shop, product_id)
+    assert counts == await truth(shop, product_id)
+    assert counts[0] == len([i for i in range(20) if i % 2 == 0 and i % 3])
+
+
 async def test_one_review_each_holds_under_concurrency(shop: Shop) -> None:
     await put(shop, oneReviewPerProduct=True)
     who_is = {await customer(shop, email): email for email in (ANA, BIA)}

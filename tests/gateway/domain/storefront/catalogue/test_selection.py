@@ -102,6 +102,9 @@ async def test_filters_hold_in_every_order_and_together(db: Database) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    "db_url", ["sqlite", pytest.param("postgres", marks=pytest.mark.proof)], indirect=True
+)
 async def test_a_large_list_is_read_in_bounded_work(db_url: str) -> None:
     """Searches do the same work in a store of five times the size; walks end at a page."""
     small, large = MOST + 500, WALKED + 2_500

@@ -26,3 +26,20 @@ def test_a_rotation_keeps_the_tokens_of_keys_that_stay() -> None:
     assert header_of(both.sign(SESSION))["kid"] == new.split()[0]
     assert TokenRing(after).read(token, DAY) is None
     assert TokenRing(after).read(both.sign(SESSION), DAY) is not None
+
+
+def test_a_token_ends_with_its_session() -> None:
+    ring = TokenRing(ring_of(new_key_line(IDS, 0)))
+    token = ring.sign(SESSION)
+    assert ring.read(token, 2 * DAY - 1) is not None
+    assert ring.read(token, 2 * DAY) is None
+
+
+def test_the_key_of_a_purpose_is_none_of_another() -> None:
+    """The keys that encrypt secrets do not sign tokens, and each purpose has keys of its own."""
+    line = new_key_line(IDS, 0)
+    ring = ring_of(line)
+    [signing], [other] = ring.derive("storefront sessions").values(), ring.derive("x").values()
+    assert len(signing) == 32
+    assert signing != other
+    assert signing != ring._secrets[line.split()[0]]
