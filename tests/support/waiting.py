@@ -1,4 +1,7 @@
-"""Wait in tests for a condition, with a time limit; and for the next millisecond."""
+"""Wait in tests for a condition, with a limit that only a hang reaches.
+
+No other module of the daily tests looks at a clock or sleeps.
+"""
 
 import asyncio
 import inspect
@@ -7,11 +10,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-SECONDS = 20.0
+SECONDS = 120.0
 LOOK_SECONDS = 0.02
 
 
-async def until(holds: Callable[[], bool], seconds: float) -> None:
+async def until(holds: Callable[[], bool], seconds: float = SECONDS) -> None:
     """Return when `holds` returns true. Raise TimeoutError."""
     async with asyncio.timeout(seconds):
         while not holds():
@@ -26,7 +29,17 @@ async def until_true(look: Callable[[], Awaitable[T]], seconds: float = SECONDS)
         return result
 
 
-async def in_time(holds: Callable[[], bool | Awaitable[bool]], seconds: float) -> bool:
+def wait_until(
+    holds: Callable[[], bool], told: Callable[[], object] = str, seconds: float = SECONDS
+) -> None:
+    """Return when `holds` returns true, outside an event loop; a failure shows what is `told`."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, told()
+        time.sleep(LOOK_SECONDS)
+
+
+async def in_time(holds: Callable[[], bool | Awaitable[bool]], seconds: float = SECONDS) -> bool:
     """Wait until `holds()`; return whether it did in time."""
     end = time.monotonic() + seconds
     while True:
