@@ -72,6 +72,13 @@ def carteiro(
     )  # fmt: skip
 
 
+class _Captured(io.StringIO):
+    """Standard error with a number, which a log asks for."""
+
+    def fileno(self) -> int:
+        return 2
+
+
 def command(
     *words: str, folder: Path, stdin: str = "", parts: Parts | None = None, **settings: str
 ) -> subprocess.CompletedProcess[str]:
@@ -80,7 +87,7 @@ def command(
     For every command but `serve` and `demo`, which may still say why they do not start, and from
     outside an event loop.
     """
-    out, err = io.StringIO(), io.StringIO()
+    out, err = io.StringIO(), _Captured()
     before = dict(os.environ)
     given = sys.stdin
     try:
