@@ -1,13 +1,11 @@
 """`carteiro serve` with several processes on PostgreSQL, as an operator and a monitor see it."""
 
-import json
 import os
 import re
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,40 +108,6 @@ def test_one_command_starts_all_and_one_signal_stops_all(
         assert not logged(serving, "process_ended")
 
 
-def test_a_killed_process_is_restarted_and_its_counts_stay(
-    tmp_path: Path, settings: Settings
-) -> None:
-    with running(tmp_path, settings) as serving:
-        for _ in range(20):
-            assert serving.ask("/livez")[0] == 200
-        until(serving, lambda: metric(serving, READ) == 20)
-        before = pids(serving)
-        for place in (0, 1):
-            os.kill(before[place], signal.SIGKILL)
-            until(serving, partial(_ended, serving, place + 1))
-            status, body, _ = serving.ask("/readyz")
-            # The other one takes writes, and delivers in a moment.
-            assert (status, json.loads(body)) == (200, {"status": "ready"})
-            assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (1, 1)
-            if place == 0:
-                # The other one answers, and takes over the work in a moment.
-                until(serving, lambda: worker(serving) == before[1])
-            until(serving, lambda: metric(serving, ANSWERING) == 2)
-        after = pids(serving)
-        assert not set(before.values()) & set(after.values())
-        assert worker(serving) in after.values()
-        assert metric(serving, READ) == 20
-        until(serving, lambda: metric(serving, "outbox_slots") == 256)
-        assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (2, 0)
-        ended = [(line["place"], line["status"]) for line in logged(serving, "process_ended")]
-        assert ended == [(0, -9), (1, -9)]
-        assert serving.end() == 0
-
-
-def _ended(serving: Serving, count: int) -> bool:
-    return len(logged(serving, "process_ended")) == count
-
-
 def test_a_process_that_is_stopped_alone_hands_over_first(
     tmp_path: Path, settings: Settings
 ) -> None:
@@ -157,17 +121,6 @@ def test_a_process_that_is_stopped_alone_hands_over_first(
         assert logged(serving, "process_ended")[0]["status"] == 0
         until(serving, lambda: metric(serving, ANSWERING) == 2)
         assert serving.end() == 0
-
-
-def test_without_a_supervisor_the_processes_stop(tmp_path: Path, settings: Settings) -> None:
-    with running(tmp_path, settings) as serving:
-        there = pids(serving)
-        assert serving.end(signal.SIGKILL) == -9
-        until(
-            serving,
-            lambda: not any(Path(f"/proc/{pid}/stat").exists() for pid in there.values()),
-        )
-        assert len(logged(serving, "stopped")) == 2
 
 
 def test_a_second_signal_ends_all_at_once(tmp_path: Path, settings: Settings) -> None:
@@ -262,41 +215,6 @@ def test_a_frozen_process_keeps_no_connection_from_the_other(
                 assert serving.ask("/readyz")[0] == 200
             finally:
                 os.kill(there[place], signal.SIGCONT)
-        assert serving.end() == 0
-
-
-def test_a_process_that_rested_works_again(tmp_path: Path, settings: Settings) -> None:
-    with running(tmp_path, settings) as serving:
-        until(serving, lambda: bool(worker(serving)))
-        first = worker(serving)
-        os.kill(first, signal.SIGSTOP)
-        try:
-            until(serving, lambda: worker(serving) != first)
-        finally:
-            os.kill(first, signal.SIGCONT)
-        until(
-            serving, lambda: [line["pid"] for line in logged(serving, "process_rests")] == [first]
-        )
-        second = worker(serving)
-        os.kill(second, signal.SIGKILL)
-        until(serving, lambda: worker(serving) == first)
-        ticked = metric(serving, TICK)
-        until(serving, lambda: metric(serving, TICK) > ticked)
-        assert serving.end() == 0
-
-
-def test_a_frozen_supervisor_does_not_stop_its_processes(
-    tmp_path: Path, settings: Settings
-) -> None:
-    with running(tmp_path, settings) as serving:
-        serving.process.send_signal(signal.SIGSTOP)
-        try:
-            for path, status in (("/livez", 200), ("/readyz", 200), ("/metrics", 503)):
-                assert serving.ask(path)[0] == status
-        finally:
-            serving.process.send_signal(signal.SIGCONT)
-        until(serving, lambda: metric(serving, ANSWERING) == 2)
-        assert not logged(serving, "process_ended")
         assert serving.end() == 0
 
 

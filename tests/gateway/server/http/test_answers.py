@@ -18,6 +18,8 @@ async def test_no_browser_guesses_what_an_answer_is(site: Site) -> None:
         async with site.http.get(path, allow_redirects=False) as answer:
             assert answer.headers["X-Content-Type-Options"] == "nosniff", path
             assert "Strict-Transport-Security" not in answer.headers
+    async with site.http.get("/readyz") as answer:
+        assert (answer.status, await answer.json()) == (200, {"status": "ready"})
 
 
 @sqlite

@@ -76,8 +76,10 @@ async def test_a_write_is_one_trace_from_the_client_to_the_receiver(db: Database
             for path in ("/livez", "/readyz", "/metrics"):
                 async with site.http.get(path, headers={"traceparent": PROBE}) as answer:
                     assert answer.status == 200
+            began = db.clock.wall()
             request_id = await create(site, ana, traceparent=CLIENT)
             [arrived] = await inbox.wait(1)
+        ended = db.clock.wall()
     ids = {span.span_id for span in collector.spans}
     assert len(ids) == len(collector.spans)
     assert {span.trace_id for span in collector.spans if span.kind == "server"} == {TRACE}
@@ -87,6 +89,8 @@ async def test_a_write_is_one_trace_from_the_client_to_the_receiver(db: Database
     assert request.attributes["carteiro.request_id"] == request_id
     assert request.attributes["http.response.status_code"] == 201
     assert not request.failed
+    # In nanoseconds.
+    assert began * 1_000 <= request.began <= request.ended <= ended * 1_000
     units = [span for span in collector.spans if span.kind == "internal"]
     assert [span.name for span in units if span.name.startswith("write")] == ["write create"]
     assert {span.parent_id for span in units} == {request.span_id}
