@@ -517,7 +517,13 @@ class DecodesTheOldKey(VerifiesTheOldSignature):
 HasAnotherSecret = varied(
     "HasAnotherSecret", {"genuine": "refused"}, keys=lambda self: [b"another"]
 )
-HasAnotherPath = varied("HasAnotherPath", {"genuine": "refused"}, handle=says(status=404))
+
+
+class HasAnotherPath(Careful):
+    finds: ClassVar = {"genuine": "refused"}
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(status=404)
 
 
 FAULTY: tuple[type[Careful], ...] = tuple(

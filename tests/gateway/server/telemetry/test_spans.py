@@ -236,6 +236,8 @@ async def test_a_span_keeps_little_of_what_a_client_chooses(db: Database) -> Non
 def test_an_endpoint_without_the_package_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in [name for name in sys.modules if name.startswith("opentelemetry")]:
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     monkeypatch.delitem(sys.modules, "gateway.server.telemetry.otlp", raising=False)
     given = {"CARTEIRO_TRACING__ENDPOINT": "http://127.0.0.1:4318"}
