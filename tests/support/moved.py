@@ -21,7 +21,7 @@ from outbox.webhooks.secrets import KeyRing
 from tests.support.chains import walked
 from tests.support.drain import drain, inbox
 from tests.support.movers import PAYMENT, House, Left, look, opened
-from tests.support.process import command
+from tests.support.process import command_of
 from tests.support.rest import UNLIMITED
 from tests.support.site import serving
 
@@ -96,7 +96,7 @@ async def _guards(url: str) -> int:
 def run(pair: Pair, *more: str, status: int = 0, parts: Parts = PATIENT) -> str:
     """Run `carteiro move` for the first owner."""
     folder = pair.keys.parent
-    done = command(*pair.words(*more), folder=folder, parts=parts, **pair.settings)
+    done = command_of(parts, *pair.words(*more), folder=folder, **pair.settings)
     assert done.returncode == status, (done.stdout, done.stderr)
     return done.stdout + done.stderr
 

@@ -22,6 +22,7 @@ from outbox.database.transfer import Kind, Place, Values
 from outbox.errors import CannotStart
 
 REST_SECONDS = 0.05
+TRIES = 200
 _LOCK = "select pg_try_advisory_lock(7201969)"
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _SET = f"select set_config('{MOVER}', $1, false)"
@@ -156,7 +157,7 @@ class Beside(PostgresExclusive):
 
 
 @asynccontextmanager
-async def open_beside(place: Place, tries: int) -> AsyncIterator[Beside]:
+async def open_beside(place: Place, tries: int = TRIES) -> AsyncIterator[Beside]:
     """Connect for a move; a step begins up to `tries` times while others hold its locks.
 
     Raise CannotStart while another move uses the database.

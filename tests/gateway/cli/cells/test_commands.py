@@ -76,7 +76,7 @@ def test_a_plan_is_done(cells: Cells) -> None:
         names(cells, "email", Name("email", email, "one", owner_id))
     # Again changes nothing.
     for _ in range(2):
-        assert "Moved" in cells.carteiro("move", "--plan", str(file), "--rate", "1000000")
+        assert "Moved" in cells.carteiro("move", "--plan", str(file), "--rate", "3600")
         assert cells.states() == ["gone", "here"]
         assert {one.value: one.cell for one in names(cells, "email")} == {mine: "two", other: "one"}
         assert [(one.value, one.cell) for one in names(cells, "owner")] == [(house.mover, "two")]

@@ -20,7 +20,7 @@ from outbox.queue.upkeep.owner_moves import Standing
 from tests.support.databases import PostgresServer, SqliteFiles
 from tests.support.moved import PATIENT, Pair, has_moved, standing
 from tests.support.movers import House, furnished, keys_at
-from tests.support.process import command
+from tests.support.process import command_of
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Cells(Pair):
         """Run a command as a cell, or as the installation of another configuration."""
         named = ["--config", str(self.folder / config), *words]
         url = {"CARTEIRO_DATABASE__URL": self.house.url}
-        done = command(*named, folder=self.folder, parts=PATIENT, **url)
+        done = command_of(PATIENT, *named, folder=self.folder, **url)
         assert done.returncode == status, (done.stdout, done.stderr)
         return done.stdout + done.stderr
 

@@ -14,6 +14,7 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.server.parts import Parts
 from outbox.database.postgres.guards import REFUSING
+from outbox.database.transaction import Tx
 from outbox.errors import OwnerElsewhere
 from tests.gateway.cli.moving.test_deaths import LIVE_STEPS
 from tests.support.living import living
@@ -33,10 +34,14 @@ async def _writes_late(pair: Pair) -> None:
         assert left.of(0) == {}
         # It is the triggers that refuse: without them it would write what nobody finds.
         for table in REFUSING:
-            await db.write(lambda tx, table=table: tx.run(f"drop trigger gone on {table}"))
+            await db.write(_without, table)
         await db.write(actions.create, owner, COMPANIES, draft)
     finally:
         await db.close()
+
+
+async def _without(tx: Tx, table: str) -> None:
+    await tx.run(f"drop trigger gone on {table}")
 
 
 def test_a_process_that_has_not_heard_writes_nothing_in_the_source(pair: Pair) -> None:
