@@ -19,8 +19,9 @@ from gateway.cli.language import spoken
 from gateway.domain.webhooks import certification, findings, pings
 from gateway.server.config import Config
 from gateway.server.delivery import doctor_of, rules_of, settings_of
+from gateway.server.parts import PARTS
 from gateway.texts import Texts
-from outbox.clock import SystemClock
+from outbox.clock import Clock
 from outbox.errors import OutboxError
 from outbox.ids import Ids, is_id
 from outbox.sending.addresses import Rules, parse_place
@@ -46,7 +47,7 @@ class Uncertified(OutboxError):
 
 async def certify(config: Config, arguments: Namespace, say: Say) -> None:
     """Certify a URL, or a webhook by its id. Raise Uncertified, Inconclusive."""
-    clock, ids, t = SystemClock(), Ids(), spoken()
+    clock, ids, t = (arguments.parts or PARTS).clock, Ids(), spoken()
     guard = Guard(_rules(config, arguments), clock)
     examiner = doctor_of(config, guard, clock, ids)
     timeout = arguments.timeout or settings_of(config).timeout
@@ -134,7 +135,7 @@ def _rules(config: Config, arguments: Namespace) -> Rules:
 
 
 def _of_url(
-    arguments: Namespace, rules: Rules, clock: SystemClock, ids: Ids, timeout_s: float
+    arguments: Namespace, rules: Rules, clock: Clock, ids: Ids, timeout_s: float
 ) -> Request:
     try:
         check_url(arguments.target, rules)

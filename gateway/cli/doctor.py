@@ -17,9 +17,9 @@ from gateway.records.values import dates
 from gateway.server import startup
 from gateway.server.config import Config
 from gateway.server.delivery import doctor_of, rules_of, settings_of
+from gateway.server.parts import PARTS
 from gateway.texts import Texts
 from outbox import webhooks
-from outbox.clock import SystemClock
 from outbox.durations import SECOND
 from outbox.errors import CannotStart
 from outbox.ids import Ids, is_id
@@ -114,7 +114,7 @@ def _at(now: int, seconds: float) -> str:
 
 async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
     """Examine a URL, or a webhook by its id. Raise Ended when a delivery would fail."""
-    clock, ids = SystemClock(), Ids()
+    clock, ids = (arguments.parts or PARTS).clock, Ids()
     guard = Guard(rules_of(config.egress), clock)
     examiner = doctor_of(config, guard, clock, ids)
     own = not is_id(arguments.target) and arguments.secret is None

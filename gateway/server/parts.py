@@ -28,6 +28,8 @@ class Parts:
     """Records the results of sends."""
     recovering: Callable[[Database, Source], Recovering] = Recovering
     """Runs the jobs of replays and snapshots."""
+    lock_tries: int = 200
+    """How often a step of a live move begins, at most, while others hold its locks: 10 seconds."""
 
 
 PARTS = Parts()

@@ -20,8 +20,8 @@ from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file
 from tests.support.drain import Got, Inbox, add_webhook, inbox
-from tests.support.moved import words
-from tests.support.movers import House, opened
+from tests.support.moved import Pair
+from tests.support.movers import opened
 from tests.support.process import Serving, environment, serving_process
 
 CLOSED_SECONDS = 400
@@ -136,9 +136,7 @@ class Caller:
 class Life:
     """Both servers, the callers of both owners and their receiver."""
 
-    house: House
-    urls: tuple[str, str]
-    keys: tuple[Path, Path]
+    pair: Pair
     receiver: Inbox
     webhook: str
     mover: Caller
@@ -146,11 +144,15 @@ class Life:
     servers: list[Serving]
     stack: ExitStack
 
+    @property
+    def folder(self) -> Path:
+        return self.pair.keys.parent
+
     async def move(self, *more: str, module: Sequence[str] = ("gateway",)) -> tuple[int, str]:
         """Run the command; return its status and what it said."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", *module, *words(self.house, self.urls[1], self.keys[1], *more),
-            cwd=self.keys[0].parent, env=environment(self.keys[0].parent, **settings(self, 0)),
+            sys.executable, "-m", *module, *self.pair.words(*more),
+            cwd=self.folder, env=environment(self.folder, **settings(self.pair, 0)),
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         out, _ = await process.communicate()
@@ -159,14 +161,14 @@ class Life:
     async def restart(self, which: int) -> None:
         """Kill a server with -9, and start it again on its port."""
         self.servers[which].process.kill()
-        await asyncio.to_thread(self.servers[which].process.wait, 10)
+        await asyncio.to_thread(self.servers[which].process.wait, 120)
         await self.start(which, str(self.servers[which].port))
 
     async def start(self, which: int, port: str = "") -> None:
-        (folder := self.keys[which].parent / f"server{which}").mkdir(exist_ok=True)
+        (folder := self.folder / f"server{which}").mkdir(exist_ok=True)
         more = {"CARTEIRO_SERVER__PORT": port} if port else {}
         serving = await asyncio.to_thread(
-            self.stack.enter_context, serving_process(folder, **settings(self, which), **more)
+            self.stack.enter_context, serving_process(folder, **settings(self.pair, which), **more)
         )
         self.servers[which : which + 1] = [serving]
 
@@ -198,9 +200,9 @@ class Life:
         """Check that the feed goes on after a move, without a hole and in its order."""
         while await self.mover.read_on():
             pass
-        connection = await asyncpg.connect(self.urls[1])
+        connection = await asyncpg.connect(self.pair.target)
         try:
-            feed = [row["id"] for row in await connection.fetch(FEED, self.house.mover)]
+            feed = [row["id"] for row in await connection.fetch(FEED, self.pair.house.mover)]
         finally:
             await connection.close()
         assert self.mover.feed == feed[len(feed) - len(self.mover.feed) :], (
@@ -223,19 +225,21 @@ def record_of(got: Got) -> str:
     return str(json.loads(got.body)["data"]["id"])
 
 
-def settings(life: Life, which: int) -> dict[str, str]:
+def settings(pair: Pair, which: int) -> dict[str, str]:
     """Return the settings of one of both servers."""
-    return {
-        "CARTEIRO_DATABASE__URL": life.urls[which],
-        "CARTEIRO_SECRETS__KEY_FILE": str(life.keys[which]),
+    there = {
+        "CARTEIRO_DATABASE__URL": pair.target, "CARTEIRO_SECRETS__KEY_FILE": str(pair.keys),
+    }  # fmt: skip
+    return (there if which else pair.settings) | {
         "CARTEIRO_EGRESS__ALLOW_HTTP": "true", "CARTEIRO_EGRESS__ALLOW": "127.0.0.0/8",
         "CARTEIRO_LIMITS__READ_PER_SECOND": "0", "CARTEIRO_LIMITS__WRITE_PER_SECOND": "0",
     }  # fmt: skip
 
 
 @asynccontextmanager
-async def living(house: House, target: str, keys: Path) -> AsyncIterator[Life]:
+async def living(pair: Pair) -> AsyncIterator[Life]:
     """Serve both databases, and let both owners write."""
+    house = pair.house
     async with inbox() as receiver, aiohttp.ClientSession() as http:
         db = await opened(house.url)
         try:
@@ -255,10 +259,7 @@ async def living(house: House, target: str, keys: Path) -> AsyncIterator[Life]:
             # It has read the feed so far.
             mover = Caller(http, [], dict(house.headers), cursor=events[-1])
             other = Caller(http, [], dict(house.other_headers))
-            life = Life(
-                house, (house.url, target), (house.keys, keys), receiver, webhook, mover, other,
-                [], stack,
-            )  # fmt: skip
+            life = Life(pair, receiver, webhook, mover, other, [], stack)
             await life.start(0)
             await life.start(1)
             mover.bases = [server.url for server in life.servers]

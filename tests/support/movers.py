@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -26,6 +30,7 @@ from outbox.webhooks.secrets import KeyRing
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.carts import change, sell
 from tests.support.checkouts import ADDRESS, RULES, bought, coupon, put, sign_up
+from tests.support.databases import PostgresServer, SqliteFiles
 from tests.support.drain import add_webhook, drain, inbox
 from tests.support.owned_rows import shares
 from tests.support.rest import UNLIMITED, RestApi
@@ -98,6 +103,28 @@ def keys_at(path: Path) -> KeyRing:
 
 async def opened(url: str) -> Database:
     return await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
+
+
+_kept: dict[type, House] = {}
+
+
+async def furnished(server: SqliteFiles | PostgresServer, folder: Path) -> House:
+    """Return a furnished database of its own, with its keys in `folder`.
+
+    It is a copy: a process furnishes one of each engine.
+    """
+    made = _kept.get(type(server))
+    if made is None:
+        home = Path(tempfile.mkdtemp(prefix="carteiro-house-"))
+        atexit.register(shutil.rmtree, home, ignore_errors=True)
+        ask = server.fresh(home) if isinstance(server, SqliteFiles) else server.fresh()
+        made = _kept[type(server)] = await furnish(await ask, home / "source.key")
+    if isinstance(server, SqliteFiles):
+        file = shutil.copy(made.url.removeprefix("sqlite:///"), folder / "test.db")
+        url = f"sqlite:///{file}"
+    else:
+        url = await server.empty(urlsplit(made.url).path[1:])
+    return replace(made, url=url, keys=Path(shutil.copy(made.keys, folder / "source.key")))
 
 
 async def furnish(url: str, keys: Path) -> House:

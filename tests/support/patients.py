@@ -26,11 +26,6 @@ class Patient:
     status: int | None = None
 
 
-async def _silent(visit: Visit) -> None:
-    await visit.request()
-    await visit.gone()
-
-
 async def _hangs_up(visit: Visit) -> None:
     await visit.request()
 
@@ -56,15 +51,23 @@ STATUSES = (
     (308, "answer", "http_3xx", "a redirect"),
 )
 SCRIPTS = (
-    ("slow", _silent, "timeout", "No response within 1 s"),
     ("hangs-up", _hangs_up, "connect_error", "closed the connection without a response"),
     ("not-http", _babbles, "protocol_error", "Not an HTTP/1.1 response"),
 )
 
 
 @asynccontextmanager
-async def patients() -> AsyncIterator[list[Patient]]:
-    """Run a receiver for each fault. Their webhooks need a timeout of one second."""
+async def patients(stall: Callable[[], None] = lambda: None) -> AsyncIterator[list[Patient]]:
+    """Run a receiver for each fault. Their webhooks need a timeout of one second.
+
+    `stall` is called when a receiver does not answer, and may move a clock.
+    """
+
+    async def silent(visit: Visit) -> None:
+        await visit.request()
+        stall()
+        await visit.gone()
+
     unknown = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(unknown)
     async with AsyncExitStack() as stack:
@@ -81,7 +84,8 @@ async def patients() -> AsyncIterator[list[Patient]]:
         for status, step, outcome, says in STATUSES:
             there = await stack.enter_async_context(receiver(answer=_answers(status, Location="/")))
             found.append(Patient(f"{status}", f"{there.url}/", step, outcome, says, status))
-        for name, script, outcome, says in SCRIPTS:
+        slow = ("slow", silent, "timeout", "No response within 1 s")
+        for name, script, outcome, says in (slow, *SCRIPTS):
             visited = await stack.enter_async_context(hostile(script))
             found.append(Patient(name, visited.url, "answer", outcome, says))
         secure = await stack.enter_async_context(receiver(tls=unknown))

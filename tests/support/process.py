@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +17,8 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 
 from gateway.__main__ import main
+from gateway.server.parts import Parts
+from tests.support.waiting import SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 PORTS = range(20_000, 26_000)
@@ -67,8 +68,15 @@ def carteiro(
     return subprocess.run(
         [sys.executable, "-m", "gateway", *words],
         cwd=folder, env=environment(folder, **settings), input=stdin,
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=SECONDS,
     )  # fmt: skip
+
+
+class _Captured(io.StringIO):
+    """Standard error with a number, which a log asks for."""
+
+    def fileno(self) -> int:
+        return 2
 
 
 def command(
@@ -78,7 +86,14 @@ def command(
 
     For every command but `serve` and `demo`, and from outside an event loop.
     """
-    out, err = io.StringIO(), io.StringIO()
+    return command_of(None, *words, folder=folder, stdin=stdin, **settings)
+
+
+def command_of(
+    parts: Parts | None, /, *words: str, folder: Path, stdin: str = "", **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command like `command`, made of these parts."""
+    out, err = io.StringIO(), _Captured()
     before = dict(os.environ)
     given = sys.stdin
     try:
@@ -90,7 +105,7 @@ def command(
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):
-            status = main(words)
+            status = main(words, parts)
     finally:
         sys.stdin = given
         os.environ.clear()
@@ -121,7 +136,7 @@ class Serving:
         given = {"Content-Type": "application/json"} | dict(headers or {})
         request = urllib.request.Request(self.url + path, data, given, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
                 return answer.status, answer.read(), dict(answer.headers)
         except HTTPError as error:
             with error:
@@ -129,15 +144,18 @@ class Serving:
         except (URLError, ConnectionError):
             return 0, b"", {}
 
-    def until(self, path: str, status: int, seconds: float = 20.0) -> None:
+    def until(self, path: str, status: int, seconds: float = SECONDS) -> None:
         """Wait until `path` responds with `status`."""
-        end = time.monotonic() + seconds
-        while self.ask(path)[0] != status:
-            assert time.monotonic() < end, (path, status, self.err.read_text())
-            assert self.process.poll() is None or status == 0, self.err.read_text()
-            time.sleep(0.02)
 
-    def end(self, number: signal.Signals = signal.SIGTERM, seconds: float = 20.0) -> int:
+        def holds() -> bool:
+            if self.ask(path)[0] == status:
+                return True
+            assert self.process.poll() is None or status == 0, self.err.read_text()
+            return False
+
+        wait_until(holds, lambda: (path, status, self.err.read_text()), seconds)
+
+    def end(self, number: signal.Signals = signal.SIGTERM, seconds: float = SECONDS) -> int:
         """Send a signal; return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(seconds)
@@ -167,9 +185,9 @@ def serving_process(
         )  # fmt: skip
         serving = Serving(process, port, folder)
         try:
-            serving.until("/readyz", 200, seconds=60)
+            serving.until("/readyz", 200)
             yield serving
         finally:
             if process.poll() is None:
                 process.kill()
-                process.wait(10)
+                process.wait(SECONDS)

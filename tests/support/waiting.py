@@ -24,13 +24,23 @@ async def until(look: Callable[[], Any], seconds: float = HANG_SECONDS) -> Any:
         return result
 
 
-async def in_time(look: Callable[[], Any], seconds: float) -> bool:
+async def in_time(look: Callable[[], Any], seconds: float = HANG_SECONDS) -> bool:
     """Wait until `look` returns true; return whether it did in time."""
     try:
         await until(look, seconds)
     except TimeoutError:
         return False
     return True
+
+
+def wait_until(
+    holds: Callable[[], bool], told: Callable[[], object] = str, seconds: float = HANG_SECONDS
+) -> None:
+    """Return when `holds` returns true, outside an event loop; a failure shows what is `told`."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, told()
+        time.sleep(LOOK_SECONDS)
 
 
 async def _seen(look: Callable[[], Any]) -> Any:

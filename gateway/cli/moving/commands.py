@@ -53,21 +53,21 @@ async def move(config: Config, arguments: Namespace, say: Say) -> None:
     if arguments.plan is not None:
         if arguments.email or arguments.to or arguments.key_file or arguments.cancel:
             raise CannotStart("--plan names the accounts and their cells; leave the others out")
-        await follow(config, Path(arguments.plan), arguments.rate, say)
+        await follow(config, arguments, say)
         return
     if not (arguments.email and arguments.to):
         raise CannotStart("enter EMAIL and --to, or --plan")
     other = target.configured(config, arguments.to, arguments.key_file)
-    await take(config, other, arguments.email, say, cancel=arguments.cancel)
+    await take(config, other, arguments.email, arguments, say)
 
 
-async def follow(config: Config, file: Path, rate: float | None, say: Say) -> None:
+async def follow(config: Config, arguments: Namespace, say: Say) -> None:
     """Do the moves of a plan in order, up to `rate` an hour. Raise CannotStart at the first fault.
 
     A move that was done before is done again, which changes nothing.
     """
-    clock, began = SystemClock(), None
-    for email, source, to in plans.read(file):
+    clock, began, rate = SystemClock(), None, arguments.rate
+    for email, source, to in plans.read(Path(arguments.plan)):
         if rate and began is not None:
             await asyncio.sleep(max(0.0, began + 3600 / rate - clock.monotonic()))
         began = clock.monotonic()
@@ -75,10 +75,10 @@ async def follow(config: Config, file: Path, rate: float | None, say: Say) -> No
             config if name == config.cell.name else target.peer_config(config, name)
             for name in (source, to)
         ]
-        await take(ends[0], ends[1], email, say)
+        await take(ends[0], ends[1], email, arguments, say)
 
 
-async def take(config: Config, other: Config, email: str, say: Say, cancel: bool = False) -> None:
+async def take(config: Config, other: Config, email: str, arguments: Namespace, say: Say) -> None:
     """Move an owner, or go on with it. Raise CannotStart."""
     ends = target.named(config), target.named(other)
     if ends[0] == ends[1] or config.database.url == other.database.url:
@@ -90,9 +90,9 @@ async def take(config: Config, other: Config, email: str, say: Say, cancel: bool
         pass
     async with target.address(config, other) as address:
         if _place(config).engine == _place(other).engine == "postgres":
-            await _live(config, other, (email, cancel), ends, address, say)
+            await _live(config, other, email, arguments, ends, address, say)
         else:
-            await _offline(config, other, (email, cancel), ends, address, say)
+            await _offline(config, other, (email, arguments.cancel), ends, address, say)
 
 
 async def _offline(
@@ -129,23 +129,28 @@ async def _offline(
 async def _live(
     config: Config,
     other: Config,
-    wanted: tuple[str, bool],
+    email: str,
+    arguments: Namespace,
     ends: tuple[str, str],
     address: Address,
     say: Say,
 ) -> None:
     """Move between two databases of PostgreSQL, whether servers use them or not."""
-    email, cancel = wanted
     from gateway.cli.moving.live_move import LiveMove
+    from gateway.server.parts import PARTS
     from outbox.database.postgres.beside import open_beside
 
-    async with open_beside(_place(config)) as source, open_beside(_place(other)) as there:
+    tries = (arguments.parts or PARTS).lock_tries
+    async with (
+        open_beside(_place(config), tries) as source,
+        open_beside(_place(other), tries) as there,
+    ):
         async with source.snapshot() as tx, there.snapshot() as target_tx:
             found = await find(tx, target_tx, email, ends)
-            if not cancel:
+            if not arguments.cancel:
                 await address.announce(tx, found.owner_id)
         one = LiveMove(source, there, ends, found, address)
-        if cancel:
+        if arguments.cancel:
             await one.cancel()
             say(f"{email} stays in {ends[0]}.")
             return

@@ -42,8 +42,9 @@ class Beside(PostgresExclusive):
 
     begin = "begin"
 
-    def __init__(self, connection: Any, place: Place) -> None:
+    def __init__(self, connection: Any, place: Place, tries: int) -> None:
         super().__init__(connection, place)
+        self._tries = tries
         self.clock: Clock = place.clock
         self._shapes: dict[str, Shape] = {}
         self._referenced: dict[str, bool] = {}
@@ -101,7 +102,7 @@ class Beside(PostgresExclusive):
 
     async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run `work`, again while a lock is not free. Raise CannotStart."""
-        for _ in range(TRIES):
+        for _ in range(self._tries):
             try:
                 return await work()
             except _BUSY:
@@ -156,10 +157,13 @@ class Beside(PostgresExclusive):
 
 
 @asynccontextmanager
-async def open_beside(place: Place) -> AsyncIterator[Beside]:
-    """Connect for a move. Raise CannotStart while another one uses the database."""
+async def open_beside(place: Place, tries: int = TRIES) -> AsyncIterator[Beside]:
+    """Connect for a move; a step begins up to `tries` times while others hold its locks.
+
+    Raise CannotStart while another move uses the database.
+    """
     async with connected(place) as connection:
         if not await connection.fetchval(_LOCK):
             raise CannotStart("another move uses this PostgreSQL database; wait for its end")
         await connection.execute(f"set lock_timeout = {WAIT_MILLISECONDS}")
-        yield Beside(connection, place)
+        yield Beside(connection, place, tries)

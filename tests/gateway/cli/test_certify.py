@@ -15,10 +15,12 @@ from gateway.__main__ import main
 from gateway.cli import certify as command
 from gateway.cli.endings import Inconclusive
 from gateway.server.config import Config, Egress
+from gateway.server.parts import Parts
+from outbox.clock import SystemClock
 from outbox.errors import OutboxError
 from outbox.sending.guard import Guard
 from outbox.sending.request import new_secret
-from outbox.worker.certification.checks import NAMES
+from outbox.worker.certification.checks import AT_ONCE, NAMES
 from tests.support.faulty_receivers import FAULTY, Careful
 from tests.support.process import free_port
 from tests.support.receiver import Visit, hostile, receiver
@@ -27,14 +29,24 @@ SECRET = new_secret(b"q" * 32)
 CONFIG = Config(egress=Egress(allow_http=True, allow=("127.0.0.0/8",)))
 
 
+class Work(SystemClock):
+    """A clock that only the work of a receiver moves on."""
+
+    def __init__(self, careful: Careful) -> None:
+        self._careful = careful
+
+    def monotonic(self) -> float:
+        return self._careful.worked
+
+
 async def run(
-    target: str, config: Config = CONFIG, **given: Any
+    target: str, config: Config = CONFIG, careful: Careful | None = None, **given: Any
 ) -> tuple[list[str], OutboxError | None]:
     """Return the lines, and how it ended."""
     lines: list[str] = []
     words: dict[str, Any] = {
-        "target": target, "secret": SECRET, "secret_file": None, "header": None, "timeout": 3.0,
-        "loopback": False, "json": True,
+        "target": target, "secret": SECRET, "secret_file": None, "header": None, "timeout": 60.0,
+        "loopback": False, "json": True, "parts": Parts(clock=Work(careful or Careful(SECRET))),
     }  # fmt: skip
     try:
         await command.certify(config, Namespace(**words | given), lines.append)
@@ -45,7 +57,7 @@ async def run(
 
 async def report_of(careful: Careful, **given: Any) -> tuple[dict[str, Any], OutboxError | None]:
     async with receiver(answer=careful.handle) as there:
-        lines, ended = await run(f"{there.url}/hook", **given)
+        lines, ended = await run(f"{there.url}/hook", careful=careful, **given)
     report: dict[str, Any] = json.loads(lines[0])
     return report, ended
 
@@ -59,7 +71,6 @@ def faults_of(report: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("faulty", FAULTY, ids=lambda faulty: faulty.__name__)
 async def test_a_fault_is_found_and_named(faulty: type[Careful]) -> None:
     report, ended = await report_of(faulty(SECRET))
@@ -71,6 +82,7 @@ async def test_a_fault_is_found_and_named(faulty: type[Careful]) -> None:
     assert all(len(texts[check]) > 30 for check in faulty.finds)
 
 
+@pytest.mark.proof
 async def test_a_receiver_that_leaves_a_body_unread_is_found() -> None:
     """Its answer is right, and the next request of the connection begins in the middle."""
 
@@ -80,7 +92,7 @@ async def test_a_receiver_that_leaves_a_body_unread_is_found() -> None:
             await visit.write(b"HTTP/1.1 %s -\r\n\r\n" % (b"204" if whole else b"400"))
 
     async with hostile(unread) as there:
-        lines, _ = await run(there.url)
+        lines, _ = await run(there.url, timeout=3.0, parts=Parts())
     faults = faults_of(json.loads(lines[0]))
     assert faults["kept_connection"] == "refused"
 
@@ -161,7 +173,13 @@ async def test_each_request_is_a_test_event_with_the_given_headers() -> None:
     async with receiver(answer=Careful(SECRET).handle) as there:
         lines, ended = await run(there.url, header=["Authorization: Bearer abc"])
         assert ended is None
-        assert len(there.requests) == json.loads(lines[0])["requests"]
+        report = json.loads(lines[0])
+        assert [(one["check"], one["verdict"]) for one in report["checks"]] == [
+            (name, "passed") for name in NAMES
+        ]
+        assert not {*report["accepted"]} & {*report["forbidden"]}
+        assert len(report["accepted"]) > AT_ONCE
+        assert len(there.requests) == report["requests"]
         for one in there.requests:
             headers = {name.lower(): value for name, value in one.headers.items()}
             assert headers["x-webhook-test"] == "1"

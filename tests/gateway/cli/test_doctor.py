@@ -13,6 +13,8 @@ from gateway.cli import doctor as command
 from gateway.cli.endings import Ended
 from gateway.server.config import Config, Egress, Secrets
 from gateway.server.config import Database as Settings
+from gateway.server.parts import Parts
+from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.errors import OutboxError
 from outbox.sending.guard import Guard
@@ -25,10 +27,28 @@ from tests.support.receiver import receiver
 EGRESS = Egress(allow_http=True, allow=("127.0.0.0/8",))
 
 
+class Still(SystemClock):
+    """A clock that stands until a receiver does not answer."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def stall(self) -> None:
+        self.seconds += 2.0
+
+
+CLOCK = Still()
+
+
 async def doctor(target: str, config: Config | None = None, **given: Any) -> tuple[list[str], str]:
     """Return the lines, and why it ended: `exit 1` when the lines say so, or its message."""
     lines: list[str] = []
-    words: dict[str, Any] = {"target": target, "secret": None, "timeout": 1.0, "json": False}
+    parts = Parts(clock=CLOCK)
+    words: dict[str, Any] = {
+        "target": target, "secret": None, "timeout": 1.0, "json": False, "parts": parts,
+    }  # fmt: skip
     try:
         await command.doctor(
             config or Config(egress=EGRESS), Namespace(**words | given), lines.append
@@ -44,7 +64,7 @@ async def test_each_fault_is_named_and_told_on_one_line_and_once() -> None:
     names = {
         "dns": "DNS", "connect": "Connect", "tls": "TLS", "answer": "Response", "egress": "Egress",
     }  # fmt: skip
-    async with patients() as all_of_them:
+    async with patients(CLOCK.stall) as all_of_them:
         for patient in all_of_them:
             lines, reason = await doctor(patient.url)
             if patient.step is None:
@@ -101,7 +121,7 @@ async def test_the_right_secret_passes_and_its_own_is_explained() -> None:
         assert reason == ""
         _, reason = await doctor(there.url + "/", secret="x")
         assert reason.startswith("--secret must be")
-    async with patients() as all_of_them:
+    async with patients(CLOCK.stall) as all_of_them:
         [refusing] = [one for one in all_of_them if one.name == "401"]
         lines, _ = await doctor(refusing.url)
         assert texts.of("en")("cli.doctor.unknown_secret") in lines

@@ -56,9 +56,9 @@ class Listening:
     def events(self) -> list[str]:
         return [line.split()[1] for line in self.lines[2:]]
 
-    async def until(self, count: int, seconds: float = 20) -> None:
+    async def until(self, count: int) -> None:
         """Wait for the lines of `count` events; 0 waits until it listens."""
-        await until(lambda: self._task.done() or len(self.lines) >= count + 2, seconds)
+        await until(lambda: self._task.done() or len(self.lines) >= count + 2)
         if self._task.done():
             self._task.result()
 
@@ -70,7 +70,7 @@ class Listening:
     async def refusal(self) -> str:
         """Return why it ended."""
         with pytest.raises(OutboxError) as error:
-            await asyncio.wait_for(self._task, 20)
+            await self._task
         return str(error.value)
 
 
@@ -133,11 +133,10 @@ async def test_it_begins_behind_the_newest_event_or_where_it_is_told(site: Site)
     for name in ("a", "b", "c"):
         await write(site, key, name)
     feed: list[Any] = []
-    async with asyncio.timeout(20):
-        # An event is in the feed once the drain has seen it.
-        while len(feed) < 3:
-            async with site.http.get("/api/events", headers={"X-API-Key": key}) as answer:
-                feed = (await answer.json())["data"]
+    # An event is in the feed once the drain has seen it.
+    while len(feed) < 3:
+        async with site.http.get("/api/events", headers={"X-API-Key": key}) as answer:
+            feed = (await answer.json())["data"]
     first, *others = (event["id"] for event in feed)
     async with listening(site.url, key) as heard:
         await write(site, key, "d")
@@ -234,7 +233,7 @@ def listening_process(folder: Path, **settings: str) -> Iterator[subprocess.Pope
             program.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_it_survives_a_restart_and_ends_with_130(tmp_path: Path) -> None:
     add_user(tmp_path)
     key = command("key", "add", EMAIL, "--name", "k", folder=tmp_path).stdout.strip()
@@ -246,7 +245,7 @@ def test_it_survives_a_restart_and_ends_with_130(tmp_path: Path) -> None:
         return there.ask("/api/contacts", method="POST", body=body, headers=contact)[0]
 
     def heard(words: str, count: int) -> None:
-        asyncio.run(until(lambda: (tmp_path / "heard").read_text().count(words) >= count, 60))
+        asyncio.run(until(lambda: (tmp_path / "heard").read_text().count(words) >= count))
 
     with ExitStack() as stack:
         # The two programs start one after the other, because a slow machine starts each slowly.
@@ -261,7 +260,7 @@ def test_it_survives_a_restart_and_ends_with_130(tmp_path: Path) -> None:
             heard("contact.created", 2)
             events = json.loads(there.ask("/api/events", headers=contact)[1])["data"]
             program.send_signal(signal.SIGINT)
-            assert program.wait(20) == 130
+            assert program.wait(120) == 130
     lines = (tmp_path / "heard").read_text().splitlines()[2:]
     assert [line.split()[2] for line in lines] == [event["id"] for event in events]
     notes = (tmp_path / "notes").read_text()
@@ -277,7 +276,7 @@ async def silence(server: str) -> str:
     async with ClientSession() as http:
         source = Source(http, Address(server, "crt_x"), Ids(), told.put_nowait)
         task = asyncio.create_task(source.newest())
-        line = await asyncio.wait_for(told.get(), 30)
+        line = await told.get()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

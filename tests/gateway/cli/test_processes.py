@@ -1,25 +1,22 @@
 """`carteiro serve` with several processes on PostgreSQL, as an operator and a monitor see it."""
 
-import json
 import os
 import re
 import signal
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway.server.processes.member import NODE_SECONDS
 from tests.gateway.cli.test_cli import one_line
 from tests.support.databases import PostgresServer
 from tests.support.process import Serving, carteiro, free_port, serving_process
+from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 Settings = dict[str, str]
 
@@ -42,11 +39,8 @@ def logged(serving: Serving, event: str) -> list[dict[str, Any]]:
     return [line for line in serving.lines if line.get("event") == event]
 
 
-def until(serving: Serving, holds: Callable[[], bool], seconds: float = 40.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, serving.err.read_text()
-        time.sleep(0.05)
+def until(serving: Serving, holds: Callable[[], bool]) -> None:
+    wait_until(holds, serving.err.read_text)
 
 
 def pids(serving: Serving) -> dict[int, int]:
@@ -84,7 +78,14 @@ READ = 'http_server_requests_total{method="GET",route="/livez",status_class="2xx
 def test_one_command_starts_all_and_one_signal_stops_all(
     tmp_path: Path, settings: Settings
 ) -> None:
-    with running(tmp_path, settings) as serving:
+    port = free_port()
+    settings["CARTEIRO_SERVER__PORT"] = str(port)
+    with running(tmp_path, settings, "--port", str(port)) as serving:
+        assert {line["port"] for line in logged(serving, "listening")} == {port}
+        # It is not shared with another node.
+        done = carteiro("serve", folder=tmp_path, **settings)
+        assert done.returncode == 1
+        one_line(done.stderr, f"127.0.0.1:{port}", "server.port")
         until(serving, lambda: "user add" in serving.out.read_text())
         shown = serving.out.read_text()
         assert shown.count("is ready; console at") == 1
@@ -107,40 +108,6 @@ def test_one_command_starts_all_and_one_signal_stops_all(
         assert not logged(serving, "process_ended")
 
 
-def test_a_killed_process_is_restarted_and_its_counts_stay(
-    tmp_path: Path, settings: Settings
-) -> None:
-    with running(tmp_path, settings) as serving:
-        for _ in range(20):
-            assert serving.ask("/livez")[0] == 200
-        until(serving, lambda: metric(serving, READ) == 20)
-        before = pids(serving)
-        for place in (0, 1):
-            os.kill(before[place], signal.SIGKILL)
-            until(serving, partial(_ended, serving, place + 1))
-            status, body, _ = serving.ask("/readyz")
-            # The other one takes writes, and delivers in a moment.
-            assert (status, json.loads(body)) == (200, {"status": "ready"})
-            assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (1, 1)
-            if place == 0:
-                # The other one answers, and takes over the work in a moment.
-                until(serving, lambda: worker(serving) == before[1])
-            until(serving, lambda: metric(serving, ANSWERING) == 2)
-        after = pids(serving)
-        assert not set(before.values()) & set(after.values())
-        assert worker(serving) in after.values()
-        assert metric(serving, READ) == 20
-        until(serving, lambda: metric(serving, "outbox_slots") == 256)
-        assert (metric(serving, ANSWERING), metric(serving, MISSING)) == (2, 0)
-        ended = [(line["place"], line["status"]) for line in logged(serving, "process_ended")]
-        assert ended == [(0, -9), (1, -9)]
-        assert serving.end() == 0
-
-
-def _ended(serving: Serving, count: int) -> bool:
-    return len(logged(serving, "process_ended")) == count
-
-
 def test_a_process_that_is_stopped_alone_hands_over_first(
     tmp_path: Path, settings: Settings
 ) -> None:
@@ -154,17 +121,6 @@ def test_a_process_that_is_stopped_alone_hands_over_first(
         assert logged(serving, "process_ended")[0]["status"] == 0
         until(serving, lambda: metric(serving, ANSWERING) == 2)
         assert serving.end() == 0
-
-
-def test_without_a_supervisor_the_processes_stop(tmp_path: Path, settings: Settings) -> None:
-    with running(tmp_path, settings) as serving:
-        there = pids(serving)
-        assert serving.end(signal.SIGKILL) == -9
-        until(
-            serving,
-            lambda: not any(Path(f"/proc/{pid}/stat").exists() for pid in there.values()),
-        )
-        assert len(logged(serving, "stopped")) == 2
 
 
 def test_a_second_signal_ends_all_at_once(tmp_path: Path, settings: Settings) -> None:
@@ -195,23 +151,6 @@ def test_a_failed_start_prints_one_line(tmp_path: Path, settings: Settings) -> N
     one_line(on_sqlite.stderr, "server.processes", "set it to 1", "database.url")
 
 
-def test_the_port_is_not_shared_with_another_node(tmp_path: Path, settings: Settings) -> None:
-    with running(tmp_path, settings) as serving:
-        more = settings | {"CARTEIRO_SERVER__PORT": str(serving.port)}
-        done = carteiro("serve", folder=tmp_path, **more)
-        assert done.returncode == 1
-        one_line(done.stderr, f"127.0.0.1:{serving.port}", "server.port")
-        assert serving.end() == 0
-
-
-def test_all_share_a_free_port(tmp_path: Path, settings: Settings) -> None:
-    port = free_port()
-    words = ("--port", str(port))
-    with running(tmp_path, settings | {"CARTEIRO_SERVER__PORT": str(port)}, *words) as serving:
-        assert {line["port"] for line in logged(serving, "listening")} == {port}
-        assert serving.end() == 0
-
-
 def test_the_limits_of_a_node_do_not_grow_with_its_processes(
     tmp_path: Path, settings: Settings
 ) -> None:
@@ -225,15 +164,14 @@ def test_the_limits_of_a_node_do_not_grow_with_its_processes(
     limits |= {"CARTEIRO_SERVER__PROCESSES": "3"}
     with running(tmp_path, settings | limits) as serving:
         statuses = []
-        began = time.monotonic()
         for number in range(40):
             body, headers = {"name": f"n{number}"}, {"X-API-Key": key}
             made = serving.ask("/api/contacts", method="POST", body=body, headers=headers)
             statuses.append(made[0])
         nodes = {line["node"] for line in logged(serving, "request") if "contacts" in line["path"]}
         assert len(nodes) >= 2
-        # A burst of eight, and one more for each second.
-        assert 8 <= statuses.count(201) <= 9 + time.monotonic() - began
+        # A burst of eight, and one more for each second; three bursts of three would be all.
+        assert 8 <= statuses.count(201) < 24
         assert statuses.count(429) == 40 - statuses.count(201)
         assert serving.end() == 0
 
@@ -250,7 +188,7 @@ def test_accepted_requests_are_answered_at_the_end(tmp_path: Path, settings: Set
     with running(tmp_path, settings) as serving:
         clients = []
         for _ in range(8):
-            client = socket.create_connection(("127.0.0.1", serving.port), timeout=20)
+            client = socket.create_connection(("127.0.0.1", serving.port), timeout=120)
             client.sendall(b"POST /api/contacts HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n")
             clients.append(client)
         assert serving.ask("/livez")[0] == 200
@@ -260,7 +198,7 @@ def test_accepted_requests_are_answered_at_the_end(tmp_path: Path, settings: Set
             with client:
                 client.sendall(b"{}")
                 assert b" 401 " in client.recv(65_536).split(b"\r\n")[0]
-        assert serving.process.wait(20) == 0
+        assert serving.process.wait(120) == 0
 
 
 def test_a_frozen_process_keeps_no_connection_from_the_other(
@@ -280,43 +218,6 @@ def test_a_frozen_process_keeps_no_connection_from_the_other(
         assert serving.end() == 0
 
 
-def test_a_process_that_rested_works_again(tmp_path: Path, settings: Settings) -> None:
-    with running(tmp_path, settings) as serving:
-        until(serving, lambda: bool(worker(serving)))
-        first = worker(serving)
-        os.kill(first, signal.SIGSTOP)
-        try:
-            until(serving, lambda: worker(serving) != first)
-        finally:
-            os.kill(first, signal.SIGCONT)
-        until(
-            serving, lambda: [line["pid"] for line in logged(serving, "process_rests")] == [first]
-        )
-        second = worker(serving)
-        os.kill(second, signal.SIGKILL)
-        until(serving, lambda: worker(serving) == first)
-        handed = time.time()
-        until(serving, lambda: metric(serving, TICK) > handed)
-        assert serving.end() == 0
-
-
-def test_a_frozen_supervisor_does_not_stop_its_processes(
-    tmp_path: Path, settings: Settings
-) -> None:
-    with running(tmp_path, settings) as serving:
-        serving.process.send_signal(signal.SIGSTOP)
-        try:
-            for path, status in (("/livez", 200), ("/readyz", 200), ("/metrics", 503)):
-                began = time.monotonic()
-                assert serving.ask(path)[0] == status
-                assert time.monotonic() - began < NODE_SECONDS + 2.0
-        finally:
-            serving.process.send_signal(signal.SIGCONT)
-        until(serving, lambda: metric(serving, ANSWERING) == 2)
-        assert not logged(serving, "process_ended")
-        assert serving.end() == 0
-
-
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_a_hangup_stops_in_order(tmp_path: Path, settings: Settings, processes: str) -> None:
     """A terminal that closes sends it to all processes of the group, and perhaps again."""
@@ -324,5 +225,5 @@ def test_a_hangup_stops_in_order(tmp_path: Path, settings: Settings, processes: 
         there = pids(serving).values()
         for pid in (*there, serving.process.pid, serving.process.pid):
             os.kill(pid, signal.SIGHUP)
-        assert serving.process.wait(20) == 0
+        assert serving.process.wait(120) == 0
         assert len(logged(serving, "stopped")) == 1 + len(there)

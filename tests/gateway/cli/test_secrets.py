@@ -19,8 +19,6 @@ from tests.support.databases import PostgresServer
 from tests.support.drain import Inbox, add_webhook, inbox
 from tests.support.process import Serving, carteiro, command, serving_process
 
-pytestmark = pytest.mark.slow
-
 LOOPBACK = {"CARTEIRO_EGRESS__ALLOW_HTTP": "true", "CARTEIRO_EGRESS__ALLOW": "127.0.0.0/8"}
 
 
@@ -39,6 +37,7 @@ async def post(serving: Serving, key: dict[str, str], box: Inbox, count: int) ->
     await box.until(count)
 
 
+@pytest.mark.proof
 async def test_the_key_is_replaced_beside_a_running_server(tmp_path: Path) -> None:
     await asyncio.to_thread(add_user, tmp_path)
     async with inbox() as box:
@@ -92,34 +91,29 @@ def test_an_interrupted_rotation_is_finished(tmp_path: Path) -> None:
     assert len(read_key_file(file, Ids()).key_ids) == 3
 
 
-async def test_on_postgresql_the_nodes_get_the_key_first(
+def test_on_postgresql_the_nodes_get_the_key_first(
     tmp_path: Path, postgres_server: PostgresServer
 ) -> None:
-    url = await postgres_server.fresh()
-    given = {"CARTEIRO_DATABASE__URL": url}
+    url = asyncio.run(postgres_server.fresh())
     file = tmp_path / "data" / "carteiro.key"
 
-    async def run(*words: str) -> tuple[int, str, str]:
-        done = await asyncio.to_thread(carteiro, *words, folder=tmp_path, **given)
-        return done.returncode, done.stdout, done.stderr
+    def run(*words: str, status: int = 0) -> str:
+        done = command(*words, folder=tmp_path, CARTEIRO_DATABASE__URL=url)
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
 
-    try:
-        assert (await run("secrets", "init"))[0] == 0
-        assert (await run("migrate"))[0] == 0
-        status, _, err = await run("secrets", "rotate")
-        assert status == 1
-        one_line(err, "--stage")
-        before = read_key_file(file, Ids())
-        assert (await run("secrets", "rotate", "--stage"))[0] == 0
-        staged = read_key_file(file, Ids())
-        assert (staged.newest, len(staged.staged_ids)) == (before.newest, 1)
-        assert "staged already" in (await run("secrets", "rotate", "--stage"))[1]
-        assert (await run("secrets", "rotate"))[0] == 0
-        assert read_key_file(file, Ids()).newest == staged.staged_ids[0]
-        assert (await run("secrets", "rotate", "--only-node"))[0] == 0
-        assert len(read_key_file(file, Ids()).key_ids) == 3
-    finally:
-        await postgres_server.drop(url)
+    run("secrets", "init")
+    one_line(run("secrets", "rotate", status=1), "--stage")
+    before = read_key_file(file, Ids())
+    run("secrets", "rotate", "--stage")
+    staged = read_key_file(file, Ids())
+    assert (staged.newest, len(staged.staged_ids)) == (before.newest, 1)
+    assert "staged already" in run("secrets", "rotate", "--stage")
+    run("secrets", "rotate")
+    assert read_key_file(file, Ids()).newest == staged.staged_ids[0]
+    run("secrets", "rotate", "--only-node")
+    assert len(read_key_file(file, Ids()).key_ids) == 3
+    asyncio.run(postgres_server.drop(url))
 
 
 def test_keys_of_the_environment_are_not_changed(tmp_path: Path) -> None:

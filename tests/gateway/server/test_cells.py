@@ -76,6 +76,12 @@ async def test_a_credential_at_the_wrong_cell(pair: Pair) -> None:
     # One that was revoked in its own cell is refused there, and nobody is sent around.
     wrong = maria.headers["X-API-Key"].replace("crt_", "crt_0", 1)
     assert (await maria.get("/api/me", X_API_Key=wrong)).status == 401
+    # A sign-in is sent to its cell, whatever the password is, and one of nobody is refused.
+    words = {name: SIGN_UP[name] for name in ("email", "password")}
+    is_elsewhere(await RestApi(pair.two).nobody.post("/api/auth/token", words), "one")
+    for site, change in ((pair.two, {"email": "n@example.com"}), (pair.one, {"password": "wrong"})):
+        refused = await RestApi(site).nobody.post("/api/auth/token", words | change)
+        assert refused.status == 401
 
 
 async def test_the_console_at_the_wrong_cell(pair: Pair) -> None:

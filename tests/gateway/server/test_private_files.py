@@ -47,3 +47,32 @@ def test_so_does_every_command(tmp_path: Path, words: tuple[str, ...]) -> None:
 def test_a_command_leaves_the_mask_of_its_process_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["openapi"]) == 0
     assert os.umask(0) == 0
+
+
+def test_what_is_found_open_is_named_in_one_line_with_its_fix(tmp_path: Path) -> None:
+    for words in (("migrate",), ("secrets", "init")):
+        assert command(*words, folder=tmp_path, **DEFAULT).returncode == 0
+    data = tmp_path / "data"
+    data.chmod(0o755)
+    (data / "carteiro.db").chmod(0o644)
+    (data / "carteiro.key").chmod(0o640)
+    done = command("migrate", folder=tmp_path, **DEFAULT)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith(
+        "carteiro: warning: readable by other users: data (mode 0755), data/carteiro.key "
+        "(mode 0640), data/carteiro.db (mode 0644)"
+    )
+    program, *fix = done.stderr.partition("; run: ")[2].split()
+    assert (program, fix[0]) == ("chmod", "go-rwx")
+    for name in fix[1:]:
+        path = tmp_path / name
+        if path.exists():  # SQLite takes the files beside its own away
+            path.chmod(mode(path) & 0o700)
+    assert command("migrate", folder=tmp_path, **DEFAULT).stderr == ""
+
+
+def test_another_folder_is_for_whoever_chose_it(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    done = command("migrate", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert mode(tmp_path / "carteiro.db") == 0o600

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import shutil
 import sqlite3
 import stat
@@ -9,13 +11,19 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import asyncpg
 import msgspec
 import pytest
 
 from gateway.cli.data.archive import ArchiveReader, ArchiveWriter, Manifest
+from outbox import database
+from outbox.clock import SystemClock
 from outbox.database import without_password
+from outbox.database.sqlite.file import File
 from outbox.database.transfer import Applied, Table
-from tests.support.process import carteiro, command, serving_process
+from outbox.errors import CannotStart
+from outbox.ids import Ids
+from tests.support.process import command
 
 ANA = "ana@example.com"
 KEY_LINE = "0123abcd AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA= 2026-01-01T00:00:00Z\n"
@@ -75,10 +83,9 @@ def folder(template: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def stored_time(folder: Path) -> int | None:
+def stored_time(folder: Path) -> int:
     with closing(sqlite3.connect(folder / "carteiro.db")) as db:
-        found: int | None = db.execute("select backed_up_at from outbox_state").fetchone()[0]
-        return found
+        return int(db.execute("select backed_up_at from outbox_state").fetchone()[0])
 
 
 def made_at(file: Path) -> int:
@@ -104,6 +111,18 @@ def test_the_database_stores_the_time_of_its_last_backup(folder: Path) -> None:
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {"carteiro.db-wal", "carteiro.db-shm"}
+
+
+def test_a_backup_is_private_and_says_that_the_key_is_not_in_it(folder: Path) -> None:
+    before = os.umask(0)
+    try:
+        told = done(folder, "backup", "c")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((folder / "c").stat().st_mode) == 0o600
+    assert f"The key file {folder / 'carteiro.key'} is not in it" in told
+    assert KEY_LINE.split()[1].encode() not in (folder / "c").read_bytes()
+    assert names(folder) == {"carteiro.db", "carteiro.key", "b", "c"}
 
 
 def test_a_backup_replaces_no_file(folder: Path) -> None:
@@ -134,8 +153,7 @@ def test_a_part_of_an_ended_backup_is_used_again(folder: Path) -> None:
 
 def test_the_key_file_travels_when_told_to(folder: Path, tmp_path: Path) -> None:
     assert "The keys are in it" in done(folder, "backup", "c", "--with-key")
-    there = tmp_path / "there"
-    there.mkdir()
+    (there := tmp_path / "there").mkdir()
     done(there, "restore", str(folder / "c"))
     assert (there / "carteiro.key").read_text() == KEY_LINE
     assert stat.S_IMODE((there / "carteiro.key").stat().st_mode) == 0o600
@@ -149,8 +167,7 @@ def test_with_key_needs_a_key(tmp_path: Path) -> None:
 
 
 def test_a_restore_without_the_key_says_what_is_missing(folder: Path, tmp_path: Path) -> None:
-    there = tmp_path / "there"
-    there.mkdir()
+    (there := tmp_path / "there").mkdir()
     told = done(there, "restore", str(folder / "b"))
     assert f"put the key file {there / 'carteiro.key'} back" in told
     assert not (there / "carteiro.key").exists()
@@ -162,14 +179,24 @@ def test_a_restore_beside_other_keys_is_refused(
 ) -> None:
     """With them a server would end each delivery, because it cannot decrypt its secret."""
     done(folder, "backup", "c", *["--with-key"] * with_key)
-    there = tmp_path / "there"
-    there.mkdir()
+    (there := tmp_path / "there").mkdir()
     (there / "carteiro.key").write_text(OTHER_LINE)
     (there / "carteiro.key").chmod(0o600)
     told = refused(there, "restore", str(folder / "c"))
     assert "lacks the key 0123abcd" in told
     assert ("move it away" in told) == with_key
     assert names(there) == {"carteiro.key"}
+
+
+def test_a_restore_keeps_a_ring_that_has_more_keys_and_ends_the_mark_of_a_copy(
+    folder: Path,
+) -> None:
+    (folder / "carteiro.key").write_text(KEY_LINE + OTHER_LINE)
+    mark = folder / "carteiro.db.copied"
+    mark.write_text("carteiro.db was copied to postgresql://other/db\n")
+    done(folder, "restore", "b", "--overwrite")
+    assert (folder / "carteiro.key").read_text() == KEY_LINE + OTHER_LINE
+    assert not mark.exists()
 
 
 def test_data_is_overwritten_only_when_told_to(folder: Path, target: str) -> None:
@@ -222,6 +249,22 @@ def test_an_open_file_is_not_replaced(folder: Path) -> None:
     done(folder, "restore", "b", "--overwrite")
 
 
+def test_the_log_of_the_old_file_does_not_reach_the_new_one(folder: Path) -> None:
+    """Like after a power cut: commits that are in the log alone."""
+    held = sqlite3.connect(folder / "carteiro.db")
+    held.execute("select 1 from users").fetchall()
+    add(folder, "later@example.com")
+    for name in ("carteiro.db", "carteiro.db-wal"):
+        shutil.copyfile(folder / name, folder / f"kept-{name}")
+    held.close()
+    for name in ("carteiro.db", "carteiro.db-wal"):
+        os.replace(folder / f"kept-{name}", folder / name)
+    (folder / "carteiro.db-shm").unlink(missing_ok=True)
+    done(folder, "restore", "b", "--overwrite")
+    assert emails(folder) == {ANA}
+    assert not list(folder.glob("carteiro.db.new*"))
+
+
 def test_a_damaged_database_is_kept_beside_the_restored_one(folder: Path) -> None:
     (folder / "carteiro.db").write_bytes(b"no database " * 1000)
     assert "is damaged" in refused(folder, "restore", "b")
@@ -241,35 +284,47 @@ def test_a_newer_schema_is_refused(folder: Path, target: str) -> None:
     assert names(folder) == {"carteiro.db", "carteiro.key", "b"}
 
 
-@pytest.mark.slow
 def test_nothing_is_restored_or_copied_beside_a_server(folder: Path, empty_postgres: str) -> None:
-    with serving_process(folder):
+    server = File(folder / "carteiro.db", SystemClock(), True, "full")
+    server.lock()
+    try:
         assert "already in use by server process" in refused(folder, "restore", "b", "--overwrite")
         assert "already in use by server process" in refused(folder, "copy", "--to", empty_postgres)
         done(folder, "backup", "while-it-serves")
+    finally:
+        server.release()
     done(folder, "restore", "--check", "while-it-serves")
-    settings = {
-        "CARTEIRO_DATABASE__URL": empty_postgres,
-        "CARTEIRO_SECRETS__KEY_FILE": str(folder / "carteiro.key"),
-    }
-    beside = folder / "postgres"
-    beside.mkdir()
     done(folder, "restore", "b", url=empty_postgres)
-    with serving_process(beside, **settings):
+    with asyncio.Runner() as runner:
+        node = runner.run(_node(empty_postgres))
         told = refused(folder, "restore", "b", "--overwrite", url=empty_postgres)
-        assert "use this PostgreSQL database; stop all its servers" in told
+        runner.run(node.close())
+    assert "use this PostgreSQL database; stop all its servers" in told
 
 
-@pytest.mark.slow
+async def _node(url: str) -> asyncpg.Connection:
+    return await asyncpg.connect(url, server_settings={"application_name": "carteiro"})
+
+
+def served(folder: Path) -> None:
+    """Open the file as a server does."""
+
+    async def opened() -> None:
+        url = f"sqlite:///{folder / 'carteiro.db'}"
+        db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
+        await db.close()
+
+    asyncio.run(opened())
+
+
 def test_after_a_copy_only_the_copy_serves(folder: Path, empty_postgres: str) -> None:
     told = done(folder, "copy", "--to", empty_postgres)
     assert "can no longer be served" in told
     assert emails(folder, empty_postgres) == {ANA}
     mark = folder / "carteiro.db.copied"
     assert stat.S_IMODE(mark.stat().st_mode) == 0o600
-    serving = carteiro("serve", folder=folder)
-    assert serving.returncode == 1
-    assert "was copied to postgresql://" in serving.stderr
+    with pytest.raises(CannotStart, match="was copied to postgresql://"):
+        served(folder)
     # Its data is still there, and can be copied back to safety.
     assert emails(folder) == {ANA}
     done(folder, "backup", "c")
@@ -282,13 +337,13 @@ def test_a_copied_file_goes_nowhere_else(folder: Path, empty_postgres: str) -> N
     assert "was copied to postgresql://other/db" in refused(folder, "copy", "--to", empty_postgres)
 
 
-@pytest.mark.slow
 def test_an_interrupted_copy_can_be_repeated(folder: Path, empty_postgres: str) -> None:
     """Killed between the mark and the COMMIT: the target is empty, and the file does not serve."""
     file = folder / "carteiro.db"
     mark = folder / "carteiro.db.copied"
     mark.write_text(f"{file} was copied to {without_password(empty_postgres)}\n")
-    assert "was copied to" in carteiro("serve", folder=folder).stderr
+    with pytest.raises(CannotStart, match="was copied to"):
+        served(folder)
     done(folder, "copy", "--to", empty_postgres)
     assert emails(folder, empty_postgres) == {ANA}
     assert mark.exists()
@@ -381,8 +436,7 @@ def test_a_backup_brings_the_keys_that_it_needs_and_nothing_else(
 ) -> None:
     """A server does not start on another key file, and a second restore would keep it."""
     forged(folder, "c", keys=keys)
-    there = tmp_path / "there"
-    there.mkdir()
+    (there := tmp_path / "there").mkdir()
     assert "the key file in " in refused(there, "restore", str(folder / "c"))
     assert names(there) == set()
 

@@ -41,3 +41,21 @@ def test_copy_moves_every_table(
     before = asyncio.run(every_table.read(source))
     run("copy", "--to", empty_postgres, url=source, folder=tmp_path)
     assert asyncio.run(every_table.read(empty_postgres)) == before
+
+
+def test_the_engines_differ_in_the_columns_that_are_known(
+    empty_postgres: str, tmp_path: Path, sqlite_files: SqliteFiles
+) -> None:
+    """A column that one engine alone has would be lost on the way without a word."""
+    file = template(sqlite_files, tmp_path / "template")
+    run("migrate", url=empty_postgres, folder=tmp_path)
+    asyncio.run(every_table.fill(empty_postgres, every_table.rows_for(file)))
+    here = {
+        table: set(rows[0]) for table, rows in asyncio.run(every_table.read(empty_postgres)).items()
+    }
+    there = {
+        table: {name for name, _ in columns if (table, name) not in every_table.REBUILT}
+        for table, columns in every_table.tables_of(file).items()
+        if table not in every_table.NOT_MOVED
+    }
+    assert here == there

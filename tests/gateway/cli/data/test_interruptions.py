@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +15,9 @@ import pytest
 
 from tests.support.process import command, environment
 from tests.support.volume import tmpfs
+from tests.support.waiting import SECONDS, until_true, wait_until
 
+pytestmark = pytest.mark.proof
 ROWS = 60_000
 SOME_BYTES = 2_000_000
 FILL = """
@@ -57,19 +58,19 @@ def ended(folder: Path, number: signal.Signals, at: Path, *words: str) -> tuple[
         cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:
-            end = time.monotonic() + 60
-            while not at.exists() or at.stat().st_size < SOME_BYTES:
-                assert process.poll() is None, process.communicate()[1]
-                assert time.monotonic() < end
-                time.sleep(0.001)
+            wait_until(
+                lambda: (
+                    process.poll() is not None or (at.exists() and at.stat().st_size >= SOME_BYTES)
+                )
+            )
+            assert process.poll() is None, process.communicate()[1]
             process.send_signal(number)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=SECONDS)
         finally:
             process.kill()
     return process.returncode, err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"),
     [(signal.SIGINT, 130), (signal.SIGTERM, 1), (signal.SIGKILL, -signal.SIGKILL)],
@@ -89,7 +90,6 @@ def test_an_ended_backup_leaves_no_file(large: Path, number: signal.Signals, sta
     assert files(large) - before == {"c"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_ended_restore_leaves_the_database(large: Path, number: signal.Signals) -> None:
     with closing(sqlite3.connect(large / "carteiro.db")) as db, db:
@@ -104,7 +104,6 @@ def test_an_ended_restore_leaves_the_database(large: Path, number: signal.Signal
     assert not list(large.glob("carteiro.db.new*"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_an_ended_copy_leaves_both_databases(
     large: Path, empty_postgres: str, number: signal.Signals
@@ -116,7 +115,7 @@ def test_an_ended_copy_leaves_both_databases(
         try:
             asyncio.run(_until_loading(empty_postgres))
             process.send_signal(number)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=SECONDS)
         finally:
             process.kill()
     assert process.returncode != 0
@@ -126,15 +125,18 @@ def test_an_ended_copy_leaves_both_databases(
     assert command("copy", "--to", empty_postgres, folder=large).returncode == 0
 
 
+LOADING = "select count(*) from pg_stat_progress_copy where tuples_processed > 0"
+ENDED = """
+select count(*) = 0 from pg_stat_activity
+where application_name = 'carteiro' and datname = current_database()
+"""
+
+
 async def _until_loading(url: str) -> None:
     """Wait until a session copies rows."""
     connection = await asyncpg.connect(url)
     try:
-        async with asyncio.timeout(60):
-            while not await connection.fetchval(
-                "select count(*) from pg_stat_progress_copy where tuples_processed > 0"
-            ):
-                await asyncio.sleep(0)
+        await until_true(lambda: connection.fetchval(LOADING))
     finally:
         await connection.close()
 
@@ -143,21 +145,13 @@ async def _tables_after(url: str) -> int:
     """Return the number of tables when the session of the copy has ended."""
     connection = await asyncpg.connect(url)
     try:
-        while await connection.fetchval(
-            "select count(*) from pg_stat_activity"
-            " where application_name = 'carteiro' and datname = current_database()"
-        ):
-            await asyncio.sleep(0.02)
-        return int(
-            await connection.fetchval(
-                "select count(*) from pg_tables where schemaname = current_schema()"
-            )
-        )
+        await until_true(lambda: connection.fetchval(ENDED))
+        tables = "select count(*) from pg_tables where schemaname = current_schema()"
+        return int(await connection.fetchval(tables))
     finally:
         await connection.close()
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_changes_nothing(large: Path) -> None:
     with tmpfs(large, 4) as disk:
         done = command("backup", str(disk / "c"), folder=large)

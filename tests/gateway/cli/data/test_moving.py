@@ -25,10 +25,11 @@ from outbox.queue.upkeep import erasure_requests, parking
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.queue_transfer import pause_all
 from outbox.queue.upkeep.retention import purge_deliveries
+from outbox.worker import nodes
 from tests.support.chains import delivered, walked
 from tests.support.databases import SOURCES, PostgresServer, SqliteFiles
 from tests.support.drain import OWNER, rows
-from tests.support.rows import add_waiting, add_webhooks
+from tests.support.rows import add_waiting, add_webhooks, webhook_id
 
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 OWNERS = ("a" * 24, "b" * 24)
@@ -184,6 +185,46 @@ async def _rows(tx: Tx, sql: str) -> list[dict[str, object]]:
 
 async def _run(tx: Tx, sql: str) -> None:
     await tx.run(sql)
+
+
+async def test_claims_end_lanes_wake_and_places_go_on_after_purged_events(
+    db_url: str, target: str
+) -> None:
+    db = await opened(db_url)
+    await db.write(add_webhooks, 1, 3)
+    await db.write(add_waiting, 1, 5, 0)
+    await db.write(nodes.join, "node-of-before")
+    await db.write(
+        _run,
+        "update deliveries set state = 'in_flight', claim = 'c', node_id = 'node-of-before',"
+        " attempts = 1, rescues = 9",
+    )
+    await db.write(_run, "update lanes set due_at = null")
+    for number in range(20):
+        await db.write(_write_one, number, OWNERS[0], False)
+    await db.write(fan_out_all)
+    [last] = await db.read(_rows, "select max(pos) as pos, max(seq) as seq from events")
+    await db.write(_run, f"delete from events where pos = {last['pos']}")
+    await db.close()
+    await move(db_url, target)
+    db = await opened(target)
+    try:
+        found = await db.read(_rows, "select * from deliveries")
+        assert len(found) == 5
+        for row in found:
+            # A claim that a backup met is no death of its sender: it does not count as a rescue.
+            assert (row["state"], row["claim"], row["node_id"]) == ("ready", None, None)
+            assert (row["retry"], row["attempts"], row["rescues"]) == (True, 1, 9)
+        assert await db.read(_rows, "select * from nodes") == []
+        waiting = await db.read(_rows, "select webhook_id from lanes where due_at is not null")
+        assert [row["webhook_id"] for row in waiting] == [webhook_id(1)]
+        await db.write(_write_one, 99, OWNERS[0], False)
+        await db.write(fan_out_all)
+        [new] = await db.read(_rows, "select pos, seq from events where id = 'event-99'")
+        after = [int(str(last[name])) + 1 for name in ("pos", "seq")]
+        assert [new["pos"], new["seq"]] == after
+    finally:
+        await db.close()
 
 
 async def test_a_fast_clock_of_sqlite_delays_nothing_on_postgres(

@@ -55,7 +55,7 @@ def test_on_a_terminal_the_bar_grows_and_goes(monkeypatch: pytest.MonkeyPatch) -
     assert shown[-1] == "", "the line is free again"
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_command_draws_its_bar_on_a_terminal_alone(tmp_path: Path) -> None:
     done = command(
         "user", "add", "ana@example.com", "--name", "Ana", "--password-stdin",
@@ -67,7 +67,7 @@ def test_a_command_draws_its_bar_on_a_terminal_alone(tmp_path: Path) -> None:
     restored = subprocess.run(
         [sys.executable, "-m", "gateway", "restore", "b", "--overwrite"],
         cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=theirs,
-        stdin=subprocess.DEVNULL, timeout=60,
+        stdin=subprocess.DEVNULL,
     )  # fmt: skip
     os.close(theirs)
     shown = os.read(ours, 65_536).decode()

@@ -30,6 +30,7 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from tests.support.drain import add_webhook, ring
 from tests.support.rest import Person, RestApi
+from tests.support.waiting import until_true
 
 ACT = "/acts/freeze"
 JSON = {"Content-Type": "application/json"}
@@ -169,12 +170,13 @@ async def test_a_fault_that_cannot_be_made_is_told(page: BreakPage, scene: Scene
         headers = JSON | {"X-Demo-Token": await token_of(http)}
         async with http.post("/acts/lock", data="{}", headers=headers) as answer:
             assert answer.status == 202
-        state = "fault"
-        async with asyncio.timeout(30):
-            while state != "failed":
-                async with http.get("/ledger") as answer:
-                    [entry] = (await answer.json())["acts"]
-                state = entry["state"]
+
+        async def failed() -> bool:
+            async with http.get("/ledger") as answer:
+                [entry] = (await answer.json())["acts"]
+            return bool(entry["state"] == "failed")
+
+        await until_true(failed)
 
 
 async def test_what_the_owner_does_is_no_loss(api: RestApi, ana: Person) -> None:

@@ -83,8 +83,13 @@ async def test_a_bad_signature_is_refused_and_reported(change: dict[str, str]) -
     headers = {name: value for name, value in (signed() | change).items() if value}
     async for post in receiving(box):
         assert await post(headers) == 401
+        # Nor does another body have the signature.
+        assert await post(signed(), BODY.replace(b"a1", b"a2")) == 401
     assert box.accepted == {}
-    assert len(table.faults([box], [])) == 1
+    assert len(table.faults([box], [])) == 2
+    # Only subscribed events are due.
+    written = [("contact.created", "1"), ("company.created", "2")]
+    assert table.due(box, written) == {("contact.created", "1")}
 
 
 async def test_a_test_event_is_verified_and_counts_as_nothing() -> None:

@@ -10,6 +10,7 @@ from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from tests.support.rest import Person, RestApi
+from tests.support.waiting import SECONDS
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 
@@ -20,7 +21,7 @@ async def test_events_that_the_feed_shows_late_are_read(api: RestApi, ana: Perso
     writer = Writer(api.site.http, api.site.url, key, Ids())
     feed = Feed(Owner(api.site.http, api.site.url, key), writer)
     bruno = (await ana.post("/api/contacts", {"name": "Bruno"})).body["id"]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SECONDS):
         reading = asyncio.create_task(feed.read_all())
         # Its own write is committed, and nothing has a place in the feed yet.
         while len(await api.events()) < 2:
@@ -31,3 +32,10 @@ async def test_events_that_the_feed_shows_late_are_read(api: RestApi, ana: Perso
         await reading
     assert ("contact.created", bruno) in writer.expected
     assert len(writer.expected) == 2
+
+
+async def test_the_writer_expects_each_event_once(api: RestApi) -> None:
+    writer = Writer(api.site.http, api.site.url, "key", Ids())
+    writer.hear([("deal.created", "a"), ("deal.created", "a"), ("deal.updated", "a")])
+    writer.hear([("deal.updated", "a"), ("deal.created", "b")])
+    assert writer.expected == [("deal.created", "a"), ("deal.updated", "a"), ("deal.created", "b")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,33 +16,44 @@ from gateway.server.cells import directory_of
 from gateway.server.config import Cell, Config
 from outbox.clock import SystemClock
 from outbox.ids import Ids
-from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import Standing
 from tests.support.databases import PostgresServer, SqliteFiles
-from tests.support.moved import has_moved
-from tests.support.movers import House, furnish, keys_at, look, opened
-from tests.support.process import command
+from tests.support.moved import PATIENT, Pair, has_moved, standing
+from tests.support.movers import House, furnished, keys_at
+from tests.support.process import command_of
 
 
 @dataclass(frozen=True)
-class Cells:
+class Cells(Pair):
     """A house in the cell `one`, the empty cell `two`, and their directory."""
 
-    house: House
-    target: str
     directory: str
     folder: Path
 
-    def move(self, *more: str, to: str = "two", config: str = "one.toml", status: int = 0) -> str:
-        """Run the command for the first owner of the house."""
-        words = ["--config", str(self.folder / config), "move", self.house.email, "--to", to, *more]
-        done = command(*words, folder=self.folder, CARTEIRO_DATABASE__URL=self.house.url)
+    def carteiro(self, *words: str, config: str = "one.toml", status: int = 0) -> str:
+        """Run a command as a cell, or as the installation of another configuration."""
+        named = ["--config", str(self.folder / config), *words]
+        url = {"CARTEIRO_DATABASE__URL": self.house.url}
+        done = command_of(PATIENT, *named, folder=self.folder, **url)
         assert done.returncode == status, (done.stdout, done.stderr)
         return done.stdout + done.stderr
 
+    def move(self, *more: str, to: str = "two", config: str = "one.toml", status: int = 0) -> str:
+        """Run the command for the first owner of the house."""
+        return self.carteiro(
+            "move", self.house.email, "--to", to, *more, config=config, status=status
+        )
+
+    def alone(self, house: House) -> None:
+        """Write the configuration of an installation that is no cell."""
+        (self.folder / "alone.toml").write_text(
+            f'[database]\nurl = "{house.url}"\n[secrets]\nkey_file = "{house.keys}"\n'
+        )
+
     @property
-    def keys(self) -> Path:
-        return self.folder / "two.key"
+    def standing(self) -> Standing:
+        """Where the first owner is, by the source."""
+        return asyncio.run(standing(self.house.url, self.house.mover))
 
 
 def write(cells: Cells, name: str, url: str, peers: Sequence[dict[str, str]]) -> None:
@@ -60,26 +71,28 @@ def write(cells: Cells, name: str, url: str, peers: Sequence[dict[str, str]]) ->
 @pytest.fixture
 def cells(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[Cells]:
     with asyncio.Runner() as runner:
-        source = runner.run(postgres_server.fresh())
+        house = runner.run(furnished(postgres_server, tmp_path))
         target = runner.run(postgres_server.fresh())
         directory = runner.run(postgres_server.empty())
-        house = runner.run(furnish(source, tmp_path / "one.key"))
-        keys_at(tmp_path / "two.key")
-        made = Cells(house, target, directory, tmp_path)
+        house = replace(house, keys=house.keys.rename(tmp_path / "one.key"))
+        keys_at(keys := tmp_path / "two.key")
+        made = Cells(house, target, keys, directory, tmp_path)
         two = {
             "name": "two",
             "url": "https://two.example.com",
             "config": str(tmp_path / "two.toml"),
         }
-        write(made, "one", source, [two, {"name": "three", "url": "https://three.example.com"}])
+        three = {"name": "three", "url": "https://three.example.com"}
+        write(made, "one", house.url, [two, three])
         write(made, "two", target, [{"name": "one", "url": "https://one.example.com"}])
         yield made
-        for url in (source, target, directory):
+        for url in (house.url, target, directory):
             runner.run(postgres_server.drop(url))
 
 
-def names(cells: Cells, kind: Kind) -> list[Name]:
-    return list(asyncio.run(_asked(cells, kind)))
+def names(cells: Cells, kind: Kind, *entered: Name) -> Sequence[Name]:
+    """Enter names into the directory; return those of a kind."""
+    return asyncio.run(_asked(cells, kind, *entered))
 
 
 async def _asked(cells: Cells, kind: Kind, *entered: Name) -> Sequence[Name]:
@@ -93,39 +106,24 @@ async def _asked(cells: Cells, kind: Kind, *entered: Name) -> Sequence[Name]:
         await directory.close()
 
 
-async def standing(url: str, owner_id: str) -> Standing:
-    db = await opened(url)
-    try:
-        return await db.read(owner_moves.standing, owner_id)
-    finally:
-        await db.close()
-
-
-def test_a_name_that_another_cell_has_is_refused(cells: Cells, sqlite_files: SqliteFiles) -> None:
+def test_a_name_that_another_cell_has_is_refused(cells: Cells) -> None:
     """An owner who comes from outside may have a name that somebody has in a cell."""
-    asyncio.run(_asked(cells, "email", Name("hostname", "ana.example", "one", "f" * 24)))
-    house = cells.house
-    alone = cells.folder / "alone.toml"
-    alone.write_text(f'[database]\nurl = "{house.url}"\n[secrets]\nkey_file = "{house.keys}"\n')
+    names(cells, "email", Name("hostname", "ana.example", "one", "f" * 24))
+    cells.alone(cells.house)
     said = cells.move(to=str(cells.folder / "two.toml"), config="alone.toml", status=1)
     assert "another cell has the hostname ana.example" in said
-    assert asyncio.run(standing(house.url, house.mover)) == Standing()
+    assert cells.standing == Standing()
 
 
 def test_an_owner_of_a_single_sqlite_installation_enters_a_cell(
     cells: Cells, sqlite_files: SqliteFiles, tmp_path: Path
 ) -> None:
-    async def furnished() -> House:
-        (home := tmp_path / "home").mkdir()
-        return await furnish(await sqlite_files.fresh(home), home / "alone.key")
-
-    house = asyncio.run(furnished())
-    before = asyncio.run(look(house.url, house.owners))
-    alone = cells.folder / "alone.toml"
-    alone.write_text(f'[database]\nurl = "{house.url}"\n[secrets]\nkey_file = "{house.keys}"\n')
-    outside = Cells(house, cells.target, cells.directory, cells.folder)
+    (home := tmp_path / "home").mkdir()
+    outside = replace(cells, house=asyncio.run(furnished(sqlite_files, home)))
+    house, before = outside.house, outside.source()
+    outside.alone(house)
     outside.move(to=str(cells.folder / "two.toml"), config="alone.toml")
-    has_moved(house, cells.target, before)
+    has_moved(outside, before)
     [mine] = names(cells, "email")
     assert (mine.value, mine.cell, mine.owner_id) == (fold_email(house.email), "two", house.mover)
     assert [one.cell for one in names(cells, "hostname")] == ["two"]
@@ -133,19 +131,14 @@ def test_an_owner_of_a_single_sqlite_installation_enters_a_cell(
     assert house.headers["X-API-Key"].startswith(key.value)
 
 
-@pytest.mark.parametrize(
-    ("to", "more", "said"),
-    [
+def test_a_target_that_cannot_be_used(cells: Cells) -> None:
+    for to, more, said in (
         ("four", (), "--to takes the URL of a database, a name in cell.peers, or"),
         ("three", (), "cell.peers has no config of three"),
         ("one.toml", (), "--to is the database that has the owner"),
         ("two", ("--key-file", "two.key"), "--key-file is for a database"),
-    ],
-)
-def test_a_target_that_cannot_be_used(
-    cells: Cells, to: str, more: tuple[str, ...], said: str
-) -> None:
-    assert said in cells.move(*more, to=to, status=1)
+    ):
+        assert said in cells.move(*more, to=to, status=1)
 
 
 def test_a_directory_that_is_wrong_changes_nothing(cells: Cells) -> None:
@@ -153,8 +146,7 @@ def test_a_directory_that_is_wrong_changes_nothing(cells: Cells) -> None:
     config = cells.folder / "two.toml"
     config.write_text(config.read_text().replace(cells.directory, wrong))
     assert "cells share one directory" in cells.move(status=1)
-    alone = cells.folder / "alone.toml"
-    alone.write_text(f'[secrets]\nkey_file = "{cells.house.keys}"\n')
+    cells.alone(cells.house)
     said = cells.move(to=str(config), config="alone.toml", status=1)
     assert "cell.directory of the target: PostgreSQL: connection lost" in said
-    assert asyncio.run(standing(cells.house.url, cells.house.mover)) == Standing()
+    assert cells.standing == Standing()

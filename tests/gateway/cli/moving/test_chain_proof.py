@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -14,12 +13,8 @@ import pytest
 from gateway.cli.moving.chain_proof import ChainProof
 from gateway.cli.moving.live_copy import LiveCopy
 from gateway.cli.moving.owner_copy import OwnerCopy
-from tests.gateway.cli.moving.test_live_deaths import Pair, guards, pair, states
-from tests.support.databases import SqliteFiles
-from tests.support.moved import goes_on, has_moved, run
-from tests.support.movers import furnish, keys_at, look
+from tests.support.moved import Pair, goes_on, has_moved, run
 
-__all__ = ["pair"]
 DAMAGE = """
 update attempts set url = 'http://other' where (delivery_id, number) in (
   select delivery_id, number from attempts where place is not null and webhook_id = {0} limit 1)
@@ -39,19 +34,18 @@ async def damage(url: str, webhook: str) -> None:
 
 
 def refused(pair: Pair) -> None:
-    before = asyncio.run(look(pair.house.url, pair.house.owners))
-    assert WHY in run(pair.house, pair.target, pair.keys, status=1)
-    assert asyncio.run(states(pair)) == ["here", "here"]
-    after = asyncio.run(look(pair.house.url, pair.house.owners))
+    before = pair.source()
+    assert WHY in run(pair, status=1)
+    assert pair.states() == ["here", "here"]
+    after = pair.source()
     assert after.feed == before.feed
     assert before.waiting <= after.waiting
-    assert asyncio.run(look(pair.target, pair.house.owners)).of(0) == {}
-    for url in (pair.house.url, pair.target):
-        assert asyncio.run(guards(url)) == 0
+    assert pair.there().of(0) == {}
+    assert pair.guards() == [0, 0]
 
 
 def test_damage_before_the_owner_is_closed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = asyncio.run(look(pair.house.url, pair.house.owners))
+    before = pair.source()
     copy = LiveCopy.all
 
     async def damaged(self: LiveCopy) -> None:
@@ -63,9 +57,8 @@ def test_damage_before_the_owner_is_closed(pair: Pair, monkeypatch: pytest.Monke
         # He is not closed for this.
         patch.delattr(LiveCopy, "must_be_equal")
         refused(pair)
-    run(pair.house, pair.target, pair.keys)
-    has_moved(pair.house, pair.target, before)
-    asyncio.run(goes_on(pair.house, pair.target, pair.keys))
+    run(pair)
+    has_moved(pair, before)
 
 
 def test_damage_after_the_owner_is_closed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,38 +77,33 @@ def test_damage_after_the_owner_is_closed(pair: Pair, monkeypatch: pytest.Monkey
         patch.setattr(ChainProof, "advance", later)
         patch.setattr(LiveCopy, "must_be_equal", equal)
         refused(pair)
-    run(pair.house, pair.target, pair.keys)
-    asyncio.run(goes_on(pair.house, pair.target, pair.keys))
+    run(pair)
+    goes_on(pair)
 
 
 def test_damage_that_the_source_has_too(pair: Pair) -> None:
-    before = asyncio.run(look(pair.house.url, pair.house.owners))
+    before = pair.source()
     asyncio.run(damage(pair.house.url, pair.house.webhook))
-    said = run(pair.house, pair.target, pair.keys)
+    said = run(pair)
     assert f"Webhook {pair.house.webhook}, place " in said
     assert said.count(AS_IT_IS) == 1
-    has_moved(pair.house, pair.target, before)
+    has_moved(pair, before)
 
 
-def test_without_servers(
-    tmp_path: Path, sqlite_files: SqliteFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, target = asyncio.run(sqlite_files.fresh(tmp_path)), f"sqlite:///{tmp_path}/target.db"
-    house = asyncio.run(furnish(source, tmp_path / "source.key"))
-    keys_at(keys := tmp_path / "target.key")
-    before = asyncio.run(look(source, house.owners))
+def test_without_servers(offline: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = offline.source()
     copy = OwnerCopy.copy
 
     async def damaged(self: OwnerCopy, *ends: Any) -> None:
         await copy(self, *ends)
-        assert await ends[1].run(DAMAGE.format("$1"), house.webhook) == 1
+        assert await ends[1].run(DAMAGE.format("$1"), offline.house.webhook) == 1
 
     with monkeypatch.context() as patch:
         patch.setattr(OwnerCopy, "copy", damaged)
-        assert WHY in run(house, target, keys, status=1)
-    assert asyncio.run(look(target, house.owners)).of(0) == {}
-    with closing(sqlite3.connect(source.removeprefix("sqlite:///"))) as db, db:
+        assert WHY in run(offline, status=1)
+    assert offline.there().of(0) == {}
+    with closing(sqlite3.connect(offline.house.url.removeprefix("sqlite:///"))) as db, db:
         assert db.execute("select count(*) from owners").fetchone() == (0,)
-        db.execute(DAMAGE.format("?"), (house.webhook,))
-    assert run(house, target, keys).count(AS_IT_IS) == 1
-    has_moved(house, target, before)
+        db.execute(DAMAGE.format("?"), (offline.house.webhook,))
+    assert run(offline).count(AS_IT_IS) == 1
+    has_moved(offline, before)

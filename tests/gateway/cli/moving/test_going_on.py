@@ -9,10 +9,8 @@ import pytest
 from gateway.cli.moving import live_copy
 from outbox.database.transaction import Tx
 from outbox.queue.upkeep import owner_moves
-from tests.gateway.cli.moving.test_live_deaths import Pair, pair
-from tests.support.moved import run
+from tests.support.moved import Pair, run
 
-__all__ = ["pair"]
 DATABASE = "select current_database() as name"
 
 
@@ -29,7 +27,7 @@ def touched(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         await touch(tx, owner_id)
 
     monkeypatch.setattr(owner_moves, "touch", seen)
-    run(pair.house, pair.target, pair.keys)
+    run(pair)
     return told
 
 

@@ -10,14 +10,18 @@ import asyncpg
 import pytest
 
 from gateway.cli.moving.live_copy import COUNTS
+from outbox.ids import Ids
 from outbox.queue.state.chain import BODY, COVERED, HEADERS, answer_of, digest_of, event_of, packed
-from tests.gateway.cli.moving.test_live_deaths import Pair, pair
+from outbox.webhooks.key_files import read_key_file
+from tests.support.chains import walked
 from tests.support.living import living
+from tests.support.moved import Pair
 from tests.support.movers import opened
 
-__all__ = ["pair"]
 RECORDS = 100_000
 CLOSED_SECONDS = 2.0
+IN_FLIGHT = 16
+"""Most requests that may be on their way when the queue closes."""
 SEQ = "update outbox_state set seq = seq + $1"
 COPIES = {
     "contacts": ("id", "email"),
@@ -122,7 +126,7 @@ async def _costs(pair: Pair) -> None:
         await db.apart("migration").write(fill, owner)
     await db.close()
     await chain(pair.house.url, pair.house.mover)
-    async with living(pair.house, pair.target, pair.keys) as life:
+    async with living(pair) as life:
         await life.mover.until(200)
         before, life.other.seconds = life.other.p99, []
         status, said = await life.move()
@@ -140,6 +144,8 @@ async def _costs(pair: Pair) -> None:
         closed = re.search(r"Closed for ([0-9.]+) seconds", said)
         assert closed is not None
         assert float(closed[1]) <= CLOSED_SECONDS
+    assert life.repeated <= IN_FLIGHT
+    assert not (await walked(pair.target, read_key_file(pair.keys, Ids()))).faults
     connection = await asyncpg.connect(pair.house.url)
     left = await connection.fetch(COUNTS, pair.house.mover)
     await connection.close()
@@ -150,3 +156,5 @@ async def _costs(pair: Pair) -> None:
 @pytest.mark.timeout(600)
 def test_an_owner_with_many_records_is_closed_for_two_seconds_at_most(pair: Pair) -> None:
     asyncio.run(_costs(pair))
+    assert pair.states() == ["gone", "here"]
+    assert pair.guards() == [0, 0]

@@ -1,4 +1,4 @@
-"""`carteiro move` refuses what cannot go well, and nothing is changed then."""
+"""`carteiro move` without servers: all that belongs to an owner moves, and what it refuses."""
 
 from __future__ import annotations
 
@@ -11,77 +11,98 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from gateway.cli.moving.moved_rows import QUEUED_MAIL
 from gateway.cli.moving.owner_copy import OwnerCopy
 from outbox.clock import SystemClock
 from outbox.database.sqlite.exclusive import SqliteExclusive
 from outbox.database.sqlite.file import File
 from outbox.errors import CannotStart
 from outbox.queue.upkeep import owner_rows
-from tests.support.databases import PostgresServer, SqliteFiles
-from tests.support.moved import has_moved, run
-from tests.support.movers import House, Left, furnish, keys_at, look
+from outbox.queue.upkeep.owner_moves import FAR
+from tests.support.databases import PostgresServer
+from tests.support.moved import Pair, goes_on, has_moved, run
+from tests.support.movers import furnish, keys_at
 from tests.support.process import command
 
-
-@pytest.fixture
-def house(tmp_path: Path, sqlite_files: SqliteFiles) -> House:
-    """Two owners in an SQLite file."""
-    made = asyncio.run(_furnished(sqlite_files, tmp_path))
-    keys_at(tmp_path / "target.key")
-    return made
-
-
-async def _furnished(files: SqliteFiles, home: Path) -> House:
-    return await furnish(await files.fresh(home), home / "source.key")
+MAILS = (
+    "insert into notices values ('n', ?, 'w', 'k', 'r', 1, 0, 5, null)",
+    "insert into mails (id, customer_id, kind, created_at, attempts, due_at)"
+    " select 'm', id, 'k', 1, 0, 5 from customers where owner_id = ?",
+    "insert into order_mails (id, owner_id, order_id, contact_id, mailbox, kind, created_at,"
+    " attempts, due_at) values ('o', ?, 'o', 'c', x'00', 'k', 1, 0, 5)",
+)
 
 
-def there(house: House) -> tuple[str, Path]:
-    """Return the target and its keys."""
-    folder = house.keys.parent
-    return f"sqlite:///{folder}/target.db", folder / "target.key"
+def test_everything_moves_and_goes_on(
+    db_url: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two engines; rows are deleted in slices."""
+    monkeypatch.setattr(owner_rows, "SLICE", 2)
+    house = asyncio.run(furnish(db_url, tmp_path / "source.key"))
+    keys_at(keys := tmp_path / "target.key")
+    pair = Pair(house, target, keys)
+    before = pair.source()
+    assert f"Moved {house.email}" in run(pair)
+    has_moved(pair, before)
+    goes_on(pair)
+    assert "0 rows are deleted" in run(pair)
+    # And back.
+    there = pair.there()
+    back = Pair(replace(house, url=target, keys=keys), house.url, house.keys)
+    run(back)
+    assert pair.source().feed == there.feed
+    assert pair.there().of(0) == {}
 
 
-def changed(house: House, sql: str, *args: object, url: str = "") -> None:
-    """Run a statement on the source, or on another file."""
-    with closing(sqlite3.connect((url or house.url).removeprefix("sqlite:///"))) as db, db:
+def changed(url: str, sql: str, *args: object) -> None:
+    """Run a statement on a file."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as db, db:
         db.execute(sql, args)
 
 
-def refused(house: House, why: str, *more: str) -> None:
-    """Check that the move is refused for this reason and changes nothing."""
-    before = content(house)
-    assert why in run(house, *there(house), *more, status=1)
-    assert content(house) == before
+def found(url: str, sql: str, *args: object) -> set[object]:
+    """Return the values of a column of a file."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as db:
+        return {value for (value,) in db.execute(sql, args)}
 
 
-def content(house: House) -> list[str]:
+def content(pair: Pair) -> list[str]:
     """Return all that the source stores."""
-    with closing(sqlite3.connect(house.url.removeprefix("sqlite:///"))) as db:
+    with closing(sqlite3.connect(pair.house.url.removeprefix("sqlite:///"))) as db:
         return list(db.iterdump())
 
 
-def test_what_the_target_has_already(house: House) -> None:
-    target, keys = there(house)
-    run(replace(house, emails=house.emails[1:]), target, keys)
+def refused(pair: Pair, why: str, *more: str) -> None:
+    """Check that the move is refused for this reason and changes nothing."""
+    before = content(pair)
+    assert why in run(pair, *more, status=1)
+    assert content(pair) == before
+
+
+def named(pair: Pair, email: str) -> Pair:
+    """Return the pair with another owner to move."""
+    return replace(pair, house=replace(pair.house, emails=[email]))
+
+
+def test_what_the_target_has_already(offline: Pair) -> None:
+    url, (mine, others) = offline.house.url, offline.house.emails
+    run(named(offline, others))
     # The other owner has moved; now the first one meets the other's email and hostname there.
-    changed(house, "update users set folded_email = ?, email = ?", *house.emails[1:] * 2)
-    refused(replace(house, emails=house.emails[1:]), "the target has an account")
-    changed(house, "update users set folded_email = ?, email = ?", *house.emails[:1] * 2)
-    changed(house, "update store_hosts set value = 'bia.example'")
-    refused(house, "a store of the target has the hostname bia.example")
+    changed(url, "update users set folded_email = ?, email = ?", others, others)
+    refused(named(offline, others), "the target has an account")
+    changed(url, "update users set folded_email = ?, email = ?", mine, mine)
+    changed(url, "update store_hosts set value = 'bia.example'")
+    refused(offline, "a store of the target has the hostname bia.example")
 
 
-def test_what_does_not_fit(house: House) -> None:
-    target, keys = there(house)
-    assert "there is no account" in run(
-        replace(house, emails=["nobody@example.com"]), target, keys, status=1
-    )
-    assert "--to is the database" in run(house, house.url, keys, status=1)
-    assert "there is no key file" in run(house, target, keys.with_name("none"), status=1)
+def test_what_does_not_fit(offline: Pair) -> None:
+    house, keys = offline.house, offline.keys
+    refused(named(offline, "nobody@example.com"), "there is no account")
+    refused(replace(offline, target=house.url), "--to is the database")
+    refused(replace(offline, keys=keys.with_name("none")), "there is no key file")
     keys_at(other := keys.with_name("other.key"))
-    refused_keys = run(replace(house, keys=other), target, keys, status=1)
-    assert "does not belong to the database" in refused_keys
-    refused(house, "the owner is not leaving", "--cancel")
+    refused(replace(offline, house=replace(house, keys=other)), "does not belong to the database")
+    refused(offline, "the owner is not leaving", "--cancel")
     # Beside the file of each database, as is the default.
     house.keys.rename(house.keys.with_name("carteiro.key"))
     (other_folder := keys.with_name("two")).mkdir()
@@ -92,101 +113,79 @@ def test_what_does_not_fit(house: House) -> None:
     assert "is missing; name one by --key-file" in done.stderr
 
 
-def test_a_server_that_runs(house: House) -> None:
-    target, keys = there(house)
-    for url in (house.url, target):
+def test_a_server_that_runs(offline: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    for url in (offline.house.url, offline.target):
         lock = File(Path(url.removeprefix("sqlite:///")), SystemClock(), True, "full")
         lock.lock()
         try:
-            assert "already in use" in run(house, target, keys, status=1)
+            assert "already in use" in run(offline, status=1)
         finally:
             lock.release()
 
+    async def starts(self: SqliteExclusive) -> None:
+        raise CannotStart("a server")
 
-def test_a_server_of_postgresql_that_runs(
-    house: House, tmp_path: Path, postgres_server: PostgresServer
-) -> None:
-    url = asyncio.run(_empty(postgres_server))
-    _, keys = there(house)
+    # One that starts in the moment of closing.
+    monkeypatch.setattr(SqliteExclusive, "must_be_alone", starts)
+    refused(offline, "a server")
+
+
+def test_a_server_of_postgresql_that_runs(offline: Pair, postgres_server: PostgresServer) -> None:
     with asyncio.Runner() as runner:
-        node = runner.run(_node(url))
-        assert "stop all its servers first" in run(house, url, keys, status=1)
+        pair = replace(offline, target=runner.run(postgres_server.empty()))
+        node = runner.run(_node(pair.target))
+        assert "stop all its servers first" in run(pair, status=1)
         runner.run(node.close())
-    run(house, url, keys)
-    asyncio.run(postgres_server.drop(url))
-
-
-async def _empty(server: PostgresServer) -> str:
-    return await server.empty()
+        runner.run(postgres_server.drop(pair.target))
 
 
 async def _node(url: str) -> asyncpg.Connection:
     return await asyncpg.connect(url, server_settings={"application_name": "carteiro"})
 
 
-def test_a_server_that_starts_in_the_moment_of_closing(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def found(self: SqliteExclusive) -> None:
-        raise CannotStart("a server")
-
-    monkeypatch.setattr(SqliteExclusive, "must_be_alone", found)
-    refused(house, "a server")
-
-
-def test_rows_that_the_target_stores_otherwise(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target, keys = there(house)
-    before = asyncio.run(look(house.url, house.owners))
-    run(replace(house, emails=["nobody"]), target, keys, status=1)
+def test_rows_that_the_target_stores_otherwise(offline: Pair) -> None:
+    before = offline.source()
+    run(named(offline, "nobody"), status=1)
     changed(
-        house,
+        offline.target,
         "create trigger spoil after insert on contacts begin"
         " update contacts set notes = 'other' where id = new.id; end",
-        url=target,
     )
-    assert "contacts has" in run(house, target, keys, status=1)
-    assert asyncio.run(look(target, house.owners)).of(0) == {}
-    changed(house, "drop trigger spoil", url=target)
-    run(house, target, keys)
-    has_moved(house, target, before)
+    assert "contacts has" in run(offline, status=1)
+    assert offline.there().of(0) == {}
+    changed(offline.target, "drop trigger spoil")
+    run(offline)
+    has_moved(offline, before)
 
 
-def stopped_after_closing(house: House, monkeypatch: pytest.MonkeyPatch) -> tuple[Left, list[str]]:
-    """Fail in the copy; return what the source had, as a summary and in full."""
-    before = asyncio.run(look(house.url, house.owners)), content(house)
+def test_nothing_is_due_while_an_owner_leaves_and_a_cancelled_move_leaves_all_as_it_was(
+    offline: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, url = offline.house, offline.house.url
+    for mail in MAILS:
+        changed(url, mail, house.mover)
+    # Fan-out of the last events is no part of what is undone.
+    changed(url, "update events set seq = pos + 1000000 where seq is null")
+    before = content(offline)
 
     async def fail(self: OwnerCopy, *ends: object) -> None:
         raise CannotStart("the copy fails")
 
     with monkeypatch.context() as patch:
         patch.setattr(OwnerCopy, "copy", fail)
-        assert "the copy fails" in run(house, *there(house), status=1)
-    return before
-
-
-def test_a_cancelled_move_leaves_everything_as_it_was(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Fan-out of the last events is no part of what is undone.
-    changed(house, "update events set seq = pos + 1000000 where seq is null")
-    _, before = stopped_after_closing(house, monkeypatch)
-    assert content(house) != before
+        assert "the copy fails" in run(offline, status=1)
+    waits = "select wait_until from lanes where owner_id "
+    assert min(found(url, f"{waits} = ?", house.mover)) >= FAR  # type: ignore[type-var,operator]
+    assert max(found(url, f"{waits} <> ?", house.mover)) < FAR  # type: ignore[type-var,operator]
+    due = [f"select due_at from {one} where length(id) = 1" for one in QUEUED_MAIL]
+    assert [found(url, one) for one in due] == [{5 + FAR}] * 3
     # Another target knows nothing of it.
-    target, keys = there(house)
-    other = target.replace("target", "other")
+    other = replace(offline, target=offline.target.replace("target", "other"))
     for more in ((), ("--cancel",)):
-        assert f"leaving for {target}" in run(house, other, keys, *more, status=1)
-    assert "stays in" in run(house, *there(house), "--cancel")
-    assert content(house) == before
-    run(house, *there(house))
-    assert "the target has the owner" in run(house, *there(house), "--cancel", status=1)
-
-
-def test_rows_are_deleted_in_slices(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owner_rows, "SLICE", 2)
-    target, keys = there(house)
-    before = asyncio.run(look(house.url, house.owners))
-    run(house, target, keys)
-    has_moved(house, target, before)
+        assert f"leaving for {offline.target}" in run(other, *more, status=1)
+    assert "stays in" in run(offline, "--cancel")
+    assert content(offline) == before
+    run(offline)
+    assert [found(offline.target, one) for one in due] == [{5}] * 3
+    assert max(found(offline.target, "select wait_until from lanes")) < FAR  # type: ignore[type-var,operator]
+    assert "the target has the owner" in run(offline, "--cancel", status=1)

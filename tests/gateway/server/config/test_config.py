@@ -2,12 +2,14 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
-from gateway.server.config import Config, ConfigFaults, load
+from gateway.__main__ import read_config
+from gateway.server.config import SECTIONS, Config, ConfigFaults, load
 
 ROOT = Path(__file__).parents[4]
 FILE = ROOT / "config.toml"
@@ -21,6 +23,41 @@ def faults_of(path: Path | None, env: dict[str, str]) -> list[str]:
 
 def test_the_file_in_the_repository_says_the_defaults() -> None:
     assert load(FILE, {}) == Config() == load(None, {})
+
+
+def test_every_key_stands_in_the_file_under_a_comment() -> None:
+    document, lines = tomllib.loads(FILE.read_text()), FILE.read_text().splitlines()
+    assert list(document) == list(SECTIONS)
+    for section, kind in SECTIONS.items():
+        assert list(document[section]) == list(get_type_hints(kind)), section
+        for key in document[section]:
+            at = next(i for i, line in enumerate(lines) if line.startswith(f"{key} ="))
+            assert lines[at - 1].startswith("# "), f"{section}.{key} has no comment"
+
+
+def test_which_place_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment, then the local file, then the documented one; a named one stands alone."""
+    monkeypatch.chdir(tmp_path)
+    assert read_config(None) == Config()
+    local = tmp_path / "config.local.toml"
+    local.write_text("[server]\nport = 81\n")
+    assert read_config(None).server.port == 81
+    (tmp_path / "config.toml").write_text("[server]\nport = 80\nhost = 'a'\n")
+    both = read_config(None).server
+    assert (both.port, both.host) == (81, "a")
+    assert read_config("config.toml").server.port == 80
+    monkeypatch.setenv("CARTEIRO_SERVER__PORT", "82")
+    assert read_config(None).server.port == read_config("config.toml").server.port == 82
+    monkeypatch.setenv("CARTEIRO_CONFIG", "config.toml")
+    monkeypatch.delenv("CARTEIRO_SERVER__PORT")
+    assert read_config(None).server.port == 80
+    local.write_text("[server]\nprot = 1\n")
+    with pytest.raises(ConfigFaults, match=r"from config\.local\.toml"):
+        load(FILE, {}, local)
+    # Variables that are not ours are left alone, and git ignores the local file.
+    kubernetes = {"CARTEIRO_PORT": "tcp://10.0.0.1:80", "CARTEIRO_SERVICE_HOST": "10.0.0.1"}
+    assert load(None, kubernetes) == Config()
+    assert "/config.local.toml" in (ROOT / ".gitignore").read_text().splitlines()
 
 
 def test_names_that_programs_outside_rely_on() -> None:
@@ -56,6 +93,21 @@ def test_names_that_programs_outside_rely_on() -> None:
     assert (config.logging.level, config.metrics.webhook_series) == ("warning", 9)
     assert config.database.url == "postgresql://u@h:1/n"
     assert (config.server.host, config.server.port) == ("0.0.0.0", 9)
+
+
+def test_origins_are_spelled_as_browsers_do_and_lists_may_be_empty() -> None:
+    config = load(
+        None,
+        {
+            "CARTEIRO_SERVER__PUBLIC_URL": "HTTPS://CRM.Example.com.:443/",
+            "CARTEIRO_SERVER__CORS_ORIGINS": "https://App.example:443/,https://app.example,"
+            "http://B.example.:8080",
+            "CARTEIRO_METRICS__ALLOW": "", "CARTEIRO_RETRY__SCHEDULE": "",
+        },
+    )  # fmt: skip
+    assert config.server.public_url == "https://crm.example.com"
+    assert config.server.cors_origins == ("https://app.example", "http://b.example:8080")
+    assert (config.metrics.allow, config.retry.schedule) == ((), ())
 
 
 @pytest.mark.parametrize("text", ["*", "null", "app.example", "https://a.example/x", "https://a:0"])

@@ -6,6 +6,7 @@ import zlib
 
 import pytest
 
+from gateway.server.http import bodies
 from tests.support.site import Site
 
 sqlite = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
@@ -58,3 +59,24 @@ async def test_nothing_is_read_before_a_credential_is_known(site: Site) -> None:
         writer.write(b"Content-Length: 60000\r\n\r\n")
         assert (await reader.readline())[9:12] in (b"401", b"404"), line
         writer.close()
+
+
+@sqlite
+async def test_little_is_read_of_somebody_unknown(site: Site) -> None:
+    big = b'{"email":"' + b"x" * 70_000 + b'","password":"y"}'
+    kind = {"Content-Type": "application/json"}
+    async with site.http.post("/api/auth/token", data=big, headers=kind) as answer:
+        assert (answer.status, (await answer.json())["code"]) == (413, "payload_too_large")
+    packed = kind | {"Content-Encoding": "gzip"}
+    async with site.http.post("/api/auth/token", data=b"x", headers=packed) as answer:
+        assert answer.status == 415
+
+
+def test_media_types() -> None:
+    for header, found in (
+        ("Application/JSON", ("application/json", "utf-8")),
+        ('a/b; charset="UTF-8"', ("a/b", "utf-8")),
+        ("a/b;x=1; Charset=Latin1 ", ("a/b", "latin1")),
+        ("", ("", "utf-8")),
+    ):
+        assert bodies.media_type(header) == found

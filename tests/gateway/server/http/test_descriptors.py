@@ -17,6 +17,19 @@ def test_enough_descriptors_change_nothing() -> None:
         assert fitted(config, descriptors) is config
 
 
+def test_clients_and_sends_share_what_there_is() -> None:
+    for descriptors in (1_024, 512, 256):
+        few = fitted(Config(), descriptors)
+        taken = few.limits.connections + few.delivery.slots
+        assert taken + PROBES + OWN + Config().database.pool_size == descriptors
+        assert few.delivery.slots == min(256, taken // 2)
+        assert few.limits.connections_per_address == -(-few.limits.connections // 2)
+    # With hardly any there is one place each.
+    few = fitted(Config(), 20)
+    assert (few.limits.connections, few.limits.connections_per_address) == (1, 1)
+    assert few.delivery.slots == 1
+
+
 def test_few_slots_leave_the_rest_to_clients() -> None:
     few = fitted(Config(limits=Limits(connections=1_000), delivery=Delivery(slots=8)), 256)
     assert few.delivery.slots == 8

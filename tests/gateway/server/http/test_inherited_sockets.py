@@ -5,9 +5,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from gateway.server.http.inherited_sockets import GIVE_WAY_SECONDS, SharedSite
-
-SECONDS = 10.0
+from gateway.server.http.inherited_sockets import SharedSite
 
 
 class Answer(asyncio.Protocol):
@@ -22,14 +20,25 @@ class Answer(asyncio.Protocol):
         transport.close()
 
 
+class Giving:
+    """Says of one site that it gives way, and counts how often it is asked."""
+
+    def __init__(self, name: bytes) -> None:
+        self.name, self.asked = name, 0
+
+    def __call__(self, name: bytes) -> bool:
+        self.asked += name == self.name
+        return name == self.name
+
+
 @asynccontextmanager
-async def listening(*names: bytes, giving: bytes) -> AsyncIterator[int]:
-    """Run a site for each name on one queue; `giving` leaves connections to the others."""
+async def listening(*names: bytes, giving: Giving) -> AsyncIterator[int]:
+    """Run a site for each name on one queue; one of them leaves connections to the others."""
     with socket.create_server(("127.0.0.1", 0)) as first:
         sites = [
             SharedSite(
                 lambda name=name: Answer(name),  # type: ignore[misc] # the default binds it
-                [first.dup()], 64, lambda name=name: name == giving,  # type: ignore[misc]
+                [first.dup()], 64, lambda name=name: giving(name),  # type: ignore[misc]
             )
             for name in names
         ]  # fmt: skip
@@ -42,26 +51,26 @@ async def listening(*names: bytes, giving: bytes) -> AsyncIterator[int]:
                 await site.stop()
 
 
-async def accepted_by(port: int) -> bytes:
-    async with asyncio.timeout(SECONDS):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        try:
-            return await reader.read()
-        finally:
-            writer.close()
+async def told(client: socket.socket) -> bytes:
+    """Return who has accepted a connection."""
+    reader, writer = await asyncio.open_connection(sock=client)
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
 
 
 async def test_the_process_that_gives_way_leaves_connections_to_the_others() -> None:
     for drain, other in ((b"a", b"b"), (b"b", b"a")):
-        async with listening(b"a", b"b", giving=drain) as port:
-            assert {await accepted_by(port) for _ in range(20)} == {other}
+        async with listening(b"a", b"b", giving=Giving(drain)) as port:
+            for _ in range(20):
+                assert await told(socket.create_connection(("127.0.0.1", port))) == other
 
 
 async def test_it_takes_at_once_all_that_nobody_else_takes() -> None:
-    async with listening(b"drain", giving=b"drain") as port:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        names = await asyncio.gather(*(accepted_by(port) for _ in range(30)))
-        assert set(names) == {b"drain"}
-        # Not one after another, each after a wait of its own.
-        assert loop.time() - began < 30 * GIVE_WAY_SECONDS
+    giving = Giving(b"drain")
+    async with listening(b"drain", giving=giving) as port:
+        # All are in the queue before it looks, and it waits once for all of them.
+        clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(30)]
+        assert set(await asyncio.gather(*map(told, clients))) == {b"drain"}
+        assert giving.asked == 1

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import product
 
 import pytest
 from aiohttp import web
@@ -91,17 +92,16 @@ async def exchanged(port: int, request: bytes) -> bytes:
     return re.sub(rb"Date: \w{3}, [^\r]*", b"Date: now", answer)
 
 
-@pytest.mark.parametrize("what", MADE)
-@pytest.mark.parametrize(
-    "line",
-    [
-        "GET {} HTTP/1.1", "HEAD {} HTTP/1.1", "GET {} HTTP/1.0",
-        "POST {} HTTP/1.1\r\nConnection: close", "GET {} HTTP/1.0\r\nConnection: keep-alive",
-        "GET {} HTTP/1.1\r\nAccept-Encoding: gzip",
-        "GET {} HTTP/1.1\r\nUpgrade: websocket\r\nConnection: upgrade",
-    ],
+LINES = (
+    "GET {} HTTP/1.1", "HEAD {} HTTP/1.1", "GET {} HTTP/1.0",
+    "POST {} HTTP/1.1\r\nConnection: close", "GET {} HTTP/1.0\r\nConnection: keep-alive",
+    "GET {} HTTP/1.1\r\nAccept-Encoding: gzip",
+    "GET {} HTTP/1.1\r\nUpgrade: websocket\r\nConnection: upgrade",
 )  # fmt: skip
-async def test_the_bytes_are_those_of_aiohttp(ports: tuple[int, int], what: str, line: str) -> None:
-    request = f"{line.format('/' + what)}\r\nHost: a\r\n\r\n".encode()
-    ours, theirs = [await exchanged(port, request) for port in ports]
-    assert ours == theirs
+
+
+async def test_the_bytes_are_those_of_aiohttp(ports: tuple[int, int]) -> None:
+    for what, line in product(MADE, LINES):
+        request = f"{line.format('/' + what)}\r\nHost: a\r\n\r\n".encode()
+        ours, theirs = await asyncio.gather(*(exchanged(port, request) for port in ports))
+        assert ours == theirs, (what, line)

@@ -3,7 +3,9 @@
 import pytest
 
 from gateway.domain.accounts.counter_store import OwnCounters
-from gateway.server.http.rate_limits import Buckets
+from gateway.records.errors import Refusal
+from gateway.server.config import Limits
+from gateway.server.http.rate_limits import Buckets, RateLimits
 
 
 class Hand:
@@ -41,3 +43,67 @@ def test_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         bucket.take(name)
     assert len(levels._levels) == 3
     assert bucket.take("busy")[0] == 1
+
+
+def test_a_bucket_holds_a_burst_fills_at_its_rate_and_refuses_for_nothing() -> None:
+    clock = Hand()
+    bucket = Buckets(rate=2, depth=4, clock=clock)
+    assert [bucket.take("a")[0] for _ in range(6)] == [3, 2, 1, 0, -1, -1]
+    assert bucket.take("b")[0] == 3
+    assert bucket.take("a")[1] == pytest.approx(0.5)
+    clock.now += 0.5
+    assert bucket.take("a")[0] == pytest.approx(0)
+    clock.now += 1000
+    assert bucket.take("a")[0] == 3
+    # A request that costs more than a burst needs a whole one: the first token when it comes, the
+    # others when its cost is known.
+    assert bucket.take("a", 99)[0] == 0
+    clock.now += 1.5
+    assert bucket.take("a")[0] == 2
+    assert bucket.take("a", 99) == (-1, 0.5)
+
+
+def test_what_a_caller_is_told_of_the_limits() -> None:
+    limits = RateLimits(Limits(), Hand(), Counted())
+    assert limits.call("read", "k") == '"read";r=99;t=1'
+    assert limits.call("write", "k") == '"write";r=49;t=1'
+    assert limits.policies == {
+        "read": '"read";q=100;w=1',
+        "write": '"write";q=50;w=1',
+        "storefront": '"storefront";q=300;w=60',
+    }
+    clock = Hand()
+    limits = RateLimits(Limits(read_per_second=1, burst=4), clock, Counted())
+    for _ in range(4):
+        limits.call("read", "k")
+    with pytest.raises(Refusal) as refused:
+        limits.call("read", "k")
+    assert refused.value.code == "rate_limited"
+    assert refused.value.facts["retry_after"] == 1
+    assert refused.value.facts["rate_limit"] == '"read";r=0;t=1'
+    assert limits.call("read", "another")
+    assert limits.call("write", "k")
+    clock.now += 1
+    assert limits.call("read", "k") == '"read";r=0;t=1'
+
+
+def test_ten_sign_ins_a_minute_from_one_address() -> None:
+    clock, counted = Hand(), Counted()
+    limits = RateLimits(Limits(), clock, counted)
+    for _ in range(10):
+        limits.sign_in("1.2.3.4")
+    with pytest.raises(Refusal) as refused:
+        limits.sign_in("1.2.3.4")
+    assert (refused.value.code, refused.value.facts["retry_after"]) == ("rate_limited", 6)
+    assert counted.seen == [("password", "throttled")]
+    limits.sign_in("1.2.3.5")
+    clock.now += 6.01
+    limits.sign_in("1.2.3.4")
+
+
+def test_zero_turns_a_limit_off() -> None:
+    off = Limits(read_per_second=0, sign_in_per_minute=0)
+    limits = RateLimits(off, Hand(), Counted())
+    for _ in range(1_000):
+        assert limits.call("read", "k") is None
+        limits.sign_in("1.2.3.4")

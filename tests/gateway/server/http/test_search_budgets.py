@@ -22,7 +22,7 @@ async def test_an_address_waits_for_itself_alone(db: Database) -> None:
 
     async def slow(tx: Tx) -> tuple[str, int]:
         began.set()
-        goes_on.wait(30)
+        goes_on.wait(120)
         return "slow", 1
 
     async def quick(tx: Tx) -> tuple[str, int]:
@@ -41,7 +41,7 @@ async def test_an_address_waits_for_itself_alone(db: Database) -> None:
 
     first = asyncio.create_task(attack(0))
     try:
-        assert await asyncio.to_thread(began.wait, 30)
+        assert await asyncio.to_thread(began.wait, 120)
         attacks = [asyncio.create_task(attack(n)) for n in range(1, WAITING + 8)]
         visits = [asyncio.create_task(visit()) for _ in range(3)]
         # The owner's searches have another place.
@@ -62,12 +62,12 @@ async def test_an_abandoned_search_pays_too(db: Database) -> None:
 
     async def slow(tx: Tx) -> tuple[str, int]:
         began.set()
-        goes_on.wait(30)
+        goes_on.wait(120)
         return "slow", 1
 
     search = asyncio.create_task(budgets.run(ATTACKER, slow))
     try:
-        assert await asyncio.to_thread(began.wait, 30)
+        assert await asyncio.to_thread(began.wait, 120)
         search.cancel()
     finally:
         goes_on.set()

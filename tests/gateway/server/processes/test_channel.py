@@ -26,6 +26,23 @@ async def echo(body: bytes) -> bytes:
     return body
 
 
+async def test_both_ends_call_answer_and_call_back(ends: Ends) -> None:
+    one, two, here, there = ends
+    here["echo"] = there["echo"] = echo
+    there["back"] = lambda body: two.call("echo", body + b"!")
+    long = bytes(range(256)) * 10_000
+    assert await one.call("echo", long) == long
+    assert await two.call("echo") == b""
+    found = await asyncio.gather(*(one.call("back", str(n).encode()) for n in range(50)))
+    assert found == [f"{n}!".encode() for n in range(50)]
+    # A call that nobody waits for leaves nothing.
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await one.call("echo")
+    assert await one.call("echo", b"next") == b"next"
+    assert not one._waiting
+
+
 async def test_a_call_that_fails_there_is_told(ends: Ends) -> None:
     one, _, _, there = ends
 

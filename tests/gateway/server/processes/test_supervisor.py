@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,15 @@ from gateway.server.processes.shared_counters import shared_memory
 from gateway.server.processes.supervisor import Supervisor
 from outbox.clock import SystemClock
 from outbox.errors import CannotStart
-from tests.support.member_process import FILE
+from tests.gateway.server.processes.member_process import BEHAVIOUR
+from tests.support.waiting import until
 
+MEMBER = "tests.gateway.server.processes.member_process"
 Ask = Callable[[str], Awaitable[bytes]]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.slow
+PROOF = pytest.mark.proof
+"""Each test starts two or three processes; a fault of one and a takeover are shown daily."""
 
 
 class Running:
@@ -61,15 +66,14 @@ class Running:
         return file.read_text().splitlines() if file.exists() else []
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        while not holds():
-            assert not self.task.done(), self.task
-            await asyncio.sleep(0.02)
+        await until(lambda: self.task.done() or holds())
+        assert not self.task.done(), self.task
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(sys, "orig_argv", [sys.executable, "-m", "tests.support.member_process"])
-    monkeypatch.setenv(FILE, str(tmp_path / "behaviour"))
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable, "-m", MEMBER])
+    monkeypatch.setenv(BEHAVIOUR, str(tmp_path / "behaviour"))
     (tmp_path / "behaviour").write_text("well")
     return tmp_path
 
@@ -85,6 +89,23 @@ async def running(folder: Path, processes: int = 2) -> AsyncIterator[Running]:
         os.close(there.memory)
 
 
+@PROOF
+async def test_it_waits_longer_before_each_restart(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_WAIT", 0.5)
+    monkeypatch.setattr(module, "LONGEST_WAIT", 1.0)
+    async with running(folder) as there:
+        await there.until(lambda: len(there.pids) == 2)
+        there.behave("die")
+        os.kill(there.pids[1], signal.SIGKILL)
+        await there.until(lambda: len(there.starts) == 6)
+        waits = [later - earlier for earlier, later in pairwise(there.starts[2:])]
+        # The first restart waited half a second, before the first of these.
+        assert all(wait >= 1.0 for wait in waits), waits
+
+
+@PROOF
 async def test_a_process_that_the_system_refuses_is_tried_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +123,7 @@ async def test_a_process_that_the_system_refuses_is_tried_again(
         await there.until(lambda: len(there.pids) == 2)
 
 
+@PROOF
 async def test_a_frozen_process_is_killed_and_another_works(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +140,7 @@ async def test_a_frozen_process_is_killed_and_another_works(
         assert frozen not in there.pids
 
 
+@PROOF
 async def test_a_process_that_does_not_stop_is_killed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,8 +149,7 @@ async def test_a_process_that_does_not_stop_is_killed(
     async with running(folder) as there:
         await there.until(lambda: len(there.pids) == 2)
         there.stopping.set()
-        async with asyncio.timeout(20):
-            await there.task
+        await there.task
     assert not there.supervisor._children
 
 
@@ -139,6 +161,7 @@ async def test_a_first_start_that_fails_ends_all_with_its_reason(folder: Path) -
         assert len(there.starts) == 1
 
 
+@PROOF
 async def test_a_later_start_that_fails_does_not(folder: Path) -> None:
     async with running(folder) as there:
         await there.until(lambda: len(there.pids) == 2)
@@ -155,6 +178,7 @@ async def test_a_later_start_that_fails_does_not(folder: Path) -> None:
         assert await there.supervisor._faults(b"") == b'["tired"]'
 
 
+@PROOF
 async def test_a_process_that_does_not_answer_is_a_fault(folder: Path) -> None:
     async with running(folder) as there:
         await there.until(lambda: len(there.pids) == 2)
@@ -164,6 +188,7 @@ async def test_a_process_that_does_not_answer_is_a_fault(folder: Path) -> None:
         os.kill(there.pids[1], signal.SIGCONT)
 
 
+@PROOF
 async def test_the_metrics_tell_how_many_processes_answer(folder: Path) -> None:
     async with running(folder, processes=3) as there:
 
@@ -187,20 +212,21 @@ async def test_the_metrics_tell_how_many_processes_answer(folder: Path) -> None:
         assert await counted() == ["3.0", "0.0"]
 
 
+@PROOF
 async def test_a_silent_process_is_no_fault_while_another_serves(folder: Path) -> None:
     (folder / "behaviour").write_text("fit")
     async with running(folder) as there:
         await there.until(lambda: len(there.pids) == 2)
         for number in (0, 1):
             os.kill(there.pids[number], signal.SIGSTOP)
-            async with asyncio.timeout(2):
-                assert await there.supervisor._faults(b"") == b"[]"
+            assert await there.supervisor._faults(b"") == b"[]"
             os.kill(there.pids[number], signal.SIGCONT)
         os.kill(there.pids[1], signal.SIGKILL)
         await there.until(lambda: len(there.pids) == 1)
         assert await there.supervisor._faults(b"") == b"[]"
 
 
+@PROOF
 async def test_a_fault_of_the_process_that_delivers_is_one_of_the_node(folder: Path) -> None:
     (folder / "behaviour").write_text("fit")
     async with running(folder) as there:
@@ -214,6 +240,7 @@ async def test_a_fault_of_the_process_that_delivers_is_one_of_the_node(folder: P
         assert await there.supervisor._faults(b"") == b'["tired"]'
 
 
+@PROOF
 async def test_another_works_while_one_is_silent_and_then_one_alone(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +260,7 @@ async def test_another_works_while_one_is_silent_and_then_one_alone(
         assert there.pids == [frozen, other]
 
 
+@PROOF
 async def test_one_alone_works_after_a_call_that_was_answered_too_late(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +296,7 @@ async def test_the_next_process_takes_over_from_all_dead_ones(folder: Path) -> N
         assert set(there.calls[2:]) == {f"take_over node-{pid}" for pid in dead}
 
 
+@PROOF
 async def test_a_supervisor_that_stood_still_itself_kills_nobody(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -13,11 +12,13 @@ from aiohttp import web
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Logging
 from outbox.database.transaction import Database
+from tests.architecture.tree import ROOT
 from tests.support.drain import add_webhook
 from tests.support.log_lines import Lines
 from tests.support.receiver import receiver
 from tests.support.rest import UNLIMITED, RestApi
 from tests.support.site import serving
+from tests.support.waiting import until
 
 LOCAL = msgspec.convert({"egress": {"allow_http": True, "allow": ["127.0.0.0/8"]}}, Config)
 
@@ -58,6 +59,46 @@ def named(lines: Lines, event: str) -> list[dict[str, Any]]:
     return [line for line in told if line["event"] == event]
 
 
+async def test_one_search_finds_the_write_the_event_and_what_the_receiver_saw(
+    db: Database, lines: Lines
+) -> None:
+    seen = await write(db, 1_000, 1, 200, webhooks=2)
+    found = [json.loads(line) for line in lines.raw if b'"search-0"' in line]
+    assert sorted(line["event"] for line in found) == [
+        "attempt", "attempt", "fanned_out", "request",
+    ]  # fmt: skip
+    [request] = [line for line in found if line["event"] == "request"]
+    assert {line["trace_id"] for line in found} == {request["trace_id"]}
+    [event] = [line for line in found if line["event"] == "fanned_out"]
+    assert (event["event_name"], event["deliveries"]) == ("contact.created", 2)
+    attempts = [line for line in found if line["event"] == "attempt"]
+    assert {(line["event_id"], line["span_id"]) for line in attempts} == {
+        (headers["webhook-id"], headers["traceparent"].split("-")[2]) for headers in seen
+    }
+    assert {headers["traceparent"].split("-")[1] for headers in seen} == {request["trace_id"]}
+    assert len({line["webhook_id"] for line in attempts}) == 2
+    assert {(line["outcome"], line["status"], line["state"]) for line in attempts} == {
+        ("success", 200, "delivered")
+    }
+    # The page shows the fields that there are.
+    text = (ROOT / "docs/how-to/tracing.md").read_text()
+    told = [json.loads(line) for line in text.splitlines() if line.startswith('{"ts"')]
+    assert [line["event"] for line in told] == ["request", "fanned_out", "attempt", "attempt"]
+    for line in told[0], told[1], told[3]:
+        assert list(named(lines, line["event"])[-1]) == list(line)
+
+
+async def test_a_probe_has_a_line_when_it_fails(db: Database, lines: Lines) -> None:
+    async with serving(db, UNLIMITED) as site:
+        for path in ("/livez", "/readyz", "/metrics", "/api/contacts"):
+            async with site.http.get(path) as answer:
+                assert answer.status == (401 if path == "/api/contacts" else 200)
+        async with site.http.post("/livez") as answer:
+            assert answer.status == 405
+    told = [(line["path"], line["status"]) for line in named(lines, "request")]
+    assert told == [("/api/contacts", 401), ("/livez", 405)]
+
+
 async def test_above_its_number_lines_are_counted(db: Database, lines: Lines) -> None:
     await write(db, 3, 20, 200)
     shown = len(named(lines, "fanned_out")) + len(named(lines, "attempt"))
@@ -91,7 +132,5 @@ async def test_the_count_of_omitted_lines_comes_without_further_traffic(
         ana = await RestApi(site).person()
         await add_webhook(db, site.app[KEYRING], inbox.url, "contact.created", owner=ana.user_id)
         await ana.post("/api/contacts", {"name": "Bia"})
-        async with asyncio.timeout(20):
-            while not (told := named(lines, "lines_omitted")):
-                await asyncio.sleep(0.05)
-    assert told[0]["fanned_out_lines"] == 1
+        await until(lambda: bool(named(lines, "lines_omitted")))
+    assert named(lines, "lines_omitted")[0]["fanned_out_lines"] == 1

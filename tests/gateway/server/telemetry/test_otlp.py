@@ -29,7 +29,7 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, li
                 connection, _ = listener.accept()
                 requests.append(b"")
                 with connection, suppress(OSError):
-                    connection.settimeout(20)
+                    connection.settimeout(120)
                     while whole := read(connection):
                         requests[-1] += whole
                         answer(connection)
@@ -39,7 +39,7 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, li
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1/traces", requests
         listener.shutdown(socket.SHUT_RDWR)
-    thread.join(20)
+    thread.join(120)
     assert not thread.is_alive()
 
 

@@ -27,7 +27,7 @@ class Gate:
 
     def export(self, spans: Sequence[Span]) -> str | None:
         self.asked.release()
-        self.open.wait(20)
+        self.open.wait(120)
         self.batches.append(len(spans))
         answer = self.answers.pop(0) if self.answers else None
         if isinstance(answer, Exception):
@@ -51,7 +51,7 @@ def test_a_full_queue_drops_and_counts_spans_and_never_blocks() -> None:
     assert counts == {"dropped": 15}
     queue.start()
     gate.open.set()
-    queue.close(20)
+    queue.close(120)
     assert counts == {"dropped": 15, "exported": 10}
     assert gate.closed
 
@@ -61,7 +61,7 @@ def test_a_hanging_exporter_delays_the_end_by_its_bound_alone() -> None:
     queue, counts = queue_for(gate)
     queue.start()
     queue.put(SPAN)
-    assert gate.asked.acquire(timeout=20)
+    assert gate.asked.acquire(timeout=120)
     queue.put(SPAN)
     queue.put(SPAN)
     queue.close(0.05)
@@ -79,8 +79,8 @@ def test_a_failed_batch_is_tried_again(answer: str | Exception) -> None:
     queue.put(SPAN)
     queue.start()
     for _ in range(TRIES):
-        assert gate.asked.acquire(timeout=20)
-    queue.close(20)
+        assert gate.asked.acquire(timeout=120)
+    queue.close(120)
     assert gate.batches == [1] * TRIES
     assert (counts["dropped"], counts["exported"]) == (0, 1)
 
@@ -93,8 +93,8 @@ def test_a_batch_that_fails_again_and_again_makes_room() -> None:
         queue.put(SPAN)
     queue.start()
     for _ in range(TRIES + 1):
-        assert gate.asked.acquire(timeout=20)
-    queue.close(20)
+        assert gate.asked.acquire(timeout=120)
+    queue.close(120)
     assert gate.batches == [BATCH] * TRIES + [1]
     assert (counts["dropped"], counts["exported"]) == (BATCH, 1)
 
@@ -107,7 +107,7 @@ def test_a_dropped_batch_is_not_taken_for_a_collector_that_is_back() -> None:
     with structlog.testing.capture_logs() as lines:
         queue.start()
         for _ in range(TRIES):
-            assert gate.asked.acquire(timeout=20)
-        queue.close(20)
+            assert gate.asked.acquire(timeout=120)
+        queue.close(120)
     assert [line["event"] for line in lines] == ["traces_not_exported"]
     assert counts == {"dropped": 1}

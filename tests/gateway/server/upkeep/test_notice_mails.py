@@ -13,9 +13,11 @@ from gateway.server.config import Config, Mail
 from gateway.server.upkeep.mailer import Mailer, Result
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY
 from outbox.queue.state import notices, operational
 from outbox.queue.state.circuits import Transition
-from outbox.queue.state.notices import Kind
+from outbox.queue.state.notices import KINDS, MOST_OF_OWNER, MOST_OF_WEBHOOK, Kind
+from outbox.webhooks.operational import NAMES
 from tests.support.drain import add_webhook, ring, rows
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.site import serving
@@ -68,6 +70,51 @@ async def post(db: Database, box: Mailbox) -> Post:
     )
     mailer = Mailer(db, settings(box), count, service="CRM\nBcc: x", site=f"{SITE}/")
     return Post(db, owner_id, webhook_id, mailer, counted)
+
+
+async def test_each_change_is_one_mail(post: Post, box: Mailbox) -> None:
+    for kind in KINDS:
+        await post.tell(kind)
+    assert await post.mailer.any_due()
+    await post.mailer.run_once()
+    assert not await post.mailer.any_due()
+    assert [mail["Subject"].partition(" / ")[2] for mail in box.mails] == [
+        "Webhook failing - CRM Bcc: x", "Webhook disabled - CRM Bcc: x",
+        "Webhook recovered - CRM Bcc: x",
+    ]  # fmt: skip
+    for mail, reason in zip(box.mails, ("http_5xx", "http_5xx", "success"), strict=True):
+        assert (mail["To"], mail["Bcc"]) == ("ana@example.com", None)
+        assert mail["From"] == f'"CRM Bcc: x" <{FROM}>'
+        lines = mail.get_content().splitlines()
+        assert f"{SITE}/console/webhooks/{post.webhook_id}" in lines
+        assert "URL: https://example.com/crm" in lines
+        assert f"Motivo / reason: {reason}" in lines
+    assert post.counted == [(kind, "sent") for kind in KINDS]
+    # An account that has chosen a language gets that one alone.
+    await post.db.write(users.change, post.owner_id, {"language": "pt-BR"})
+    await post.tell("failing")
+    await post.mailer.run_once()
+    assert box.mails[-1]["Subject"] == "Webhook com falhas - CRM Bcc: x"
+    text = box.mails[-1].get_content()
+    assert "Motivo: http_5xx" in text
+    assert "The receiver" not in text
+
+
+async def test_a_day_has_few_mails_of_a_kind_and_as_many_events_as_changes(post: Post) -> None:
+    await add_webhook(post.db, ring(), "http://127.0.0.1:9/", *NAMES, owner=post.owner_id)
+    for _ in range(MOST_OF_WEBHOOK + 2):
+        await post.tell("failing")
+    assert len(await post.db.read(rows, "select 1 from events")) == MOST_OF_WEBHOOK + 2
+    assert await count(post) == MOST_OF_WEBHOOK
+    for _ in range(MOST_OF_OWNER):
+        other, _ = await add_webhook(post.db, ring(), "http://127.0.0.1:9/", owner=post.owner_id)
+        await post.tell("failing", other)
+    assert await count(post) == MOST_OF_OWNER
+    await post.tell("disabled")
+    assert await count(post) == MOST_OF_OWNER + 1
+    await post.db.write(change, "update notices set created_at = created_at - $1", DAY + 1)
+    await post.tell("failing")
+    assert await count(post) == MOST_OF_OWNER + 2
 
 
 async def test_a_mail_that_is_refused_for_now_is_tried_again(post: Post, box: Mailbox) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from gateway.server.processes.channel import Handler
 from gateway.server.processes.member import Member
 
-FILE = "BEHAVIOUR"
+BEHAVIOUR = "BEHAVIOUR"
 EXPOSITION = b"""\
 # HELP server_processes Processes.
 # TYPE server_processes gauge
@@ -76,4 +76,4 @@ def _note(file: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run(Path(os.environ[FILE]))))
+    sys.exit(asyncio.run(run(Path(os.environ[BEHAVIOUR]))))
