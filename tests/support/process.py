@@ -18,7 +18,7 @@ from urllib.error import HTTPError, URLError
 
 from gateway.__main__ import main
 from gateway.server.parts import Parts
-from tests.support.waiting import SECONDS, wait_until
+from tests.support.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 PORTS = range(20_000, 26_000)
@@ -68,7 +68,7 @@ def carteiro(
     return subprocess.run(
         [sys.executable, "-m", "gateway", *words],
         cwd=folder, env=environment(folder, **settings), input=stdin,
-        capture_output=True, text=True, timeout=SECONDS,
+        capture_output=True, text=True, timeout=HANG_SECONDS,
     )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ class Serving:
         given = {"Content-Type": "application/json"} | dict(headers or {})
         request = urllib.request.Request(self.url + path, data, given, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=HANG_SECONDS) as answer:
                 return answer.status, answer.read(), dict(answer.headers)
         except HTTPError as error:
             with error:
@@ -144,7 +144,7 @@ class Serving:
         except (URLError, ConnectionError):
             return 0, b"", {}
 
-    def until(self, path: str, status: int, seconds: float = SECONDS) -> None:
+    def until(self, path: str, status: int, seconds: float = HANG_SECONDS) -> None:
         """Wait until `path` responds with `status`."""
 
         def holds() -> bool:
@@ -155,7 +155,7 @@ class Serving:
 
         wait_until(holds, lambda: (path, status, self.err.read_text()), seconds)
 
-    def end(self, number: signal.Signals = signal.SIGTERM, seconds: float = SECONDS) -> int:
+    def end(self, number: signal.Signals = signal.SIGTERM, seconds: float = HANG_SECONDS) -> int:
         """Send a signal; return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(seconds)
@@ -190,4 +190,4 @@ def serving_process(
         finally:
             if process.poll() is None:
                 process.kill()
-                process.wait(SECONDS)
+                process.wait(HANG_SECONDS)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.gateway.cli.test_cli import EMAIL, add_user
 from tests.support.process import command, environment
-from tests.support.waiting import SECONDS, wait_until
+from tests.support.waiting import HANG_SECONDS, wait_until
 
 OWNER = ("--owner", EMAIL)
 FILE = 'name,email,phone\r\nAna,ana@x.com,"\'+55 11-1234"\r\nBia,bia@x.com,\r\n'
@@ -79,7 +79,7 @@ def test_ctrl_c_cancels_between_two_transactions(tmp_path: Path) -> None:
     ):  # fmt: skip
         wait_until(lambda: db.execute("select 1 from contacts limit 1").fetchone() is not None)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=SECONDS)
+        _, err = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 130, err
         assert "lines imported, the import is cancelled" in err
         [(state, created)] = db.execute("select state, created from imports")

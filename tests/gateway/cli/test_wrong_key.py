@@ -30,7 +30,7 @@ from tests.gateway.cli.test_cli import one_line
 from tests.support.databases import PostgresServer, SqliteFiles
 from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, rows
 from tests.support.process import Serving, carteiro, command, environment, serving_process
-from tests.support.waiting import until, until_true
+from tests.support.waiting import until
 
 EVENTS = 10
 LOOPBACK = {"CARTEIRO_EGRESS__ALLOW_HTTP": "true", "CARTEIRO_EGRESS__ALLOW": "127.0.0.0/8"}
@@ -95,7 +95,7 @@ class Installation:
 
     async def all_delivered(self) -> None:
         """Wait until nothing is left to deliver."""
-        await until_true(self._all_delivered)
+        await until(self._all_delivered)
 
     async def _all_delivered(self) -> bool:
         return [*await self.states()] == ["delivered"]

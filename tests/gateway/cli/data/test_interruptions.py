@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.process import command, environment
 from tests.support.volume import tmpfs
-from tests.support.waiting import SECONDS, until_true, wait_until
+from tests.support.waiting import HANG_SECONDS, until, wait_until
 
 pytestmark = pytest.mark.proof
 ROWS = 60_000
@@ -65,7 +65,7 @@ def ended(folder: Path, number: signal.Signals, at: Path, *words: str) -> tuple[
             )
             assert process.poll() is None, process.communicate()[1]
             process.send_signal(number)
-            _, err = process.communicate(timeout=SECONDS)
+            _, err = process.communicate(timeout=HANG_SECONDS)
         finally:
             process.kill()
     return process.returncode, err
@@ -115,7 +115,7 @@ def test_an_ended_copy_leaves_both_databases(
         try:
             asyncio.run(_until_loading(empty_postgres))
             process.send_signal(number)
-            _, err = process.communicate(timeout=SECONDS)
+            _, err = process.communicate(timeout=HANG_SECONDS)
         finally:
             process.kill()
     assert process.returncode != 0
@@ -136,7 +136,7 @@ async def _until_loading(url: str) -> None:
     """Wait until a session copies rows."""
     connection = await asyncpg.connect(url)
     try:
-        await until_true(lambda: connection.fetchval(LOADING))
+        await until(lambda: connection.fetchval(LOADING))
     finally:
         await connection.close()
 
@@ -145,7 +145,7 @@ async def _tables_after(url: str) -> int:
     """Return the number of tables when the session of the copy has ended."""
     connection = await asyncpg.connect(url)
     try:
-        await until_true(lambda: connection.fetchval(ENDED))
+        await until(lambda: connection.fetchval(ENDED))
         tables = "select count(*) from pg_tables where schemaname = current_schema()"
         return int(await connection.fetchval(tables))
     finally:

@@ -30,7 +30,7 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from tests.support.drain import add_webhook, ring
 from tests.support.rest import Person, RestApi
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 
 ACT = "/acts/freeze"
 JSON = {"Content-Type": "application/json"}
@@ -176,7 +176,7 @@ async def test_a_fault_that_cannot_be_made_is_told(page: BreakPage, scene: Scene
                 [entry] = (await answer.json())["acts"]
             return bool(entry["state"] == "failed")
 
-        await until_true(failed)
+        await until(failed)
 
 
 async def test_what_the_owner_does_is_no_loss(api: RestApi, ana: Person) -> None:

@@ -10,7 +10,7 @@ from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from tests.support.rest import Person, RestApi
-from tests.support.waiting import SECONDS
+from tests.support.waiting import HANG_SECONDS
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 
@@ -21,7 +21,7 @@ async def test_events_that_the_feed_shows_late_are_read(api: RestApi, ana: Perso
     writer = Writer(api.site.http, api.site.url, key, Ids())
     feed = Feed(Owner(api.site.http, api.site.url, key), writer)
     bruno = (await ana.post("/api/contacts", {"name": "Bruno"})).body["id"]
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         reading = asyncio.create_task(feed.read_all())
         # Its own write is committed, and nothing has a place in the feed yet.
         while len(await api.events()) < 2:

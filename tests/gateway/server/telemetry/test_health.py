@@ -22,7 +22,7 @@ from tests.support.cluster import Cluster
 from tests.support.databases import SOURCES
 from tests.support.failing import failing
 from tests.support.volume import fill, on_small_disk, tmpfs
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 
 
 class Drain:
@@ -124,20 +124,20 @@ async def test_a_full_disk_of_a_server(cramped: tuple[Database, Path]) -> None:
     ballast = fill(disk)
     # A write that found no room makes the next probe ask for it.
     ticks.found_full = db.clock.monotonic()
-    await until(health, full)
+    await until_faults(health, full)
     ballast.unlink()
-    await until(health, [])
+    await until_faults(health, [])
     # Nobody writes, and it is found out all the same.
     ticks.found_full = float("-inf")
     fill(disk)
-    await until(health, full)
+    await until_faults(health, full)
 
 
-async def until(health: Health, faults: list[str]) -> None:
+async def until_faults(health: Health, faults: list[str]) -> None:
     async def holds() -> bool:
         return await health.faults() == faults
 
-    await until_true(holds)
+    await until(holds)
 
 
 @pytest.mark.slow
