@@ -15,11 +15,11 @@ from gateway.rest.document.operations import path_of
 from gateway.rest.record_json import shape
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Tx
-from tests.support.stocked import stock
 from tests.support.counted import Counted
 from tests.support.document import answer_faults
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
+from tests.support.stocked import stock
 
 LONG = "é" * 40_000
 
