@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from outbox import database
 from outbox.clock import SystemClock
@@ -23,6 +24,9 @@ pytest_plugins = ["tests.support.require_all", "tests.support.proof"]
 
 def pytest_configure() -> None:
     """Settings of whoever runs the tests stay outside."""
+    # No example has a limit of time: a busy machine would reach it.
+    settings.register_profile("carteiro", deadline=None)
+    settings.load_profile("carteiro")
     # Commands speak the language of the locale.
     os.environ["LC_ALL"] = "C.UTF-8"
     # A background job of a shell ignores SIGINT, and so would the programs that tests start.

@@ -103,10 +103,10 @@ def test_the_troubleshooting_page_has_every_outcome_and_failed_end() -> None:
     assert all(f"state.{state}" in EN for state in told)
 
 
-def test_the_contributing_page_equals_the_make_targets() -> None:
+def test_the_contributing_page_names_targets_that_there_are() -> None:
     told = re.findall(r"^\| `make ([a-z-]+)` \|", page("CONTRIBUTING"), re.M)
     targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.M)
-    assert sorted(told) == sorted(set(targets) - {"help"})
+    assert {"test", "test-fast", "proof", "check"} <= set(told) <= set(targets)
 
 
 def test_the_contributing_page_equals_the_shards() -> None:
