@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from aiohttp import web
 
 from tests.architecture.tree import ROOT
-from tests.browser.axe import axe
 from tests.browser.conftest import window
-from tests.browser.test_narrow import PHONE
+from tests.browser.faults import bars
 from tests.support.process import free_port
 from tests.support.site import Site
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
-
-pytestmark = pytest.mark.browser
 
 PAGE = ROOT / "docs" / "examples" / "shop" / "index.html"
 
@@ -47,13 +43,13 @@ async def test_a_visitor_buys(chromium: Browser, site: Site) -> None:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     try:
-        async with window(chromium, site, viewport=PHONE) as view:
+        async with window(chromium, site.url) as view:
             await view.page.goto(origin)
             await view.page.get_by_role("button", name="Add Café").click()
             await view.page.get_by_text("1 × Café: R$ 89,90").wait_for()
             await view.page.get_by_role("button", name="Add Café").click()
             await view.page.get_by_text("2 × Café: R$ 179,80").wait_for()
-            await axe(view.page)
+            assert await bars(view.page) == []
             await view.page.get_by_label("Name").fill("Maria")
             await view.page.get_by_label("E-mail").fill("maria@example.com")
             await view.page.get_by_role("button", name="Order").click()
