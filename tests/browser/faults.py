@@ -50,6 +50,8 @@ LAYOUT = """() => {
   const acts = [...document.querySelectorAll("a, button, input, select, textarea, summary")]
     .filter((e) => seen(e) && e.type !== "hidden").map((e) => [e, e.getBoundingClientRect()]);
   for (const [n, [one, a]] of acts.entries()) for (const [two, b] of acts.slice(n + 1)) {
+    // A bar that stays in sight lies on the rows behind it.
+    if (one.closest(".picked") !== two.closest(".picked")) continue;
     const over = (from, to) => Math.min(a[to], b[to]) - Math.max(a[from], b[from]) > 1;
     if (over("left", "right") && over("top", "bottom") && !one.contains(two))
       bad.push(`on each other: ${of(one)} ${of(two)}`);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 import sys
@@ -29,10 +28,9 @@ WIDE = 1280
 @pytest_asyncio.fixture(loop_scope="session")
 async def demo(tmp_path: Path) -> AsyncIterator[tuple[Process, str]]:
     """A running demo and the address of its page."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gateway", "demo", "--break", "--folder", str(tmp_path)),
-        cwd=ROOT, env=environment, stdout=PIPE, stderr=PIPE,
+        cwd=ROOT, stdout=PIPE, stderr=PIPE,
     )  # fmt: skip
     assert process.stdout is not None
     async for line in process.stdout:
@@ -56,8 +54,7 @@ async def demo(tmp_path: Path) -> AsyncIterator[tuple[Process, str]]:
 
 async def press(page: Page, act: str, nth: int) -> None:
     """Press a button, and wait until the ledger says that the demo has recovered from it."""
-    button = page.locator(f"[data-act={act}]")
-    await button.click()
+    await page.locator(f"[data-act={act}]").click()
     # The newest act is the first line.
     await page.locator("#record tr").nth(nth - 1).wait_for()
     line = page.locator("#record tr").nth(0)

@@ -9,7 +9,7 @@ import pytest
 from outbox.clock import Clock, SystemClock
 from outbox.queue.state.figures import STEP
 from tests.browser.conftest import sign_in, webhook, window
-from tests.browser.shapes import busy
+from tests.browser.stage import past
 from tests.support.drain import Inbox, make
 from tests.support.figures import fill
 from tests.support.site import Site
@@ -51,7 +51,7 @@ async def test_a_chart_tells_its_steps_and_new_deliveries_leave_the_reader_alone
     owner = await site.user()
     here = await webhook(site, owner, f"{box.url}/orders")
     now = site.db.clock.wall()
-    await site.db.write(fill, here[-24:], now, busy(now))
+    await site.db.write(fill, here[-24:], now, past(now, False, 2))
     async with window(chromium, site.url, viewport={"width": 1440, "height": 900}) as view:
         page = view.page
         await page.clock.install()

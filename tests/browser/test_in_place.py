@@ -150,32 +150,6 @@ async def copy(view: Window, name: str) -> str:
     return str(await view.page.evaluate("navigator.clipboard.readText()"))
 
 
-async def test_a_job_runs_to_its_end_before_somebodys_eyes(
-    chromium: Browser, site: Site, box: Inbox
-) -> None:
-    owner = await site.user()
-    await webhook(site, owner, f"{box.url}/fine")
-    for name in ("Ana", "Bia", "Caio"):
-        await site.db.write(make, name, "contact.created", owner)
-    await box.until(3)
-    late = await webhook(site, owner, f"{box.url}/late")
-    async with window(chromium, site.url) as view:
-        page = view.page
-        await page.clock.install()
-        await sign_in(view)
-        await view.open(late)
-        await page.get_by_role("button", name="Send past events").click()
-        await page.get_by_role("button", name="Count first").click()
-        total = await page.get_by_test_id("job-total").text_content()
-        assert total == "Will create 3 deliveries."
-        await page.get_by_role("button", name="Start", exact=True).click()
-        # Nobody reloads the page.
-        await view.poll_until("#job .is-done")
-        assert await page.get_by_test_id("job-made").text_content() == "3"
-        assert await page.get_by_role("button", name="Cancel job").count() == 0
-        assert len(await box.until(3, path="/late")) == 3
-
-
 async def test_totals_follow_what_is_typed_and_a_sheet_prints_itself_alone(
     chromium: Browser, site: Site
 ) -> None:

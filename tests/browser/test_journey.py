@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from aiohttp import web
 
 from gateway.domain.accounts import sessions
 from tests.browser.conftest import Window, sign_in, webhook, window
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser
 
 WEBHOOK = re.compile("/console/webhooks/([0-9a-f]{24})$")
-
-
-async def send_test(view: Window, event: str = "contact.created") -> None:
-    await view.page.get_by_label("Event", exact=True).select_option(event)
-    await view.page.get_by_role("button", name="Send test").click()
 
 
 async def test_from_the_first_account_to_a_replay(
@@ -52,7 +46,8 @@ async def test_from_the_first_account_to_a_replay(
         await page.reload()
         assert await page.get_by_test_id("webhook-secret").count() == 0
 
-        await send_test(view)
+        await page.get_by_label("Event", exact=True).select_option("contact.created")
+        await page.get_by_role("button", name="Send test").click()
         [tested] = await box.until(1)
         assert tested.headers["X-Webhook-Test"] == "1"
         # It comes by itself: nothing here reloads the page.
@@ -205,10 +200,6 @@ async def test_a_row_opens_by_click_and_its_text_can_be_selected(
         assert page.url.endswith("/console/account")
 
 
-async def refuse(request: web.Request) -> web.StreamResponse:
-    return web.Response(status=500)
-
-
 @pytest.mark.proof
 async def test_the_console_works_without_scripts(chromium: Browser, site: Site, box: Inbox) -> None:
     """Buttons lead to pages where scripts would show something in place."""
@@ -237,27 +228,20 @@ async def test_the_console_works_without_scripts(chromium: Browser, site: Site, 
             await view.open(here)
             await page.locator(f"form.{act} button, form[action$={act}] button").first.click()
             assert await page.get_by_test_id(seen).is_visible()
-        box.answer, tried = refuse, len(box.got) + 1
+        tried = len(box.got) + 1
         await view.open("/console/deals/board")
         await page.get_by_role("link", name="Move “Máquina”").click()
         await page.get_by_label("Move to stage").select_option("closing")
         await page.get_by_role("button", name="Move").click()
         await page.get_by_text("Deal moved.").wait_for()
         await box.until(tried)
-        await view.open(f"{here}/deliveries?state=scheduled")
-        while not await page.locator("#delivery-rows tbody a").count():
-            await page.reload()
+        await view.open(f"{here}/deliveries")
         await page.get_by_role("button", name="Select deliveries").click()
         await page.get_by_text("Select all on this page").click()
         await page.get_by_role("button", name="Replay selected").click()
         await page.get_by_role("button", name="Send again").click()
         assert await page.get_by_text("Replays created").is_visible()
         await box.until(tried + 1)
-        await page.locator("tbody a").first.click()
-        await page.get_by_role("button", name="Cancel delivery").click()
-        await page.get_by_text("Delivery canceled.").wait_for()
-        await page.get_by_text("Exact bytes").click()
-        assert await page.get_by_test_id("delivery-body").is_visible()
         await view.open("/console")
         await page.get_by_role("link", name="7 days", exact=True).click()
         await page.locator("#chart-table summary").click()

@@ -158,24 +158,3 @@ async def test_the_menu_is_one_row_with_the_longest_names(chromium: Browser, hou
                 assert await page.locator(".menu details[open]").count() == 1
                 assert await page.locator(".menu details[open] li").first.is_visible()
             await group.press("Enter")
-
-
-@pytest.mark.proof
-async def test_rows_keep_their_order_and_words_on_a_phone(chromium: Browser, house: House) -> None:
-    """An attempt: which and when, then outcome and time. A list: its label says parked, once."""
-    async with window(chromium, house.site.url, viewport=PHONE) as view:
-        await sign_in(view, EMAIL)
-        await view.open("/console/webhooks")
-        row = view.page.locator("#webhook-rows tbody tr", has_text="moved")
-        assert (await row.inner_text()).lower().count("parked") == 0
-        assert await row.locator("td.num").get_attribute("data-label") == "Parked"
-        await view.open(f"{house.hooks['down']}/deliveries")
-        await view.page.locator("#delivery-rows tbody a").first.click()
-        head = view.page.locator("details.attempt summary").first
-        parts = (".no", ".right", ".answer", ".took")
-        boxes = [await head.locator(name).bounding_box() for name in parts]
-        (no, right, outcome, took) = [found for found in boxes if found]
-        assert abs(no["y"] - right["y"]) < 8
-        assert abs(outcome["y"] - took["y"]) < 8
-        assert outcome["y"] > no["y"] + 8
-        assert outcome["x"] == no["x"]
