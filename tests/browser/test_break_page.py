@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 
 from tests.architecture.tree import ROOT
-from tests.browser.test_console import CONTRAST, UNNAMED
-from tests.browser.test_narrow import MISPLACED, SMALL
+from tests.browser.conftest import window
+from tests.browser.faults import faults
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
-pytestmark = pytest.mark.browser
-
-PICTURES = os.environ.get("BREAK_PICTURES", "")
 ACTS = ("kill", "freeze", "lock", "fill", "clock")
-PATIENCE = 150_000
-WIDTHS = {"wide": 1280, "phone": 400}
+WIDE = 1280
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def demo(tmp_path: Path) -> AsyncIterator[tuple[Process, str]]:
     """A running demo and the address of its page."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("CARTEIRO_")}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gateway", "demo", "--break", "--folder", str(tmp_path)),
-        cwd=ROOT, env=environment, stdout=PIPE, stderr=PIPE,
+        cwd=ROOT, stdout=PIPE, stderr=PIPE,
     )  # fmt: skip
     assert process.stdout is not None
     async for line in process.stdout:
@@ -59,8 +54,7 @@ async def demo(tmp_path: Path) -> AsyncIterator[tuple[Process, str]]:
 
 async def press(page: Page, act: str, nth: int) -> None:
     """Press a button, and wait until the ledger says that the demo has recovered from it."""
-    button = page.locator(f"[data-act={act}]")
-    await button.click()
+    await page.locator(f"[data-act={act}]").click()
     # The newest act is the first line.
     await page.locator("#record tr").nth(nth - 1).wait_for()
     line = page.locator("#record tr").nth(0)
@@ -71,50 +65,35 @@ async def press(page: Page, act: str, nth: int) -> None:
 
 async def until_more(page: Page, name: str, than: int) -> None:
     """Wait until a number of the ledger is greater."""
-    async with asyncio.timeout(PATIENCE / 1000):
-        while await number(page, name) <= than:
-            await page.wait_for_event("response")
+    while await number(page, name) <= than:
+        await page.wait_for_event("response")
 
 
 async def number(page: Page, name: str) -> int:
     return int((await page.locator(f"#{name}").inner_text()).replace(",", ""))
 
 
-async def picture(page: Page, name: str) -> None:
-    if PICTURES:
-        await page.screenshot(path=f"{PICTURES}/{name}.png", full_page=True)
-
-
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 async def test_each_button_ends_with_nothing_lost(
     chromium: Browser, demo: tuple[Process, str]
 ) -> None:
     process, url = demo
-    wrong: list[str] = []
-    context = await chromium.new_context(
-        viewport={"width": WIDTHS["wide"], "height": 900}, reduced_motion="reduce"
-    )
-    context.set_default_timeout(PATIENCE)
-    page = await context.new_page()
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    await page.goto(url)
-    await until_more(page, "delivered", 10)
-    for nth, act in enumerate(ACTS, 1):
-        await press(page, act, nth)
-        assert await number(page, "lost") == 0, act
-        await until_more(page, "written", await number(page, "written"))
-    for scheme in ("light", "dark"):
-        for name, width in WIDTHS.items():
-            await page.emulate_media(color_scheme=scheme)
-            await page.set_viewport_size({"width": width, "height": 900})
-            await picture(page, f"{name}-{scheme}")
-            for check in (CONTRAST, UNNAMED, MISPLACED, SMALL):
-                assert await page.evaluate(check) == [], (name, scheme)
-    await press(page, "freeze", len(ACTS) + 1)
-    await context.close()
-    assert wrong == []
+    size: Any = {"width": WIDE, "height": 900}
+    async with window(chromium, url, viewport=size, reduced_motion="reduce") as view:
+        page = view.page
+        await page.goto(url)
+        await until_more(page, "delivered", 10)
+        for nth, act in enumerate(ACTS, 1):
+            await press(page, act, nth)
+            assert await number(page, "lost") == 0, act
+            await until_more(page, "written", await number(page, "written"))
+        for scheme in ("light", "dark"):
+            for width in (WIDE, 400):
+                await page.emulate_media(color_scheme=scheme)
+                await page.set_viewport_size({"width": width, "height": 900})
+                assert await faults(page) == [], (width, scheme)
+        await press(page, "freeze", len(ACTS) + 1)
     process.send_signal(signal.SIGINT)
     out, err = await process.communicate()
     assert (process.returncode, err) == (0, b""), out

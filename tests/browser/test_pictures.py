@@ -12,9 +12,6 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-from collections import Counter
-from collections.abc import AsyncIterator
-from math import pi, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,23 +20,22 @@ import pytest
 from aiohttp import web
 from PIL import Image
 
-from gateway.server.config import Retry
+from gateway.server.config import Config, Retry
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.durations import DAY, HOUR
 from outbox.queue.state.figures import STEP
 from tests.architecture.tree import ROOT
-from tests.browser.conftest import Window, sign_in, window
-from tests.browser.test_console import TOO_WIDE, make_webhook
+from tests.browser.conftest import sign_in, webhook, window
+from tests.browser.stage import past
 from tests.support.console import CONFIG
 from tests.support.drain import Inbox, rows
 from tests.support.figures import fill
-from tests.support.site import Site, serving
+from tests.support.rest import RestApi
+from tests.support.site import Site
+from tests.support.waiting import until_true
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
-
-pytestmark = pytest.mark.browser
 
 KEPT = ROOT / "docs" / "pictures"
 SCHEMES: tuple[Any, ...] = ("light", "dark")
@@ -62,7 +58,7 @@ PUBLIC = r"""() => {
 """Show receivers as if they were on the internet."""
 WIDTH, MARGIN = 1080, 24
 MINUTE = 60_000_000
-CONTACTS = ("Ana Souza", "Bruno Lima", "Carla Dias", "Davi Rocha", "Elisa Prado", "Fabio Nunes")
+CONTACTS = ("ana.souza", "bruno.lima", "carla.dias", "davi.rocha", "elisa.prado", "fabio.nunes")
 PRODUCTS = ("Coffee beans 1 kg", "Filter papers", "Moka pot", "Cups, set of 6", "Hand grinder")
 """Two failed attempts for each: ten in a row open the circuit."""
 
@@ -83,76 +79,56 @@ def clock() -> Passing:
 
 
 @pytest.fixture
-async def site(db: Database) -> AsyncIterator[Site]:
+def config() -> Config:
     """With a retry after a fifth of a second, then one after an hour."""
-    config = msgspec.structs.replace(CONFIG, retry=Retry(schedule=(0.2, 3600.0)))
-    async with serving(db, config, role="all") as site:
-        yield site
+    return msgspec.structs.replace(CONFIG, retry=Retry(schedule=(0.2, 3600.0)))
 
 
-def answering(tried: Counter[str]) -> Any:
+def answering() -> Any:
     """A receiver with an ERP that answers, a newsletter that is busy at first and a broken shop."""
+    tried: set[str] = set()
 
     async def answer(request: web.Request) -> web.StreamResponse:
         await asyncio.sleep(0.03)
-        tried[request.headers["X-Webhook-Id"] + request.path] += 1
         if request.path == "/shop":
             return web.Response(status=500, text="stock table is locked")
-        if request.path == "/newsletter" and tried[request.headers["X-Webhook-Id"]] == 0:
-            tried[request.headers["X-Webhook-Id"]] += 1
+        event = request.headers["X-Webhook-Id"]
+        if request.path == "/newsletter" and event not in tried:
+            tried.add(event)
             return web.Response(status=502, text="upstream is restarting")
         return web.json_response({"received": True})
 
     return answer
 
 
-def past(now: int, broken: bool, scale: int) -> Any:
-    """Days and nights of a receiver; the broken one fails since two hours."""
-
-    def shape(at: int) -> list[tuple[str, int, int]]:
-        noise = at // STEP * 7919 % 13
-        count = scale * round(8 + 6 * sin(2 * pi * at / DAY)) + noise
-        if broken and at > now - 2 * HOUR:
-            return [("http_5xx", 2 + noise % 3, 40_000)]
-        return [("success", count, 25_000 + 3_000 * noise), ("throttled", noise == 3, 9_000)]
-
-    return shape
-
-
-def address(name: str) -> str:
-    return name.replace(" ", ".").lower() + "@example.com"
-
-
-async def tried_twice(db: Database) -> None:
-    """Wait until each delivery has ended or waits after its second attempt."""
+async def tried_twice(db: Database) -> bool:
+    """Whether each delivery has ended, or waits after its second attempt."""
     waiting = """
     select 1 as one from events where seq is null union all
     select 1 as one from deliveries
     where state in ('in_flight', 'held') or (state = 'ready' and attempts < 2) limit 1
     """
-    async with asyncio.timeout(60):
-        while await db.read(rows, waiting):
-            await asyncio.sleep(0.02)
+    return not await db.read(rows, waiting)
 
 
-async def furnish(view: Window, site: Site, box: Inbox) -> dict[str, str]:
+async def furnish(site: Site, box: Inbox) -> dict[str, str]:
     """Three webhooks and their deliveries, all by the real doors; the path of each page."""
-    box.answer = answering(Counter())
+    box.answer = answering()
     owner = await site.user()
-    await sign_in(view)
-    shop = await make_webhook(view, f"{box.url}/shop", "product.created", "product.updated")
-    news = await make_webhook(view, f"{box.url}/newsletter", "contact.created", "contact.updated")
-    erp = await make_webhook(
-        view, f"{box.url}/erp", "contact.created", "company.created", "deal.created"
-    )
-    for webhook, called in ((shop, "Shop window"), (news, "Newsletter"), (erp, "ERP")):
-        await view.open(f"/console/webhooks/{webhook}/edit")
-        await view.page.get_by_label("Description").fill(called)
-        await view.page.get_by_role("button", name="Save changes").click()
-        await view.page.get_by_text("Changes saved.").wait_for()
-    key = {"X-API-Key": await site.key(owner)}
+    shop, news, erp = [
+        await webhook(site, owner, f"{box.url}/{name}", *events, description=called)
+        for name, called, events in (
+            ("shop", "Shop window", ("product.created", "product.updated")),
+            ("newsletter", "Newsletter", ("contact.created", "contact.updated")),
+            ("erp", "ERP", ("contact.created", "company.created", "deal.created")),
+        )
+    ]
+    api = await RestApi(site).key_of(owner)
     writes: list[tuple[str, dict[str, Any]]] = [
-        *(("contacts", {"name": name, "email": address(name)}) for name in CONTACTS),
+        *(
+            ("contacts", {"name": name.replace(".", " ").title(), "email": f"{name}@example.com"})
+            for name in CONTACTS
+        ),
         *(("products", {"name": name, "price": 89.9}) for name in PRODUCTS),
         ("companies", {"name": "Padaria Modelo Ltda"}),
         ("deals", {"title": "Yearly supply", "value": 12500.5, "stage": "proposal"}),
@@ -161,29 +137,18 @@ async def furnish(view: Window, site: Site, box: Inbox) -> dict[str, str]:
     assert isinstance(clock, Passing)
     for resource, body in writes:
         clock.ahead += 4 * MINUTE
-        async with site.http.post(f"/api/{resource}", json=body, headers=key) as answer:
-            assert answer.status == 201, await answer.text()
-        await tried_twice(site.db)
-    for webhook in (erp, news):
-        await view.open(f"/console/webhooks/{webhook}")
-        delivered = view.page.locator("#webhook-health tbody tr .badge.is-delivered")
-        # The page has the five latest.
-        await delivered.nth(4).wait_for()
-    link = view.page.locator("#webhook-health tbody a").first
-    delivery = await link.get_attribute("href")
-    assert delivery
-    await view.open(f"/console/webhooks/{shop}")
-    await view.page.locator("#webhook-health .answer.bad").first.wait_for()
+        assert (await api.post(f"/api/{resource}", body)).status == 201
+        await until_true(lambda: tried_twice(site.db), 120)
+    latest = "select id from deliveries where webhook_id = $1 order by id desc limit 1"
+    [delivery] = await site.db.read(rows, latest, news[-24:])
     now = site.db.clock.wall() - STEP
-    for webhook, scale in ((erp, 3), (news, 1), (shop, 1)):
-        await site.db.write(fill, webhook, now, past(now, webhook == shop, scale))
+    for path, scale in ((erp, 3), (news, 1), (shop, 1)):
+        await site.db.write(fill, path[-24:], now, past(now, path == shop, scale))
     await site.db.write(fill, owner, now, lambda at: [("event", past(now, False, 4)(at)[0][1], 0)])
     return {
-        "overview": "/console",
-        "webhooks": "/console/webhooks",
-        "webhook": f"/console/webhooks/{erp}",
-        "delivery": delivery,
-    }
+        "overview": "/console", "webhooks": "/console/webhooks", "webhook": erp,
+        "delivery": f"/console/deliveries/{delivery['id']}",
+    }  # fmt: skip
 
 
 def keep(taken: bytes, path: Path) -> None:
@@ -209,19 +174,15 @@ async def test_the_docs_have_a_picture_of_each_page_in_light_and_in_dark(
     chromium: Browser, site: Site, box: Inbox, tmp_path: Path
 ) -> None:
     folder = KEPT if os.environ.get("PICTURES") == "1" else tmp_path
-    async with window(chromium, site) as view:
-        pages = await furnish(view, site, box)
-        cookies = await view.page.context.storage_state()
+    pages = await furnish(site, box)
     assert tuple(pages) == PAGES
     for scheme in SCHEMES:
-        async with window(
-            chromium, site, viewport={"width": WIDTH, "height": 400}, color_scheme=scheme,
-            storage_state=cookies,
-        ) as view:  # fmt: skip
+        look: Any = {"color_scheme": scheme, "viewport": {"width": WIDTH, "height": 400}}
+        async with window(chromium, site.url, **look) as view:
+            await sign_in(view)
             for name, path in pages.items():
                 await view.open(path)
                 await view.page.evaluate(PUBLIC)
-                assert await view.page.evaluate(TOO_WIDE) <= 0, name
                 height = await view.page.evaluate(END) + MARGIN
                 taken = await view.page.screenshot(
                     full_page=True, animations="disabled",

@@ -76,7 +76,7 @@ def test_every_graphql_document_is_one_that_the_tests_send() -> None:
             assert block.language != "graphql" or block.text in sent, block
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("page", TYPED)
 def test_commands_print_what_the_page_tells(page: str, tmp_path: Path) -> None:
     need("curl")

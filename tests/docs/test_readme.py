@@ -69,6 +69,7 @@ async def test_from_the_first_start_to_a_verified_delivery(tmp_path: Path) -> No
         await asyncio.to_thread(session.close)
 
 
+@pytest.mark.proof
 def test_the_link_is_an_alternative_to_the_command(tmp_path: Path) -> None:
     session = Session(tmp_path)
     try:
@@ -91,6 +92,7 @@ def shape(line: str) -> str:
     return re.sub(r"\s+", " ", line).strip()
 
 
+@pytest.mark.proof
 def test_the_capture_of_the_demo_is_what_it_prints(tmp_path: Path) -> None:
     [capture] = [block for block in blocks("README.md") if block.kind == "demo"]
     ours, theirs = os.openpty()

@@ -20,7 +20,10 @@ class Tool:
 
 
 TOOLS = {
-    "chromium": Tool(("chromium", "chromium-browser", "google-chrome"), "apt-get install chromium"),
+    "chromium": Tool(
+        ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
+        "apt-get install chromium-headless-shell",
+    ),
     "prometheus": Tool(("prometheus",), "apt-get install prometheus"),
     "promtool": Tool(("promtool",), "apt-get install prometheus"),
     "alertmanager": Tool(

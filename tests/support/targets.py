@@ -21,6 +21,7 @@ PLACES = (
     "tests/dashboards/test_live.py",
     "tests/dashboards/test_pictures.py",
     "tests/deploy/",
+    "tests/docs/test_certified.py",
     "tests/docs/test_examples.py",
     "tests/docs/test_generated_clients.py",
     "tests/docs/test_receivers.py",

@@ -87,9 +87,9 @@ async def rest_order(shop: Shop, order: Any) -> Any:
 async def test_each_step_of_an_order_is_a_mail(posting: Shop, box: Mailbox, language: str) -> None:
     await set_up(posting, language=language, pixKey=PIX_KEY, orderPageUrl=PAGE)
     codes = []
-    for end in ("paid", "canceled", "expired"):
+    for place, end in enumerate(("paid", "canceled", "expired")):
         browser, order = await bought(posting, 2)
-        await box.next(len(box.mails) + 1)
+        await box.next(2 * place + 1)
         codes.append(order["payment"]["pixCode"])
         kept = await rest_order(posting, order)
         if end == "paid":
@@ -102,7 +102,7 @@ async def test_each_step_of_an_order_is_a_mail(posting: Shop, box: Mailbox, lang
             assert answer.data
         else:
             await expire(posting, order)
-        await box.next(len(box.mails) + 1)
+        await box.next(2 * place + 2)
     assert [mail["Subject"] for mail in box.mails] == [
         f"{subject} - Coffee Shop" for subject in SUBJECTS[language]
     ]
