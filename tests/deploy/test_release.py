@@ -76,11 +76,3 @@ def test_a_release_is_made_of_a_commit(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "changes that are not committed" in done.stderr
     assert not (tmp_path / "dist").exists()
-
-
-def test_the_changelog_has_the_version() -> None:
-    headings = [
-        line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line[:3] == "## "
-    ]
-    dated = next(line for line in headings if line != "## [Unreleased]")
-    assert headings[0] == "## [Unreleased]" or dated.startswith(f"## [{program_version()}] - ")

@@ -23,6 +23,7 @@ from tests.support.node import FOLDER, package
 from tests.support.process import free_port
 from tests.support.requirements import need
 from tests.support.typed_clients import CODEGEN, codegen
+from tests.support.waiting import HANG_SECONDS
 
 EXAMPLES = ROOT / "docs" / "examples"
 HERE = Path(__file__).parent / "frameworks"
@@ -51,7 +52,6 @@ STRICT = (
     "--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--module", "commonjs",
     "--moduleResolution", "bundler", "--lib", "es2022,dom,dom.iterable",
 )  # fmt: skip
-START_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ async def started(
             env=os.environ | {"TMPDIR": str(folder), "PORT": str(port)} | settings,
         )  # fmt: skip
     try:
-        async with asyncio.timeout(START_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             while True:
                 assert process.returncode is None, complaints.read_text()
                 with suppress(ConnectionRefusedError):

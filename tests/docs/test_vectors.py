@@ -98,7 +98,7 @@ def test_every_function_compares_in_constant_time() -> None:
         assert way in program("verify", language), language
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_function_of_a_language_gives_every_verdict_and_reason(
     language: str, tmp_path: Path

@@ -26,7 +26,6 @@ PLACES = (
     "tests/docs/test_receivers.py",
     "tests/docs/test_recipes.py",
     "tests/docs/test_typed_clients.py",
-    "tests/docs/test_vectors.py",
     "tests/system/",
 )
 """All tests here are proofs."""
