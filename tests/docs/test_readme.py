@@ -34,7 +34,7 @@ async def test_from_the_first_start_to_a_verified_delivery(tmp_path: Path) -> No
         found = [*blocks("README.md"), *blocks(NEXT)]
         assert "**New webhook**" in text_of(NEXT)  # the link that the step below follows
         start = next(n for n, block in enumerate(found) if block.name == "server")
-        done = []
+        done: list[str] = []
         for block in found[start:]:
             if block.kind == "terminal":
                 await asyncio.to_thread(session.stay, block.name, block.text)

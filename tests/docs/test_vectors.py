@@ -21,8 +21,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from tests.docs.languages import HARNESSES, LANGUAGES, PAGE, PROGRAMS, prepare, program
 from tests.docs.pages import blocks, text_of
 from tests.docs.vectors import FILE, REASONS, VECTORS, text
-
-RUN_SECONDS = 100
+from tests.support.waiting import HANG_SECONDS
 
 
 def told() -> list[dict[str, Any]]:
@@ -64,7 +63,7 @@ def judged(language: str, folder: Path) -> dict[str, str]:
         env=os.environ | {"GOTOOLCHAIN": "local", "PYTHONPATH": ""},
         capture_output=True,
         text=True,
-        timeout=RUN_SECONDS,
+        timeout=HANG_SECONDS,
     )
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
