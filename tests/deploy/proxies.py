@@ -17,12 +17,11 @@ import trustme
 from tests.architecture.tree import ROOT
 from tests.support.process import free_port
 from tests.support.requirements import need
+from tests.support.waiting import HANG_SECONDS
 
 DEPLOY = ROOT / "docs" / "deploy"
 HOST = "crm.example.com"
 FILES = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg", "caddy": "Caddyfile"}
-START_SECONDS = 120.0
-"""Only what hangs needs so long."""
 
 
 class Proxy:
@@ -53,7 +52,7 @@ class Proxy:
                 self.words, cwd=self.folder, env=os.environ | self.environment,
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
             )  # fmt: skip
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + HANG_SECONDS
         while True:
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < end, log.read_text()

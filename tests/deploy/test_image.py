@@ -143,6 +143,7 @@ def test_the_image_is_built_and_runs_without_rights(image: Image, tmp_path: Path
         _lives(image, Serving(process, image.port, tmp_path))
     finally:
         process.kill()
+        process.communicate()
 
 
 def _lives(image: Image, server: Serving) -> None:

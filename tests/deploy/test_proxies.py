@@ -21,7 +21,7 @@ from yarl import URL
 from tests.deploy.proxies import HOST, PROXIES, Proxy, lines_that_replace, running
 from tests.support.process import Serving, carteiro, free_port, serving_process
 from tests.support.receiver import receiver
-from tests.support.waiting import until
+from tests.support.waiting import HANG_SECONDS, until
 
 CLIENT = "127.0.0.2"
 """The client's address; the proxy's is 127.0.0.1, which alone is trusted."""
@@ -39,8 +39,6 @@ SETTINGS = {
 }
 CLIENTS = 3
 PAUSE_SECONDS = 0.02
-HANGS = 120
-"""Seconds that only a hang needs."""
 SLOW_CHECK_SECONDS = 1.0
 BETWEEN = 60
 """Answers between two steps of a rolling restart."""
@@ -105,7 +103,7 @@ async def test_a_proxy_hides_the_metrics_and_tells_the_client_whatever_it_says(
                     assert all("Secure" in cookie for cookie in cookies), page
             # The log is written a moment after the response.
             for path in ("/api/contacts", "/console/sign-in"):
-                await until(partial(logged, serving, path, 2), HANGS)
+                await until(partial(logged, serving, path, 2))
                 assert addresses(serving, path) == [CLIENT, CLIENT]
             for path in ("/metrics", "/%6detrics", "/%6D%65trics", "/metrics?a=b"):
                 async with http.get(URL(path, encoded=True)) as answer:
@@ -148,7 +146,7 @@ async def test_without_the_lines_that_replace_a_client_can_lie(name: str, tmp_pa
                 assert answer.status == 401
             async with http.get("/console/sign-in", headers=FORGED) as answer:
                 assert answer.status == 404
-        await until(partial(logged, serving, "/api/contacts", 1), HANGS)
+        await until(partial(logged, serving, "/api/contacts", 1))
     assert addresses(serving, "/api/contacts") == [FORGED["X-Forwarded-For"]]
 
 
@@ -161,7 +159,7 @@ async def test_a_proxy_that_is_not_trusted_is_named_in_the_log(name: str, tmp_pa
     ):
         async with client(proxy) as http, http.get("/api/contacts") as answer:
             assert answer.status == 401
-        await until(partial(logged, serving, "/api/contacts", 1), HANGS)
+        await until(partial(logged, serving, "/api/contacts", 1))
         warned = [x for x in serving.lines if x["event"] == "forwarded_by_untrusted_peer"]
         assert [line["peer"] for line in warned] == ["127.0.0.1"]
         assert addresses(serving, "/api/contacts") == ["127.0.0.1"]
@@ -183,7 +181,7 @@ async def test_a_node_that_is_slow_to_say_that_it_is_ready_stays_in_use(
         with running(name, tmp_path / name, [int(slow.url.rpartition(":")[2])]) as proxy:
             # The third check follows the answer to the second.
             for _ in range(3):
-                await asyncio.wait_for(checks.get(), HANGS)
+                await asyncio.wait_for(checks.get(), HANG_SECONDS)
             async with client(proxy) as http, http.get("/api/contacts") as answered:
                 assert answered.status == 200, (tmp_path / name / "log").read_text()
 
@@ -198,7 +196,7 @@ class Load:
     async def some(self) -> None:
         """Return after a number of answers more."""
         wanted = self.answers.total() + BETWEEN
-        await until(lambda: self.answers.total() >= wanted, HANGS)
+        await until(lambda: self.answers.total() >= wanted)
 
     async def go_on(self) -> None:
         """Send requests until it is cancelled."""
@@ -238,7 +236,7 @@ async def test_nodes_restart_one_by_one_and_no_request_fails(name: str, tmp_path
                 assert ended == 0, nodes[place].err.read_text()[-3000:]
                 await load.some()
                 nodes[place] = await asyncio.to_thread(start, port)
-                await until(partial(_used, nodes[place]), HANGS)
+                await until(partial(_used, nodes[place]))
             await load.some()
             for task in tasks:
                 task.cancel()

@@ -7,13 +7,6 @@ from gateway.rest.document import operational
 from gateway.rest.document.deliveries import HEADERS, body_of, cause_of
 from outbox.events.body import encode
 
-HEAD = """\
-# Bodies and headers
-
-Each [event](events.md), those of [operational webhooks](operational-webhooks.md) at the end: what
-causes it, the fields of its `data`, and an example in the exact form of a delivery. The OpenAPI
-document has their schemas under `webhooks`.
-"""
 MORE = {
     "X-Webhook-Sequence": "../how-to/recover-events.md#find-what-is-missing",
     "X-Webhook-Record-Url": "events.md#thin-events",
@@ -25,8 +18,7 @@ MORE = {
 
 
 def lines() -> Iterator[str]:
-    """Yield the page."""
-    yield HEAD
+    """Yield the generated part of the page."""
     yield "## Headers\n\n| header | value |\n| --- | --- |"
     for name, text in HEADERS.items():
         more = f" [More]({MORE[name]})." if name in MORE else ""

@@ -5,12 +5,7 @@ from collections.abc import Iterator
 from gateway import texts
 from outbox.worker.certification.checks import CHECKS, GENUINE, SEEN
 
-HEAD = """\
-# Checks
-
-What `carteiro certify` sends to a receiver, what the receiver must do, and what to change when it
-does otherwise. [Test a receiver](../how-to/test-a-receiver.md) runs them.
-
+TABLE = """\
 | check | sends | must be | otherwise | change |
 | --- | --- | --- | --- | --- |"""
 ABOUT_ALL = """
@@ -23,8 +18,8 @@ EN = texts.of("en")
 
 
 def lines() -> Iterator[str]:
-    """Yield the page."""
-    yield HEAD
+    """Yield the generated part of the page."""
+    yield TABLE
     for check in (GENUINE, *CHECKS):
         sends, change = EN(f"certify.check.{check.name}"), EN(f"certify.fix.{check.name}")
         change = change.replace("{event}", "each event")

@@ -5,32 +5,6 @@ from collections.abc import Iterator, Mapping
 
 from gateway.cli.command_line import COMMANDS, Command
 
-HEAD = """\
-# Commands
-
-Each command with its arguments, as `--help` prints them. `make setup` installs `carteiro` into
-`.venv/bin`: run `. .venv/bin/activate` once in a shell. `python -m gateway` is the same. All
-commands read the [configuration](configuration.md) of `serve`; `--config FILE` stands before or
-after the command.
-
-`user`, `key` and `store` work while the server runs, and before its first start. Of missing folders
-only `data/` is created. Help, the first screens of `serve` and `demo`, and the verdict of `doctor`
-are in Portuguese when the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set names it. The log
-and what `--json` prints never change.
-
-`python -m outbox` delivers events of a database without the REST API and the console. It removes
-rows older than `--keep-days`.
-
-| exit status | means |
-| --- | --- |
-| 0 | done |
-| 1 | refused or failed; one line on standard error names the reason, or the output of `doctor` |
-| 2 | wrong arguments or configuration; `certify`: no verdict |
-| 3 | `webhooks plan --exit-code`: there is something to do |
-| 130 | interrupted |
-
-For a report of a bug, set `CARTEIRO_TRACEBACK=1`: a traceback never appears otherwise.
-"""
 MORE: Mapping[str, str] = {
     "demo": "../how-to/break-the-demo.md",
     "doctor": "../how-to/test-a-receiver.md#find-out-why-it-gets-nothing",
@@ -60,8 +34,7 @@ MORE: Mapping[str, str] = {
 
 
 def lines() -> Iterator[str]:
-    """Yield the page."""
-    yield HEAD
+    """Yield the generated part of the page."""
     for command in COMMANDS:
         more = f" [More]({MORE[command.words]})." if command.words in MORE else ""
         yield f"## carteiro {command.words}\n"

@@ -9,45 +9,11 @@ from tests.architecture.tree import ROOT
 HERE = "docs/reference"
 KEY = re.compile(r"(\w+) = (.*)")
 PAGE = re.compile(r"docs/[\w/-]+\.md(#[\w-]+)?")
-INTRO = """\
-# Configuration
-
-`config.toml` holds every key with its default. Leave it unchanged. Write the keys that you change
-to `config.local.toml` beside it (git ignores this file), to a file that `--config` or
-`CARTEIRO_CONFIG` names, or to the environment:
-
-```toml
-[server]
-port = 8081
-public_url = "https://crm.example.com"
-```
-
-```sh
-CARTEIRO_SERVER__PORT=8081 carteiro check-config
-```
-
-<!-- prints -->
-```text
-The configuration is valid.
-```
-
-- The environment wins over the files. `[section] key` is `CARTEIRO_SECTION__KEY`. Lists are
-  separated by commas there: `CARTEIRO_EGRESS__ALLOW=10.1.2.3/32:8443,10.1.2.4/32`.
-- `config.local.toml` wins over `config.toml`. A file that you name replaces both.
-- Six secrets may come from files: `CARTEIRO_DATABASE__URL_FILE`,
-  `CARTEIRO_DATABASE__DIRECT_URL_FILE`, `CARTEIRO_EGRESS__PROXIES_FILE`,
-  `CARTEIRO_METRICS__TOKEN_FILE`, `CARTEIRO_MAIL__PASSWORD_FILE` and
-  `CARTEIRO_TRACING__HEADERS_FILE`.
-- Carteiro refuses to start on an unknown key or a wrong value. `carteiro check-config` lists all
-  faults at once.
-- Every command uses the same configuration as `serve`. A change needs a restart.
-"""
 TABLE = "\n| key | default | meaning |\n| --- | --- | --- |"
 
 
 def lines() -> Iterator[str]:
-    """Yield the page."""
-    yield INTRO.rstrip()
+    """Yield the generated part of the page."""
     yield from _sections((ROOT / "config.toml").read_text())
 
 

@@ -6,14 +6,6 @@ from gateway.graphql.errors import CODES as UPPER
 from gateway.records.errors import CODES
 from gateway.rest.errors import STATUS
 
-HEAD = """\
-# Errors
-
-All error codes, with their status in the REST API, their code in the storefront's GraphQL and the
-fix. The list is closed: [a version](../versioning.md) that adds a code says so. `error` and
-`message` are texts for developers and may change, so compare codes. [Commands](commands.md) report
-errors on standard error and exit with a status other than 0.
-"""
 FIXES: Mapping[str, tuple[str, str]] = {
     "invalid_json": ("the body is not JSON", "send valid JSON in UTF-8"),
     "validation_error": ("a field, header or parameter is wrong", "correct each one in `details`"),
@@ -103,8 +95,7 @@ FIXES: Mapping[str, tuple[str, str]] = {
 
 
 def lines() -> Iterator[str]:
-    """Yield the page."""
-    yield HEAD
+    """Yield the generated part of the page."""
     yield "| code in REST | status | code in GraphQL | means | do |"
     yield "| --- | --- | --- | --- | --- |"
     for code in CODES:

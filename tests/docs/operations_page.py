@@ -8,23 +8,13 @@ from graphql import GraphQLField, GraphQLInputField, GraphQLInputObjectType, get
 from gateway.graphql.schema import schema
 from tests.support.operations import FOLDER, operation
 
-HEAD = """\
-# Operations of the storefront
-
-Every query and mutation with an example: the document and its variables. The cart and the customer
-come from cookies. [Storefront](storefront.md) explains the endpoint, cookies and limits, and
-[storefront rules](storefront-rules.md) what each operation does. `GET /graphql/schema.graphql`
-returns the whole schema. Amounts are in centavos. A `$name` in the variables stands for a value of
-your store.
-"""
 MORE = {"products": ["searchProducts"]}
 """Further examples of an operation."""
 
 
 def lines() -> Iterator[str]:
-    """Yield the page."""
+    """Yield the generated part of the page."""
     made = schema()
-    yield HEAD
     for title, kind in (("Queries", made.query_type), ("Mutations", made.mutation_type)):
         assert kind is not None
         yield f"## {title}\n"

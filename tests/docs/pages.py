@@ -61,8 +61,8 @@ def text_of(page: str) -> str:
 
 
 def generated(page: str) -> bool:
-    """Whether a program writes the page."""
-    return text_of(page).startswith(GENERATED)
+    """Whether a program writes the page, but for its head."""
+    return GENERATED in text_of(page)
 
 
 def blocks(page: str) -> list[Block]:

@@ -1,4 +1,6 @@
-"""Writes the generated pages of docs/reference from what the code declares.
+"""Writes the generated parts of pages of docs/reference from what the code declares.
+
+What stands before the mark of a page is written by people.
 
 `python -m tests.docs.reference` writes all of them.
 """
@@ -28,12 +30,13 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "storefront-operations": operations_page.lines,
 }
 MARK = "<!-- Generated: python -m tests.docs.reference -->\n"
-"""The first line of each."""
+"""The line before the generated part."""
 
 
 def text(page: str) -> str:
     """Return the whole page."""
-    return MARK + "\n".join(PAGES[page]()).rstrip() + "\n"
+    head, mark, _ = (ROOT / f"docs/reference/{page}.md").read_text("utf-8").partition(MARK)
+    return f"{head}{mark}\n" + "\n".join(PAGES[page]()).strip() + "\n"
 
 
 if __name__ == "__main__":

@@ -8,18 +8,11 @@ from typing import Any
 from gateway.rest.document.openapi import document
 from gateway.rest.routes import ROUTES
 
-HEAD = """\
-# Routes
-
-Every route of the [REST API](rest-api.md) with the parameters of its query. Every path with `GET`
-also has `HEAD`. `/api/docs` of the server shows fields, responses and refusals of each route.
-"""
 SENTENCE = re.compile(r"(?<=\w[.:]) ")
 
 
 def lines() -> Iterator[str]:
-    """Yield the page."""
-    yield HEAD
+    """Yield the generated part of the page."""
     paths = document(ROUTES)["paths"]
     operations = [
         (f"{method.upper()} {path}", entry)

@@ -6,12 +6,6 @@ from gateway.server.telemetry.metrics import Metrics
 from outbox.clock import SystemClock
 from tests.dashboards.exports import BUILD
 
-HEAD = """\
-# Series
-
-Every metric that a process exports, with the help text of `/metrics`. [Metrics](metrics.md) says
-who reads them, which four to start with, and what the labels mean.
-"""
 PARTS = {
     "Outbox": ("outbox_",),
     "One webhook": ("webhook_endpoint_", "webhook_client_certificate_"),
@@ -25,8 +19,7 @@ PARTS = {
 
 
 def lines() -> Iterator[str]:
-    """Yield the page."""
-    yield HEAD
+    """Yield the generated part of the page."""
     found = list(_families())
     for part, prefixes in PARTS.items():
         rows = [row for name, row in found if name.startswith(prefixes)]

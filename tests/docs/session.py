@@ -17,10 +17,10 @@ from tests.architecture.tree import ROOT
 from tests.docs.pages import Block
 from tests.support.console import Forms
 from tests.support.process import free_port
+from tests.support.waiting import HANG_SECONDS
 
 PASSWORD = b"correct horse battery\n"
 PROMPTS = (b"Password: ", b"Repeat password: ")
-SECONDS = 60.0
 # Takes the terminal on standard input as its own, so that a command can ask for a password there.
 ON_TERMINAL = (
     "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
@@ -70,7 +70,7 @@ class Terminal:
 
     def until(self, told: str) -> None:
         """Wait until it has printed what the page tells."""
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + HANG_SECONDS
         while not agrees(told, self.text):
             assert self.process.poll() is None, self.out.read_text()
             assert time.monotonic() < end, f"told\n{told}\nprinted\n{self.text}"
@@ -167,7 +167,7 @@ class Session:
         os.close(theirs)
         try:
             self._answer(ours)
-            status = process.wait(SECONDS)
+            status = process.wait(HANG_SECONDS)
         finally:
             os.close(ours)
             if process.poll() is None:
@@ -177,7 +177,7 @@ class Session:
 
     def _answer(self, terminal: int) -> None:
         """Give the password whenever it is asked for, until the terminal is closed."""
-        heard, end = b"", time.monotonic() + SECONDS
+        heard, end = b"", time.monotonic() + HANG_SECONDS
         while True:
             ready, _, _ = select.select([terminal], [], [], max(end - time.monotonic(), 0))
             assert ready, f"the command waits for input; the terminal shows {heard!r}"

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import shutil
-import subprocess
-import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ import pytest
 from gateway.domain.catalogue import CATALOGUE
 from gateway.rest.routes import VERBS
 from outbox.database.transaction import Database
+from tests.docs.receivers import STRICT, run
 from tests.support import tour, tour_client
 from tests.support.generated_client import TSC
 from tests.support.node import FOLDER, package
@@ -27,17 +25,11 @@ from tests.support.rest import UNLIMITED, RestApi
 from tests.support.shop import open_shop
 from tests.support.site import serving
 from tests.support.stocked import stock
-from tests.support.typed_clients import CODEGEN, codegen
+from tests.support.typed_clients import codegen
 
 # The document does not depend on the engine, and the clients are slow.
-pytestmark = [
-    pytest.mark.slow, pytest.mark.parametrize("db_url", ["sqlite"], indirect=True),
-]  # fmt: skip
+pytestmark = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 
-STRICT = (
-    "--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--module", "commonjs",
-    "--moduleResolution", "bundler", "--lib", "es2022,dom,dom.iterable",
-)  # fmt: skip
 MODELS = 320
 """At most so many; an error model for each operation were 2,000."""
 
@@ -76,24 +68,20 @@ async def test_the_tour_calls_every_operation_of_records(db_url: str) -> None:
     }
     wanted |= {operation.name for _, _, operation in VERBS}
     assert wanted - called == set()
-    print(f"{len(called)} of {len(operations)} operations")
 
 
 async def test_a_client_of_openapi_python_client_tours_all_resources(
     trip: dict[str, Any], tmp_path: Path
 ) -> None:
     generator = codegen("openapi-python-client")
-    started = time.monotonic()
-    said = await run(
+    said = await made(
         [generator, "generate", "--url", f"{trip['origin']}/api/openapi.json",
          "--meta", "none", "--output-path", "carteiro_client", "--fail-on-warning"],
         tmp_path,
     )  # fmt: skip
-    generated = time.monotonic()
     assert not re.search("warning|error", said, re.IGNORECASE), said
     shutil.copy(tour_client.__file__, tmp_path)
-    told = await tell([codegen("python"), "tour_client.py"], tmp_path, trip)
-    report("openapi-python-client", started, generated, told)
+    told = json.loads(await made([codegen("python"), "tour_client.py"], tmp_path, trip))
     assert told["calls"] == len(trip["steps"])
     assert told["models"] <= MODELS
 
@@ -103,41 +91,19 @@ async def test_a_client_of_openapi_ts_compiles_strictly_and_tours_all_resources(
 ) -> None:
     node = need("node")
     generator = package("@hey-api/openapi-ts") / "bin" / "run.js"
-    started = time.monotonic()
-    said = await run(
+    said = await made(
         [node, str(generator), "-i", f"{trip['origin']}/api/openapi.json", "-o", "client",
          "-c", "@hey-api/client-fetch", "--no-log-file"],
         tmp_path,
     )  # fmt: skip
-    generated = time.monotonic()
     assert not re.search("warning|error|unsupported", said, re.IGNORECASE), said
     shutil.copy(FOLDER / "tour" / "tour.ts", tmp_path)
-    await run([node, str(TSC), *STRICT, "--outDir", "built", "tour.ts"], tmp_path)
-    told = await tell([node, "built/tour.js"], tmp_path, trip)
-    models = (tmp_path / "client" / "types.gen.ts").read_text().count("export type ")
-    report("@hey-api/openapi-ts", started, generated, told | {"types": models})
+    await made([node, str(TSC), *STRICT, "--outDir", "built", "tour.ts"], tmp_path)
+    told = json.loads(await made([node, "built/tour.js"], tmp_path, trip))
     assert told["calls"] == len(trip["steps"])
     assert told["seen"] == ["Bruno", "Acme Ltda", "not_found", "function"]
 
 
-async def tell(words: Sequence[str], folder: Path, trip: dict[str, Any]) -> dict[str, Any]:
-    """Run a client's tour; return its figures."""
-    told: dict[str, Any] = json.loads(await run(words, folder, json.dumps(trip)))
-    return told
-
-
-async def run(words: Sequence[str], folder: Path, text: str = "") -> str:
+async def made(words: Sequence[str], folder: Path, trip: dict[str, Any] | None = None) -> str:
     """Run a program in a thread, because the server runs on this loop; return what it said."""
-    done = await asyncio.to_thread(
-        subprocess.run, words, cwd=folder, input=text, capture_output=True, text=True,
-        timeout=100, check=False, env=os.environ | {"PATH": f"{CODEGEN}:{os.environ['PATH']}"},
-    )  # fmt: skip
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    return done.stdout
-
-
-def report(name: str, started: float, generated: float, told: dict[str, Any]) -> None:
-    print(
-        f"{name}: generated in {generated - started:.1f} s,"
-        f" compiled and toured in {time.monotonic() - generated:.1f} s, {told}"
-    )
+    return await asyncio.to_thread(run, words, folder, json.dumps(trip) if trip else "")

@@ -1,4 +1,4 @@
-"""The receivers of verify-signatures.md: a real delivery, and what must be refused."""
+"""The receivers of the docs: a real delivery, what must be refused, and `carteiro certify`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 import os
 import shutil
 import subprocess
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -24,15 +24,14 @@ from outbox.sending.request import sign_standard
 from tests.architecture.tree import ROOT
 from tests.docs.languages import LANGUAGES, PROGRAMS, SERVERS, command, prepare, program
 from tests.docs.pages import blocks
+from tests.docs.receivers import KINDS, Running, running
 from tests.support.console import CONFIG, guest
 from tests.support.databases import SqliteFiles
 from tests.support.drain import inbox
-from tests.support.process import free_port
 from tests.support.site import Site, serving
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.timeout(600)
 
-START_SECONDS = 90
 SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
@@ -77,56 +76,6 @@ async def delivery(site: Site) -> Delivery:
             assert answer.status == 201
         [got] = await box.until(1)
     return Delivery(secret, got.headers, got.body)
-
-
-@asynccontextmanager
-async def running(
-    language: str, folder: Path, secret: str, *, verify: str = "", receiver: str = ""
-) -> AsyncIterator[tuple[Process, str]]:
-    """The page's receiver by the page's command: its process and URL.
-
-    `verify` and `receiver` are texts in place of the page's.
-    """
-    chosen = prepare(language, folder)
-    if verify:
-        (folder / chosen.file("verify")).write_text(verify)
-    port = free_port()
-    text = (receiver or program("receiver", language)).replace("9000", str(port))
-    (folder / chosen.file("receiver")).write_text(text)
-    words = command(language).replace("9000", str(port))
-    complaints = folder / "complaints"
-    # Apart, because traces of other threads would stand in the middle of a line.
-    with complaints.open("wb") as err:
-        process = await asyncio.create_subprocess_exec(
-            *("bash", "-ec", words),
-            cwd=folder, stdin=DEVNULL, stdout=PIPE, stderr=err, env=dict(os.environ) | {
-                "TMPDIR": str(folder), "GOTOOLCHAIN": "local", "WEBHOOK_SECRET": secret,
-            },
-            start_new_session=True,
-        )  # fmt: skip
-    try:
-        await listening(port, process, complaints)
-        yield process, f"http://127.0.0.1:{port}/"
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, 9)
-        await process.wait()
-
-
-async def listening(port: int, process: Process, complaints: Path) -> None:
-    """Return when the port accepts connections; a program that has ended is a failure."""
-    async with asyncio.timeout(START_SECONDS):
-        while True:
-            if process.returncode is not None:
-                raise AssertionError(complaints.read_text())
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except ConnectionRefusedError:
-                await asyncio.sleep(0.05)
-            else:
-                writer.close()
-                await writer.wait_closed()
-                return
 
 
 async def judged(
@@ -183,17 +132,39 @@ def test_the_page_has_every_language() -> None:
         assert command(language)
 
 
-@pytest.mark.parametrize("language", SERVERS)
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_receiver_accepts_what_is_ours_once_and_nothing_else(
-    delivery: Delivery, tmp_path: Path, language: str
+    delivery: Delivery, tmp_path: Path, kind: str
 ) -> None:
-    async with running(language, tmp_path, delivery.secret) as (process, url):
-        await _interrupted(url)
-        assert await judged(url, delivery, REASONS) == EXPECTED
-        os.killpg(process.pid, 15)
-        assert process.stdout is not None
-        said = (await process.stdout.read()).decode() + (tmp_path / "complaints").read_text()
+    async with running(kind, tmp_path, delivery.secret) as there:
+        if kind in SERVERS:
+            await _interrupted(there)
+        assert await judged(there.url, delivery, REASONS) == EXPECTED
+        report = await certified(there.url, delivery.secret, tmp_path)
+        said = await there.printed()
     assert said.count(f"contact.created {delivery.id}") == 1, said
+    assert all(said.count(event_id) == 1 for event_id in report["accepted"])
+    assert not any(event_id in said for event_id in report["forbidden"])
+
+
+async def certified(url: str, secret: str, folder: Path) -> dict[str, Any]:
+    """Run `carteiro certify` in an empty folder, where it leaves nothing; return its report."""
+    home = folder / "empty"
+    home.mkdir()
+    process = await asyncio.create_subprocess_exec(
+        str(ROOT / ".venv" / "bin" / "carteiro"), "certify", url, "--json", "--loopback",
+        cwd=home, stdout=PIPE, stderr=PIPE, env=os.environ | {"WEBHOOK_SECRET": secret},
+    )  # fmt: skip
+    out, err = await process.communicate()
+    report: dict[str, Any] = json.loads(out)
+    # How long it takes is also a matter of what else runs on the machine.
+    wrong = [
+        one for one in report["checks"] if one["verdict"] != "passed" and one["code"] != "slow"
+    ]
+    assert wrong == []
+    assert (process.returncode, report["result"], err) == (0, "passed", b"")
+    assert [*home.iterdir()] == []
+    return report
 
 
 async def test_the_first_receiver_accepts_what_is_ours_and_survives_the_rest(
@@ -202,32 +173,28 @@ async def test_the_first_receiver_accepts_what_is_ours_and_survives_the_rest(
     [first] = [
         block for block in blocks("docs/tutorials/first-webhook.md") if block.name == "receiver.py"
     ]
-    async with running("python", tmp_path, delivery.secret, receiver=first.text) as (process, url):
-        assert await judged(url, delivery) == EXPECTED
+    async with running("python", tmp_path, delivery.secret, receiver=first.text) as there:
+        assert await judged(there.url, delivery) == EXPECTED
         for headers in ("", "webhook-timestamp: soon\r\n"):
-            assert await _answered(url, headers) == 401
-        os.killpg(process.pid, 15)
-        assert process.stdout is not None
-        said = (await process.stdout.read()).decode() + (tmp_path / "complaints").read_text()
+            assert await _answered(there, headers) == 401
+        said = await there.printed()
     assert "Traceback" not in said
     assert said.count("verified {") == 3, said
 
 
-async def _interrupted(url: str) -> None:
+async def _interrupted(there: Running) -> None:
     """A client that goes away in the middle of its body; the receiver must live on."""
     for length in (1000, 100_000):
-        port = int(url.rstrip("/").rpartition(":")[2])
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        _, writer = await asyncio.open_connection("127.0.0.1", there.port)
         head = f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n"
         writer.write(head.encode() + b"x" * (length // 2))
         await writer.drain()
         writer.transport.abort()
 
 
-async def _answered(url: str, headers: str) -> int:
+async def _answered(there: Running, headers: str) -> int:
     """The status of the answer to a POST with these header lines only."""
-    port = int(url.rstrip("/").rpartition(":")[2])
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", there.port)
     try:
         writer.write(f"POST / HTTP/1.1\r\nHost: x\r\n{headers}\r\n".encode())
         async with asyncio.timeout(20):
@@ -243,8 +210,8 @@ async def test_a_receiver_with_a_fault_is_noticed(delivery: Delivery, tmp_path: 
     verify = program("verify", "python")
     assert "> 300" in verify
     lax = verify.replace("> 300", "> 3000000")
-    async with running("python", tmp_path, delivery.secret, verify=lax) as (_, url):
-        found = await judged(url, delivery)
+    async with running("python", tmp_path, delivery.secret, verify=lax) as there:
+        found = await judged(there.url, delivery)
     assert found == EXPECTED | {"old": 204, "ahead": 204}
 
 

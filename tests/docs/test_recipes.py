@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import sqlite3
 import sys
 import time
-from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +20,7 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.ids import Ids
 from outbox.sending.request import new_secret, sign_standard
-from tests.architecture.tree import ROOT
-from tests.docs.test_receivers import listening
+from tests.docs.receivers import EXAMPLES, Running, started
 from tests.support.carts import sell
 from tests.support.checkouts import put
 from tests.support.databases import SqliteFiles
@@ -34,41 +30,25 @@ from tests.support.provider import stage
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.shop import Shop, open_shop
 from tests.support.site import serving
-from tests.support.waiting import until
 
-pytestmark = pytest.mark.slow
-
-EXAMPLES = ROOT / "docs" / "examples"
 SECRET = new_secret(b"r" * 32)
+BAD = "v1,AAAA"
 
 
-@asynccontextmanager
-async def running(name: str, folder: Path, **settings: str) -> AsyncIterator[str]:
-    """Run a recipe; yield its URL."""
-    port = free_port()
-    log = folder / f"{name}.log"
-    paths = os.pathsep.join([str(EXAMPLES / "receivers" / "python")])
-    with log.open("ab") as out:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, str(EXAMPLES / "recipes" / f"{name}.py"), cwd=folder, stdin=DEVNULL,
-            stdout=out, stderr=out, start_new_session=True,
-            env=dict(os.environ) | {"PYTHONPATH": paths, "PORT": str(port)} | settings,
-        )  # fmt: skip
-    try:
-        await listening(port, process, log)
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        await _end(process)
-
-
-async def _end(process: Process) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+def running(name: str, folder: Path, **settings: str) -> AbstractAsyncContextManager[Running]:
+    """Run a recipe."""
+    words = (sys.executable, str(EXAMPLES / "recipes" / f"{name}.py"))
+    settings |= {"PYTHONPATH": str(EXAMPLES / "receivers" / "python")}
+    return started(words, folder, free_port(), **settings)
 
 
 async def deliver(
-    url: str, event_id: str, name: str, data: Mapping[str, Any], version: int = 1, **changed: str
+    there: Running,
+    event_id: str,
+    name: str,
+    data: Mapping[str, Any],
+    version: int = 1,
+    **changed: str,
 ) -> int:
     """Send an event as Carteiro does; return the status."""
     now = int(time.time())
@@ -81,7 +61,7 @@ async def deliver(
     }  # fmt: skip
     async with (
         aiohttp.ClientSession() as http,
-        http.post(url, data=body, headers=headers) as answer,
+        http.post(there.url, data=body, headers=headers) as answer,
     ):
         return answer.status
 
@@ -95,15 +75,15 @@ async def test_a_won_deal_is_told_once(tmp_path: Path) -> None:
             return web.Response(status=503 if down.is_set() else 200)
 
         chat.answer = answer
-        async with running("deal_to_chat", tmp_path, **settings) as url:
+        async with running("deal_to_chat", tmp_path, **settings) as there:
             won = {"id": "d1", "title": "Coffee machines"}
             for _ in range(3):
-                assert await deliver(url, "e1", "deal.updated", won) == 204
-            assert await deliver(url, "e2", "deal.updated", won, webhook_signature="v1,AAAA") == 401
+                assert await deliver(there, "e1", "deal.updated", won) == 204
+            assert await deliver(there, "e2", "deal.updated", won, webhook_signature=BAD) == 401
             await chat.until(1)
             # The chat is away, and the program ends meanwhile: the message is not lost.
             down.set()
-            assert await deliver(url, "e4", "deal.updated", {"id": "d2", "title": "Beans"}) == 204
+            assert await deliver(there, "e4", "deal.updated", {"id": "d2", "title": "Beans"}) == 204
             await chat.until(2)
         down.clear()
         async with running("deal_to_chat", tmp_path, **settings):
@@ -136,25 +116,23 @@ async def test_an_erp_has_what_carteiro_has(api: RestApi, tmp_path: Path) -> Non
         "CARTEIRO_URL": api.site.url, "CARTEIRO_KEY": ana.headers["X-API-Key"],
         "WEBHOOK_SECRET": SECRET,
     }  # fmt: skip
-    async with running("erp_sync", tmp_path, **settings) as url:
+    async with running("erp_sync", tmp_path, **settings) as there:
         new = await _made(ana, "New")
         path = f"/api/contacts/{new}"
         assert (await ana.call("PATCH", path, {"name": "Newer"})).status == 200
         # The update comes first, then the creation, late and twice.
         for event, version in (("updated", 2), ("created", 1), ("created", 1)):
-            status = await deliver(url, f"e{version}", f"contact.{event}", {"id": new}, version)
+            status = await deliver(there, f"e{version}", f"contact.{event}", {"id": new}, version)
             assert status == 204
         assert set(stored(tmp_path)) == {*before, new}
         version, fields = stored(tmp_path)[new]
         assert (version, fields["name"]) == (2, "Newer")
         assert (await ana.delete(path)).status == 200
-        assert await deliver(url, "e3", "contact.deleted", {"id": new}, 3) == 204
+        assert await deliver(there, "e3", "contact.deleted", {"id": new}, 3) == 204
         # What was under way before the deletion comes after it.
-        assert await deliver(url, "e2", "contact.updated", {"id": new}, 2) == 204
+        assert await deliver(there, "e2", "contact.updated", {"id": new}, 2) == 204
         assert stored(tmp_path)[new] == (3, None)
-        late = await deliver(
-            url, "e9", "contact.updated", {"id": new}, 2, webhook_signature="v1,AAAA"
-        )
+        late = await deliver(there, "e9", "contact.updated", {"id": new}, 2, webhook_signature=BAD)
         assert late == 401
 
 
@@ -183,20 +161,19 @@ async def test_a_pix_pays_its_order(api: RestApi, tmp_path: Path) -> None:
         settings = {
             "CARTEIRO_URL": api.site.url, "STORE_ID": shop.store["id"], "PAYMENT_SECRET": secret,
         }  # fmt: skip
-        async with running("pix_report", tmp_path, **settings) as url:
+        async with running("pix_report", tmp_path, **settings) as there:
             pix = {"endToEndId": "E123", "txid": txid, "valor": "30.00"}
             wrong = {**pix, "endToEndId": "E000", "valor": "1.00"}
             other = {**pix, "endToEndId": "E999", "txid": "SOMETHINGELSE"}
             for body in ([wrong, other], [pix], [pix]):
                 async with (
                     aiohttp.ClientSession() as http,
-                    http.post(url, json={"pix": body}) as said,
+                    http.post(there.url, json={"pix": body}) as said,
                 ):
                     assert said.status == 200
-            log = tmp_path / "pix_report.log"
-            await until(lambda: log.read_text().count("\n") == 3, 10)
-        lines = log.read_text().splitlines()
-        assert [line[-5:-1] for line in lines] == [" 400", " 200", " 200"]
+            assert there.process.stdout is not None
+            lines = [await there.process.stdout.readline() for _ in range(3)]
+        assert [line.rstrip()[-5:-1] for line in lines] == [b" 400", b" 200", b" 200"]
         [found] = (await shop.owner.get("/api/orders")).body["data"]
         assert (found["number"], found["status"]) == (order["number"], "paid")
     finally:

@@ -10,7 +10,7 @@ from tests.architecture.tree import ROOT
 from tests.docs.pages import names
 from tests.support.requirements import need
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.proof
 # What a browser loads by itself; a link is followed by a person.
 LOADED = re.compile(
     r"""<(?:script|img|source|iframe)[^>]*\ssrc(?:set)?=["']?(https?:)?//|"""

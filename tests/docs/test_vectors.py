@@ -21,8 +21,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from tests.docs.languages import HARNESSES, LANGUAGES, PAGE, PROGRAMS, prepare, program
 from tests.docs.pages import blocks, text_of
 from tests.docs.vectors import FILE, REASONS, VECTORS, text
-
-RUN_SECONDS = 100
+from tests.support.waiting import HANG_SECONDS
 
 
 def told() -> list[dict[str, Any]]:
@@ -64,7 +63,7 @@ def judged(language: str, folder: Path) -> dict[str, str]:
         env=os.environ | {"GOTOOLCHAIN": "local", "PYTHONPATH": ""},
         capture_output=True,
         text=True,
-        timeout=RUN_SECONDS,
+        timeout=HANG_SECONDS,
     )
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
@@ -98,7 +97,7 @@ def test_every_function_compares_in_constant_time() -> None:
         assert way in program("verify", language), language
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_function_of_a_language_gives_every_verdict_and_reason(
     language: str, tmp_path: Path

@@ -21,13 +21,11 @@ PLACES = (
     "tests/dashboards/test_live.py",
     "tests/dashboards/test_pictures.py",
     "tests/deploy/",
-    "tests/docs/test_certified.py",
     "tests/docs/test_examples.py",
     "tests/docs/test_generated_clients.py",
     "tests/docs/test_receivers.py",
     "tests/docs/test_recipes.py",
     "tests/docs/test_typed_clients.py",
-    "tests/docs/test_vectors.py",
     "tests/system/",
 )
 """All tests here are proofs."""
