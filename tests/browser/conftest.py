@@ -46,7 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.timeout(900), append=item.get_closest_marker("timeout"))
+            own = item.get_closest_marker("timeout") is not None
+            item.add_marker(pytest.mark.timeout(900), append=own)
             # The first marker decides, and pytest-asyncio has put its own there.
             item.add_marker(SESSION, append=False)
 

@@ -27,7 +27,7 @@ from outbox.database.transaction import Tx
 from outbox.durations import DAY, HOUR
 from outbox.queue.state.figures import STEP
 from outbox.webhooks.operational import NAMES
-from tests.benchmarks.stocked import stock
+from tests.support.stocked import stock
 from tests.support import orders
 from tests.support.connected import Zappy
 from tests.support.console import CONFIG, Guest
@@ -39,7 +39,7 @@ from tests.support.provider import stage as stage_secret
 from tests.support.rest import Person, RestApi
 from tests.support.shop import Shop
 from tests.support.site import HASHED, Site
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 
 APP = Zappy("https://zappy.example", "https://hooks.zappy.example")
 HOUSE = msgspec.structs.replace(
@@ -151,7 +151,7 @@ async def furnish(site: Site, box: Inbox, guest: Guest) -> House:
     await add_store(house)
     await site.db.write(make, "stuck", "company.updated", owner=owner_id)
     await site.db.write(make, "stuck", "company.updated", owner=owner_id)
-    await until_true(lambda: settled(site), 120)
+    await until(lambda: settled(site), 120)
     await add_account(house)
     for name, path in house.hooks.items():
         shown = house.states if name == "ordered" else house.more
@@ -298,8 +298,10 @@ async def add_account(house: House) -> None:
     await guest.submit(f"{good}/rotate")
     await guest.submit(f"{hooks['moved']}/pause", at=hooks["moved"])
     house.at["/console/webhooks/{id}/activate"] = f"{hooks['moved']}/activate"
-    fields = {"kind": "recover", "ends": "delivered", "since": "2020-01-01", "rate": "5"}
-    job = await guest.submit(f"{good}/recover", confirmed="twice", **fields)
+    job = await guest.submit(
+        f"{good}/recover", confirmed="twice", kind="recover", ends="delivered",
+        since="2020-01-01", rate="5",
+    )  # fmt: skip
     await guest.submit("/console/keys", name="K" * 100, scopes=["read", "write"])
     await guest.submit("/console/checkpoints")
     uploaded = await guest.upload("/console/import/contacts", f"Nome;{'x' * 300}\nAna;1".encode())
@@ -310,7 +312,7 @@ async def add_account(house: House) -> None:
     await Importing(db).run_once()
     erased = await house.made("contacts", name="Zoe <b>", email="zoe@quux.example")
     erasure = await guest.submit(f"/console/privacy/{erased['id']}/erase")
-    await until_true(lambda: settled(house.site), 120)
+    await until(lambda: settled(house.site), 120)
     await Persons(db, house.site.app[KEYRING]).run_once()
     await db.write(note_everything, house.api.user_id)
     now = db.clock.wall()

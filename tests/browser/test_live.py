@@ -11,7 +11,7 @@ from tests.browser.faults import bars
 from tests.support.drain import Inbox, rows
 from tests.support.rest import Person, RestApi
 from tests.support.site import PASSWORD, Site
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -34,7 +34,7 @@ async def delivered(site: Site, count: int) -> None:
     async def all_of_them() -> bool:
         return len(await site.db.read(rows, some)) >= count
 
-    await until_true(all_of_them)
+    await until(all_of_them)
 
 
 async def furnish(site: Site, box: Inbox, count: int) -> Person:

@@ -32,7 +32,7 @@ from tests.support.drain import Inbox, rows
 from tests.support.figures import fill
 from tests.support.rest import RestApi
 from tests.support.site import Site
-from tests.support.waiting import until_true
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -138,7 +138,7 @@ async def furnish(site: Site, box: Inbox) -> dict[str, str]:
     for resource, body in writes:
         clock.ahead += 4 * MINUTE
         assert (await api.post(f"/api/{resource}", body)).status == 201
-        await until_true(lambda: tried_twice(site.db), 120)
+        await until(lambda: tried_twice(site.db), 120)
     latest = "select id from deliveries where webhook_id = $1 order by id desc limit 1"
     [delivery] = await site.db.read(rows, latest, news[-24:])
     now = site.db.clock.wall() - STEP
