@@ -27,7 +27,6 @@ from outbox.database.transaction import Tx
 from outbox.durations import DAY, HOUR
 from outbox.queue.state.figures import STEP
 from outbox.webhooks.operational import NAMES
-from tests.support.stocked import stock
 from tests.support import orders
 from tests.support.connected import Zappy
 from tests.support.console import CONFIG, Guest
@@ -39,6 +38,7 @@ from tests.support.provider import stage as stage_secret
 from tests.support.rest import Person, RestApi
 from tests.support.shop import Shop
 from tests.support.site import HASHED, Site
+from tests.support.stocked import stock
 from tests.support.waiting import until
 
 APP = Zappy("https://zappy.example", "https://hooks.zappy.example")
