@@ -7,6 +7,8 @@ import csv
 import io
 import socket
 
+import pytest
+
 from tests.support.crm_rows import add_contacts
 from tests.support.rest import Person, RestApi
 
@@ -52,6 +54,7 @@ async def test_no_cell_is_a_formula(ana: Person) -> None:
     assert {row["position"] for row in rows} == {"'"}
 
 
+@pytest.mark.slow
 async def test_a_client_that_goes_away_ends_its_export(api: RestApi, ana: Person) -> None:
     """An owner has one export at a time, so the next one shows that the first has ended."""
     count = 40_000

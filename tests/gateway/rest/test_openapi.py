@@ -65,6 +65,7 @@ def test_two_shapes_with_the_same_name_are_refused() -> None:
         components.use(Shape({"type": "string"}, "", "Thing"))
 
 
+@pytest.mark.slow
 def test_every_entry_is_complete_and_its_examples_are_valid() -> None:
     names = [entry["operationId"] for _, _, entry in entries()]
     assert len(names) == len({*names})

@@ -157,6 +157,7 @@ def answered(reply: Reply, method: str, path: str) -> None:
 
 
 @of_each(CATALOGUE)
+@pytest.mark.slow
 async def test_only_its_owner_reaches_a_record(town: Town, bia: Person, resource: Resource) -> None:
     """As nobody, another user, and a key without the scope; an id of nothing; unreadable bodies."""
     ana, api = town.owner, town.api
@@ -194,6 +195,7 @@ ODD_QUERIES = (
 
 
 @of_each(CATALOGUE)
+@pytest.mark.slow
 async def test_lists_and_creates_are_those_of_the_caller(
     town: Town, bia: Person, resource: Resource
 ) -> None:

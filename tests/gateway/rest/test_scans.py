@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import aiohttp
+import pytest
 
 from gateway.server.config import Config, Limits
 from outbox.database.places import SCANS_WAITING
@@ -84,6 +85,7 @@ async def test_all_keys_of_an_account_share_one_bucket(still: Database) -> None:
         assert (await bia.get("/api/me")).status == 200
 
 
+@pytest.mark.slow
 async def test_the_waiting_requests_of_an_account_are_limited(
     api: RestApi, ana: Person, bia: Person
 ) -> None:
@@ -100,6 +102,7 @@ async def test_the_waiting_requests_of_an_account_are_limited(
     assert {(await reply).status for reply in flood} == {200}
 
 
+@pytest.mark.slow
 async def test_a_search_is_cancelled_when_the_client_disconnects(api: RestApi, ana: Person) -> None:
     async with aiohttp.ClientSession(api.site.url, headers=ana.headers) as http:
         async with occupied(api.db):

@@ -138,6 +138,7 @@ async def after(tx: Tx, pos: int) -> list[Row]:
     [("calls", OPEN, calls), ("visits", UNLIMITED, visits)],
     ids=["rest", "storefront"],
 )
+@pytest.mark.slow
 async def test_every_call_gets_its_recorded_response(
     tmp_path: Path, name: str, config: Config, corpus: Callable[[], Iterator[Call]]
 ) -> None:

@@ -100,6 +100,7 @@ LINES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_the_bytes_are_those_of_aiohttp(ports: tuple[int, int]) -> None:
     for what, line in product(MADE, LINES):
         request = f"{line.format('/' + what)}\r\nHost: a\r\n\r\n".encode()
