@@ -6,7 +6,7 @@ The tests here share an event loop, since the browser lives in it from the first
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +62,16 @@ class Window:
 
     async def open(self, path: str) -> None:
         await self.page.goto(self.url + path)
+
+    async def fill(self, fields: Mapping[str, str]) -> None:
+        """Fill fields in, by their labels."""
+        for label, text in fields.items():
+            await self.page.get_by_label(label).fill(text)
+
+    async def press(self, *names: str) -> None:
+        """Press buttons one after the other."""
+        for name in names:
+            await self.page.get_by_role("button", name=name).click()
 
     async def poll(self) -> None:
         """Let the page ask for news now, and not in some seconds."""

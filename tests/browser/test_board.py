@@ -66,7 +66,7 @@ async def test_a_card_is_dragged_and_a_lost_race_puts_it_where_it_is(
         await drag(made[0], "lost")
         await page.get_by_label("Reason for the loss").fill("Preço")
         assert await bars(page) == []
-        await page.get_by_role("button", name="Mark as lost").click()
+        await view.press("Mark as lost")
         await said(view, "moved to Lost")
         lost = (await owner.get(f"/api/deals/{made[0]['id']}")).body
         assert (lost["status"], lost["lostReason"]) == ("lost", "Preço")

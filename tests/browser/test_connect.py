@@ -41,10 +41,8 @@ async def test_who_signs_in_on_the_way_connects_an_app_by_one_click(
         page = view.page
         await page.goto(app.origin)
         await page.get_by_role("link", name="Connect").click()
-        await page.get_by_label("Email").fill("maria@example.com")
-        await page.get_by_label("Password").fill(PASSWORD)
-        await page.get_by_role("button", name="Sign in").click()
-        await page.get_by_role("button", name="Do not allow").click()
+        await view.fill({"Email": "maria@example.com", "Password": PASSWORD})
+        await view.press("Sign in", "Do not allow")
         await page.get_by_text("Not connected: access_denied.").wait_for()
         assert app.granted == []
         await page.goto(app.origin)

@@ -61,7 +61,7 @@ async def test_an_examination_and_a_certification_appear_in_place(
         assert await result.is_visible()
         # The inbox verifies nothing.
         box.answer = None
-        await page.get_by_role("button", name="Certify receiver").click()
+        await view.press("Certify receiver")
         report = page.get_by_test_id("certification")
         await report.wait_for()
         text = await report.inner_text()
@@ -85,9 +85,10 @@ async def test_options_are_tried_in_place_and_choices_are_written(
         for event in ("deal.created", "deal.updated"):
             await page.get_by_label(event).check()
         await page.get_by_text("More options").click()
-        await page.get_by_label("Filter").fill("status = open\nvalue is present")
-        await page.get_by_label("Retry schedule").fill("5 s, 5 min, 2 h")
-        await page.get_by_role("button", name="Try filter and schedule").click()
+        await view.fill({
+            "Filter": "status = open\nvalue is present", "Retry schedule": "5 s, 5 min, 2 h",
+        })  # fmt: skip
+        await view.press("Try filter and schedule")
         outlook = page.get_by_test_id("outlook")
         await outlook.wait_for()
         assert page.url.endswith("/console/webhooks/new")
@@ -104,10 +105,10 @@ async def test_options_are_tried_in_place_and_choices_are_written(
             await page.get_by_role("button", name=choice, exact=True).first.click()
         typed = await page.get_by_label("Filter").input_value()
         assert typed == "status = won\nstatus changed\n"
-        await page.get_by_role("button", name="Try filter and schedule").click()
+        await view.press("Try filter and schedule")
         await page.get_by_text("This sample does not meet: status = won.").wait_for()
         assert await outlook.count() == 1
-        await page.get_by_role("button", name="Create webhook").click()
+        await view.press("Create webhook")
         await page.get_by_test_id("webhook-secret").wait_for()
         assert "Never sent" in await page.get_by_test_id("filter").inner_text()
         assert await page.get_by_text("5 s, 5 min, 2 h").is_visible()
@@ -139,7 +140,7 @@ async def test_a_delivered_request_is_copied_and_found_genuine(
         ):
             await view.open(f"{here}/guide")
             await page.get_by_role("textbox", name="Request").fill(text)
-            await page.get_by_role("button", name="Check signature").click()
+            await view.press("Check signature")
             assert await page.get_by_test_id("verdict").get_by_text(says).count() == 2
 
 
@@ -161,7 +162,7 @@ async def test_totals_follow_what_is_typed_and_a_sheet_prints_itself_alone(
         await view.open("/console/quotes/new")
         await page.locator("#find").fill("cafe")
         await page.keyboard.press("Enter")
-        await page.get_by_role("button", name="Add “Café em grãos”").click()
+        await view.press("Add “Café em grãos”")
         quantity = page.locator("[id='items[0].quantity']")
         await page.locator("#totals .sum", has_text="R$89.90").wait_for()
         await quantity.fill("3")
@@ -184,5 +185,5 @@ async def test_totals_follow_what_is_typed_and_a_sheet_prints_itself_alone(
         assert await page.locator(".sheet").is_visible()
         await page.emulate_media(media="screen")
         await page.evaluate("() => { window.print = () => { window.printed = true; }; }")
-        await page.get_by_role("button", name="Print").click()
+        await view.press("Print")
         assert await page.evaluate("() => window.printed")

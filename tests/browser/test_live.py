@@ -1,20 +1,26 @@
-"""Parts of pages that change by themselves, and what a reader of them keeps: rows, focus, forms."""
+"""Parts of pages that change by themselves, charts too, and what their reader keeps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from gateway.domain.accounts import sessions
+from outbox.clock import Clock, SystemClock
 from outbox.database.transaction import Tx
+from outbox.queue.state.figures import STEP
 from tests.browser.conftest import sign_in, webhook, window
 from tests.browser.faults import bars
-from tests.support.drain import Inbox, rows
+from tests.browser.stage import past
+from tests.support.drain import Inbox, make, rows
+from tests.support.figures import fill
 from tests.support.rest import Person, RestApi
 from tests.support.site import PASSWORD, Site
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Page
 
 WIDE: Any = {"width": 1280, "height": 800}
 PHONE: Any = {"width": 375, "height": 812}
@@ -115,7 +121,7 @@ async def test_the_buttons_of_a_selection_stay_in_sight(
         for size in (WIDE, PHONE):
             await page.set_viewport_size(size)
             await view.open("/console/deliveries")
-            await page.get_by_role("button", name="Select deliveries").click()
+            await view.press("Select deliveries")
             await page.locator("tbody input").first.check()
             await page.get_by_text("1 selected", exact=True).wait_for()
             await page.get_by_text("Select all on this page").click()
@@ -174,16 +180,17 @@ async def test_the_end_of_a_session_leads_to_the_sign_in_and_back_to_what_was_ty
         await page.get_by_label("deal.updated").check()
         await page.get_by_label("Description").fill("ERP “Sul”")
         await page.get_by_text("More options").click()
-        await page.get_by_label("Custom headers").fill("Authorization: Bearer s3cret")
-        await page.get_by_label("Filter").fill("stage = won\ntitle is present")
+        await view.fill({
+            "Custom headers": "Authorization: Bearer s3cret",
+            "Filter": "stage = won\ntitle is present",
+        })  # fmt: skip
         await site.db.write(sessions.end_all, owner)
-        await page.get_by_role("button", name="Create webhook").click()
+        await view.press("Create webhook")
         await page.get_by_text("Your session has ended").wait_for()
         assert await bars(page) == []
         assert "s3cret" not in await page.content()
-        await page.get_by_label("Email").fill("maria@example.com")
-        await page.get_by_label("Password").fill(PASSWORD)
-        await page.get_by_role("button", name="Sign in").click()
+        await view.fill({"Email": "maria@example.com", "Password": PASSWORD})
+        await view.press("Sign in")
         await page.get_by_text("Your form is back").wait_for()
         assert await page.get_by_label("Receiver URL").input_value() == url
         assert await page.get_by_label("deal.updated").is_checked()
@@ -191,9 +198,82 @@ async def test_the_end_of_a_session_leads_to_the_sign_in_and_back_to_what_was_ty
         assert await page.get_by_label("Description").input_value() == "ERP “Sul”"
         assert await page.get_by_label("Filter").input_value() == "stage = won\ntitle is present"
         assert await page.get_by_label("Custom headers").input_value() == ""
-        await page.get_by_role("button", name="Create webhook").click()
+        await view.press("Create webhook")
         await page.get_by_test_id("webhook-secret").wait_for()
         await site.db.write(sessions.end_all, owner)
         await view.poll()
         await page.wait_for_url("**/console/sign-in?next=/console/webhooks/*")
         view.forgive("401")
+
+
+class Early(SystemClock):
+    """A clock at the beginning of a step of the charts, so that no test meets the end of one."""
+
+    def __init__(self) -> None:
+        self._ahead = super().wall() % STEP
+
+    def wall(self) -> int:
+        return super().wall() - self._ahead
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Early()
+
+
+async def of_row(page: Page, step: int) -> list[str]:
+    cells = page.locator(f"tr[data-step='{step}'] td")
+    return [(text or "").strip() for text in await cells.all_text_contents()]
+
+
+async def tip(page: Page) -> list[str]:
+    """Wait for the box beside the pointer; return its figures."""
+    await page.locator(".tip:not([hidden]) dd").first.wait_for()
+    return [(text or "").strip() for text in await page.locator(".tip dd").all_text_contents()]
+
+
+async def test_a_chart_tells_its_steps_and_new_deliveries_leave_the_reader_alone(
+    chromium: Browser, site: Site, box: Inbox
+) -> None:
+    """The figures are those of the table's row, on every chart at once; Escape ends it."""
+    owner = await site.user()
+    here = await webhook(site, owner, f"{box.url}/orders")
+    now = site.db.clock.wall()
+    await site.db.write(fill, here[-24:], now, past(now, False, 2))
+    async with window(chromium, site.url, viewport={"width": 1440, "height": 900}) as view:
+        page = view.page
+        await page.clock.install()
+        await sign_in(view)
+        await view.open("/console")
+        chart = page.locator("#chart-attempts")
+        await chart.scroll_into_view_if_needed()
+        area = await chart.bounding_box()
+        assert area
+        # Step 50 of 96, in its middle.
+        await page.mouse.move(area["x"] + area["width"] * 50.5 / 96, area["y"] + 50)
+        assert await tip(page) == await of_row(page, 50)
+        assert await page.locator(".cursor").count() == 3
+        await page.mouse.move(5, 5)
+        await page.locator(".tip").wait_for(state="hidden")
+        await chart.focus()
+        for key, step in (("ArrowLeft", 95), ("ArrowLeft", 94), ("Home", 0)):
+            await page.keyboard.press(key)
+            assert await tip(page) == await of_row(page, step)
+        await page.keyboard.press("Escape")
+        await page.locator(".tip").wait_for(state="hidden")
+
+        # A poll brings the figures of an event; the open table and the read step remain.
+        await view.open(f"{here}?range=3h")
+        before = await of_row(page, 35)
+        await page.locator("#chart-table summary").click()
+        await chart.focus()
+        await page.keyboard.press("ArrowLeft")
+        await site.db.write(make, "new", "contact.created", owner)
+        await box.until(1)
+        await view.poll_until("#webhook-health .badge.is-delivered")
+        assert await page.locator("#chart-table").get_attribute("open") is not None
+        assert await page.evaluate("document.activeElement.id") == "chart-attempts"
+        after = await of_row(page, 35)
+        assert int(after[0]) == int(before[0] if before else 0) + 1
+        assert await tip(page) == after
+        assert "range=3h" in page.url
