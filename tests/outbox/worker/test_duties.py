@@ -92,6 +92,7 @@ def one_per_period(runs: list[tuple[int, int]]) -> None:
     assert all(gap >= SHORTEST for gap in gaps), gaps
 
 
+@pytest.mark.proof
 @POSTGRES
 async def test_each_period_has_one_run_while_leaders_come_and_go(db_url: str) -> None:
     async with installation(db_url, 4) as nodes:

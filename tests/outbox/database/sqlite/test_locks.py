@@ -19,11 +19,12 @@ from tests.outbox.database.sqlite.units import later, long_note, note, noted, wa
 APART_SECONDS = 0.02
 
 
-async def hold(db: Database, path: Path, seconds: float, most: float) -> None:
-    """Write all the time while the lock is held for `seconds`; no answer takes longer than `most`.
-
-    The writes of the time before its end are made, and all others are refused.
-    """
+@pytest.mark.proof
+async def test_a_lock_of_27_seconds_delays_no_answer_past_six(
+    file: Database, tmp_path: Path
+) -> None:
+    """The writes of the time before the lock's end are made, and all others are refused."""
+    seconds, most = 27.0, 6.0
     loop = asyncio.get_running_loop()
     times: list[float] = []
     refused: dict[str, str] = {}
@@ -32,12 +33,12 @@ async def hold(db: Database, path: Path, seconds: float, most: float) -> None:
     async def one(number: int) -> None:
         began = loop.time()
         try:
-            await db.write(units[number % 3], str(number))
+            await file.write(units[number % 3], str(number))
         except DatabaseUnavailable as error:
             refused[str(number)] = error.kind
         times.append(loop.time() - began)
 
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with closing(sqlite3.connect(tmp_path / "one.db", isolation_level=None)) as other:
         other.execute("begin immediate")
         end = loop.time() + seconds
         writes: list[asyncio.Task[None]] = []
@@ -46,7 +47,7 @@ async def hold(db: Database, path: Path, seconds: float, most: float) -> None:
             await asyncio.sleep(APART_SECONDS)
         other.execute("rollback")
         await asyncio.gather(*writes)
-    there = set(await db.read(noted))
+    there = set(await file.read(noted))
     print(json.dumps({
         "held_s": seconds, "writes": len(writes), "refused": len(refused),
         "slowest_s": round(max(times), 2), "late": sum(each > most for each in times),
@@ -54,13 +55,6 @@ async def hold(db: Database, path: Path, seconds: float, most: float) -> None:
     assert max(times) <= most
     assert set(refused.values()) == {"busy"}
     assert there == {str(number) for number in range(len(writes))} - set(refused)
-
-
-@pytest.mark.proof
-async def test_a_lock_of_27_seconds_delays_no_answer_past_six(
-    file: Database, tmp_path: Path
-) -> None:
-    await hold(file, tmp_path / "one.db", 27.0, 6.0)
 
 
 async def test_units_that_run_alone_do_not_wait_one_after_the_other(
