@@ -60,15 +60,20 @@ class Prometheus:
 
     async def until_ready(self) -> None:
         """Wait until it answers queries."""
-        async with asyncio.timeout(READY_SECONDS):
-            while True:
-                try:
-                    async with self._http.get("/-/ready") as response:
-                        if response.status == 200:
-                            return
-                except aiohttp.ClientError:
-                    pass
-                await asyncio.sleep(0.05)
+        await until_ready(self._http)
+
+
+async def until_ready(http: aiohttp.ClientSession) -> None:
+    """Wait until a server of Prometheus, or an Alertmanager, is ready."""
+    async with asyncio.timeout(READY_SECONDS):
+        while True:
+            try:
+                async with http.get("/-/ready") as response:
+                    if response.status == 200:
+                        return
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.05)
 
 
 JOB = "shop-gateway"

@@ -27,12 +27,11 @@ from tests.support.cluster import own_server
 from tests.support.deployed import Deployed, deployed
 from tests.support.engines import Engine
 from tests.support.process import free_port
-from tests.support.prometheus import RULES, Prometheus, configuration, prometheus
+from tests.support.prometheus import RULES, Prometheus, configuration, prometheus, until_ready
 from tests.support.requirements import need
 from tests.support.volume import resize, shrink, tmpfs
 
 CONFIG = ROOT / "dashboards" / "alertmanager.yml"
-READY_SECONDS = 30.0
 
 
 class Alertmanager:
@@ -47,18 +46,6 @@ class Alertmanager:
         async with self._http.get("/api/v2/alerts?inhibited=false") as response:
             found = [alert["labels"] for alert in await response.json()]
         return {labels["alertname"]: labels["severity"] for labels in found}
-
-    async def until_ready(self) -> None:
-        """Wait until it answers."""
-        async with asyncio.timeout(READY_SECONDS):
-            while True:
-                try:
-                    async with self._http.get("/-/ready") as response:
-                        if response.status == 200:
-                            return
-                except aiohttp.ClientError:
-                    pass
-                await asyncio.sleep(0.05)
 
 
 @asynccontextmanager
@@ -77,7 +64,7 @@ async def alertmanager(folder: Path) -> AsyncIterator[Alertmanager]:
         try:
             async with aiohttp.ClientSession(f"http://{address}") as http:
                 server = Alertmanager(http, address)
-                await server.until_ready()
+                await until_ready(http)
                 yield server
         finally:
             process.terminate()
