@@ -15,6 +15,7 @@ from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.state.policy import Schedule
+from outbox.queue.state.snapshots import forget_since
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
 from outbox.sending.request import new_secret
@@ -128,6 +129,15 @@ async def rows(tx: Tx, sql: str, *args: Any) -> list[Row]:
 
 async def run(tx: Tx, sql: str, *args: Any) -> int:
     return await tx.run(sql, *args)
+
+
+async def all_forgotten(db: Database) -> bool:
+    """Return whether no webhook needs its creation snapshot any longer.
+
+    A snapshot is of the whole PostgreSQL server: transactions of other tests hold it, too.
+    """
+    await db.write(forget_since)
+    return not await db.read(rows, "select 1 as one from webhooks where since_snapshot is not null")
 
 
 def worker_for(

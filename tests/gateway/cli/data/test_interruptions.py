@@ -125,7 +125,10 @@ def test_an_ended_copy_leaves_both_databases(
     assert command("copy", "--to", empty_postgres, folder=large).returncode == 0
 
 
-LOADING = "select count(*) from pg_stat_progress_copy where tuples_processed > 0"
+LOADING = """
+select count(*) from pg_stat_progress_copy
+where tuples_processed > 0 and datname = current_database()
+"""
 ENDED = """
 select count(*) = 0 from pg_stat_activity
 where application_name = 'carteiro' and datname = current_database()

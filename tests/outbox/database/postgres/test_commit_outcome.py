@@ -94,7 +94,8 @@ async def test_a_statement_that_waits_at_the_server_never_takes_place_afterwards
     await begun(other)
     session = await session_of(ours, "e" * 24)
     waiting = asyncio.create_task(ours.execute(ONE_EVENT, "e" * 24, *INSERTED))
-    while not await other.fetchval("select exists (select 1 from pg_locks where not granted)"):
+    waits = "select exists (select 1 from pg_locks where pid = $1 and not granted)"
+    while not await other.fetchval(waits, session.pid):
         await asyncio.sleep(0)
     assert not await CommitOutcomes(Server(url, "", "on")).committed(session, deadline())
     await other.execute("rollback")

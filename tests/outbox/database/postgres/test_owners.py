@@ -25,7 +25,10 @@ async def write_as(db: Database, owner: str, name: str) -> None:
 
 
 async def _some_wait(tx: Tx) -> bool:
-    row = await tx.one("select count(*) as n from pg_stat_activity where wait_event_type = 'Lock'")
+    row = await tx.one(
+        "select count(*) as n from pg_stat_activity where wait_event_type = 'Lock'"
+        " and datname = current_database()"
+    )
     return row is not None and row["n"] >= 1
 
 

@@ -16,7 +16,19 @@ from outbox.queue.state.deliveries import Capacity
 from outbox.queue.state.snapshots import forget_since
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows, run
+from tests.support.drain import (
+    OWNER,
+    add_webhook,
+    all_forgotten,
+    drain,
+    inbox,
+    make,
+    make_many,
+    ring,
+    rows,
+    run,
+)
+from tests.support.waiting import until
 
 URL = "http://127.0.0.1:9/"
 NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
@@ -95,8 +107,7 @@ async def test_events_committed_after_a_webhook_reach_it_at_any_position(db: Dat
     await under_way
     await to_the_end(db)
     assert await reached(db, webhook_id) == {"slow", "after"}
-    await db.write(forget_since)
-    assert (await db.read(rows, "select since_snapshot from webhooks"))[0]["since_snapshot"] is None
+    await until(lambda: all_forgotten(db))
 
 
 async def reached(db: Database, webhook_id: str) -> set[str]:
