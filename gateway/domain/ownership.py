@@ -19,6 +19,7 @@ GATEWAY: Ownership = {
     "imports": OWNED,
     "import_lines": child("import_id", "imports"),
     "import_faults": child("import_id", "imports"),
+    "imported_ids": OWNED,
     "companies": OWNED,
     "contacts": OWNED,
     "contact_tags": OWNED,

@@ -16,11 +16,11 @@ from gateway.records.access import Actor
 from gateway.records.query import Query, conditions, is_empty, order_of
 from gateway.records.record import Record, records_of
 from gateway.records.resource import Resource
-from gateway.records.values import cells
+from gateway.records.values import cells, dates
 from outbox.database.transaction import Database, Tx, Values
 
 BOM = "\ufeff"
-OLDEST = "created_at, id"
+_OLDEST = "created_at, id"
 SEPARATORS = {",": ",", ";": ";", "tab": "\t"}
 """The separators by their names in a request."""
 AT_ONCE = 100
@@ -84,7 +84,7 @@ def rows(resource: Resource, records: Sequence[Record]) -> Iterator[list[str]]:
 def _select(resource: Resource, actor: Actor, query: Query, now: int) -> tuple[str, Sequence[Any]]:
     where, args = conditions(resource, query, now, actor.zone)
     walked = query.order or query.ordered_by or query.since is not None
-    order = order_of(resource, query) if walked else OLDEST
+    order = order_of(resource, query) if walked else _oldest(resource)
     sql = (
         f"select {settled_rows.columns(resource)} from {resource.table}"
         f" where {where}{settled_rows.seen(resource)} order by {order}"
@@ -92,12 +92,38 @@ def _select(resource: Resource, actor: Actor, query: Query, now: int) -> tuple[s
     return sql, (actor.owner_id, *args)
 
 
+@lru_cache(maxsize=64)
+def _oldest(resource: Resource) -> str:
+    """Return the default order in SQL, with each record after the one of its kind above it."""
+    table = resource.table
+    above = next((f.column for f, to in resource.references if to.table == table), "")
+    if not above:
+        return _OLDEST
+    return f"""(
+      with recursive above (id) as (
+        select {table}.{above}
+        union select up.{above} from {table} up join above on up.id = above.id
+      )
+      select count(id) from above), {_OLDEST}"""
+
+
 @lru_cache(maxsize=256)
 def _readers(resource: Resource) -> tuple[Callable[[Record], Any], ...]:
-    def reader(name: str) -> Callable[[Record], Any]:
+    return tuple(_reader(resource, name) for name in header(resource))
+
+
+def _reader(resource: Resource, name: str) -> Callable[[Record], Any]:
+    """Return a function that reads the JSON form of a value; a bare date has no time."""
+    field = resource.named.get(name)
+    is_day = next((b.column for b in field.beside if b.part), "") if field is not None else ""
+    if not is_day:
         return lambda record: record.shown(name)
 
-    return tuple(reader(name) for name in header(resource))
+    def read(record: Record) -> Any:
+        shown = record.shown(name)
+        return shown[: dates.DAY_LENGTH] if shown and record.column(is_day) else shown
+
+    return read
 
 
 def _lines(rows: Sequence[Sequence[str]] | Iterator[Sequence[str]], separator: str) -> str:

@@ -148,7 +148,8 @@ class Tx(Protocol):
     claims: list[Claim]
     """Names for `Database.reserve`."""
 
-    def new_id(self) -> str: ...
+    def new_id(self) -> str:
+        """Return a new id, greater than those before in the transaction."""
 
     async def one(self, sql: str, *args: Any) -> Row | None:
         """Return the first row, or None."""

@@ -22,7 +22,7 @@ USUAL = {
 
 def importable(resource: Resource) -> Sequence[str]:
     """Return the names of the fields that a column can fill; `id` finds a record."""
-    return (ID, *resource.creatable)
+    return (ID, *resource.importable)
 
 
 def parse(text: str) -> Mapping[str, str]:

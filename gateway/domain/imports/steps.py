@@ -8,7 +8,7 @@ after that its fault alone.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gateway.domain import import_lines
+from gateway.domain import import_lines, origins
 from gateway.domain.accounts import users
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.import_lines import Line
@@ -20,6 +20,8 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import Record
+from gateway.records.resource import Resource
 from gateway.records.values.format import of_json
 from outbox.database.sql import insert
 from outbox.database.transaction import Database, Tx
@@ -197,8 +199,9 @@ class _Work:
         zone = await users.zone_of(tx, job.owner_id)
         actor = Actor(job.owner_id, "system", zone=zone, cause="import")
         read = [read_line(entry.resource, job, line) for line in lines]
+        named = [one for line in read for one in origins.named(entry.resource, line.sent)]
         known = await matching.look_ahead(
-            tx, actor, entry.resource, [(line.record_id, line.new) for line in read]
+            tx, actor, entry.resource, [(line.record_id, line.new) for line in read], named
         )
         return cls(job, entry, actor, read, known)
 
@@ -213,18 +216,21 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: _Sum) -> None:
     found = await matching.find(
         tx, actor, entry.resource, job, line.record_id, line.new, work.ahead
     )
-    draft = line.new
-    if found is not None:
-        draft = check(entry.resource, line.sent, read=of_json)
-        draft.faults[:0] = line.wrong
-    if draft.faults:
-        total.refuse(jobs.line_faults(job, line.number, _one_each(draft.faults)))
+    content, state = _drafts(entry.resource, line, found, work.ahead)
+    faults = [*content.faults, *state.faults]
+    if faults:
+        total.refuse(jobs.line_faults(job, line.number, _one_each(faults)))
         return
     try:
         if found is None:
-            await entry.create(tx, actor, draft)
+            record = await entry.create(tx, actor, content)
+        else:
+            record = await _change(tx, actor, entry, found, content)
+        if entry.restore is not None and (found is None or state.sent):
+            record = await entry.restore(tx, actor, record, state)
+        if found is None:
             total.created += 1
-        elif await _change(tx, actor, entry, found, draft):
+        elif record.version != found.version:
             total.updated += 1
             # Rows that are put off go in the order of their tables: those of this record must not
             # make the index rows of a later new record precede it. A write ends the wait.
@@ -235,16 +241,37 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: _Sum) -> None:
         faults = refusal.faults or [Fault("", refusal.code, str(refusal))]
         raise _LineRefused(line.number, faults) from None
     matching.note(entry.resource, work.ahead, line.new)
+    origins.note(tx, actor.owner_id, work.ahead.origins, line.record_id, record.id)
 
 
-async def _change(tx: Tx, actor: Actor, entry: Entry, found: tuple[str, int], draft: Draft) -> bool:
-    """Update a record; return whether that changed it. Raises Refusal."""
-    record_id, version = found
-    if entry.change is None:
-        record = await actions.change(tx, actor, entry.resource, record_id, draft)
+def _drafts(
+    resource: Resource, line: ReadLine, found: Record | None, ahead: Ahead
+) -> tuple[Draft, Draft]:
+    """Return the drafts of a line: of the content of its record, and of the state after that."""
+    sent = origins.translated(resource, line.sent, ahead.origins)
+    if found is not None:
+        sent = matching.differing(found, sent)
+    state = {name: value for name, value in sent.items() if name in resource.restored}
+    content = {name: value for name, value in sent.items() if name not in state}
+    if found is not None:
+        draft = check(resource, content, read=of_json)
+    elif sent == line.sent:
+        return line.new, check(resource, state, read=of_json, takes=[*state])
     else:
-        record = await entry.change(tx, actor, record_id, draft, None)
-    return record.version != version
+        draft = check(
+            resource, matching.with_source(resource, content), read=of_json, creating=True
+        )
+    draft.faults[:0] = line.wrong
+    return draft, check(resource, state, read=of_json, takes=[*state])
+
+
+async def _change(tx: Tx, actor: Actor, entry: Entry, found: Record, draft: Draft) -> Record:
+    """Return a record with the changes of a draft. Raises Refusal."""
+    if not draft.sent:
+        return found
+    if entry.change is None:
+        return await actions.change(tx, actor, entry.resource, found.id, draft)
+    return await entry.change(tx, actor, found.id, draft, None)
 
 
 def _one_each(faults: Sequence[Fault]) -> Sequence[Fault]:

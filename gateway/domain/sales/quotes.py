@@ -94,15 +94,15 @@ QUOTES = Resource(
         ),
         Field(
             "sentAt", "sent_at", _INSTANT, "Time of sending.", "2026-12-01T14:30:00.000Z",
-            on_create=False, on_update=False,
+            on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "acceptedAt", "accepted_at", _INSTANT, "Time of acceptance.",
-            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False,
+            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "rejectedAt", "rejected_at", _INSTANT, "Time of rejection.",
-            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False,
+            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "invoiceId", "invoice_id", formats.id_of("invoice"), "The invoice of the quote.",
@@ -137,7 +137,13 @@ QUOTES = Resource(
     deletable=False,
 )  # fmt: skip
 
-QUOTE = Kind(QUOTES, "Q", TRANSITIONS, open="draft", stamps=_STAMPS)
+QUOTE = Kind(
+    QUOTES, "Q", TRANSITIONS, open="draft", stamps=_STAMPS,
+    restored={
+        "sent": ("sentAt",), "accepted": ("sentAt", "acceptedAt"),
+        "rejected": ("sentAt", "rejectedAt"), "expired": ("sentAt",), "canceled": ("sentAt",),
+    },
+)  # fmt: skip
 
 
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
@@ -150,6 +156,23 @@ async def change(
 ) -> Record:
     """Change a draft quote; `status` can be set like by the verbs. See documents.change."""
     return await documents.change(tx, actor, QUOTE, record_id, draft, expected)
+
+
+async def restore(tx: Tx, actor: Actor, quote: Record, draft: Draft) -> Record:
+    """Move a quote to the state of a file. See documents.restore."""
+    return await documents.restore(tx, actor, QUOTE, quote, draft)
+
+
+async def restore_invoice(tx: Tx, actor: Actor, invoice: Record, draft: Draft) -> Record:
+    """Move an invoice to the state of a file; a new one becomes that of its accepted quote.
+
+    Else the quote could be converted again. See documents.restore.
+    """
+    if invoice.version == 1 and invoice["quote_id"] is not None:
+        quote = await actions.own(tx, actor, QUOTES, invoice["quote_id"], "write", lock=True)
+        if quote["status"] == "accepted" and quote["invoice_id"] is None:
+            await actions.update(tx, actor, quote, {"invoice_id": invoice.id})
+    return await documents.restore(tx, actor, INVOICE, invoice, draft)
 
 
 async def send(tx: Tx, actor: Actor, record_id: str) -> Record:
