@@ -232,9 +232,6 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: _Sum) -> None:
             total.created += 1
         elif record.version != found.version:
             total.updated += 1
-            # Rows that are put off go in the order of their tables: those of this record must not
-            # make the index rows of a later new record precede it. A write ends the wait.
-            await import_lines.drop_upto(tx, job.id, line.number)
         else:
             total.unchanged += 1
     except Refusal as refusal:
