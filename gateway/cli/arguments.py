@@ -5,7 +5,7 @@ It is one module because a reader looks for every argument and its default in on
 
 import argparse
 
-from gateway.records.values import zones
+from gateway.records.values import written_numbers, zones
 from gateway.server.program import ROLES
 
 
@@ -218,6 +218,11 @@ def export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--separator", choices=(",", ";", "tab"), default=",", help="between cells (default: ,)"
     )
+    parser.add_argument(
+        "--numbers", choices=(written_numbers.POINT, written_numbers.COMMA),
+        default=written_numbers.POINT,
+        help="how numbers are written, without groups (default: a decimal point)",
+    )  # fmt: skip
     parser.add_argument(
         "--bom", action="store_true", help="begin with a byte order mark, for Excel"
     )

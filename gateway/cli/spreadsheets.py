@@ -77,6 +77,7 @@ async def export(config: Config, arguments: Namespace, say: Say) -> None:
         lines = exports.export(
             db, actor, BY_PLURAL[arguments.type], Query(),
             separator=exports.SEPARATORS[arguments.separator], bom=arguments.bom,
+            numbers=arguments.numbers,
         )  # fmt: skip
         async with aclosing(lines):
             async for piece in lines:

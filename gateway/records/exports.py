@@ -17,12 +17,15 @@ from gateway.records.query import Query, conditions, is_empty, order_of
 from gateway.records.record import Record, records_of
 from gateway.records.resource import Resource
 from gateway.records.values import cells, dates
+from gateway.records.values.written_numbers import COMMA, POINT
 from outbox.database.transaction import Database, Tx, Values
 
 BOM = "\ufeff"
 _OLDEST = "created_at, id"
 SEPARATORS = {",": ",", ";": ";", "tab": "\t"}
 """The separators by their names in a request."""
+NUMBERS = (POINT, COMMA)
+"""The forms of numbers by their names in a request."""
 AT_ONCE = 100
 """Rows that are written without letting other work of the process run."""
 
@@ -42,11 +45,14 @@ async def export(
     *,
     separator: str = ",",
     bom: bool = False,
+    numbers: str = POINT,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the actor's records as CSV in UTF-8, without keeping them; oldest first by default.
 
     The records are those of one moment. `query` selects and orders as in a list, without its page.
-    The audit log tells of it. Raises forbidden, Crowded, DatabaseUnavailable.
+    Numbers are in the form `numbers`, without groups. The audit log tells of it.
+
+    Raises forbidden, Crowded, DatabaseUnavailable.
     """
     actor.must("read")
     heading = ((BOM if bom else "") + _lines([header(resource)], separator)).encode()
@@ -62,7 +68,7 @@ async def export(
         while batch:
             for place in range(0, len(batch), AT_ONCE):
                 records = records_of(resource, batch[place : place + AT_ONCE], now, actor.zone)
-                yield heading + _lines(rows(resource, records), separator).encode()
+                yield heading + _lines(rows(resource, records, numbers), separator).encode()
                 heading = b""
                 await asyncio.sleep(0)
             batch = await anext(batches, [])
@@ -74,11 +80,13 @@ async def _note(tx: Tx, actor: Actor, resource: Resource) -> None:
     audit.record(tx, actor, "exported", resource.noun, None)
 
 
-def rows(resource: Resource, records: Sequence[Record]) -> Iterator[list[str]]:
+def rows(
+    resource: Resource, records: Sequence[Record], numbers: str = POINT
+) -> Iterator[list[str]]:
     """Yield the cells of each record in the order of `header`."""
     readers, write = _readers(resource), cells.write
     for record in records:
-        yield [write(read(record)) for read in readers]
+        yield [write(read(record), numbers) for read in readers]
 
 
 def _select(resource: Resource, actor: Actor, query: Query, now: int) -> tuple[str, Sequence[Any]]:

@@ -235,8 +235,8 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: _Sum) -> None:
         else:
             total.unchanged += 1
     except Refusal as refusal:
-        faults = refusal.faults or [Fault("", refusal.code, str(refusal))]
-        raise _LineRefused(line.number, faults) from None
+        refused = refusal.faults or [Fault("", refusal.code, str(refusal))]
+        raise _LineRefused(line.number, refused) from None
     matching.note(entry.resource, work.ahead, line.new)
     origins.note(tx, actor.owner_id, work.ahead.origins, line.record_id, record.id)
 

@@ -8,7 +8,6 @@ is no value; the empty text is an apostrophe alone.
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -40,8 +39,11 @@ class Written:
 AS_JSON = Written()
 
 
-def write(value: Any) -> str:
-    """Return the cell of a value in its JSON form; of None, an empty one."""
+def write(value: Any, numbers: str = written_numbers.POINT) -> str:
+    """Return the cell of a value in its JSON form; of None, an empty one.
+
+    `numbers` is the form of a number that is a value by itself.
+    """
     if value is None:
         return ""
     if isinstance(value, str):
@@ -51,7 +53,7 @@ def write(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return f"{Decimal(repr(value)):f}"
+        return written_numbers.write(value, numbers)
     return _encode(value).decode()
 
 

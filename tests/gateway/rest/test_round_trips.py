@@ -88,8 +88,9 @@ def value_of(resource: Resource, name: str, dice: Random, number: int, made: Mad
         return OWN[name](dice, number)
     if name == "items":
         line = {"description": f"x{dice.choice(ODD)}", "quantity": dice.choice((1, 1.5, 0.125))}
-        price = {"unitPrice": round(2 + amount(dice), 2), "productId": dice.choice(made["products"])}
-        return [line | price, {"description": "y", "quantity": 3, "unitPrice": 0.35}]
+        price = round(2 + amount(dice), 2)
+        line |= {"unitPrice": price, "productId": dice.choice(made["products"])}
+        return [line, {"description": "y", "quantity": 3, "unitPrice": 0.35}]
     if "enum" in schema:
         return dice.choice(schema["enum"])
     if "anyOf" in schema:
@@ -206,7 +207,7 @@ async def check(one: Engine, other: Engine, seed: int, folder: Path) -> None:
         before = await records_of(ana)
         files = {}
         for plural in ORDER:
-            asked = dice.choice(("", "?separator=;&bom=true", "?separator=tab"))
+            asked = dice.choice(("", "?separator=;&bom=true&numbers=1.234,56", "?separator=tab"))
             files[plural] = (await ana.get(f"/api/export/{plural}.csv{asked}")).text
         for plural, file in files.items():
             body = await imported(there, bia, plural, file)
