@@ -14,6 +14,7 @@ from gateway.domain.webhooks import brakes, conditions, schedules, webhooks
 from gateway.domain.webhooks import settings as settings_of
 from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
 from gateway.records.errors import Fault, Refusal
+from gateway.records.values.numbers import show_quantity
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
 from gateway.texts import Texts
 from outbox.queue.state.policy import Schedule
@@ -58,7 +59,7 @@ def typed_for(stored: Stored, texts: Texts) -> Mapping[str, Any]:
     rate = stored.webhook.rate
     return {
         **settings_of.typed_of(stored), "listens": stored.webhook.operational,
-        "rate": "" if rate is None else typed_numbers.written(rate / 1000, texts),
+        "rate": "" if rate is None else typed_numbers.written(show_quantity(rate), texts),
     }  # fmt: skip
 
 
