@@ -8,14 +8,20 @@ from gateway.domain.import_lines import Line
 from gateway.domain.imports import jobs
 from gateway.domain.imports.columns import fields_of
 from gateway.domain.imports.files import CsvFile
+from gateway.domain.imports.forms import Shown
+from gateway.domain.imports.options import DEFAULT, Options
+from gateway.domain.imports.reports import with_own_id
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
+from gateway.records.values.blanks import clean
 from outbox.database.transaction import Database, Tx, patience
 
 LINES_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 262_144
+ALL = "all"
+"""In place of a field, of a column that is not chosen yet."""
 
 
 async def receive(
@@ -25,6 +31,7 @@ async def receive(
     pieces: AsyncIterator[bytes],
     *,
     named: Mapping[str, str] | None = None,
+    options: Options = DEFAULT,
     charset: str = "",
     dry_run: bool = False,
     held: bool = False,
@@ -37,7 +44,8 @@ async def receive(
     import_id = await db.write(jobs.begin, actor, entry.resource.plural)
     try:
         file = CsvFile(charset)
-        store = _Store(db, import_id, _keeps(file, entry.resource, named, held))
+        shown = Shown()
+        store = _Store(db, import_id, _keeps(file, entry.resource, named, held), shown)
         async for piece in pieces:
             await store.take(file.feed(piece))
         await store.take(file.end())
@@ -48,7 +56,8 @@ async def receive(
         async def complete(tx: Tx) -> None:
             await jobs.complete(
                 tx, import_id, headings=file.headings, fields=fields, encoding=file.encoding,
-                lines=file.lines, dry_run=dry_run, held=held,
+                separator=file.separator, shown=shown.bits, options=options, lines=file.lines,
+                dry_run=dry_run, held=held,
             )  # fmt: skip
             if not (dry_run or held):
                 audit.record(tx, actor, "imported", "import", import_id)
@@ -69,23 +78,26 @@ async def receive(
 
 
 def _fields(file: CsvFile, resource: Resource, named: Mapping[str, str] | None) -> Sequence[str]:
-    return fields_of(resource, file.headings, named)
+    return with_own_id(file.headings, fields_of(resource, file.headings, named))
 
 
 def _keeps(
     file: CsvFile, resource: Resource, named: Mapping[str, str] | None, held: bool
 ) -> Callable[[Sequence[str]], list[str]]:
-    """Return a function that blanks the cells of columns that are left out."""
+    """Return a function that blanks the cells of columns that are left out.
+
+    A line with more cells than the heading stays as it is: nobody knows which of them are extra.
+    """
     fields: Sequence[str] = []
 
     def keep(cells: Sequence[str]) -> list[str]:
         nonlocal fields
-        if held:
-            return list(cells)
+        width = len(file.headings)
         # Refused at the first line, not after all.
-        fields = fields or _fields(file, resource, named)
-        kept = [cell if field else "" for cell, field in zip(cells, fields, strict=False)]
-        return kept if not any(cells[len(fields) :]) else [*kept, ""]
+        fields = fields or ([ALL] * width if held else _fields(file, resource, named))
+        if any(map(clean, cells[width:])):
+            return list(cells)
+        return [cell if field else "" for cell, field in zip(cells, fields, strict=False)]
 
     return keep
 
@@ -101,17 +113,23 @@ class _Store:
     """Gathers lines and stores some at once."""
 
     def __init__(
-        self, db: Database, import_id: str, keep: Callable[[Sequence[str]], list[str]]
+        self,
+        db: Database,
+        import_id: str,
+        keep: Callable[[Sequence[str]], list[str]],
+        shown: Shown,
     ) -> None:
         self._db = db
         self._import_id = import_id
         self._keep = keep
+        self._shown = shown
         self._lines: list[Line] = []
         self._size = 0
 
     async def take(self, lines: Sequence[Line]) -> None:
         for number, cells in lines:
             kept = self._keep(cells)
+            self._shown.see(kept)
             self._lines.append((number, kept))
             self._size += sum(map(len, kept)) + 16
             if len(self._lines) >= LINES_AT_ONCE or self._size >= CHARACTERS_AT_ONCE:
