@@ -1,7 +1,7 @@
 """Declares quotes, implements their verbs, and expires them."""
 
 from gateway.domain.accounts import users
-from gateway.domain.sales import document_lines, documents
+from gateway.domain.sales import document_lines, documents, restored_documents
 from gateway.domain.sales.documents import Kind, check_transition
 from gateway.domain.sales.invoices import INVOICE
 from gateway.records import actions, settled_rows
@@ -159,20 +159,20 @@ async def change(
 
 
 async def restore(tx: Tx, actor: Actor, quote: Record, draft: Draft) -> Record:
-    """Move a quote to the state of a file. See documents.restore."""
-    return await documents.restore(tx, actor, QUOTE, quote, draft)
+    """Move a quote to the state of a file. See restored_documents.restore."""
+    return await restored_documents.restore(tx, actor, QUOTE, quote, draft)
 
 
 async def restore_invoice(tx: Tx, actor: Actor, invoice: Record, draft: Draft) -> Record:
     """Move an invoice to the state of a file; a new one becomes that of its accepted quote.
 
-    Else the quote could be converted again. See documents.restore.
+    Else the quote could be converted again. See restored_documents.restore.
     """
     if invoice.version == 1 and invoice["quote_id"] is not None:
         quote = await actions.own(tx, actor, QUOTES, invoice["quote_id"], "write", lock=True)
         if quote["status"] == "accepted" and quote["invoice_id"] is None:
             await actions.update(tx, actor, quote, {"invoice_id": invoice.id})
-    return await documents.restore(tx, actor, INVOICE, invoice, draft)
+    return await restored_documents.restore(tx, actor, INVOICE, invoice, draft)
 
 
 async def send(tx: Tx, actor: Actor, record_id: str) -> Record:
