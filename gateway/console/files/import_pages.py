@@ -21,8 +21,7 @@ from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB
-from gateway.texts import CODES, Texts
-from gateway.texts import of as texts_in
+from gateway.texts import Texts
 from outbox.database.transaction import Tx
 
 SAMPLES = 3
@@ -119,7 +118,9 @@ async def _show(
     entry, texts = ENTRIES[job.plural], request[READER].texts
     names = columns.importable(entry.resource)
     checked = job.state == "waiting" and job.done > 0
-    chosen = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
+    chosen = fields or (
+        job.fields if any(job.fields) else columns.guess(entry.resource, job.headings)
+    )
     context = {
         "job": job, "more": len(faults) > SHOWN_FAULTS,
         "faults": [
@@ -158,17 +159,6 @@ def _told(texts: Texts, fault: LineFault) -> str:
     if fault.code == "invalid_reference":
         return texts("import.reference")
     return wording.said(texts, fault.fault)
-
-
-def _guess(entry: Entry, headings: Sequence[str]) -> Sequence[str]:
-    """Return the fields that the headings name, in any language of the console."""
-    labels: dict[str, str] = {}
-    for code in CODES:
-        texts = texts_in(code)
-        labels |= {
-            label_of(texts, name).casefold(): name for name in columns.importable(entry.resource)
-        }
-    return columns.guess(entry.resource, headings, labels)
 
 
 def _key(request: web.Request, entry: Entry) -> str:

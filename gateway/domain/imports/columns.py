@@ -22,8 +22,8 @@ MADE_OF: Mapping[str, str] = {
     "nameSuffix": "name", "option": "name", "company": "companyId", "noteLine": "notes",
     "label": "notes", "salePrice": "price", "inStock": "stock", "stockTracker": "stock",
     "weightKg": "weightGrams", "weightLb": "weightGrams", "weightOz": "weightGrams",
-    "imageAlt": "images", "variantImage": "images", "kind": "requiresShipping", "parent": "name",
-    "employees": "size",
+    "imageAlt": "images", "variantImage": "images", "kind": "requiresShipping",
+    "parent": "categories", "employees": "size",
 }  # fmt: skip
 """The field that each part goes into."""
 
@@ -117,7 +117,7 @@ def guess(resource: Resource, headings: Sequence[str]) -> list[str]:
             claims = [
                 place for place, name in enumerate(keys) if not found[place] and name in places
             ]
-            claims.sort(key=lambda place: (places[keys[place]], place))  # noqa: B023 # at once
+            claims.sort(key=lambda place: (places[keys[place]], place))  # at once
             _take(found, ((place, target) for place in claims))
     labels = _labels(resource)
     _take(found, ((place, labels.get(name, "")) for place, name in enumerate(keys)))
@@ -130,8 +130,8 @@ def guess(resource: Resource, headings: Sequence[str]) -> list[str]:
     for other, instead in table.beside.items():
         for target, places in instead.items():
             if other in found and target not in found:
-                place = next((p for p, name in enumerate(keys) if name in places), None)
-                if place is not None:
+                these = [place for place, name in enumerate(keys) if name in places]
+                for place in these[:1]:
                     found[place] = target
     return found
 

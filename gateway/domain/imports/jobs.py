@@ -12,6 +12,7 @@ from msgspec import json
 from gateway.domain import import_lines
 from gateway.domain.accounts import users
 from gateway.domain.import_lines import Line
+from gateway.domain.imports.columns import heading_of
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
@@ -263,11 +264,10 @@ async def listed(tx: Tx, actor: Actor) -> Sequence[Import]:
 
 def line_faults(job: Import, line: int, found: Sequence[Fault]) -> list[LineFault]:
     """Return the faults of a line, each with the heading of its column, if there is one."""
-    by_field = dict(zip(job.fields, job.headings, strict=False))
     told = []
     for fault in found:
         name = fault.field.partition("[")[0].partition(".")[0]
-        heading = by_field.get(name, "")
+        heading = heading_of(job.headings, job.fields, name)
         told.append(LineFault(line, heading, fault.sentence, fault.field, fault.code))
     return told
 

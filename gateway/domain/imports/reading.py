@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import matching
-from gateway.domain.imports.columns import ID
-from gateway.domain.imports.jobs import Import
+from gateway.domain.imports import headings, matching
+from gateway.domain.imports.filling import Filled, Filling
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault
 from gateway.records.resource import Resource
@@ -25,31 +25,43 @@ class ReadLine:
     sent: Mapping[str, Any]
     wrong: Sequence[Fault]
     new: Draft
+    company: str
+    """The name of its company."""
+    lines: Sequence[str]
+    """Lines of its notes, which a record that is there gets beside its own."""
 
 
-def read_line(resource: Resource, job: Import, line: Line) -> ReadLine:
+def read_line(resource: Resource, filling: Filling, line: Line) -> ReadLine:
     """Return a line with its values; what cannot be read is among its faults."""
     number, cells = line
-    record_id, sent, wrong = _values(resource, job, cells)
-    new = check(resource, matching.with_source(resource, sent), read=of_json, creating=True)
+    filled = filling.fill(cells)
+    sent, wrong = _values(resource, filled)
+    fresh = dict(sent)
+    if filled.spare_name:
+        fresh["name"] = filled.spare_name
+    if filled.lines:
+        fresh["notes"] = "\n".join(filled.lines)
+    new = check(resource, matching.with_source(resource, fresh), read=of_json, creating=True)
     new.faults[:0] = wrong
-    return ReadLine(number, len(cells) > len(job.headings), record_id, sent, wrong, new)
+    return ReadLine(
+        number, len(cells) > filling.width, filled.record_id, sent, wrong, new, filled.company,
+        filled.lines,
+    )  # fmt: skip
 
 
-def _values(
-    resource: Resource, job: Import, cells: Sequence[str]
-) -> tuple[str, dict[str, Any], list[Fault]]:
-    """Return the id, the JSON values by field, and what cannot be read. An empty cell is none."""
-    record_id, sent, wrong = "", dict[str, Any](), list[Fault]()
-    for name, cell in zip(job.fields, cells, strict=False):
-        if not name or not cell:
-            continue
-        if name == ID:
-            record_id = cell
-            continue
-        form = resource.named[name].format
+def _values(resource: Resource, filled: Filled) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the JSON values by field, and what cannot be read."""
+    sent, wrong = dict(filled.values), list[Fault]()
+    for name, cell in filled.cells.items():
         try:
-            sent[name] = texts.read(form, cell)
+            sent[name] = texts.read(resource.named[name].format, cell)
         except Wrong as fault:
             wrong.append(Fault(name, fault.code, fault.message))
-    return record_id, sent, wrong
+    if filled.grams and "weightGrams" not in sent:
+        try:
+            weight = Decimal(texts.read(resource.named["price"].format, filled.grams))
+            grams = (weight * headings.grams()[filled.unit]).to_integral_value(ROUND_HALF_UP)
+            sent["weightGrams"] = int(grams)
+        except Wrong as fault:
+            wrong.append(Fault("weightGrams", fault.code, fault.message))
+    return sent, wrong

@@ -13,6 +13,7 @@ from gateway.domain.accounts import users
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import jobs, matching
+from gateway.domain.imports.filling import Filling
 from gateway.domain.imports.jobs import MOST_FAULTS, Import, LineFault
 from gateway.domain.imports.matching import Ahead
 from gateway.domain.imports.reading import ReadLine, read_line
@@ -196,7 +197,8 @@ class _Work:
         entry = ENTRIES[job.plural]
         zone = await users.zone_of(tx, job.owner_id)
         actor = Actor(job.owner_id, "system", zone=zone, cause="import")
-        read = [read_line(entry.resource, job, line) for line in lines]
+        filling = Filling(entry.resource, job.headings, job.fields)
+        read = [read_line(entry.resource, filling, line) for line in lines]
         known = await matching.look_ahead(
             tx, actor, entry.resource, [(line.record_id, line.new) for line in read]
         )
