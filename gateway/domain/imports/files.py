@@ -2,8 +2,6 @@
 
 A file is UTF-8, with or without a byte order mark. One that is not, as spreadsheets in Brazil write
 it, is Windows-1252 when everything before its first other character is ASCII.
-
-It is one module because a fault of the encoding, a break or a record names the same line.
 """
 
 from __future__ import annotations
@@ -13,8 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gateway.domain.import_lines import Line
-from gateway.records.draft import refusal
-from gateway.records.errors import Fault, Refusal
+from gateway.domain.imports.separators import SAMPLE, separator_of
+from gateway.domain.imports.splitting import Splitter, bad, breaks
+from gateway.records.values.blanks import clean
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_LINES = 200_000
@@ -23,8 +22,6 @@ MOST_BLANK = 1_048_576
 MOST_COLUMNS = 200
 MOST_HEADING = 200
 """Characters of a heading, which each fault of its column repeats."""
-MOST_RECORD = 262_144
-"""Characters of a record, which may have several lines."""
 UTF_8, WINDOWS = "utf-8", "windows-1252"
 CHARSETS = {
     "utf-8": UTF_8, "utf8": UTF_8, "us-ascii": UTF_8, "windows-1252": WINDOWS, "cp1252": WINDOWS,
@@ -39,15 +36,7 @@ _OTHERS = (
     (b"\x1f\x8b", "This file is compressed; send it as plain CSV."),
     (b"%PDF", "This is a PDF; send a CSV file."),
 )
-_BREAK = re.compile(r"\r\n|\n|\r")
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
-_SEPARATORS = (",", ";", "\t")
-_NAMED = re.compile(r'"?sep=([,;\t])"?')
-
-
-def bad(line: int, code: str, message: str) -> Refusal:
-    """Return the refusal of a file because of one of its lines."""
-    return refusal([Fault(f"line {line}", code, message)])
+_NAMED = re.compile(r'"?sep=([,;|\t])"?(?:\r\n|\n|\r(?=[^\n]))')
 
 
 class CsvFile:
@@ -58,6 +47,8 @@ class CsvFile:
 
     def __init__(self, charset: str = "") -> None:
         self.encoding = charset or UTF_8
+        self.separator = ""
+        """Empty until enough of the file is there to tell it."""
         self.headings: list[str] = []
         self.lines = 0
         """Lines with cells below the heading."""
@@ -67,7 +58,7 @@ class CsvFile:
         self._ascii = True
         self._bytes = b""
         self._text = ""
-        self._splitter: _Splitter | None = None
+        self._splitter: Splitter | None = None
 
     def feed(self, data: bytes, *, last: bool = False) -> list[Line]:
         """Return further lines."""
@@ -139,26 +130,22 @@ class CsvFile:
         """Return the number of the line in which `before`, that follows what was read, ends."""
         began = 1 if self._splitter is None else self._splitter.line
         waiting = self._text if self._splitter is None else self._splitter.waiting
-        return began + _breaks(waiting + before)
+        return began + breaks(waiting + before)
 
-    def _separated(self, last: bool) -> _Splitter | None:
-        """Return the splitter once the first line is there, which shows the separator."""
-        found = _BREAK.search(self._text)
-        if found is None and not last:
-            if len(self._text) > MOST_RECORD:
-                raise bad(1, "too_long", _TOO_LONG)
+    def _separated(self, last: bool) -> Splitter | None:
+        """Return the splitter once enough is there to tell the separator."""
+        if not last and len(self._text) < SAMPLE:
             return None
-        first = self._text if found is None else self._text[: found.start()]
-        named = _NAMED.fullmatch(first)
-        if named is not None and found is not None:
+        named = _NAMED.match(self._text)
+        if named is not None:
             # Excel's way to say it.
-            self._text = self._text[found.end() :]
-            return _Splitter(named[1], line=2)
-        bare = _QUOTED.sub("", first)
-        separator = max(_SEPARATORS, key=bare.count)
-        return _Splitter(separator)
+            self._text = self._text[named.end() :]
+            self.separator = named[1]
+            return Splitter(named[1], line=2)
+        self.separator = separator_of(self._text, last=last)
+        return Splitter(self.separator)
 
-    def _read(self, splitter: _Splitter, records: Sequence[tuple[int, str]]) -> Iterator[Line]:
+    def _read(self, splitter: Splitter, records: Sequence[tuple[int, str]]) -> Iterator[Line]:
         # Each record is one line of this reader, so an error is that of the record.
         reader = csv.reader(
             (text for _, text in records), delimiter=splitter.separator, strict=True
@@ -173,7 +160,7 @@ class CsvFile:
                         f"A cell has more than {csv.field_size_limit():,} characters; shorten it.",
                     ) from None  # fmt: skip
                 raise bad(line, "invalid_quotes", _QUOTES) from None
-            if not any(cells):
+            if not any(map(clean, cells)):
                 self._blank += 1
                 if self._blank > MOST_BLANK:
                     raise bad(
@@ -195,7 +182,7 @@ class CsvFile:
             yield line, cells
 
     def _head(self, line: int, cells: Sequence[str]) -> None:
-        self.headings = [cell.strip() for cell in cells]
+        self.headings = [clean(cell) for cell in cells]
         if max(map(len, self.headings)) > MOST_HEADING:
             raise bad(
                 line, "too_long",
@@ -208,100 +195,7 @@ class CsvFile:
             raise bad(line, "taken", f"Two columns have the heading {twice[:64]}; rename one.")
 
 
-_TOO_LONG = (
-    f"The record that begins here has more than {MOST_RECORD:,} characters; shorten it, or look "
-    "for a quote that is not closed."
-)
 _QUOTES = (
     'A quote stands in a quoted cell; write it twice (""), and nothing between the closing quote '
     "and the separator."
 )
-_OPEN = "A quote opens in the record that begins here and is never closed; close or double it."
-
-
-class _Splitter:
-    """Splits text into records: a break in a quoted cell ends none. It looks at each text once."""
-
-    def __init__(self, separator: str, line: int = 1) -> None:
-        self.separator = separator
-        self.line = line
-        """The line in which the next record begins."""
-        self._stop = re.compile(f"[{re.escape(separator)}\r\n]")
-        self._text = ""
-        self._place = 0
-        """How far the record that begins the text is looked at."""
-        self._state = "start"
-
-    @property
-    def waiting(self) -> str:
-        """The text after the last complete record."""
-        return self._text
-
-    def split(self, text: str, *, last: bool) -> list[tuple[int, str]]:
-        """Return the records that are complete, each with the number of its first line."""
-        self._text += text
-        records: list[tuple[int, str]] = []
-        begin = 0
-        while True:
-            found = self._end(begin, last)
-            if found is None:
-                break
-            end, following = found
-            record = self._text[begin:end]
-            records.append((self.line, record))
-            self.line += 1 if '"' not in record else 1 + _breaks(record)
-            begin, self._place, self._state = following, following, "start"
-        self._text = self._text[begin:]
-        self._place -= begin
-        if len(self._text) > MOST_RECORD:
-            raise bad(self.line, "too_long", _TOO_LONG)
-        if last and self._text:
-            if self._state == "quoted":
-                raise bad(self.line, "invalid_quotes", _OPEN)
-            records.append((self.line, self._text))
-            self._text = ""
-        return records
-
-    def _end(self, begin: int, last: bool) -> tuple[int, int] | None:
-        """Return where the record at `begin` ends and the next begins; None when it goes on."""
-        text, size = self._text, len(self._text)
-        if self._place == begin and self._state == "start":
-            found = self._break(begin, last)
-            if found is not None and text.find('"', begin, found[0]) < 0:
-                return found
-        while self._place < size:
-            if self._state == "start":
-                self._state = "plain"
-                if text[self._place] == '"':
-                    self._state = "quoted"
-                    self._place += 1
-            elif self._state == "quoted":
-                quote = text.find('"', self._place)
-                self._place = size if quote < 0 else quote
-                if quote < 0 or (quote + 1 == size and not last):
-                    return None
-                if text.startswith('""', quote):
-                    self._place = quote + 2
-                else:
-                    self._place, self._state = quote + 1, "plain"
-            else:
-                stop = self._stop.search(text, self._place)
-                if stop is None:
-                    self._place = size
-                elif stop[0] == self.separator:
-                    self._place, self._state = stop.end(), "start"
-                else:
-                    self._place = stop.start()
-                    return self._break(self._place, last)
-        return None
-
-    def _break(self, begin: int, last: bool) -> tuple[int, int] | None:
-        """Return the next break; one that may go on in the next piece is none yet."""
-        found = _BREAK.search(self._text, begin)
-        if found is None or (found[0] == "\r" and found.end() == len(self._text) and not last):
-            return None
-        return found.span()
-
-
-def _breaks(text: str) -> int:
-    return sum(1 for _ in _BREAK.finditer(text))

@@ -71,9 +71,10 @@ def read(text: str, form: str = AUTO, zone: str = "UTC") -> str:
             "This can be two dates; say which number is the day by dates=dd/mm/yyyy or "
             "dates=mm/dd/yyyy.",
         )
+    hour, minute, second, part = time or (0, 0, 0, 0)
     year, month, day = readings[form] if form in readings else next(iter(readings.values()))
     try:
-        local = datetime(year, month, day, *(time or ()), tzinfo=ZoneInfo(zone))
+        local = datetime(year, month, day, hour, minute, second, part, ZoneInfo(zone))
     except ValueError:
         raise _wrong() from None
     if time is None:
@@ -125,7 +126,9 @@ def _in_digits(text: str) -> str:
     return text if month is None else f"{day}.{month}.{year}{text[found.end() :]}"
 
 
-def _fields(text: str) -> tuple[dict[str, tuple[int, int, int]], tuple[int, ...] | None] | None:
+def _fields(
+    text: str,
+) -> tuple[dict[str, tuple[int, int, int]], tuple[int, int, int, int] | None] | None:
     """Return year, month and day by form, one alone if they agree, and the time; None for ISO."""
     found = _WRITTEN.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
@@ -144,7 +147,7 @@ def _fields(text: str) -> tuple[dict[str, tuple[int, int, int]], tuple[int, ...]
     return {DAY_FIRST: (year, b, a), MONTH_FIRST: (year, a, b)}, _time(found)
 
 
-def _time(found: re.Match[str]) -> tuple[int, ...] | None:
+def _time(found: re.Match[str]) -> tuple[int, int, int, int] | None:
     if found["hour"] is None:
         return None
     hour = int(found["hour"])
