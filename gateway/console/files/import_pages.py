@@ -8,7 +8,6 @@ from aiohttp import web
 from gateway.console.frame import error_pages, pages, polling, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.frame.multipart import Upload
 from gateway.console.frame.reader import READER
 from gateway.console.records.words import Words, label_of
 from gateway.domain import import_lines
@@ -21,6 +20,7 @@ from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB
+from gateway.server.http.multipart import Upload
 from gateway.texts import Texts
 from outbox.database.transaction import Tx
 
@@ -43,7 +43,7 @@ async def upload(request: web.Request, visitor: Visitor, form: Upload) -> web.St
     entry = _entry(request)
     try:
         import_id = await uploads.receive(
-            request.app[DB], visitor.actor, entry, form.pieces, held=True
+            request.app[DB], visitor.actor, entry, form.pieces, choices=uploads.Choices, held=True
         )
     except Refusal as refusal:
         if refusal.code not in _FORM or refusal.message.startswith("error."):

@@ -133,6 +133,9 @@ def guess(resource: Resource, headings: Sequence[str]) -> list[str]:
                 these = [place for place, name in enumerate(keys) if name in places]
                 for place in these[:1]:
                     found[place] = target
+    for place, first in known.repeated(headings).items():
+        if _has_room(resource, found[first]):
+            found[place] = found[first]
     return found
 
 
@@ -177,6 +180,8 @@ def _must_fit(
 ) -> Mapping[str, str]:
     targets = importable(resource)
     there = {heading.casefold() for heading in headings}
+    if len({heading.casefold() for heading in named}) < len(named):
+        raise _refused("A heading stands twice in columns; name each once.")
     for heading, target in named.items():
         if heading.casefold() not in there:
             some = ", ".join(one[:64] for one in headings[:_SHOWN] if one)
@@ -211,7 +216,7 @@ def _must_go_together(resource: Resource, found: Sequence[str]) -> None:
 
 def _has_room(resource: Resource, target: str) -> bool:
     # What the first column does not say goes into the notes.
-    return target in known.several() or (target != ID and "notes" in resource.creatable)
+    return target in known.several() or (target not in ("", ID) and "notes" in resource.creatable)
 
 
 def _refused(message: str) -> Refusal:

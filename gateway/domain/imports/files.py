@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gateway.domain.import_lines import Line
+from gateway.domain.imports.headings import numbered
 from gateway.domain.imports.separators import SAMPLE, separator_of
 from gateway.domain.imports.splitting import Splitter, bad, breaks
 from gateway.records.values.blanks import clean
@@ -182,17 +183,13 @@ class CsvFile:
             yield line, cells
 
     def _head(self, line: int, cells: Sequence[str]) -> None:
-        self.headings = [clean(cell) for cell in cells]
+        self.headings = numbered([clean(cell) for cell in cells])
         if max(map(len, self.headings)) > MOST_HEADING:
             raise bad(
                 line, "too_long",
                 f"A heading has more than {MOST_HEADING} characters; name the columns in the first "
                 "line.",
             )  # fmt: skip
-        named = [name.casefold() for name in self.headings if name]
-        twice = next((name for name in self.headings if named.count(name.casefold()) > 1), None)
-        if twice is not None:
-            raise bad(line, "taken", f"Two columns have the heading {twice[:64]}; rename one.")
 
 
 _QUOTES = (

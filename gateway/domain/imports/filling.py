@@ -71,6 +71,8 @@ class Filling:
             if target
         ]  # fmt: skip
         self.width = len(file_headings)
+        self._is_named = "name" in targets
+        """Whether each line must have its name in a cell."""
 
     def fill(self, cells: Sequence[str]) -> Filled:
         """Return what a line says. An empty cell says nothing."""
@@ -124,8 +126,8 @@ class Filling:
         elif target == "images":
             if cell.startswith("["):
                 filled.cells[target] = cell
-            else:
-                filled.values[target] = goods.images(plain(text) for _, text in these)
+            elif found := goods.images(plain(text) for _, text in these):
+                filled.values[target] = found
         elif target in headings.grams():
             filled.grams, filled.unit = cell, target
         elif target == "description":
@@ -164,7 +166,8 @@ class Filling:
         items: list[str] = []
         for _, text in these:
             items += goods.paths(text) if target == "categories" else _tags(plain(text))
-        filled.values[target] = list(dict.fromkeys(items))
+        if items:
+            filled.values[target] = list(dict.fromkeys(items))
 
     def _describe(self, filled: Filled, these: Sequence[tuple[_Column, str]]) -> None:
         """Take a description, HTML as text; the name of the field as heading keeps all as it is."""
@@ -172,7 +175,8 @@ class Filling:
             filled.cells["description"] = these[0][1]
             return
         texts = dict.fromkeys(goods.text_of(plain(cell)) for _, cell in these)
-        filled.values["description"] = "\n\n".join(text for text in texts if text)
+        if joined := "\n\n".join(text for text in texts if text):
+            filled.values["description"] = joined
 
     def _name(self, filled: Filled, found: Mapping[str, Sequence[tuple[_Column, str]]]) -> None:
         """Make the name from its parts, and find one for a record without any."""
@@ -181,7 +185,7 @@ class Filling:
         parts = (plain(found[part][0][1]).strip() for part in NAMES if part in found)
         if "name" not in filled.cells and (made := " ".join(filter(None, parts))):
             filled.values["name"] = made
-        if "name" in filled.cells or "name" in filled.values:
+        if "name" in filled.values or self._is_named:
             return
         if self._resource.plural == "contacts":
             local = filled.cells.get("email", "").strip().partition("@")
@@ -207,9 +211,9 @@ def _base(heading: str) -> str:
 def _line(column: _Column, text: str, labels: Mapping[str, str]) -> str:
     """Return a line of the notes: `E-mail 2 (Work): b@example.com`."""
     label = labels.get(column.base, "")
-    named = column.base if label or column.base in labels else column.heading
+    named = _NUMBERED.sub("", column.base if column.base in labels else column.heading)
     text = ", ".join(line.strip() for line in plain(text).splitlines() if line.strip())
-    return f"{_NUMBERED.sub('', named)} ({label}): {text}" if label else f"{named}: {text}"
+    return f"{named} ({label}): {text}" if label else f"{named}: {text}"
 
 
 def _is_theirs(cell: str) -> bool:

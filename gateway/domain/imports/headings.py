@@ -14,6 +14,7 @@ from gateway.records.values.folding import fold
 _FILE = Path(__file__).with_name("headings.toml")
 _SIGNS = re.compile(r"[^\w]|_")
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
+_NUMBERED = re.compile(r"(.+) \([0-9]+\)", re.ASCII | re.S)
 _OTHERS = ("ignored", "beside", "fallback")
 
 Places = Mapping[str, Mapping[str, int]]
@@ -33,6 +34,26 @@ class Headings:
 def key(heading: str) -> str:
     """Return what is compared of a heading: no case, accents, blanks and signs, `#` for numbers."""
     return _DIGITS.sub("#", _SIGNS.sub("", fold(heading)))
+
+
+def numbered(headings: Sequence[str]) -> list[str]:
+    """Return the headings, each that stands there before with a number: `Phone (2)`."""
+    there: dict[str, int] = {}
+    shown = []
+    for heading in headings:
+        times = there[heading.casefold()] = there.get(heading.casefold(), 0) + 1
+        shown.append(f"{heading} ({times})" if heading and times > 1 else heading)
+    return shown
+
+
+def repeated(headings: Sequence[str]) -> Mapping[int, int]:
+    """Return the places of the headings that `numbered` has made, each with the first one's."""
+    first = {heading.casefold(): place for place, heading in reversed(list(enumerate(headings)))}
+    found = {place: _NUMBERED.fullmatch(heading) for place, heading in enumerate(headings)}
+    return {
+        place: first[match[1].casefold()] for place, match in found.items()
+        if match is not None and match[1].casefold() in first
+    }  # fmt: skip
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
@@ -14,8 +15,19 @@ from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from outbox.database.transaction import Database, Tx, patience
 
+Named = Mapping[str, str] | None
+"""Heading → target of the columns; None lets the headings decide."""
 LINES_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a client wants of an import; with `complete` nothing of it can follow the file."""
+
+    named: Named = None
+    dry_run: bool = False
+    complete: bool = True
 
 
 async def receive(
@@ -24,33 +36,34 @@ async def receive(
     entry: Entry,
     pieces: AsyncIterator[bytes],
     *,
-    named: Mapping[str, str] | None = None,
+    choices: Callable[[], Choices],
     charset: str = "",
-    dry_run: bool = False,
     held: bool = False,
 ) -> str:
     """Store the lines of a file and let its import run; return the id.
 
-    With `held` it waits, until a person has chosen the columns. Nothing is left of a file that is
-    refused. Raises forbidden, conflict, validation_error.
+    `choices` are complete after the file: in a form they may follow it. With `held` it waits, until
+    a person has chosen the columns. Nothing is left of a file that is refused. Raises forbidden,
+    conflict, validation_error.
     """
     import_id = await db.write(jobs.begin, actor, entry.resource.plural)
     try:
         file = CsvFile(charset)
-        store = _Store(db, import_id, _keeps(file, entry.resource, named, held))
+        store = _Store(db, import_id, _keeps(file, entry.resource, choices, held))
         async for piece in pieces:
             await store.take(file.feed(piece))
         await store.take(file.end())
         await store.flush()
-        fields = [""] * len(file.headings) if held else _fields(file, entry.resource, named)
+        last = choices()
+        fields = [""] * len(file.headings) if held else _fields(file, entry.resource, last.named)
         _be_patient()
 
         async def complete(tx: Tx) -> None:
             await jobs.complete(
                 tx, import_id, headings=file.headings, fields=fields, encoding=file.encoding,
-                lines=file.lines, dry_run=dry_run, held=held,
+                lines=file.lines, dry_run=last.dry_run, held=held,
             )  # fmt: skip
-            if not (dry_run or held):
+            if not (last.dry_run or held):
                 audit.record(tx, actor, "imported", "import", import_id)
 
         await db.write(complete)
@@ -68,22 +81,23 @@ async def receive(
     return import_id
 
 
-def _fields(file: CsvFile, resource: Resource, named: Mapping[str, str] | None) -> Sequence[str]:
+def _fields(file: CsvFile, resource: Resource, named: Named) -> Sequence[str]:
     return fields_of(resource, file.headings, named)
 
 
 def _keeps(
-    file: CsvFile, resource: Resource, named: Mapping[str, str] | None, held: bool
+    file: CsvFile, resource: Resource, choices: Callable[[], Choices], held: bool
 ) -> Callable[[Sequence[str]], list[str]]:
     """Return a function that blanks the cells of columns that are left out."""
+    early = choices()
     fields: Sequence[str] = []
 
     def keep(cells: Sequence[str]) -> list[str]:
         nonlocal fields
-        if held:
+        if held or not early.complete:
             return list(cells)
         # Refused at the first line, not after all.
-        fields = fields or _fields(file, resource, named)
+        fields = fields or _fields(file, resource, early.named)
         kept = [cell if field else "" for cell, field in zip(cells, fields, strict=False)]
         return kept if not any(cells[len(fields) :]) else [*kept, ""]
 
