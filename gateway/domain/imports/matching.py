@@ -20,7 +20,7 @@ _LOCK_ALL = """
 select pg_advisory_xact_lock(hashtextextended(keys.value, 0)) as locked
 from json_array_elements_text(cast($1 as json)) as keys(value)
 """
-_AMONG = """
+AMONG = """
 /*sqlite in (select value from json_each($2))*/
 /*postgres = any (array(select json_array_elements_text(cast($2 as json))))*/
 """
@@ -38,6 +38,12 @@ class Ahead:
     """The keys that records have, and those that lines before have written."""
 
 
+async def lock_all(tx: Tx, names: Sequence[str]) -> None:
+    """Let all other transactions that lock one of these sorted names wait for this one."""
+    if names and tx.engine == "postgres":
+        await tx.all(_LOCK_ALL, items(names))
+
+
 async def look_ahead(
     tx: Tx, actor: Actor, resource: Resource, lines: Sequence[tuple[str, Draft]]
 ) -> Ahead:
@@ -45,15 +51,14 @@ async def look_ahead(
     ids = sorted({_normal(record_id) for record_id, _ in lines if is_id(_normal(record_id))})
     column = _key(resource, Draft())[0]
     keys = sorted({str(k) for _, draft in lines if (k := _key(resource, draft)[1]) is not None})
-    if keys and tx.engine == "postgres":
-        await tx.all(_LOCK_ALL, items([f"{actor.owner_id} {key}" for key in keys]))
+    await lock_all(tx, [f"{actor.owner_id} {key}" for key in keys])
     there = Ahead(set(), set())
     if ids:
-        sql = f"select id from {resource.table} where owner_id = $1 and id {_AMONG}"
+        sql = f"select id from {resource.table} where owner_id = $1 and id {AMONG}"
         there.ids |= {row["id"] for row in await tx.all(sql, actor.owner_id, items(ids))}
     if keys:
         table, column = _place(resource, column)
-        sql = f"select {column} as found from {table} where owner_id = $1 and {column} {_AMONG}"
+        sql = f"select {column} as found from {table} where owner_id = $1 and {column} {AMONG}"
         there.keys |= {row["found"] for row in await tx.all(sql, actor.owner_id, items(keys))}
     return there
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import headings, matching
+from gateway.domain.imports.companies import must_be_name
 from gateway.domain.imports.filling import Filled, Filling
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault
@@ -41,10 +42,17 @@ def read_line(resource: Resource, filling: Filling, line: Line) -> ReadLine:
         fresh["name"] = filled.spare_name
     if filled.lines:
         fresh["notes"] = "\n".join(filled.lines)
+    company = filled.company
+    if company:
+        try:
+            must_be_name(company)
+        except Wrong as fault:
+            wrong.append(Fault("companyId", fault.code, fault.message))
+            company = ""
     new = check(resource, matching.with_source(resource, fresh), read=of_json, creating=True)
     new.faults[:0] = wrong
     return ReadLine(
-        number, len(cells) > filling.width, filled.record_id, sent, wrong, new, filled.company,
+        number, len(cells) > filling.width, filled.record_id, sent, wrong, new, company,
         filled.lines,
     )  # fmt: skip
 

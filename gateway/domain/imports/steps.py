@@ -12,7 +12,7 @@ from gateway.domain import import_lines
 from gateway.domain.accounts import users
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import jobs, matching
+from gateway.domain.imports import companies, jobs, matching
 from gateway.domain.imports.filling import Filling
 from gateway.domain.imports.jobs import MOST_FAULTS, Import, LineFault
 from gateway.domain.imports.matching import Ahead
@@ -21,6 +21,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault, Refusal
+from gateway.records.values.folding import fold
 from gateway.records.values.format import of_json
 from outbox.database.sql import insert
 from outbox.database.transaction import Database, Tx
@@ -127,7 +128,7 @@ async def _advance(tx: Tx, job: Import, most: int, known: _Known | None) -> None
     if not await _locked(tx, job):
         return
     total = _Sum(job.place)
-    work = await _Work.of(tx, job, await import_lines.after(tx, job.id, job.place, most))
+    work = await _Work.of(tx, job, await import_lines.after(tx, job.id, job.place, most), known)
     for line in work.lines:
         if known is not None and line.number >= known.line:
             if line.number > known.line:
@@ -191,18 +192,30 @@ class _Work:
     actor: Actor
     lines: Sequence[ReadLine]
     ahead: Ahead
+    companies: Mapping[str, str]
+    """The ids of the companies of these lines, by their folded names."""
 
     @classmethod
-    async def of(cls, tx: Tx, job: Import, lines: Sequence[Line]) -> "_Work":
+    async def of(
+        cls, tx: Tx, job: Import, lines: Sequence[Line], known: "_Known | None" = None
+    ) -> "_Work":
         entry = ENTRIES[job.plural]
         zone = await users.zone_of(tx, job.owner_id)
         actor = Actor(job.owner_id, "system", zone=zone, cause="import")
         filling = Filling(entry.resource, job.headings, job.fields)
         read = [read_line(entry.resource, filling, line) for line in lines]
-        known = await matching.look_ahead(
+        ahead = await matching.look_ahead(
             tx, actor, entry.resource, [(line.record_id, line.new) for line in read]
         )
-        return cls(job, entry, actor, read, known)
+        # Before all lines, because rows that are put off go in the order of their tables; none for
+        # a line that is refused.
+        names = [
+            line.company for line in read
+            if line.company and not line.crowded
+            and all(fault.code == "required" for fault in line.new.faults)
+            and (known is None or line.number < known.line)
+        ]  # fmt: skip
+        return cls(job, entry, actor, read, ahead, await companies.ids_of(tx, actor, names))
 
 
 async def _import(tx: Tx, work: _Work, line: ReadLine, total: _Sum) -> None:
@@ -219,6 +232,10 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: _Sum) -> None:
     if found is not None:
         draft = check(entry.resource, line.sent, read=of_json)
         draft.faults[:0] = line.wrong
+    company_id = work.companies.get(fold(line.company)) if line.company else None
+    if company_id is not None and "companyId" not in draft.sent:
+        # It is there, so that nothing has to look for it again.
+        draft.values["company_id"] = company_id
     if draft.faults:
         total.refuse(jobs.line_faults(job, line.number, _one_each(draft.faults)))
         return
