@@ -12,7 +12,8 @@ from msgspec import UNSET, Struct, UnsetType
 from gateway.domain.catalogue import Entry
 from gateway.domain.imports import jobs, uploads
 from gateway.domain.imports.columns import parse
-from gateway.domain.imports.files import CHARSETS, MOST_BYTES, MOST_COLUMNS, MOST_LINES
+from gateway.domain.imports.decoding import CHARSETS
+from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
