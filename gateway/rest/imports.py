@@ -30,7 +30,10 @@ from gateway.server.http import bodies, multipart
 CSV = "text/csv"
 BYTES = "application/octet-stream"
 """The same file to generators of clients, of which some know no CSV."""
-TYPES = (CSV, BYTES, "text/plain", "application/csv", "application/vnd.ms-excel")
+TYPES = (
+    CSV, BYTES, "text/plain", "application/csv", "application/vnd.ms-excel", "text/vcard",
+    "text/x-vcard", "text/directory",
+)  # fmt: skip
 State = Literal["uploading", "waiting", "running", "done", "failed", "cancelled"]
 PARTS = ("columns", "dryRun")
 """What a form may have beside the file, as the query has it."""
@@ -208,7 +211,7 @@ def _charset(header: str | None, *, part: bool = False) -> str:
         "application/csv",
         "application/vnd.ms-excel",
     ):
-        raise Refusal("unsupported_media_type", "Send the file as text/csv.")
+        raise Refusal("unsupported_media_type", "Send the file as text/csv or text/vcard.")
     if "charset" not in header.lower():
         return ""
     if charset not in CHARSETS:

@@ -8,7 +8,7 @@ from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import jobs
 from gateway.domain.imports.columns import fields_of
-from gateway.domain.imports.files import CsvFile
+from gateway.domain.imports.sources import Source
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -48,14 +48,15 @@ async def receive(
     """
     import_id = await db.write(jobs.begin, actor, entry.resource.plural)
     try:
-        file = CsvFile(charset)
-        store = _Store(db, import_id, _keeps(file, entry.resource, choices, held))
+        source = Source(entry.resource, charset)
+        store = _Store(db, import_id, _keeps(source, entry.resource, choices, held))
         async for piece in pieces:
-            await store.take(file.feed(piece))
-        await store.take(file.end())
+            await store.take(source.feed(piece))
+        await store.take(source.end())
         await store.flush()
+        file = source.file
         last = choices()
-        fields = [""] * len(file.headings) if held else _fields(file, entry.resource, last.named)
+        fields = [""] * len(file.headings) if held else _fields(source, entry.resource, last.named)
         _be_patient()
 
         async def complete(tx: Tx) -> None:
@@ -81,12 +82,12 @@ async def receive(
     return import_id
 
 
-def _fields(file: CsvFile, resource: Resource, named: Named) -> Sequence[str]:
-    return fields_of(resource, file.headings, named)
+def _fields(source: Source, resource: Resource, named: Named) -> Sequence[str]:
+    return fields_of(resource, source.file.headings, named)
 
 
 def _keeps(
-    file: CsvFile, resource: Resource, choices: Callable[[], Choices], held: bool
+    source: Source, resource: Resource, choices: Callable[[], Choices], held: bool
 ) -> Callable[[Sequence[str]], list[str]]:
     """Return a function that blanks the cells of columns that are left out."""
     early = choices()
@@ -97,7 +98,7 @@ def _keeps(
         if held or not early.complete:
             return list(cells)
         # Refused at the first line, not after all.
-        fields = fields or _fields(file, resource, early.named)
+        fields = fields or _fields(source, resource, early.named)
         kept = [cell if field else "" for cell, field in zip(cells, fields, strict=False)]
         return kept if not any(cells[len(fields) :]) else [*kept, ""]
 
