@@ -19,6 +19,8 @@ GATEWAY: Ownership = {
     "imports": OWNED,
     "import_lines": child("import_id", "imports"),
     "import_faults": child("import_id", "imports"),
+    "import_faulty_lines": child("import_id", "imports"),
+    "import_keys": child("import_id", "imports"),
     "companies": OWNED,
     "contacts": OWNED,
     "contact_tags": OWNED,

@@ -15,6 +15,7 @@ from gateway.domain.imports.columns import parse
 from gateway.domain.imports.decoding import CHARSETS
 from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
+from gateway.domain.imports.options import CHOICES, options_of
 from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
@@ -35,7 +36,7 @@ TYPES = (
     "text/x-vcard", "text/directory",
 )  # fmt: skip
 State = Literal["uploading", "waiting", "running", "done", "failed", "cancelled"]
-PARTS = ("columns", "dryRun")
+PARTS = ("columns", "dryRun", *CHOICES)
 """What a form may have beside the file, as the query has it."""
 FORM_BYTES = 131_072
 """The largest such part: the headings of all columns."""
@@ -49,11 +50,16 @@ class ImportFault(Struct, frozen=True):
     line: int
     column: str
     error: str
+    value: str
+    """The cell, up to 100 characters of it."""
+    warning: bool
+    """Whether the line was imported without this cell."""
 
 
 class ImportJob(Struct, frozen=True, rename="camel"):
     """An import. `rows` lines below the heading, of which `done` were looked at; each of these was
-    created, updated, unchanged or faulty. `faults` has the first 1,000 faults of `faulty` lines."""
+    created, updated, unchanged or faulty, which is not imported. `warnings` cells were left out of
+    lines that were imported. `faults` has the first 1,000 of both."""
 
     id: Id
     type: str
@@ -68,6 +74,11 @@ class ImportJob(Struct, frozen=True, rename="camel"):
     updated: int
     unchanged: int
     faulty: int
+    warnings: int
+    numbers: str
+    dates: str
+    mode: str
+    duplicates: str
     created_at: Instant
     finished_at: Instant | UnsetType = UNSET
     reason: str | UnsetType = UNSET
@@ -83,18 +94,34 @@ class Imports(Struct, frozen=True):
 
 RUNNING = ImportJob(
     shapes.example_id("import"), "contacts", "running", False, "utf-8",
-    {"Nome": "name", "E-mail": "email"}, 1042, 0, 0, 0, 0, 0, shapes.NOW, faults=[],
+    {"Nome": "name", "E-mail": "email"}, 1042, 0, 0, 0, 0, 0, 0, "auto", "auto", "lenient",
+    "refuse", shapes.NOW, faults=[],
 )  # fmt: skip
 ENDED = msgspec.structs.replace(
-    RUNNING, state="done", done=1042, created=1000, updated=40, unchanged=1, faulty=1,
+    RUNNING, state="done", done=1042, created=1000, updated=40, unchanged=1, faulty=1, warnings=1,
     finished_at=shapes.NOW,
     faults=[
         ImportFault(
-            17, "E-mail", "email: Send an e-mail address such as maria@example.com."
-        )
+            17, "E-mail", "email: Send an e-mail address such as maria@example.com.", "bruno", True
+        ),
+        ImportFault(23, "Nome", "name is required.", "", False),
     ],
 )  # fmt: skip
 LISTED = msgspec.structs.replace(ENDED, faults=UNSET)
+OPTIONS = tuple(
+    Parameter(name, {"type": "string", "enum": list(CHOICES[name]), "default": CHOICES[name][0]},
+              text, CHOICES[name][1])
+    for name, text in (
+        ("numbers", "How the file writes numbers; `auto` looks at all cells and at the separator, "
+         "and refuses `1.500` where both tell nothing."),
+        ("dates", "How the file writes dates beside ISO 8601; `auto` as with `numbers`. A time "
+         "without an offset is in the time zone of the account."),
+        ("mode", "`lenient` imports a line with a fault in an optional field without this field, "
+         "and reports the cell; `strict` refuses the line."),
+        ("duplicates", "`refuse` refuses a line whose id or key a line before has; `last` lets it "
+         "update the record of that line."),
+    )
+)  # fmt: skip
 
 
 def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
@@ -103,10 +130,14 @@ def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
     ended = job.finished_at
     return ImportJob(
         job.id, job.plural, job.state, job.dry_run, job.encoding, columns, job.line_count,  # type: ignore[arg-type] # the schema of the table checks it
-        job.done, job.created, job.updated, job.unchanged, job.faulty, dates.show(job.created_at),
+        job.done, job.created, job.updated, job.unchanged, job.faulty, job.warnings,
+        job.options.numbers, job.options.dates, job.options.mode, job.options.duplicates,
+        dates.show(job.created_at),
         UNSET if ended is None else dates.show(ended),
         UNSET if job.reason is None else job.reason,
-        UNSET if faults is None else [ImportFault(f.line, f.heading, f.error) for f in faults],
+        UNSET if faults is None else [
+            ImportFault(f.line, f.heading, f.error, f.value, f.warning) for f in faults
+        ],
     )  # fmt: skip
 
 
@@ -141,8 +172,8 @@ def import_of(entry: Entry) -> Operation:
                        shapes.written(accepted), ("Location",))},
         description="The first line has the names of fields, or `columns` names them. A line whose "
         f"`id` names a record of yours{key} updates it, where an empty cell changes nothing; "
-        "any other line creates one. Cells are separated by comma, semicolon or tab; the file is "
-        "UTF-8, or Windows-1252. The `Content-Type` is `text/csv` or `application/octet-stream`. "
+        "any other line creates one. Cells are separated by comma, semicolon, tab or |; the file "
+        "is UTF-8 or Windows-1252. The `Content-Type` is `text/csv` or `application/octet-stream`. "
         f"At most {MOST_BYTES // 1024**2} MiB, {MOST_LINES:,} lines and {MOST_COLUMNS} columns.",
         parameters=(
             Parameter(
@@ -155,6 +186,7 @@ def import_of(entry: Entry) -> Operation:
                 "dryRun", {"type": "boolean", "default": False},
                 "Only report the faults of the lines; write nothing.", True,
             ),
+            *OPTIONS,
         ),
         body=Shape({"type": "string", "format": "binary"}, example), body_type=BYTES,
         refusals=("conflict",),
@@ -183,7 +215,7 @@ class _Sent:
             raise refused("dryRun", "Send true or false.")
         columns = texts.get("columns")
         return Choices(
-            None if columns is None else parse(columns), dry_run,
+            None if columns is None else parse(columns), options_of(texts), dry_run,
             complete=not self.form or columns is not None,
         )  # fmt: skip
 

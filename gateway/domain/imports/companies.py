@@ -1,6 +1,6 @@
 """Finds the companies that the lines of a file name, and creates those that are not there."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.imports.matching import AMONG, lock_all
@@ -26,20 +26,21 @@ def must_be_name(name: str) -> None:
         raise Wrong("blank", "Write a name with letters or digits.")
 
 
-async def ids_of(tx: Tx, actor: Actor, names: Iterable[str]) -> Mapping[str, str]:
-    """Return the id of the owner's company of each name, by its folded name.
+async def find(tx: Tx, actor: Actor, names: Iterable[str]) -> dict[str, str]:
+    """Return the ids of the owner's companies with these names, by their folded names.
 
-    The oldest of several has it; where there is none, one is created. One statement finds all.
+    The oldest of several counts. Nobody else creates one of these until the transaction ends.
     """
-    wanted = {fold(name): name for name in reversed(list(names))}
-    if not wanted:
-        return {}
-    await lock_all(tx, [f"{actor.owner_id} company {name}" for name in sorted(wanted)])
+    wanted = sorted({fold(name) for name in names})
     found: dict[str, str] = {}
-    for row in await tx.all(_FIND, actor.owner_id, items(sorted(wanted))):
-        found.setdefault(row["sort_name"], row["id"])
-    for folded, name in reversed(wanted.items()):
-        if folded not in found:
-            draft = check(COMPANIES, {"name": name}, read=of_json, creating=True)
-            found[folded] = (await actions.create(tx, actor, COMPANIES, draft)).id
+    if wanted:
+        await lock_all(tx, [f"{actor.owner_id} company {name}" for name in wanted])
+        for row in await tx.all(_FIND, actor.owner_id, items(wanted)):
+            found.setdefault(row["sort_name"], row["id"])
     return found
+
+
+async def create(tx: Tx, actor: Actor, name: str) -> str:
+    """Create a company; return its id."""
+    draft = check(COMPANIES, {"name": name}, read=of_json, creating=True)
+    return (await actions.create(tx, actor, COMPANIES, draft)).id

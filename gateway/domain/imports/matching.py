@@ -132,6 +132,12 @@ def _key(resource: Resource, draft: Draft) -> tuple[str, Any]:
     return column, values.get(column) if field.name in draft.sent else None
 
 
+def key_of(resource: Resource, draft: Draft) -> str | None:
+    """Return the key of a draft in the form in which keys are compared; None without one."""
+    value = _key(resource, draft)[1]
+    return None if value is None else str(value)
+
+
 def with_source(resource: Resource, sent: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the values of a new record, whose `source` is `import` unless the file names one."""
     field = resource.creatable.get("source")

@@ -8,17 +8,23 @@ from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import jobs
 from gateway.domain.imports.columns import fields_of
+from gateway.domain.imports.forms import Shown
+from gateway.domain.imports.options import DEFAULT, Options
+from gateway.domain.imports.reports import with_own_id
 from gateway.domain.imports.sources import Source
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
+from gateway.records.values.blanks import clean
 from outbox.database.transaction import Database, Tx, patience
 
 Named = Mapping[str, str] | None
 """Heading → target of the columns; None lets the headings decide."""
 LINES_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 262_144
+ALL = "all"
+"""In place of a field, of a column that is not chosen yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,7 @@ class Choices:
     """What a client wants of an import; with `complete` nothing of it can follow the file."""
 
     named: Named = None
+    options: Options = DEFAULT
     dry_run: bool = False
     complete: bool = True
 
@@ -49,7 +56,8 @@ async def receive(
     import_id = await db.write(jobs.begin, actor, entry.resource.plural)
     try:
         source = Source(entry.resource, charset)
-        store = _Store(db, import_id, _keeps(source, entry.resource, choices, held))
+        shown = Shown()
+        store = _Store(db, import_id, _keeps(source, entry.resource, choices, held), shown)
         async for piece in pieces:
             await store.take(source.feed(piece))
         await store.take(source.end())
@@ -62,7 +70,8 @@ async def receive(
         async def complete(tx: Tx) -> None:
             await jobs.complete(
                 tx, import_id, headings=file.headings, fields=fields, encoding=file.encoding,
-                lines=file.lines, dry_run=last.dry_run, held=held,
+                separator=file.separator, shown=shown.bits, options=last.options, lines=file.lines,
+                dry_run=last.dry_run, held=held,
             )  # fmt: skip
             if not (last.dry_run or held):
                 audit.record(tx, actor, "imported", "import", import_id)
@@ -83,24 +92,30 @@ async def receive(
 
 
 def _fields(source: Source, resource: Resource, named: Named) -> Sequence[str]:
-    return fields_of(resource, source.file.headings, named)
+    headings = source.file.headings
+    return with_own_id(headings, fields_of(resource, headings, named))
 
 
 def _keeps(
     source: Source, resource: Resource, choices: Callable[[], Choices], held: bool
 ) -> Callable[[Sequence[str]], list[str]]:
-    """Return a function that blanks the cells of columns that are left out."""
+    """Return a function that blanks the cells of columns that are left out.
+
+    A line with more cells than the heading stays as it is: nobody knows which of them are extra.
+    """
     early = choices()
     fields: Sequence[str] = []
 
     def keep(cells: Sequence[str]) -> list[str]:
         nonlocal fields
+        width = len(source.file.headings)
         if held or not early.complete:
-            return list(cells)
+            fields = [ALL] * width
         # Refused at the first line, not after all.
         fields = fields or _fields(source, resource, early.named)
-        kept = [cell if field else "" for cell, field in zip(cells, fields, strict=False)]
-        return kept if not any(cells[len(fields) :]) else [*kept, ""]
+        if any(map(clean, cells[width:])):
+            return list(cells)
+        return [cell if field else "" for cell, field in zip(cells, fields, strict=False)]
 
     return keep
 
@@ -116,17 +131,23 @@ class _Store:
     """Gathers lines and stores some at once."""
 
     def __init__(
-        self, db: Database, import_id: str, keep: Callable[[Sequence[str]], list[str]]
+        self,
+        db: Database,
+        import_id: str,
+        keep: Callable[[Sequence[str]], list[str]],
+        shown: Shown,
     ) -> None:
         self._db = db
         self._import_id = import_id
         self._keep = keep
+        self._shown = shown
         self._lines: list[Line] = []
         self._size = 0
 
     async def take(self, lines: Sequence[Line]) -> None:
         for number, cells in lines:
             kept = self._keep(cells)
+            self._shown.see(kept)
             self._lines.append((number, kept))
             self._size += sum(map(len, kept)) + 16
             if len(self._lines) >= LINES_AT_ONCE or self._size >= CHARACTERS_AT_ONCE:

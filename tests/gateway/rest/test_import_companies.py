@@ -18,11 +18,11 @@ async def test_companies_are_found_or_created_by_name(
         "Nome;E-mail;Empresa\nA;a@x.com;Padaria Sol\nB;b@x.com;Nova Ltda\nC;c@x.com;nova  ltda\n"
         f"D;d@x.com;\nE;e;Refused\nF;f@x.com;{LONG}\n"
     ).replace("  ", " ")
-    dry = await imported(api, ana, "contacts", text, "?dryRun=true")
+    dry = await imported(api, ana, "contacts", text, "?dryRun=true&mode=strict")
     assert counts(dry) == (6, 4, 0, 0, 2)
     assert (await ana.get("/api/companies")).body["total"] == 2
     for expected in ((6, 4, 0, 0, 2), (6, 0, 0, 4, 2)):
-        body = await imported(api, ana, "contacts", text)
+        body = await imported(api, ana, "contacts", text, "?mode=strict")
         assert counts(body) == expected, body
     assert [(one["line"], one["column"]) for one in body["faults"]] == [
         (6, "E-mail"), (7, "Empresa"),
@@ -39,4 +39,6 @@ async def test_companies_are_found_or_created_by_name(
     assert made == ["Nova Ltda", "PADARIA SÓL", "Padaria Sol", "Nova Ltda", "Terceira"]
     audited = (await ana.get(f"/api/audit?recordId={new}")).body["data"]
     assert [one["action"] for one in audited] == ["created"]
+    lenient = await imported(api, ana, "contacts", f"Nome;Empresa\nG;{LONG}\n")
+    assert (counts(lenient)[1], lenient["faults"][0]["column"]) == (1, "Empresa")
     assert (await bia.get("/api/companies")).body["total"] == 1

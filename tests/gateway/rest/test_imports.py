@@ -10,7 +10,7 @@ import pytest
 
 from gateway.domain import import_lines
 from gateway.domain.catalogue import CATALOGUE
-from gateway.domain.imports import jobs, steps, upkeep, uploads
+from gateway.domain.imports import jobs, outcomes, steps, upkeep, uploads
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
@@ -88,7 +88,7 @@ async def test_contacts_match_by_email_else_are_created(api: RestApi, ana: Perso
         "Nome;E-mail;Telefone;Etiquetas;Sobra\n"
         "Ana;ANA@x.com;;vip;a\nBia;bia@x.com;+55 11 98888-7777;a;b\nCaio;;;;\nBia;bia@x.com;;a;\n"
     )
-    query = "?columns=Nome:name,E-mail:email,Telefone:phone,Etiquetas:tags"
+    query = "?columns=Nome:name,E-mail:email,Telefone:phone,Etiquetas:tags&duplicates=last"
     body = await imported(api, ana, "contacts", text, query)
     assert (body["state"], counts(body)) == ("done", (4, 2, 1, 1, 0)), body
     assert body["columns"] == {
@@ -118,6 +118,7 @@ async def test_companies_match_by_cnpj_and_products_by_sku(api: RestApi, ana: Pe
     body = await imported(
         api, ana, "products",
         'sku\tname\tprice\tactive\nA\tTea\t"1.234,50"\tsim\nB\tCup\tR$ 5\tfalse\nB\tCup\t5,00\t0\n',
+        "?duplicates=last",
     )  # fmt: skip
     assert counts(body) == (3, 1, 1, 1, 0)
     rows = (await ana.get("/api/products?sort=price")).body["data"]
@@ -136,7 +137,7 @@ async def test_each_bad_line_is_reported_and_the_others_are_written(
     )
     mine = (await ana.post("/api/products", {"name": "Mine", "price": 1, "sku": "M"})).body["id"]
     text = text.format("0" * 24, mine)
-    for query, state in (("?dryRun=true", 2), ("", 4)):
+    for query, state in (("?mode=strict&dryRun=true", 2), ("?mode=strict", 4)):
         body = await imported(api, ana, "products", text, query)
         assert (body["state"], counts(body)) == ("done", (7, 2, 0, 0, 5))
         told = [(one["line"], one["column"]) for one in body["faults"]]
@@ -144,7 +145,8 @@ async def test_each_bad_line_is_reported_and_the_others_are_written(
             (3, "price"), (3, "name"), (4, "price"), (5, "storeId"), (6, ""), (7, "sku"),
         ], body  # fmt: skip
         assert "x" not in body["faults"][0]["error"].split()
-        assert "TAKEN" not in json.dumps(body["faults"])
+        assert "TAKEN" not in json.dumps([one["error"] for one in body["faults"]])
+        assert body["faults"][-1]["value"] == "TAKEN"
         assert (await ana.get("/api/products")).body["total"] == state
     assert await lines_left(api.db) == 0
 
@@ -335,10 +337,16 @@ async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Pers
 async def test_faults_are_kept_up_to_a_bound_and_all_counted(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "MOST_FAULTS", 7)
+    monkeypatch.setattr(jobs, "MOST_FAULTS", 7)
+    monkeypatch.setattr(outcomes, "MOST_KEPT", 5)
+    monkeypatch.setattr(outcomes, "MOST_KEPT_CHARACTERS", 12)
     text = "name,email\n" + "Ana,x\n" * 130
-    body = await imported(api, ana, "contacts", text)
+    body = await imported(api, ana, "contacts", text, "?mode=strict")
     assert (body["faulty"], len(body["faults"]), body["faults"][6]["line"]) == (130, 7, 8)
+    # A value is there as long as its line, by which an erasure finds it.
+    assert [one["value"] for one in body["faults"]] == ["x"] * 3 + [""] * 4
+    lines = await ana.get(f"/api/imports/{body['id']}/lines.csv")
+    assert lines.text == "name,email\r\n" + "Ana,x\r\n" * 3
 
 
 async def test_a_held_import_waits_between_its_dry_run_and_its_start(

@@ -32,6 +32,7 @@ async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Gue
         "column-1": "email",
         "column-2": "phone",
         "column-3": "",
+        "mode": "strict",
     }
     checked = await maria.submit(here, act="check", **columns)
     assert 'hx-get="/console/imports/' in checked.html
@@ -40,7 +41,20 @@ async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Gue
     assert page.test_id("import-checked") == "1 line has an error; it will be left out."
     assert (page.test_id("import-created"), page.test_id("import-faulty")) == ("2", "1")
     assert "Send an e-mail address" in page.html
-    assert "Import 2 lines" in page.html
+    await maria.submit(here, act="check", **(columns | {"mode": "lenient"}))
+    await Importing(db).run_once()
+    page = await maria.get(here)
+    assert page.test_id("import-checked") == (
+        "1 cell has an error; its line will be imported without it."
+    )
+    assert "Import 3 lines" in page.html
+    lines = await maria.get(f"{here}/lines.csv")
+    assert lines.html == "\ufeffNome;E-mail;Telefone;Sobra\r\nBia;bia;;2\r\n"
+    report = await maria.get(f"{here}/faults.csv", Accept_Language="pt-BR")
+    assert report.html.splitlines() == [
+        "\ufeffLinha;Coluna;Valor;O que fazer;Resultado",
+        "3;E-mail;bia;Informe um e-mail, como maria@example.com.;Importada sem ela",
+    ]
     assert await db.read(rows, "select * from contacts") == []
     await maria.submit(here, act="start", **columns)
     await Importing(db).run_once()
