@@ -11,6 +11,7 @@ from typing import Any
 
 from gateway.domain.imports import goods, headings
 from gateway.domain.imports.columns import ID
+from gateway.records.errors import Fault
 from gateway.records.resource import Resource
 from gateway.records.values.cells import plain
 from gateway.records.values.folding import fold
@@ -42,6 +43,8 @@ class Filled:
     """The name of a new record whose line has none."""
     lines: list[str] = field(default_factory=list)
     """Lines of the notes that no column of notes has."""
+    faults: list[Fault] = field(default_factory=list)
+    """What is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,11 @@ class Filling:
         self._name(filled, found)
         if self._resource.plural == "products":
             goods.complete(filled.cells, filled.values, self._texts(found))
+            images = filled.values.get("images", ())
+            if len(images) > goods.MOST_IMAGES:
+                filled.values["images"] = images[: goods.MOST_IMAGES]
+                text = f"A product has at most {goods.MOST_IMAGES} images; the others are left out."
+                filled.faults.append(Fault("images", "too_many", text))
         if "employees" in found and "size" not in filled.cells:
             filled.cells["size"] = _size(plain(found["employees"][0][1]))
         self._note(filled, found.get("notes", ()))
@@ -107,7 +115,7 @@ class Filling:
         labels: Mapping[str, str],
     ) -> None:  # fmt: skip
         """Take the cells of the columns of one target."""
-        cell = these[0][1]
+        column, cell = these[0]
         if target == ID:
             filled.record_id = cell
         elif target in ("notes", "noteLine"):
@@ -126,6 +134,9 @@ class Filling:
         elif target == "images":
             if cell.startswith("["):
                 filled.cells[target] = cell
+                if not column.own and (listed := goods.listed_images(cell)):
+                    filled.values[target] = listed
+                    del filled.cells[target]
             elif found := goods.images(plain(text) for _, text in these):
                 filled.values[target] = found
         elif target in headings.grams():

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
+from msgspec import DecodeError
+from msgspec.json import decode
+
 from gateway.domain.imports import headings
 from gateway.records.values.folding import fold
 
@@ -13,6 +16,8 @@ _URLS = re.compile(r"[\s|;,]+(?=https?://)|\s*\|\s*|\s+")
 _HTML = re.compile(r"<(?:/?[a-z][a-z0-9]*(?:\s[^<>]*)?/?|!--)>?", re.I)
 _PATH = re.compile(r"\s*>\s*|\s+/\s+")
 _COMMAS = re.compile(r"(?<!\\),|;|\|")
+MOST_IMAGES = 50
+"""Images of a product."""
 _ZERO = re.compile(r"[0.,\s]*")
 _BREAKING = frozenset(
     ("article", "blockquote", "br", "dd", "div", "dl", "dt", "footer", "h1", "h2", "h3", "h4", "h5",
@@ -82,6 +87,14 @@ def images(cells: Iterable[str]) -> list[dict[str, str]]:
     """Return the images of cells with one URL or several."""
     urls = (url for cell in cells for url in _URLS.split(cell.strip()))
     return [{"url": url} for url in dict.fromkeys(one.strip(",;") for one in urls) if url]
+
+
+def listed_images(cell: str) -> list[dict[str, str]]:
+    """Return the images of a cell in JSON; none when it is something else."""
+    try:
+        return decode(cell, type=list[dict[str, str]])
+    except DecodeError:
+        return []
 
 
 def is_path(cell: str) -> bool:

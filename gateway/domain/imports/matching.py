@@ -10,6 +10,7 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.record import OWNER_ID, VERSION
 from gateway.records.resource import Resource
+from gateway.records.values.formats import LONG
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
@@ -100,6 +101,22 @@ async def find(
             actor.owner_id, value, before,
         )  # fmt: skip
     return None if row is None else await _own(tx, actor, resource, row["id"])
+
+
+async def add_notes(
+    tx: Tx, resource: Resource, record_id: str, draft: Draft, lines: Sequence[str]
+) -> None:
+    """Add lines to the notes of a record that is there, each once."""
+    if "notes" in draft.sent:
+        had = draft.values["notes"] or ""
+    else:
+        row = await store.fetch(tx, resource, record_id)
+        had = "" if row is None else row[resource.position["notes"]] or ""
+    there = set(had.split("\n"))
+    more = [line for line in lines if line not in there]
+    text = "\n".join([had] * bool(had) + more)
+    if more and len(text) <= LONG:
+        draft.values["notes"] = text
 
 
 async def _own(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> tuple[str, int] | None:

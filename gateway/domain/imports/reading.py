@@ -81,7 +81,7 @@ def _values(
     resource: Resource, filled: Filled, written: Written
 ) -> tuple[dict[str, Any], list[Fault]]:
     """Return the JSON values by field, and what cannot be read."""
-    sent, wrong = dict(filled.values), list[Fault]()
+    sent, wrong = dict(filled.values), list(filled.faults)
     for name, cell in filled.cells.items():
         try:
             sent[name] = texts.read(resource.named[name].format, cell, written)

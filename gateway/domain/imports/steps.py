@@ -199,6 +199,8 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
     if not all(_is_optional(job, fault) for fault in faults):
         total.refuse(job, line, faults)
         return
+    if line.lines and found is not None:
+        await matching.add_notes(tx, entry.resource, found[0], draft, line.lines)
     if line.company and "companyId" not in draft.sent:
         # It is there, so that nothing has to look for it again.
         draft.values["company_id"] = await _company(tx, work, line, total)

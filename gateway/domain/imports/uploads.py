@@ -70,8 +70,8 @@ async def receive(
         async def complete(tx: Tx) -> None:
             await jobs.complete(
                 tx, import_id, headings=file.headings, fields=fields, encoding=file.encoding,
-                separator=file.separator, shown=shown.bits, options=last.options, lines=file.lines,
-                dry_run=last.dry_run, held=held,
+                separator=file.separator, shown=shown.bits, options=last.options,
+                lines=source.lines, dry_run=last.dry_run, held=held,
             )  # fmt: skip
             if not (last.dry_run or held):
                 audit.record(tx, actor, "imported", "import", import_id)
