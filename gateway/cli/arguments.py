@@ -208,7 +208,11 @@ def import_(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--owner", required=True, metavar="EMAIL", help="the account's address")
     parser.add_argument(
         "--columns", metavar="HEADING:FIELD,…",
-        help="the columns to import and their fields (default: headings are names of fields)",
+        help="the columns to import and their fields, also as JSON (default: by their headings)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--column", metavar="HEADING=FIELD", action="append", default=[],
+        help="a column to import and its field; repeat it for further columns",
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only report the faulty lines")
     parser.add_argument(

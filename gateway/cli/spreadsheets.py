@@ -16,7 +16,7 @@ from gateway.cli.commands import Say, existing, user_of
 from gateway.cli.data.progress import Progress
 from gateway.domain.catalogue import BY_PLURAL
 from gateway.domain.imports import jobs, reports, uploads
-from gateway.domain.imports.columns import parse
+from gateway.domain.imports.columns import parse, parse_each
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.jobs import Import
 from gateway.domain.imports.options import options_of
@@ -45,12 +45,14 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
     if entry is None:
         raise CannotStart(f"--type must be one of {', '.join(ENTRIES)}")
     named = None if arguments.columns is None else parse(arguments.columns)
+    if arguments.column:
+        named = {**(named or {}), **parse_each(arguments.column)}
+    choices = uploads.Choices(named, options_of(vars(arguments)), arguments.dry_run)
     async with existing(config) as db:
         actor = _actor(await user_of(db, arguments.owner))
         import_id = await uploads.receive(
-            db, actor, entry, _pieces(Path(arguments.file)), named=named,
-            options=options_of(vars(arguments)), dry_run=arguments.dry_run,
-        )  # fmt: skip
+            db, actor, entry, _pieces(Path(arguments.file)), choices=lambda: choices
+        )
         job = await _ended(db, actor, import_id)
         _, faults = await db.read(jobs.read, actor, import_id)
         for fault in faults[:SHOWN]:

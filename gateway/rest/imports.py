@@ -1,7 +1,8 @@
 """Handles imports: a CSV file becomes a job, which a client reads and can cancel."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -11,9 +12,11 @@ from msgspec import UNSET, Struct, UnsetType
 from gateway.domain.catalogue import Entry
 from gateway.domain.imports import jobs, uploads
 from gateway.domain.imports.columns import parse
-from gateway.domain.imports.files import CHARSETS, MOST_BYTES, MOST_COLUMNS, MOST_LINES
+from gateway.domain.imports.decoding import CHARSETS
+from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
+from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
@@ -23,12 +26,21 @@ from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape, operation
 from gateway.rest.params import refused
 from gateway.server.app_keys import DB
-from gateway.server.http import bodies
+from gateway.server.http import bodies, multipart
 
 CSV = "text/csv"
 BYTES = "application/octet-stream"
 """The same file to generators of clients, of which some know no CSV."""
+TYPES = (
+    CSV, BYTES, "text/plain", "application/csv", "application/vnd.ms-excel", "text/vcard",
+    "text/x-vcard", "text/directory",
+)  # fmt: skip
 State = Literal["uploading", "waiting", "running", "done", "failed", "cancelled"]
+PARTS = ("columns", "dryRun", *CHOICES)
+"""What a form may have beside the file, as the query has it."""
+FORM_BYTES = 131_072
+"""The largest such part: the headings of all columns."""
+_MALFORMED = "Send the whole form, with the file in the part file."
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 
@@ -136,17 +148,12 @@ def import_of(entry: Entry) -> Operation:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         caller.must("write")
-        charset = _charset(request)
-        dry_run = BOOLEANS.get(request.query.get("dryRun", "").lower())
-        if dry_run is None:
-            raise refused("dryRun", "Send true or false.")
-        text = request.query.get("columns")
+        sent = await _sent(request)
+        sent.choices()
         db = request.app[DB]
         import_id = await uploads.receive(
-            db, caller, entry, bodies.pieces(request, MOST_BYTES),
-            named=None if text is None else parse(text), options=options_of(request.query),
-            charset=charset, dry_run=dry_run,
-        )  # fmt: skip
+            db, caller, entry, sent.pieces, choices=sent.choices, charset=sent.charset
+        )
         job = await db.read(jobs.own, caller, import_id)
         headers = PRIVATE | {"Location": f"/api/imports/{import_id}"}
         if "read" not in caller.scopes:
@@ -186,14 +193,57 @@ def import_of(entry: Entry) -> Operation:
     )  # fmt: skip
 
 
-def _charset(request: web.Request) -> str:
-    """Return the encoding that the client names, or an empty text."""
-    header = request.headers.get("Content-Type")
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """The file of a request, its encoding, and the choices of the query and of the form."""
+
+    pieces: AsyncIterator[bytes]
+    charset: str
+    query: Mapping[str, str]
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """The parts of the form before the file, at its end all of them."""
+    form: bool = False
+
+    def choices(self) -> Choices:
+        """Return what is chosen so far. Raises validation_error."""
+        for name in self.fields:
+            if name not in PARTS:
+                raise refused(name, f"There is no part {name}; there are file, {', '.join(PARTS)}.")
+        texts = {**self.query, **self.fields}
+        dry_run = BOOLEANS.get(texts.get("dryRun", "").lower())
+        if dry_run is None:
+            raise refused("dryRun", "Send true or false.")
+        columns = texts.get("columns")
+        return Choices(
+            None if columns is None else parse(columns), options_of(texts), dry_run,
+            complete=not self.form or columns is not None,
+        )  # fmt: skip
+
+
+async def _sent(request: web.Request) -> _Sent:
+    """Return what a request sends: a file, or a form with one. Raises unsupported_media_type."""
+    if not multipart.is_one(request):
+        header = request.headers.get("Content-Type")
+        return _Sent(bodies.pieces(request, MOST_BYTES), _charset(header), request.query)
+    form = await multipart.read(request, MOST_BYTES, _MALFORMED, FORM_BYTES)
+    return _Sent(
+        form.pieces, _charset(form.media_type, part=True), request.query, form.fields, True
+    )
+
+
+def _charset(header: str | None, *, part: bool = False) -> str:
+    """Return the encoding that the client names, or an empty text. A part may be of any type."""
     if header is None:
         return ""
     name, charset = bodies.media_type(header)
-    if name not in (CSV, BYTES, "text/plain", "application/csv", "application/vnd.ms-excel"):
-        raise Refusal("unsupported_media_type", "Send the file as text/csv.")
+    if not part and name not in (
+        CSV,
+        BYTES,
+        "text/plain",
+        "application/csv",
+        "application/vnd.ms-excel",
+    ):
+        raise Refusal("unsupported_media_type", "Send the file as text/csv or text/vcard.")
     if "charset" not in header.lower():
         return ""
     if charset not in CHARSETS:

@@ -8,7 +8,6 @@ from aiohttp import web
 from gateway.console.frame import error_pages, pages, polling, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.frame.multipart import Upload
 from gateway.console.frame.reader import READER
 from gateway.console.records.words import Words, label_of
 from gateway.domain import import_lines
@@ -24,8 +23,8 @@ from gateway.records.errors import Refusal
 from gateway.records.values.folding import fold
 from gateway.server.app_keys import DB
 from gateway.server.http.answers import Flow, begun
-from gateway.texts import CODES, Texts
-from gateway.texts import of as texts_in
+from gateway.server.http.multipart import Upload
+from gateway.texts import Texts
 from outbox.database.transaction import Tx
 
 SAMPLES = 3
@@ -47,7 +46,7 @@ async def upload(request: web.Request, visitor: Visitor, form: Upload) -> web.St
     entry = _entry(request)
     try:
         import_id = await uploads.receive(
-            request.app[DB], visitor.actor, entry, form.pieces, held=True
+            request.app[DB], visitor.actor, entry, form.pieces, choices=uploads.Choices, held=True
         )
     except Refusal as refusal:
         if refusal.code not in _FORM or refusal.message.startswith("error."):
@@ -152,7 +151,9 @@ async def _show(
     entry, texts = ENTRIES[job.plural], request[READER].texts
     names = columns.importable(entry.resource)
     checked = job.state == "waiting" and job.done > 0
-    chosen = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
+    chosen = fields or (
+        job.fields if any(job.fields) else columns.guess(entry.resource, job.headings)
+    )
     context = {
         "job": job, "more": len(faults) > SHOWN_FAULTS,
         "faults": [
@@ -201,14 +202,8 @@ def _result(texts: Texts, fault: LineFault) -> str:
 
 
 def _guess(entry: Entry, headings: Sequence[str]) -> Sequence[str]:
-    """Return the fields that the headings name, in any language of the console."""
-    labels: dict[str, str] = {}
-    for code in CODES:
-        texts = texts_in(code)
-        labels |= {
-            label_of(texts, name).casefold(): name for name in columns.importable(entry.resource)
-        }
-    return reports.with_own_id(headings, columns.guess(entry.resource, headings, labels))
+    """Return the fields that the headings name."""
+    return reports.with_own_id(headings, columns.guess(entry.resource, headings))
 
 
 def _key(request: web.Request, entry: Entry) -> str:

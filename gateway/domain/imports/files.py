@@ -1,8 +1,4 @@
-"""Reads a CSV file piece by piece: its encoding, its separator, its records with their lines.
-
-A file is UTF-8, with or without a byte order mark. One that is not, as spreadsheets in Brazil write
-it, is Windows-1252 when everything before its first other character is ASCII.
-"""
+"""Reads a CSV file piece by piece: its separator, its headings, its records with their lines."""
 
 from __future__ import annotations
 
@@ -11,8 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gateway.domain.import_lines import Line
+from gateway.domain.imports.decoding import Decoder
+from gateway.domain.imports.headings import numbered
 from gateway.domain.imports.separators import SAMPLE, separator_of
-from gateway.domain.imports.splitting import Splitter, bad, breaks
+from gateway.domain.imports.splitting import Splitter, bad
 from gateway.records.values.blanks import clean
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -22,20 +20,6 @@ MOST_BLANK = 1_048_576
 MOST_COLUMNS = 200
 MOST_HEADING = 200
 """Characters of a heading, which each fault of its column repeats."""
-UTF_8, WINDOWS = "utf-8", "windows-1252"
-CHARSETS = {
-    "utf-8": UTF_8, "utf8": UTF_8, "us-ascii": UTF_8, "windows-1252": WINDOWS, "cp1252": WINDOWS,
-    "iso-8859-1": WINDOWS, "latin1": WINDOWS,
-}  # fmt: skip
-_BOM = b"\xef\xbb\xbf"
-_OTHERS = (
-    (b"PK\x03\x04", "This is an Excel workbook or an archive; save the sheet as CSV UTF-8."),
-    (b"\xd0\xcf\x11\xe0", "This is an Excel workbook; save the sheet as CSV UTF-8."),
-    (b"\xff\xfe", "This is UTF-16; save the file as CSV UTF-8."),
-    (b"\xfe\xff", "This is UTF-16; save the file as CSV UTF-8."),
-    (b"\x1f\x8b", "This file is compressed; send it as plain CSV."),
-    (b"%PDF", "This is a PDF; send a CSV file."),
-)
 _NAMED = re.compile(r'"?sep=([,;|\t])"?(?:\r\n|\n|\r(?=[^\n]))')
 
 
@@ -46,28 +30,24 @@ class CsvFile:
     """
 
     def __init__(self, charset: str = "") -> None:
-        self.encoding = charset or UTF_8
         self.separator = ""
         """Empty until enough of the file is there to tell it."""
         self.headings: list[str] = []
         self.lines = 0
         """Lines with cells below the heading."""
         self._blank = 0
-        self._told = bool(charset)
-        self._began = False
-        self._ascii = True
-        self._bytes = b""
+        self._decoder = Decoder(charset)
         self._text = ""
         self._splitter: Splitter | None = None
 
+    @property
+    def encoding(self) -> str:
+        """The encoding as far as it is read."""
+        return self._decoder.encoding
+
     def feed(self, data: bytes, *, last: bool = False) -> list[Line]:
         """Return further lines."""
-        self._bytes += data
-        if not self._began:
-            if len(self._bytes) < 4 and not last:
-                return []
-            self._begin()
-        self._text += self._decode(last)
+        self._text += self._decoder.decode(data, last=last)
         if self._splitter is None:
             self._splitter = self._separated(last)
             if self._splitter is None:
@@ -83,54 +63,6 @@ class CsvFile:
         if not self.lines:
             raise bad(2, "empty", "The file has a heading only; add a line for each record.")
         return lines
-
-    def _begin(self) -> None:
-        self._began = True
-        for start, message in _OTHERS:
-            if self._bytes.startswith(start):
-                raise bad(1, "invalid_file", message)
-        if self._bytes.startswith(_BOM):
-            self._bytes = self._bytes[len(_BOM) :]
-            self._told = self.encoding == UTF_8
-
-    def _decode(self, last: bool) -> str:
-        data, self._bytes = self._bytes, b""
-        if self.encoding == UTF_8:
-            try:
-                text = data.decode()
-            except UnicodeDecodeError as error:
-                if error.reason == "unexpected end of data" and not last:
-                    # The rest of the character comes with the next piece.
-                    self._bytes = data[error.start :]
-                    text = data[: error.start].decode()
-                elif self._told or not self._ascii or not data[: error.start].isascii():
-                    raise bad(
-                        self._line_of(data[: error.start].decode()), "invalid_encoding",
-                        "This line is not UTF-8; save the file as CSV UTF-8.",
-                    ) from None  # fmt: skip
-                else:
-                    self.encoding = WINDOWS
-        if self.encoding == WINDOWS:
-            try:
-                text = data.decode("cp1252")
-            except UnicodeDecodeError as error:
-                raise bad(
-                    self._line_of(data[: error.start].decode("cp1252")), "invalid_encoding",
-                    "This line is neither UTF-8 nor Windows-1252; save the file as CSV UTF-8.",
-                ) from None  # fmt: skip
-        self._ascii = self._ascii and text.isascii()
-        if "\0" in text:
-            raise bad(
-                self._line_of(text[: text.index("\0")]), "invalid_characters",
-                "This line has a NUL character; remove it, or save the file as CSV UTF-8.",
-            )  # fmt: skip
-        return text
-
-    def _line_of(self, before: str) -> int:
-        """Return the number of the line in which `before`, that follows what was read, ends."""
-        began = 1 if self._splitter is None else self._splitter.line
-        waiting = self._text if self._splitter is None else self._splitter.waiting
-        return began + breaks(waiting + before)
 
     def _separated(self, last: bool) -> Splitter | None:
         """Return the splitter once enough is there to tell the separator."""
@@ -182,17 +114,13 @@ class CsvFile:
             yield line, cells
 
     def _head(self, line: int, cells: Sequence[str]) -> None:
-        self.headings = [clean(cell) for cell in cells]
+        self.headings = numbered([clean(cell) for cell in cells])
         if max(map(len, self.headings)) > MOST_HEADING:
             raise bad(
                 line, "too_long",
                 f"A heading has more than {MOST_HEADING} characters; name the columns in the first "
                 "line.",
             )  # fmt: skip
-        named = [name.casefold() for name in self.headings if name]
-        twice = next((name for name in self.headings if named.count(name.casefold()) > 1), None)
-        if twice is not None:
-            raise bad(line, "taken", f"Two columns have the heading {twice[:64]}; rename one.")
 
 
 _QUOTES = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gateway.domain.imports.columns import field_of
 from gateway.domain.imports.options import Options
 from gateway.records.resource import Resource
 from gateway.records.values import cells as texts
@@ -50,5 +51,5 @@ def written(
 
 
 def _kind(resource: Resource, name: str) -> str:
-    field = resource.named.get(name)
+    field = resource.named.get(field_of(name))
     return "" if field is None else texts.kind_of(field.format)

@@ -14,6 +14,7 @@ from msgspec import json
 from gateway.domain import import_lines
 from gateway.domain.accounts import users
 from gateway.domain.import_lines import Line
+from gateway.domain.imports.columns import heading_of
 from gateway.domain.imports.options import DEFAULT, Options
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
@@ -309,12 +310,11 @@ def line_faults(
 ) -> list[LineFault]:
     """Return the faults of a line, each with the heading of its column, if there is one."""
     number, cells = line
-    by_field = dict(zip(job.fields, job.headings, strict=False))
     told = []
     for fault in found:
         name = fault.field.partition("[")[0].partition(".")[0]
         said = fault.sentence if fault.field else fault.message
-        heading = by_field.get(name, "") if name else ""
+        heading = heading_of(job.headings, job.fields, name) if name else ""
         place = job.headings.index(heading) if heading else len(cells)
         value = cells[place][:MOST_VALUE] if place < len(cells) else ""
         told.append(LineFault(number, heading, said, fault.field, fault.code, value, warning))

@@ -12,6 +12,7 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.record import OWNER_ID, Record, record_of
 from gateway.records.resource import Resource
+from gateway.records.values.formats import LONG
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
@@ -22,7 +23,7 @@ _LOCK_ALL = """
 select pg_advisory_xact_lock(hashtextextended(keys.value, 0)) as locked
 from json_array_elements_text(cast($1 as json)) as keys(value)
 """
-_AMONG = """
+AMONG = """
 /*sqlite in (select value from json_each($2))*/
 /*postgres = any (array(select json_array_elements_text(cast($2 as json))))*/
 """
@@ -42,6 +43,12 @@ class Ahead:
     """The owner's record of each id of another account that the lines have."""
 
 
+async def lock_all(tx: Tx, names: Sequence[str]) -> None:
+    """Let all other transactions that lock one of these sorted names wait for this one."""
+    if names and tx.engine == "postgres":
+        await tx.all(_LOCK_ALL, items(names))
+
+
 async def look_ahead(
     tx: Tx,
     actor: Actor,
@@ -56,15 +63,14 @@ async def look_ahead(
     ids = sorted({normal(record_id) for record_id, _ in lines if is_id(normal(record_id))})
     column = _key(resource, Draft())[0]
     keys = sorted({str(k) for _, draft in lines if (k := _key(resource, draft)[1]) is not None})
-    if keys and tx.engine == "postgres":
-        await tx.all(_LOCK_ALL, items([f"{actor.owner_id} {key}" for key in keys]))
+    await lock_all(tx, [f"{actor.owner_id} {key}" for key in keys])
     there = Ahead(set(), set())
     if ids:
-        sql = f"select id from {resource.table} where owner_id = $1 and id {_AMONG}"
+        sql = f"select id from {resource.table} where owner_id = $1 and id {AMONG}"
         there.ids |= {row["id"] for row in await tx.all(sql, actor.owner_id, items(ids))}
     if keys:
         table, column = _place(resource, column)
-        sql = f"select {column} as found from {table} where owner_id = $1 and {column} {_AMONG}"
+        sql = f"select {column} as found from {table} where owner_id = $1 and {column} {AMONG}"
         there.keys |= {row["found"] for row in await tx.all(sql, actor.owner_id, items(keys))}
     there.origins = await origins.known(tx, actor.owner_id, [*set(ids) - there.ids, *named])
     return there
@@ -109,6 +115,16 @@ async def find(
             actor.owner_id, value, before,
         )  # fmt: skip
     return None if row is None else await _own(tx, actor, resource, row["id"])
+
+
+def add_notes(record: Record, draft: Draft, lines: Sequence[str]) -> None:
+    """Add lines to the notes of a record that is there, each once."""
+    had = (draft.values if "notes" in draft.sent else record)["notes"] or ""
+    there = set(had.split("\n"))
+    more = [line for line in lines if line not in there]
+    text = "\n".join([had] * bool(had) + more)
+    if more and len(text) <= LONG:
+        draft.values["notes"] = text
 
 
 async def _own(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> Record | None:

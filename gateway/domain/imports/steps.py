@@ -12,7 +12,8 @@ from gateway.domain import import_lines, origins
 from gateway.domain.accounts import users
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import forms, matching
+from gateway.domain.imports import companies, forms, matching
+from gateway.domain.imports.filling import Filling
 from gateway.domain.imports.jobs import Import
 from gateway.domain.imports.matching import Ahead
 from gateway.domain.imports.options import LAST, LENIENT
@@ -25,6 +26,7 @@ from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Resource
+from gateway.records.values.folding import fold
 from gateway.records.values.format import of_json
 from outbox.database.transaction import Database, Tx
 
@@ -158,6 +160,8 @@ class _Work:
     lines: Sequence[ReadLine]
     ahead: Ahead
     repeats: Repeats
+    companies: dict[str, str]
+    """The ids of companies that lines name, by their folded names."""
 
     @classmethod
     async def of(cls, tx: Tx, job: Import, lines: Sequence[Line]) -> "_Work":
@@ -167,14 +171,16 @@ class _Work:
         written = forms.written(
             entry.resource, job.fields, job.shown, job.separator, job.options, zone
         )
-        read = [read_line(entry.resource, job, line, written) for line in lines]
+        filling = Filling(entry.resource, job.headings, job.fields)
+        read = [read_line(entry.resource, filling, line, written) for line in lines]
         repeats = Repeats(job, entry.resource)
         await repeats.look_ahead(tx, read)
         named = [one for line in read for one in origins.named(entry.resource, line.sent)]
         known = await matching.look_ahead(
             tx, actor, entry.resource, [(line.record_id, line.new) for line in read], named
         )
-        return cls(job, entry, actor, read, known, repeats)
+        there = await companies.find(tx, actor, [line.company for line in read if line.company])
+        return cls(job, entry, actor, read, known, repeats, there)
 
 
 async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
@@ -194,6 +200,11 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
     if not all(_is_optional(job, fault) for fault in faults):
         total.refuse(job, line, faults)
         return
+    if line.lines and found is not None:
+        matching.add_notes(found, content, line.lines)
+    if line.company and "companyId" not in line.sent:
+        # It is there, so that nothing has to look for it again.
+        content.values["company_id"] = await _company(tx, work, line, total)
     try:
         if found is None:
             record = await entry.create(tx, actor, content)
@@ -216,6 +227,17 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
     work.repeats.note(line)
 
 
+async def _company(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> str:
+    """Return the id of the company of a line, which is created if it is not there."""
+    folded = fold(line.company)
+    if folded not in work.companies:
+        # Rows that are put off go in the order of their tables: those of a company must precede
+        # those of later lines. A write ends the wait.
+        await import_lines.drop_upto(tx, work.job.id, total.place)
+        work.companies[folded] = await companies.create(tx, work.actor, line.company)
+    return work.companies[folded]
+
+
 def _is_optional(job: Import, fault: Fault) -> bool:
     """Return whether a line can be imported without the field of a fault."""
     field = ENTRIES[job.plural].resource.named.get(base(fault.field))
@@ -234,23 +256,26 @@ def _drafts(
     sent = origins.translated(resource, line.sent, ahead.origins)
     if found is not None:
         sent = matching.differing(found, sent)
-    state = {name: value for name, value in sent.items() if name in resource.restored}
-    content = {name: value for name, value in sent.items() if name not in state}
+    restored = {name: value for name, value in sent.items() if name in resource.restored}
+    state = check(resource, restored, read=of_json, takes=[*restored])
     if found is not None:
+        content = {name: value for name, value in sent.items() if name not in restored}
         draft = check(resource, content, read=of_json)
-    elif sent == line.sent:
-        return line.new, check(resource, state, read=of_json, takes=[*state])
-    else:
-        draft = check(
-            resource, matching.with_source(resource, content), read=of_json, creating=True
-        )
-    draft.faults[:0] = line.wrong
-    return draft, check(resource, state, read=of_json, takes=[*state])
+        draft.faults[:0] = line.wrong
+        return draft, state
+    other = {name: value for name, value in sent.items() if value != line.sent[name]}
+    if not other:
+        return line.new, state
+    own = check(resource, other, read=of_json, takes=[*other])
+    return Draft(
+        {**line.new.values, **own.values}, {**line.new.sent, **own.sent},
+        [*line.new.faults, *own.faults],
+    ), state  # fmt: skip
 
 
 async def _change(tx: Tx, actor: Actor, entry: Entry, found: Record, draft: Draft) -> Record:
     """Return a record with the changes of a draft. Raises Refusal."""
-    if not draft.sent:
+    if not draft.values:
         return found
     if entry.change is None:
         return await actions.change(tx, actor, entry.resource, found.id, draft)

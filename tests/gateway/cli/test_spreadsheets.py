@@ -64,8 +64,12 @@ def test_faulty_lines_and_wrong_words_are_told(tmp_path: Path) -> None:
         "2 lines: 0 created, 0 updated, 0 unchanged, 2 faulty.",
     ]
     assert bad.stderr == "carteiro: 2 lines are faulty; correct and import them again\n"
+    (tmp_path / "other.csv").write_text("foo\nx\n")
+    other = ("import", str(tmp_path / "other.csv"), "--type", "contacts", *OWNER)
     for wrong, text in (
-        (words, "No heading is the name of a field"),
+        (other, "No heading is the name of a field"),
+        ((*words, "--column", "Nome"), "Heading=field"),
+        ((*words, "--column", "Nom=name"), "it has Nome, E-mail"),
         ((*words, "--columns", "x"), "Heading:field"),
         (("import", "none.csv", "--type", "contacts", *OWNER), "No such file"),
         (("import", str(file), "--type", "orders", *OWNER), "--type must be one of contacts"),

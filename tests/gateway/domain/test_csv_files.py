@@ -93,7 +93,6 @@ def test_whole_records_tell_the_separator(
         (b'name\nx\n"open\nmore\n', 3, "invalid_quotes"),
         (b'name\nx\n"a"b\n', 3, "invalid_quotes"),
         (b"name\nx\ny\0\n", 3, "invalid_characters"),
-        (b"name,Name\nx,y\n", 1, "taken"),
         (",".join(f"c{n}" for n in range(1000)).encode() + b"\n1\n", 1, "too_many"),
         (b"name\nx\n" + b"y" * 140_000 + b"\n", 3, "too_long"),
         (b"name," + b"y" * 201 + b"\nx,z\n", 1, "too_long"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -28,6 +29,24 @@ async def upload(who: Person, plural: str, text: str | bytes, query: str = "") -
     return await who.call(
         "POST", f"/api/import/{plural}{query}", data=data, Content_Type="text/csv"
     )
+
+
+async def send_form(
+    who: Person, text: str, parts: dict[str, str], *, file_first: bool = False, charset: str = ""
+) -> Reply:
+    """Send a file as a form with these parts beside it."""
+
+    def part(head: str, body: str) -> str:
+        return f"--x\r\nContent-Disposition: form-data; {head}\r\n\r\n{body}\r\n"
+
+    kind = f"\r\nContent-Type: text/csv; charset={charset}" if charset else ""
+    file = part(f'name="file"; filename="a.csv"{kind}', text)
+    others = "".join(part(f'name="{name}"', value) for name, value in parts.items())
+    data = (file + others if file_first else others + file) + "--x--\r\n"
+    return await who.call(
+        "POST", "/api/import/contacts", data=data.encode(),
+        Content_Type="multipart/form-data; boundary=x",
+    )  # fmt: skip
 
 
 async def imported(
@@ -137,7 +156,6 @@ async def test_each_bad_line_is_reported_and_the_others_are_written(
     [
         (b"", "line 1"),
         (b"name\n", "line 2"),
-        (b"name,name\nx,y\n", "line 1"),
         (b'name\n"x\n', "line 2"),
         (b"name\nx\0\n", "line 2"),
         (b"name\n" + b"x" * 200_000, "line 2"),
@@ -194,6 +212,86 @@ async def test_a_request_that_is_refused(api: RestApi, ana: Person, bia: Person)
     assert [*(await upload(writing, "contacts", b"name\nx\n")).body] == ["id"]
     assert (await writing.get(path)).status == 403
     assert [*(await writing.delete(path)).body] == ["id"]
+
+
+COMMAS = "Nome;Observações (livres, curtas);A=B;Ratio: 1,5\nAna;gosta de chá;vip;ana@x.com\n"
+MAPPING = {
+    "Nome": "name", "Observações (livres, curtas)": "notes", "A=B": "tags", "Ratio: 1,5": "email",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", ["query", "form", "form_after_file"])
+async def test_a_mapping_in_json_names_any_heading(api: RestApi, ana: Person, door: str) -> None:
+    query = ""
+    if door == "query":
+        query = f"?columns={quote(json.dumps(MAPPING))}&dryRun=true"
+        reply = await upload(ana, "contacts", COMMAS, query)
+    else:
+        parts = {"columns": json.dumps(MAPPING), "dryRun": "true"}
+        reply = await send_form(ana, COMMAS, parts, file_first=door == "form_after_file")
+    assert reply.status == 202, reply.text
+    assert (reply.body["dryRun"], reply.body["columns"]) == (True, MAPPING)
+    await Importing(api.db).run_once()
+    body = (await ana.get(reply.headers["Location"])).body
+    assert counts(body) == (1, 1, 0, 0, 0)
+    assert (await ana.get("/api/contacts")).body["total"] == 0
+    reply = await send_form(ana, COMMAS, {"columns": json.dumps(MAPPING)})
+    await Importing(api.db).run_once()
+    [one] = (await ana.get("/api/contacts")).body["data"]
+    assert (one["notes"], one["tags"], one["email"]) == ("gosta de chá", ["vip"], "ana@x.com")
+
+
+@pytest.mark.parametrize(
+    ("parts", "field", "said"),
+    [
+        ({"columns": '{"Nome": "nam"}'}, "columns", "there are id, name, email"),
+        ({"columns": '{"Nam": "name"}'}, "columns", "it has Nome, Observações (livres, curtas)"),
+        ({"columns": '{"Nome": "name"'}, "columns", "not JSON"),
+        ({"columns": '{"Nome": 1}'}, "columns", "the field of each heading"),
+        ({"columns": "{}"}, "columns", "the field of each heading"),
+        ({"columns": '{"Nome": "name", "nome": "tags"}'}, "columns", "twice"),
+        ({"columns": '{"Nome": "notes"}'}, "columns", "No column fills name"),
+        ({"dryRun": "maybe"}, "dryRun", "true or false"),
+        ({"dry_run": "true"}, "dry_run", "there are file, columns, dryRun"),
+    ],
+)
+async def test_a_mapping_that_is_refused(
+    api: RestApi, ana: Person, parts: dict[str, str], field: str, said: str
+) -> None:
+    for file_first in (False, True):
+        reply = await send_form(ana, COMMAS, parts, file_first=file_first)
+        assert (reply.status, [*reply.faults]) == (400, [field]), reply.text
+        assert said in reply.body["error"], reply.text
+    assert (await ana.get("/api/imports")).body == {"data": []}
+    assert await lines_left(api.db) == 0
+
+
+async def test_a_form_that_is_broken_or_in_another_encoding(api: RestApi, ana: Person) -> None:
+    kind = "multipart/form-data; boundary=x"
+    half = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\na'
+    for data in (b"", b"--x--\r\n", half):
+        reply = await ana.call("POST", "/api/import/contacts", data=data, Content_Type=kind)
+        assert (reply.status, reply.body["error"]) == (
+            400, "Send the whole form, with the file in the part file.",
+        ), reply.text  # fmt: skip
+    for charset, status in (("windows-1252", 202), ("utf-16", 415)):
+        reply = await send_form(ana, "name\nJosé\n", {}, charset=charset)
+        assert reply.status == status, reply.text
+    await Importing(api.db).run_once()
+    [one] = (await ana.get("/api/contacts")).body["data"]
+    assert one["name"] == "JosÃ©"
+
+
+async def test_a_heading_that_stands_twice_is_numbered(api: RestApi, ana: Person) -> None:
+    body = await imported(
+        api, ana, "contacts", "Nome;Telefone;Telefone;Cargo;Cargo\nAna;;11 3333-4444;A;B\n"
+    )
+    assert body["columns"] == {
+        "Nome": "name", "Telefone": "phone", "Telefone (2)": "phone", "Cargo": "position",
+        "Cargo (2)": "position",
+    }  # fmt: skip
+    [one] = (await ana.get("/api/contacts")).body["data"]
+    assert (one["phone"], one["position"], one["notes"]) == ("11 3333-4444", "A", "Cargo: B")
 
 
 async def test_a_cancelled_import_keeps_what_it_wrote(api: RestApi, ana: Person) -> None:
@@ -260,8 +358,9 @@ async def test_a_held_import_waits_between_its_dry_run_and_its_start(
         yield text.encode()
 
     job_id = await uploads.receive(
-        api.db, actor, ENTRIES["contacts"], pieces("Nome\nAna\n\nBia\n"), held=True
-    )
+        api.db, actor, ENTRIES["contacts"], pieces("Nome\nAna\n\nBia\n"), held=True,
+        choices=uploads.Choices,
+    )  # fmt: skip
     for dry_run, state, total in ((True, "waiting", 0), (True, "waiting", 0), (False, "done", 2)):
         await Importing(api.db).run_once()
         await api.db.write(jobs.start, actor, job_id, ["name"], dry_run=dry_run)

@@ -6,8 +6,8 @@ from typing import Any
 
 import aiohttp
 
-from gateway.console.frame import multipart
 from gateway.domain.imports.importing import Importing
+from gateway.server.http import multipart
 from outbox.database.transaction import Tx
 from tests.support.console import Guest
 from tests.support.drain import rows
@@ -174,7 +174,7 @@ async def test_a_mark_in_pieces_ends_the_file() -> None:
             for place in range(0, len(body), size):
                 yield body[place : place + size]
 
-        source = multipart._Source(pieces())
+        source = multipart._Source(pieces(), "")
         assert b"".join([one async for one in source.until(b"\r\n--mark")]) == (
             b"a\r\n--xb\r\r\n--x"
         )
