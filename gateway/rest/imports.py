@@ -10,12 +10,13 @@ from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import Entry
-from gateway.domain.imports import jobs, uploads
+from gateway.domain.imports import jobs, notices, uploads
 from gateway.domain.imports.columns import parse
 from gateway.domain.imports.decoding import CHARSETS
 from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
+from gateway.domain.imports.steps import ENTRIES
 from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
@@ -67,7 +68,9 @@ class ImportJob(Struct, frozen=True, rename="camel"):
     dry_run: bool
     encoding: str
     columns: dict[str, str]
-    """The field of each imported column, by its heading."""
+    """The field of each imported column, or the part of a field, by its heading."""
+    notices: list[str]
+    """What the headings do not say: columns that are left out, names that come from e-mails."""
     rows: int
     done: int
     created: int
@@ -94,8 +97,8 @@ class Imports(Struct, frozen=True):
 
 RUNNING = ImportJob(
     shapes.example_id("import"), "contacts", "running", False, "utf-8",
-    {"Nome": "name", "E-mail": "email"}, 1042, 0, 0, 0, 0, 0, 0, "auto", "auto", "lenient",
-    "refuse", shapes.NOW, faults=[],
+    {"Nome": "name", "E-mail": "email"}, ["Not imported: Apelido."], 1042, 0, 0, 0, 0, 0, 0,
+    "auto", "auto", "lenient", "refuse", shapes.NOW, faults=[],
 )  # fmt: skip
 ENDED = msgspec.structs.replace(
     RUNNING, state="done", done=1042, created=1000, updated=40, unchanged=1, faulty=1, warnings=1,
@@ -127,10 +130,12 @@ OPTIONS = tuple(
 def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
     """Return an import as the API shows it; without faults when they are not read."""
     columns = {h: f for h, f in zip(job.headings, job.fields, strict=False) if f}
+    told = notices.of(ENTRIES[job.plural].resource, job.headings, job.fields)
     ended = job.finished_at
     return ImportJob(
-        job.id, job.plural, job.state, job.dry_run, job.encoding, columns, job.line_count,  # type: ignore[arg-type] # the schema of the table checks it
-        job.done, job.created, job.updated, job.unchanged, job.faulty, job.warnings,
+        job.id, job.plural, job.state, job.dry_run, job.encoding, columns,  # type: ignore[arg-type] # the schema of the table checks it
+        [one.text for one in told], job.line_count, job.done, job.created, job.updated,
+        job.unchanged, job.faulty, job.warnings,
         job.options.numbers, job.options.dates, job.options.mode, job.options.duplicates,
         dates.show(job.created_at),
         UNSET if ended is None else dates.show(ended),
