@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import Entry
 from gateway.domain.imports import jobs, notices, uploads
-from gateway.domain.imports.columns import parse
+from gateway.domain.imports.columns import parse, parts
 from gateway.domain.imports.decoding import CHARSETS
 from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
@@ -19,6 +19,7 @@ from gateway.domain.imports.options import CHOICES, options_of
 from gateway.domain.imports.steps import ENTRIES
 from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
+from gateway.records.resource import Resource
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
@@ -175,17 +176,21 @@ def import_of(entry: Entry) -> Operation:
         f"Import {resource.plural} from CSV",
         {202: Response("The import, which runs in the background.",
                        shapes.written(accepted), ("Location",))},
-        description="The first line has the names of fields, or `columns` names them. A line whose "
-        f"`id` names a record of yours{key} updates it, where an empty cell changes nothing; "
-        "any other line creates one. Cells are separated by comma, semicolon, tab or |; the file "
-        "is UTF-8 or Windows-1252. The `Content-Type` is `text/csv` or `application/octet-stream`. "
-        f"At most {MOST_BYTES // 1024**2} MiB, {MOST_LINES:,} lines and {MOST_COLUMNS} columns.",
+        description="The headings of other programs are recognised, in English and Portuguese; "
+        f"`columns` names the fields otherwise. A line whose `id` names a record of yours{key} "
+        "updates it, where an empty cell changes nothing; any other line creates one. Cells are "
+        "separated by comma, semicolon, tab or |; the file is UTF-8, or Windows-1252. The "
+        "`Content-Type` is `text/csv`, `application/octet-stream`, for cards `text/vcard`, or "
+        "`multipart/form-data` with the file in the part `file` and any parameter of the query as "
+        f"a part. At most {MOST_BYTES // 1024**2} MiB, {MOST_LINES:,} lines and {MOST_COLUMNS} "
+        "columns.",
         parameters=(
             Parameter(
                 "columns", {"type": "string"},
-                "The field of each column that is imported, as Heading:field, separated by commas. "
-                "Other columns are left out.",
-                f"Nome:{resource.required[0] if resource.required else fields[0]}",
+                "The field of each column that is imported, as a JSON object by heading, or as "
+                "Heading:field, separated by commas. Other columns are left out. "
+                f"{_parts(resource)}",
+                json.dumps({"Nome": resource.required[0] if resource.required else fields[0]}),
             ),
             Parameter(
                 "dryRun", {"type": "boolean", "default": False},
@@ -196,6 +201,12 @@ def import_of(entry: Entry) -> Operation:
         body=Shape({"type": "string", "format": "binary"}, example), body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
+
+
+def _parts(resource: Resource) -> str:
+    """Return the parts of fields that a column can fill, as a sentence."""
+    names = ", ".join(f"`{name}`" for name in parts(resource))
+    return f"Beside fields: {names}." if names else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +242,8 @@ async def _sent(request: web.Request) -> _Sent:
         header = request.headers.get("Content-Type")
         return _Sent(bodies.pieces(request, MOST_BYTES), _charset(header), request.query)
     form = await multipart.read(request, MOST_BYTES, _MALFORMED, FORM_BYTES)
-    return _Sent(
-        form.pieces, _charset(form.media_type, part=True), request.query, form.fields, True
-    )
+    charset = _charset(form.media_type, part=True)
+    return _Sent(form.pieces, charset, request.query, form.fields, form=True)
 
 
 def _charset(header: str | None, *, part: bool = False) -> str:
@@ -241,13 +251,7 @@ def _charset(header: str | None, *, part: bool = False) -> str:
     if header is None:
         return ""
     name, charset = bodies.media_type(header)
-    if not part and name not in (
-        CSV,
-        BYTES,
-        "text/plain",
-        "application/csv",
-        "application/vnd.ms-excel",
-    ):
+    if not part and name not in TYPES:
         raise Refusal("unsupported_media_type", "Send the file as text/csv or text/vcard.")
     if "charset" not in header.lower():
         return ""

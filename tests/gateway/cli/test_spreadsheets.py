@@ -51,11 +51,11 @@ def test_the_files_of_programs_are_recognised_as_in_the_api(tmp_path: Path) -> N
             *expected["notices"],
             f"{total} {line}: {total} created, 0 updated, 0 unchanged, 0 faulty.",
         ], done.stderr
-    file = tmp_path / "odd.csv"
-    file.write_text("Nome;Valor (R$: 1,5);A=B\nAna;vip;ana@x.com\n")
+    odd = tmp_path / "odd.csv"
+    odd.write_text("Nome;Valor (R$: 1,5);A=B\nAna;vip;ana@x.com\n")
     columns = ("Nome=name", "Valor (R$: 1,5)=tags", "A=B=email")
     options = (one for text in columns for one in ("--column", text))
-    done = command("import", str(file), "--type", "contacts", *OWNER, *options, folder=tmp_path)
+    done = command("import", str(odd), "--type", "contacts", *OWNER, *options, folder=tmp_path)
     assert done.stdout == "1 line: 1 created, 0 updated, 0 unchanged, 0 faulty.\n", done.stderr
     out = command("export", "contacts", *OWNER, folder=tmp_path).stdout
     assert "Dra. Tainá Moura Quaresma,taina@aurora.example" in out
