@@ -15,7 +15,7 @@ from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
 from gateway.cli.data.progress import Progress
 from gateway.domain.catalogue import BY_PLURAL
-from gateway.domain.imports import jobs, reports, uploads
+from gateway.domain.imports import jobs, notices, reports, uploads
 from gateway.domain.imports.columns import parse, parse_each
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.jobs import Import
@@ -61,6 +61,8 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
             say(tables.inert(f"{where}: {fault.error}{what}"))
         if len(faults) > SHOWN:
             say(f"… GET /api/imports/{job.id}/faults.csv has more.")
+        for notice in notices.of(entry.resource, job.headings, job.fields):
+            say(tables.inert(notice.text))
         would = "would be " if job.dry_run else ""
         say(
             f"{_count(job.line_count, 'line')}: {job.created} {would}created, {job.updated} "

@@ -10,14 +10,16 @@ from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import Entry
-from gateway.domain.imports import jobs, uploads
-from gateway.domain.imports.columns import parse
+from gateway.domain.imports import jobs, notices, uploads
+from gateway.domain.imports.columns import parse, parts
 from gateway.domain.imports.decoding import CHARSETS
 from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
+from gateway.domain.imports.steps import ENTRIES
 from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
+from gateway.records.resource import Resource
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
@@ -67,7 +69,9 @@ class ImportJob(Struct, frozen=True, rename="camel"):
     dry_run: bool
     encoding: str
     columns: dict[str, str]
-    """The field of each imported column, by its heading."""
+    """The field of each imported column, or the part of a field, by its heading."""
+    notices: list[str]
+    """What the headings do not say: columns that are left out, names that come from e-mails."""
     rows: int
     done: int
     created: int
@@ -94,8 +98,8 @@ class Imports(Struct, frozen=True):
 
 RUNNING = ImportJob(
     shapes.example_id("import"), "contacts", "running", False, "utf-8",
-    {"Nome": "name", "E-mail": "email"}, 1042, 0, 0, 0, 0, 0, 0, "auto", "auto", "lenient",
-    "refuse", shapes.NOW, faults=[],
+    {"Nome": "name", "E-mail": "email"}, ["Not imported: Apelido."], 1042, 0, 0, 0, 0, 0, 0,
+    "auto", "auto", "lenient", "refuse", shapes.NOW, faults=[],
 )  # fmt: skip
 ENDED = msgspec.structs.replace(
     RUNNING, state="done", done=1042, created=1000, updated=40, unchanged=1, faulty=1, warnings=1,
@@ -127,10 +131,12 @@ OPTIONS = tuple(
 def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
     """Return an import as the API shows it; without faults when they are not read."""
     columns = {h: f for h, f in zip(job.headings, job.fields, strict=False) if f}
+    told = notices.of(ENTRIES[job.plural].resource, job.headings, job.fields)
     ended = job.finished_at
     return ImportJob(
-        job.id, job.plural, job.state, job.dry_run, job.encoding, columns, job.line_count,  # type: ignore[arg-type] # the schema of the table checks it
-        job.done, job.created, job.updated, job.unchanged, job.faulty, job.warnings,
+        job.id, job.plural, job.state, job.dry_run, job.encoding, columns,  # type: ignore[arg-type] # the schema of the table checks it
+        [one.text for one in told], job.line_count, job.done, job.created, job.updated,
+        job.unchanged, job.faulty, job.warnings,
         job.options.numbers, job.options.dates, job.options.mode, job.options.duplicates,
         dates.show(job.created_at),
         UNSET if ended is None else dates.show(ended),
@@ -170,17 +176,21 @@ def import_of(entry: Entry) -> Operation:
         f"Import {resource.plural} from CSV",
         {202: Response("The import, which runs in the background.",
                        shapes.written(accepted), ("Location",))},
-        description="The first line has the names of fields, or `columns` names them. A line whose "
-        f"`id` names a record of yours{key} updates it, where an empty cell changes nothing; "
-        "any other line creates one. Cells are separated by comma, semicolon, tab or |; the file "
-        "is UTF-8 or Windows-1252. The `Content-Type` is `text/csv` or `application/octet-stream`. "
-        f"At most {MOST_BYTES // 1024**2} MiB, {MOST_LINES:,} lines and {MOST_COLUMNS} columns.",
+        description="The headings of other programs are recognised, in English and Portuguese; "
+        f"`columns` names the fields otherwise. A line whose `id` names a record of yours{key} "
+        "updates it, where an empty cell changes nothing; any other line creates one. Cells are "
+        "separated by comma, semicolon, tab or |; the file is UTF-8, or Windows-1252. The "
+        "`Content-Type` is `text/csv`, `application/octet-stream`, for cards `text/vcard`, or "
+        "`multipart/form-data` with the file in the part `file` and any parameter of the query as "
+        f"a part. At most {MOST_BYTES // 1024**2} MiB, {MOST_LINES:,} lines and {MOST_COLUMNS} "
+        "columns.",
         parameters=(
             Parameter(
                 "columns", {"type": "string"},
-                "The field of each column that is imported, as Heading:field, separated by commas. "
-                "Other columns are left out.",
-                f"Nome:{resource.required[0] if resource.required else fields[0]}",
+                "The field of each column that is imported, as a JSON object by heading, or as "
+                "Heading:field, separated by commas. Other columns are left out. "
+                f"{_parts(resource)}",
+                json.dumps({"Nome": resource.required[0] if resource.required else fields[0]}),
             ),
             Parameter(
                 "dryRun", {"type": "boolean", "default": False},
@@ -191,6 +201,12 @@ def import_of(entry: Entry) -> Operation:
         body=Shape({"type": "string", "format": "binary"}, example), body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
+
+
+def _parts(resource: Resource) -> str:
+    """Return the parts of fields that a column can fill, as a sentence."""
+    names = ", ".join(f"`{name}`" for name in parts(resource))
+    return f"Beside fields: {names}." if names else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +242,8 @@ async def _sent(request: web.Request) -> _Sent:
         header = request.headers.get("Content-Type")
         return _Sent(bodies.pieces(request, MOST_BYTES), _charset(header), request.query)
     form = await multipart.read(request, MOST_BYTES, _MALFORMED, FORM_BYTES)
-    return _Sent(
-        form.pieces, _charset(form.media_type, part=True), request.query, form.fields, True
-    )
+    charset = _charset(form.media_type, part=True)
+    return _Sent(form.pieces, charset, request.query, form.fields, form=True)
 
 
 def _charset(header: str | None, *, part: bool = False) -> str:
@@ -236,13 +251,7 @@ def _charset(header: str | None, *, part: bool = False) -> str:
     if header is None:
         return ""
     name, charset = bodies.media_type(header)
-    if not part and name not in (
-        CSV,
-        BYTES,
-        "text/plain",
-        "application/csv",
-        "application/vnd.ms-excel",
-    ):
+    if not part and name not in TYPES:
         raise Refusal("unsupported_media_type", "Send the file as text/csv or text/vcard.")
     if "charset" not in header.lower():
         return ""

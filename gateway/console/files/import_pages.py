@@ -13,7 +13,7 @@ from gateway.console.records.words import Words, label_of
 from gateway.domain import import_lines
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import columns, jobs, reports, uploads
+from gateway.domain.imports import columns, jobs, notices, reports, uploads
 from gateway.domain.imports.files import MOST_BYTES, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
@@ -151,9 +151,7 @@ async def _show(
     entry, texts = ENTRIES[job.plural], request[READER].texts
     names = columns.importable(entry.resource)
     checked = job.state == "waiting" and job.done > 0
-    chosen = fields or (
-        job.fields if any(job.fields) else columns.guess(entry.resource, job.headings)
-    )
+    chosen = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
     context = {
         "job": job, "more": len(faults) > SHOWN_FAULTS,
         "faults": [
@@ -173,6 +171,10 @@ async def _show(
         "required": [label_of(texts, name) for name in entry.resource.required],
         "key": _key(request, entry), "refusal": _said(request, refusal),
         "checked": checked, "lines": job.line_count - (job.faulty if checked else 0),
+        "notices": [
+            texts(f"import.notice.{one.code}", **one.values)
+            for one in notices.of(entry.resource, job.headings, chosen)
+        ],
         "choices": CHOICES, "options": job.options,
     }  # fmt: skip
     status = 200 if refusal is None else error_pages.status_of(refusal)

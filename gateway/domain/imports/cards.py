@@ -35,6 +35,8 @@ class CardFile:
         """Cards of persons."""
         self._decoder = Decoder(charset)
         self._text = ""
+        self._looked = 0
+        """How far the text is looked at."""
         self._line = 1
         self._began = 0
         """The line in which the card begins, outside of cards 0."""
@@ -65,11 +67,13 @@ class CardFile:
 
     def _read(self, last: bool) -> Iterator[Line]:
         place = 0
-        while found := _BREAK.search(self._text, place):
+        while found := _BREAK.search(self._text, max(place, self._looked)):
             yield from self._take(self._text[place : found.start()])
-            place = found.end()
+            place, self._looked = found.end(), 0
             self._line += 1
         self._text = self._text[place:]
+        # A return at the end may begin a break.
+        self._looked = max(0, len(self._text) - 1)
         if last and self._text:
             yield from self._take(self._text.rstrip("\r"))
             self._text = ""

@@ -160,9 +160,11 @@ def _labels(resource: Resource) -> Mapping[str, str]:
 def left_out(resource: Resource, headings: Sequence[str], found: Sequence[str]) -> list[str]:
     """Return the headings of the columns that are not imported and say something of their own."""
     ignored = known.of(resource.plural).ignored
+    # What the server itself gives a record stands in its own exports.
+    ours = {*resource.forms, *(derived.name for derived in resource.derived)}
     return [
         heading for heading, target in zip(headings, found, strict=False)
-        if heading and not target and known.key(heading) not in ignored
+        if heading and not target and heading not in ours and known.key(heading) not in ignored
     ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from gateway.records.errors import Fault
 from gateway.records.resource import Resource
 from gateway.records.values.cells import plain
 from gateway.records.values.folding import fold
+from outbox.ids import is_id
 
 NAMES = ("namePrefix", "firstName", "middleName", "lastName", "nameSuffix")
 """The parts of a name, in order."""
@@ -117,7 +118,8 @@ class Filling:
         """Take the cells of the columns of one target."""
         column, cell = these[0]
         if target == ID:
-            filled.record_id = cell
+            # The ids of other programs say nothing here.
+            filled.record_id = cell if is_id(cell.strip().lower()) else ""
         elif target in ("notes", "noteLine"):
             if target == "noteLine":
                 filled.lines += [_line(one, text, labels) for one, text in these]

@@ -31,11 +31,13 @@ _SAME = str.maketrans(
 )  # fmt: skip
 _CURRENCY = r"(?:[A-Za-z]{0,3}[$€£¥₲]|[A-Z]{3}(?![A-Za-z])|reais|real)"
 _WRITTEN = re.compile(
-    rf"(?P<open>\()?\s*(?P<sign>[-+])?\s*(?P<before>{_CURRENCY})?\s*(?P<inner>[-+])?\s*"
+    rf"(?P<first>{_CURRENCY})?\s*(?P<open>\()?\s*(?P<sign>[-+])?\s*(?P<before>{_CURRENCY})?\s*(?P<inner>[-+])?\s*"
     rf"(?P<digits>[0-9.,](?:[0-9., ']*[0-9])?)\s*(?P<after>{_CURRENCY})?\s*(?P<end>-)?\s*"
     r"(?P<close>\))?",
     re.ASCII,
 )
+# What the accounting format of spreadsheets makes of zero.
+_ZERO = re.compile(r"R\$\s*-", re.ASCII)
 _OURS = frozenset(("R$", "$", "BRL", "REAIS", "REAL"))
 _SPACED = r"[1-9][0-9]{0,2}(?P<gap>[ '])[0-9]{3}(?:(?P=gap)[0-9]{3})*"
 
@@ -122,14 +124,16 @@ def _readings(text: str) -> dict[str, int | Decimal]:
     """Return the readings of a text by form; one alone, under AUTO when both forms agree."""
     text = text.translate(_SAME).strip()
     found = _WRITTEN.fullmatch(text) if len(text) <= MOST else None
+    if found is None and _ZERO.fullmatch(text):
+        return {AUTO: 0}
     if found is None:
         raise shortened() if is_shortened(text) else _wrong()
     signs = [found[one] for one in ("sign", "inner", "end") if found[one]]
     if len(signs) + bool(found["open"]) > 1 or bool(found["open"]) != bool(found["close"]):
         raise _wrong()
-    if found["before"] and found["after"]:
+    currencies = [found[one] for one in ("first", "before", "after") if found[one]]
+    if len(currencies) > 1:
         raise _wrong()
-    currency = found["before"] or found["after"]
     minus = "-" if found["open"] or "-" in signs else ""
     readings: dict[str, int | Decimal] = {}
     for form, pattern in _PATTERNS:
@@ -141,7 +145,7 @@ def _readings(text: str) -> dict[str, int | Decimal]:
             )
     if not readings:
         raise _wrong()
-    if currency and currency.upper() not in _OURS:
+    if currencies and currencies[0].upper() not in _OURS:
         raise Wrong(
             "other_currency",
             "The amount is in another currency, and Carteiro stores BRL; convert it, or delete the "

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.cli.test_cli import EMAIL, add_user
+from tests.gateway.rest.test_import_programs import EXPECTED, FOLDER, kind_of
 from tests.support.process import command, environment
 from tests.support.waiting import HANG_SECONDS, wait_until
 
@@ -36,6 +37,29 @@ def test_a_file_goes_in_and_out(tmp_path: Path) -> None:
     file.write_text(out.stdout, newline="")
     again = command(*words, folder=tmp_path)
     assert again.stdout == "2 lines: 0 created, 0 updated, 2 unchanged, 0 faulty.\n"
+
+
+@pytest.mark.usefixtures("lines")
+def test_the_files_of_programs_are_recognised_as_in_the_api(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    for file in ("google-contacts.csv", "contacts-3.vcf", "nuvemshop-products.csv", "emails.csv"):
+        expected, words = EXPECTED[file], ("--type", kind_of(file), *OWNER)
+        done = command("import", str(FOLDER / file), *words, folder=tmp_path)
+        total = len(expected["records"])
+        line = "line" if total == 1 else "lines"
+        assert done.stdout.splitlines() == [
+            *expected["notices"],
+            f"{total} {line}: {total} created, 0 updated, 0 unchanged, 0 faulty.",
+        ], done.stderr
+    odd = tmp_path / "odd.csv"
+    odd.write_text("Nome;Valor (R$: 1,5);A=B\nAna;vip;ana@x.com\n")
+    columns = ("Nome=name", "Valor (R$: 1,5)=tags", "A=B=email")
+    options = (one for text in columns for one in ("--column", text))
+    done = command("import", str(odd), "--type", "contacts", *OWNER, *options, folder=tmp_path)
+    assert done.stdout == "1 line: 1 created, 0 updated, 0 unchanged, 0 faulty.\n", done.stderr
+    out = command("export", "contacts", *OWNER, folder=tmp_path).stdout
+    assert "Dra. Tainá Moura Quaresma,taina@aurora.example" in out
+    assert "Ana,ana@x.com" in out
 
 
 @pytest.mark.usefixtures("lines")

@@ -148,6 +148,9 @@ async def test_each_bad_line_is_reported_and_the_others_are_written(
     assert await lines_left(api.db) == 0
 
 
+CARD = b"BEGIN:VCARD\nFN:Ana\nEND:VCARD\nBEGIN:VCARD\nFN:Bia\n"
+
+
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
@@ -158,6 +161,9 @@ async def test_each_bad_line_is_reported_and_the_others_are_written(
         (b"name\n" + b"x" * 200_000, "line 2"),
         (b"PK\x03\x04", "line 1"),
         (b"foo\nx\n", "columns"),
+        (b"name" + b",x" * 200 + b"\ny\n", "line 1"),
+        (b"name\nx\n" + b"y" * 5_000_000 + b"\n", "line 3"),
+        (CARD + b"PHOTO:" + b"A" * 10_000_000 + b"\nEND:VCARD\n", "line 6"),
         (b"notes\nx\n", "columns"),
     ],
 )
@@ -289,6 +295,23 @@ async def test_a_heading_that_stands_twice_is_numbered(api: RestApi, ana: Person
     }  # fmt: skip
     [one] = (await ana.get("/api/contacts")).body["data"]
     assert (one["phone"], one["position"], one["notes"]) == ("11 3333-4444", "A", "Cargo: B")
+
+
+async def test_cards_are_contacts_alone_and_known_by_their_beginning(
+    api: RestApi, ana: Person
+) -> None:
+    data = CARD + b"EMAIL:x\nEND:VCARD\n"
+    for kind in ("text/vcard; charset=utf-8", "text/x-vcard", "application/octet-stream"):
+        reply = await ana.call("POST", "/api/import/contacts", data=data, Content_Type=kind)
+        assert reply.status == 202, reply.text
+        await Importing(api.db).run_once()
+        body = (await ana.get(reply.headers["Location"])).body
+        assert counts(body) == (2, 2, 0, 0, 0)
+        [fault] = body["faults"]
+        assert (fault["line"], fault["column"], fault["value"]) == (4, "email", "x")
+    reply = await upload(ana, "companies", data)
+    assert (reply.status, [*reply.faults]) == (400, ["line 1"])
+    assert "import it as contacts" in reply.text
 
 
 async def test_a_cancelled_import_keeps_what_it_wrote(api: RestApi, ana: Person) -> None:

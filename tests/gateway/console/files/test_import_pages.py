@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 import aiohttp
+import pytest
 
 from gateway.domain.imports.importing import Importing
 from gateway.server.http import multipart
 from outbox.database.transaction import Tx
+from tests.gateway.rest.test_import_programs import EXPECTED, FOLDER, kind_of
 from tests.support.console import Guest
 from tests.support.drain import rows
 from tests.support.site import Site
@@ -135,6 +139,32 @@ async def test_a_file_that_cannot_be_read_is_told_on_its_form(console: Site, mar
         assert (page.status, page.path) == (400, AT)
         assert text in (page.test_id("refusal") or ""), page.html
     assert await console.db.read(rows, "select * from imports") == []
+
+
+@pytest.mark.parametrize(
+    "file", ["google-contacts.csv", "outlook-pt.csv", "contacts-4.vcf", "shopify-products.csv"]
+)
+async def test_the_files_of_programs_are_recognised_as_in_the_api(
+    console: Site, maria: Guest, file: str
+) -> None:
+    expected, plural = EXPECTED[file], kind_of(file)
+    page = await maria.upload(f"/console/import/{plural}", (FOLDER / file).read_bytes())
+    headings = re.findall(r'<label for="column-[0-9]+"><bdi>(.*?)</bdi>', page.html)
+    chosen = [
+        "".join(re.findall('<option value="([^"]*)" selected>', select))
+        for select in re.findall(r'<select id="column-[0-9]+".*?</select>', page.html, re.S)
+    ]
+    found = {unescape(h): one for h, one in zip(headings, chosen, strict=True) if one}
+    assert found == expected["columns"]
+    notices = re.findall('data-testid="import-notice">(.*?)</p>', page.html)
+    assert [unescape(one) for one in notices] == expected["notices"]
+    portuguese = await maria.get(page.path, Accept_Language="pt-BR")
+    assert "As empresas são encontradas" in portuguese.html or plural == "products"
+    columns: dict[str, Any] = {f"column-{place}": one for place, one in enumerate(chosen)}
+    await maria.submit(page.path, act="start", **columns)
+    await Importing(console.db).run_once()
+    names = await console.db.read(rows, f"select name from {plural} order by sort_name")
+    assert [row["name"] for row in names] == [one["name"] for one in expected["records"]]
 
 
 async def test_an_upload_needs_the_token_of_our_form(
