@@ -54,7 +54,7 @@ TASKS = Resource(
             on_create=False, on_update=False, on_import=True, default=False,
         ),
         Field(
-            "completedAt", "completed_at", instants.instant(), "Time of completion.",
+            "completedAt", "completed_at", instants.moment(), "Time of completion.",
             "2026-11-30T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
@@ -125,7 +125,7 @@ async def _open_again(tx: Tx, actor: Actor, task: Record) -> Record:
 async def restore(tx: Tx, actor: Actor, task: Record, draft: Draft) -> Record:
     """Complete or reopen a task as a file says. Raises the faults of the draft."""
     draft.must_hold()
-    at = draft.sent.get("completedAt")
+    at = dates.settled(draft.sent.get("completedAt"), actor.zone)
     done = draft.sent.get("completed", at is not None or task["completed"])
     if done == bool(task["completed"]):
         return task

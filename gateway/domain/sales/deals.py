@@ -74,7 +74,7 @@ DEALS = Resource(
             "2026-12-15", beside=(Beside("expected_close_day", dates.is_bare, part=True),),
         ),
         Field(
-            "closedAt", "closed_at", instants.instant(), "Time when the deal was won or lost.",
+            "closedAt", "closed_at", instants.moment(), "Time when the deal was won or lost.",
             "2026-12-10T14:30:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
@@ -171,7 +171,7 @@ async def restore(tx: Tx, actor: Actor, deal: Record, draft: Draft) -> Record:
         return deal
     # A deal that is lost keeps a reason that comes with its status.
     changes = closing(deal, changes, tx.now) | changes
-    at = draft.sent.get("closedAt")
+    at = dates.settled(draft.sent.get("closedAt"), actor.zone)
     if at is not None and changes.get("closed_at") is not None:
         changes["closed_at"] = at
     return actions.announce(

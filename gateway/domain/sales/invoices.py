@@ -92,7 +92,7 @@ INVOICES = Resource(
             "E18236120202612101430s0a1b2c3d4e", on_create=False, on_update=False, on_import=True,
         ),
         Field(
-            "canceledAt", "canceled_at", _INSTANT, "Time of cancellation.",
+            "canceledAt", "canceled_at", instants.moment(), "Time of cancellation.",
             "2026-12-11T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(

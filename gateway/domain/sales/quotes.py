@@ -46,7 +46,7 @@ def _lapses_at(until: int | dates.Day) -> int:
 
 
 _MONEY = numbers.money()
-_INSTANT = instants.instant()
+_INSTANT, _MOMENT = instants.instant(), instants.moment()
 
 QUOTES = Resource(
     noun="quote",
@@ -93,15 +93,15 @@ QUOTES = Resource(
             ),
         ),
         Field(
-            "sentAt", "sent_at", _INSTANT, "Time of sending.", "2026-12-01T14:30:00.000Z",
+            "sentAt", "sent_at", _MOMENT, "Time of sending.", "2026-12-01T14:30:00.000Z",
             on_create=False, on_update=False, on_import=True,
         ),
         Field(
-            "acceptedAt", "accepted_at", _INSTANT, "Time of acceptance.",
+            "acceptedAt", "accepted_at", _MOMENT, "Time of acceptance.",
             "2026-12-02T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
-            "rejectedAt", "rejected_at", _INSTANT, "Time of rejection.",
+            "rejectedAt", "rejected_at", _MOMENT, "Time of rejection.",
             "2026-12-02T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(

@@ -436,7 +436,7 @@ async def test_a_state_follows_the_rules_of_the_api(api: RestApi, ana: Person) -
          (3, 3, 0, 0, 0)),
         ("quotes", "items,status,sentAt,validUntil\n"
          f"{quote},rejected,2026-01-02,\n{quote},sent,,2020-01-01\n",
-         [{"status": "rejected", "sentAt": "2026-01-02T00:00:00.000Z"}, {"status": "expired"}],
+         [{"status": "rejected", "sentAt": "2026-01-02T03:00:00.000Z"}, {"status": "expired"}],
          (2, 2, 0, 0, 0)),
         ("invoices", "total,dueDate,status,paidAt,method\n"
          "5,2026-01-31,paid,2026-01-05,pix\n5,2026-01-31,,,\n",
