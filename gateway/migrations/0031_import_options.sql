@@ -30,4 +30,4 @@ create table import_keys (
   digest text /*postgres collate "C"*/ not null,
   line bigint not null,
   primary key (import_id, digest)
-);
+) /*sqlite without rowid*/;

@@ -54,7 +54,7 @@ class Outcomes:
 
     async def save(self, tx: Tx, job: Import) -> None:
         """Store the faults, the faulty lines and the keys of the lines."""
-        await repeats.save(tx, self.keys)
+        await repeats.save(tx, job.id, self.keys)
         if not self.faults:
             return
         room = MOST_KEPT_CHARACTERS - job.kept_characters

@@ -13,15 +13,21 @@ from gateway.domain.imports.options import LAST
 from gateway.domain.imports.reading import ReadLine
 from gateway.records.errors import Fault
 from gateway.records.resource import Resource
-from outbox.database.sql import insert, items
+from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
 
-Row = tuple[str, str, int]
-"""A row of `import_keys`: the import, the digest, the line."""
+DIGEST = 10
+"""Bytes of a digest: two of 200,000 lines are equal once in many millions of millions of files."""
+Row = tuple[str, int]
+"""A digest and its line."""
 _KNOWN = """
 select digest, line from import_keys where import_id = $1 and digest
 /*sqlite in (select value from json_each($2))*/
 /*postgres = any (array(select json_array_elements_text(cast($2 as json))))*/
+"""
+_SAVE = f"""
+insert into import_keys (import_id, digest, line)
+select $2, value ->> 0, cast(value ->> 1 as bigint) from {ITEMS}
 """
 
 
@@ -33,12 +39,17 @@ class Repeats:
         self._resource = resource
         self._last_wins = job.options.duplicates == LAST
         self._lines: dict[str, int] = {}
+        self._digests: dict[int, Sequence[str]] = {}
+        """The digests of a line, by its number: that of its id or else of its key first."""
         self.rows: list[Row] = []
         """What is new, to be stored."""
 
     async def look_ahead(self, tx: Tx, lines: Sequence[ReadLine]) -> None:
         """Read what is known of lines."""
-        digests = sorted({digest for line in lines for digest in self._digests(line)})
+        if self._last_wins:
+            return
+        self._digests = {line.number: self._digests_of(line) for line in lines}
+        digests = sorted({digest for some in self._digests.values() for digest in some})
         if digests:
             rows = await tx.all(_KNOWN, self._job.id, items(digests))
             self._lines = {row["digest"]: row["line"] for row in rows}
@@ -48,7 +59,7 @@ class Repeats:
 
         A line with an id is known by it: the lines of an export may share a key.
         """
-        for digest in self._digests(line)[:1]:
+        for digest in self._digests.get(line.number, ())[:1]:
             first = self._lines.get(digest)
             if first is not None:
                 name = "id" if line.record_id else self._resource.key
@@ -61,14 +72,12 @@ class Repeats:
 
     def note(self, line: ReadLine) -> None:
         """Note a line that is written."""
-        for digest in self._digests(line):
+        for digest in self._digests.get(line.number, ()):
             if digest not in self._lines:
                 self._lines[digest] = line.number
-                self.rows.append((self._job.id, digest, line.number))
+                self.rows.append((digest, line.number))
 
-    def _digests(self, line: ReadLine) -> Sequence[str]:
-        if self._last_wins:
-            return ()
+    def _digests_of(self, line: ReadLine) -> Sequence[str]:
         found = [f"id {line.record_id.strip().lower()}"] if line.record_id else []
         key = key_of(self._resource, line.new)
         if key is not None:
@@ -77,9 +86,10 @@ class Repeats:
 
     def _digest(self, text: str) -> str:
         seed = f"{self._job.id} {self._job.run} {text}"
-        return blake2b(seed.encode(errors="replace"), digest_size=16).hexdigest()
+        return blake2b(seed.encode(errors="replace"), digest_size=DIGEST).hexdigest()
 
 
-async def save(tx: Tx, rows: Sequence[Row]) -> None:
+async def save(tx: Tx, import_id: str, rows: Sequence[Row]) -> None:
     """Store what is new of the lines of a transaction."""
-    await insert(tx, "import_keys", ("import_id", "digest", "line"), rows)
+    if rows:
+        await tx.run(_SAVE, items(rows), import_id)

@@ -8,6 +8,7 @@ is no value; the empty text is an apostrophe alone.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -80,6 +81,7 @@ def _hides(text: str) -> bool:
     return text[:1] == _MARK or _needs(text)
 
 
+@lru_cache(maxsize=512)
 def kind_of(form: Format) -> str:
     """Return what the cells of a format are: `number`, `date`, `text`, `boolean`, `list`, …"""
     kind = form.schema.get("type", "string")
