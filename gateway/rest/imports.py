@@ -188,8 +188,8 @@ def import_of(entry: Entry) -> Operation:
             Parameter(
                 "columns", {"type": "string"},
                 "The field of each column that is imported, as a JSON object by heading, or as "
-                "Heading:field, separated by commas. Other columns are left out. "
-                f"{_parts(resource)}",
+                f"Heading:field, separated by commas. Other columns are left out. {_parts(resource)}"
+                .rstrip(),
                 json.dumps({"Nome": resource.required[0] if resource.required else fields[0]}),
             ),
             Parameter(
