@@ -188,8 +188,8 @@ def import_of(entry: Entry) -> Operation:
             Parameter(
                 "columns", {"type": "string"},
                 "The field of each column that is imported, as a JSON object by heading, or as "
-                f"Heading:field, separated by commas. Other columns are left out. {_parts(resource)}"
-                .rstrip(),
+                "Heading:field, separated by commas. Other columns are left out."
+                f"{_parts(resource)}",
                 json.dumps({"Nome": resource.required[0] if resource.required else fields[0]}),
             ),
             Parameter(
@@ -204,9 +204,9 @@ def import_of(entry: Entry) -> Operation:
 
 
 def _parts(resource: Resource) -> str:
-    """Return the parts of fields that a column can fill, as a sentence."""
+    """Return the parts of fields that a column can fill, as a further sentence."""
     names = ", ".join(f"`{name}`" for name in parts(resource))
-    return f"Beside fields: {names}." if names else ""
+    return f" Beside fields: {names}." if names else ""
 
 
 @dataclass(frozen=True, slots=True)

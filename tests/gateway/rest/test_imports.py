@@ -427,24 +427,22 @@ async def test_a_state_follows_the_rules_of_the_api(api: RestApi, ana: Person) -
     """What a line says of the state comes after the create, with the event that it has there."""
     await api.move(ana, "America/Sao_Paulo")
     quote = '"[{""description"":""x"",""quantity"":1,""unitPrice"":5}]"'
-    for plural, text, expected, got in (
+    cases: list[tuple[str, str, list[dict[str, Any]]]] = [
         ("tasks", "title,completed,completedAt\nA,sim,2026-01-02T03:04:05Z\nB,não,\n",
-         [{"completed": True, "completedAt": "2026-01-02T03:04:05.000Z"}, {"completed": False}],
-         (2, 2, 0, 0, 0)),
+         [{"completed": True, "completedAt": "2026-01-02T03:04:05.000Z"}, {"completed": False}]),
         ("deals", "title,value,status,lostReason\nA,1,lost,Price\nB,1,open,Price\nC,1,gone,\n",
-         [{"status": "lost", "lostReason": "Price"}, {"status": "open"}, {"status": "open"}],
-         (3, 3, 0, 0, 0)),
+         [{"status": "lost", "lostReason": "Price"}, {"status": "open"}, {"status": "open"}]),
         ("quotes", "items,status,sentAt,validUntil\n"
          f"{quote},rejected,2026-01-02,\n{quote},sent,,2020-01-01\n",
-         [{"status": "rejected", "sentAt": "2026-01-02T03:00:00.000Z"}, {"status": "expired"}],
-         (2, 2, 0, 0, 0)),
+         [{"status": "rejected", "sentAt": "2026-01-02T03:00:00.000Z"}, {"status": "expired"}]),
         ("invoices", "total,dueDate,status,paidAt,method\n"
          "5,2026-01-31,paid,2026-01-05,pix\n5,2026-01-31,,,\n",
          [{"status": "paid", "paidAt": "2026-01-05T03:00:00.000Z", "method": "pix"},
-          {"status": "pending"}], (2, 2, 0, 0, 0)),
-    ):  # fmt: skip
+          {"status": "pending"}]),
+    ]  # fmt: skip
+    for plural, text, expected in cases:
         body = await imported(api, ana, plural, text)
-        assert counts(body) == got, body
+        assert counts(body) == (len(expected), len(expected), 0, 0, 0), body
         rows = (await ana.get(f"/api/{plural}?sort=createdAt")).body["data"]
         shown = [{name: row[name] for name in one} for one, row in zip(expected, rows, strict=True)]
         assert shown == expected
