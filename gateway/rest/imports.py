@@ -188,7 +188,7 @@ def import_of(entry: Entry) -> Operation:
             Parameter(
                 "columns", {"type": "string"},
                 "The field of each column that is imported, as a JSON object by heading, or as "
-                "Heading:field, separated by commas. Other columns are left out. "
+                "Heading:field, separated by commas. Other columns are left out."
                 f"{_parts(resource)}",
                 json.dumps({"Nome": resource.required[0] if resource.required else fields[0]}),
             ),
@@ -206,7 +206,7 @@ def import_of(entry: Entry) -> Operation:
 def _parts(resource: Resource) -> str:
     """Return the parts of fields that a column can fill, as a sentence."""
     names = ", ".join(f"`{name}`" for name in parts(resource))
-    return f"Beside fields: {names}." if names else ""
+    return f" Beside fields: {names}." if names else ""
 
 
 @dataclass(frozen=True, slots=True)
