@@ -32,12 +32,16 @@ class Ids:
             self._used += size
             return self._pool[start : self._used]
 
-    def new(self, wall: int) -> str:
+    def new(self, wall: int, after: str = "") -> str:
         """Return 24 hex digits: 6 bytes of milliseconds of `wall` (microseconds), 6 random bytes.
 
-        Ids cluster by time, and one cannot be guessed from another.
+        Ids cluster by time, and one cannot be guessed from another. One of the millisecond of the
+        id `after` is greater than that by a random number of 4 bytes.
         """
-        return f"{wall // 1000:012x}{self._random(6).hex()}"
+        began = f"{wall // 1000:012x}"
+        if after[:12] < began:
+            return f"{began}{self._random(6).hex()}"
+        return f"{int(after, 16) + 1 + int.from_bytes(self._random(4), 'big'):024x}"
 
     def token(self, size: int) -> bytes:
         """Return `size` random bytes, for secrets and tokens."""

@@ -5,7 +5,8 @@ It is one module because a reader looks for every argument and its default in on
 
 import argparse
 
-from gateway.records.values import zones
+from gateway.domain.imports.options import CHOICES
+from gateway.records.values import written_numbers, zones
 from gateway.server.program import ROLES
 
 
@@ -207,9 +208,34 @@ def import_(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--owner", required=True, metavar="EMAIL", help="the account's address")
     parser.add_argument(
         "--columns", metavar="HEADING:FIELD,…",
-        help="the columns to import and their fields (default: headings are names of fields)",
+        help="the columns to import and their fields, also as JSON (default: by their headings)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--column", metavar="HEADING=FIELD", action="append", default=[],
+        help="a column to import and its field; repeat it for further columns",
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only report the faulty lines")
+    parser.add_argument(
+        "--numbers", choices=CHOICES["numbers"], default=CHOICES["numbers"][0],
+        help="how the file writes numbers (default: auto, by all cells and the separator)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dates", choices=CHOICES["dates"], default=CHOICES["dates"][0],
+        help="how the file writes dates (default: auto, by all cells and the separator)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--mode", choices=CHOICES["mode"], default=CHOICES["mode"][0],
+        help="with a fault in an optional field, import the line without it or refuse the line "
+        "(default: lenient)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--duplicates", choices=CHOICES["duplicates"], default=CHOICES["duplicates"][0],
+        help="with the id or key of a line before, refuse the line or let it update the record "
+        "(default: refuse)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--faulty", metavar="FILE", help="write the faulty lines to this file, to be mended"
+    )
 
 
 def export(parser: argparse.ArgumentParser) -> None:
@@ -218,6 +244,11 @@ def export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--separator", choices=(",", ";", "tab"), default=",", help="between cells (default: ,)"
     )
+    parser.add_argument(
+        "--numbers", choices=(written_numbers.POINT, written_numbers.COMMA),
+        default=written_numbers.POINT,
+        help="how numbers are written, without groups (default: a decimal point)",
+    )  # fmt: skip
     parser.add_argument(
         "--bom", action="store_true", help="begin with a byte order mark, for Excel"
     )

@@ -15,10 +15,11 @@ from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
 from gateway.cli.data.progress import Progress
 from gateway.domain.catalogue import BY_PLURAL
-from gateway.domain.imports import jobs, uploads
-from gateway.domain.imports.columns import parse
+from gateway.domain.imports import jobs, notices, reports, uploads
+from gateway.domain.imports.columns import parse, parse_each
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.jobs import Import
+from gateway.domain.imports.options import options_of
 from gateway.domain.imports.steps import ENTRIES
 from gateway.records import exports
 from gateway.records.access import Actor
@@ -44,28 +45,40 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
     if entry is None:
         raise CannotStart(f"--type must be one of {', '.join(ENTRIES)}")
     named = None if arguments.columns is None else parse(arguments.columns)
+    if arguments.column:
+        named = {**(named or {}), **parse_each(arguments.column)}
+    choices = uploads.Choices(named, options_of(vars(arguments)), arguments.dry_run)
     async with existing(config) as db:
         actor = _actor(await user_of(db, arguments.owner))
         import_id = await uploads.receive(
-            db, actor, entry, _pieces(Path(arguments.file)), named=named,
-            dry_run=arguments.dry_run,
-        )  # fmt: skip
+            db, actor, entry, _pieces(Path(arguments.file)), choices=lambda: choices
+        )
         job = await _ended(db, actor, import_id)
         _, faults = await db.read(jobs.read, actor, import_id)
         for fault in faults[:SHOWN]:
             where = f"line {fault.line}" + (f", {fault.heading}" if fault.heading else "")
-            say(tables.inert(f"{where}: {fault.error}"))
+            what = f" ({reports.WITHOUT})" if fault.warning else ""
+            say(tables.inert(f"{where}: {fault.error}{what}"))
         if len(faults) > SHOWN:
-            say(f"… and {job.faulty} faulty lines in all; GET /api/imports/{job.id} has more.")
+            say(f"… GET /api/imports/{job.id}/faults.csv has more.")
+        for notice in notices.of(entry.resource, job.headings, job.fields):
+            say(tables.inert(notice.text))
         would = "would be " if job.dry_run else ""
         say(
-            f"{job.line_count} lines: {job.created} {would}created, {job.updated} {would}updated, "
-            f"{job.unchanged} unchanged, {job.faulty} faulty."
+            f"{_count(job.line_count, 'line')}: {job.created} {would}created, {job.updated} "
+            f"{would}updated, {job.unchanged} unchanged, {job.faulty} faulty."
         )
+        if job.warnings:
+            say(f"{_count(job.warnings, 'cell')} left out of imported lines.")
+        if arguments.faulty is not None:
+            await _write_faulty(db, job, Path(arguments.faulty), say)
         if job.state != "done":
             raise NotAll(f"the import is {job.state}: {job.reason or 'somebody cancelled it'}")
         if job.faulty:
-            raise NotAll(f"{job.faulty} lines are faulty; correct and import them again")
+            mend = "line is faulty; correct and import it again"
+            if job.faulty > 1:
+                mend = "lines are faulty; correct and import them again"
+            raise NotAll(f"{job.faulty} {mend}")
 
 
 async def export(config: Config, arguments: Namespace, say: Say) -> None:
@@ -77,11 +90,29 @@ async def export(config: Config, arguments: Namespace, say: Say) -> None:
         lines = exports.export(
             db, actor, BY_PLURAL[arguments.type], Query(),
             separator=exports.SEPARATORS[arguments.separator], bom=arguments.bom,
+            numbers=arguments.numbers,
         )  # fmt: skip
         async with aclosing(lines):
             async for piece in lines:
                 sys.stdout.write(piece.decode())
         sys.stdout.flush()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+async def _write_faulty(db: Database, job: Import, file: Path, say: Say) -> None:
+    """Write the faulty lines to a file, or nothing without any. Raise CannotStart."""
+    if not (job.faulty or job.warnings):
+        return
+    try:
+        with file.open("wb") as target:
+            async for piece in reports.lines(db, job, bom=True):
+                target.write(piece)
+    except OSError as error:
+        raise CannotStart(f"{file} cannot be written: {error.strerror}") from None
+    say(f"The faulty lines are in {file}.")
 
 
 def _actor(user: Row) -> Actor:
@@ -107,6 +138,7 @@ async def _ended(db: Database, actor: Actor, import_id: str) -> Import:
                 progress.at(job.done / max(job.line_count, 1), f"{job.done} of {job.line_count}")
                 await runner.step(job)
                 await asyncio.sleep(0)
+        await jobs.clear(db, import_id)
         return job
     except asyncio.CancelledError:
         job = await db.write(jobs.cancel, actor, import_id)

@@ -134,6 +134,8 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/import/{plural}", page(import_pages.new))
     post("/console/import/{plural}", upload(import_pages.upload, MOST_BYTES))
     get("/console/imports/{id}", page(import_pages.show))
+    get("/console/imports/{id}/faults.csv", page(import_pages.faults_file))
+    get("/console/imports/{id}/lines.csv", page(import_pages.lines_file))
     post("/console/imports/{id}", action(import_pages.start))
     post("/console/imports/{id}/cancel", action(import_pages.cancel))
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from gateway.domain.contacts import activities
+from gateway.domain.contacts import activities, tasks
 from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
@@ -35,6 +35,7 @@ from outbox.database.transaction import Tx
 Create = Callable[[Tx, Actor, Draft], Awaitable[Record]]
 Change = Callable[[Tx, Actor, str, Draft, frozenset[str] | None], Awaitable[Record]]
 Delete = Callable[[Tx, Actor, str, frozenset[str] | None], Awaitable[None]]
+Restore = Callable[[Tx, Actor, Record, Draft], Awaitable[Record]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,9 +48,11 @@ class Entry:
     """None: no request does it."""
     remove: Delete | None = None
     """The unit of a delete that does more than actions.remove."""
+    restore: Restore | None = None
+    """The unit that brings a record of an import to the state of its file (Form.restored)."""
 
 
-def plain(resource: Resource) -> Entry:
+def plain(resource: Resource, restore: Restore | None = None) -> Entry:
     """Return the entry of a resource without rules of its own."""
 
     async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
@@ -60,17 +63,17 @@ def plain(resource: Resource) -> Entry:
     ) -> Record:
         return await actions.change(tx, actor, resource, record_id, draft, expected)
 
-    return Entry(resource, create, change)
+    return Entry(resource, create, change, restore=restore)
 
 
 CATALOGUE: tuple[Entry, ...] = (
     plain(CONTACTS),
     plain(COMPANIES),
-    Entry(DEALS, deals.create, deals.change),
-    plain(TASKS),
+    Entry(DEALS, deals.create, deals.change, restore=deals.restore),
+    plain(TASKS, tasks.restore),
     Entry(ACTIVITIES, activities.create, plain(ACTIVITIES).change),
-    Entry(INVOICES, invoices.create, invoices.change),
-    Entry(QUOTES, quotes.create, quotes.change),
+    Entry(INVOICES, invoices.create, invoices.change, restore=quotes.restore_invoice),
+    Entry(QUOTES, quotes.create, quotes.change, restore=quotes.restore),
     Entry(PRODUCTS, products.create, products.change),
     Entry(ORDERS),
     Entry(STORES, stores.create, stores.change, stores.remove),

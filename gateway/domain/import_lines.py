@@ -1,7 +1,10 @@
-"""The lines of CSV files that wait for their import: personal data, kept no longer than needed."""
+"""The lines of CSV files that wait for their import, and those that had faults in it.
+
+They are personal data: waiting lines go with their import, and an erasure reaches all of them.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import json
 
@@ -10,6 +13,15 @@ from outbox.database.transaction import Tx
 
 Line = tuple[int, list[str]]
 """The number of a line in its file, and its cells."""
+
+
+class FaultyLine(NamedTuple):
+    """A line that was refused, or imported without some of its cells as the record `record_id`."""
+
+    line: int
+    record_id: str | None
+    cells: list[str]
+
 
 _AFTER = """
 select line, cells from import_lines where import_id = $1 and line > $2 order by line limit $3
@@ -27,9 +39,21 @@ select id from imports where owner_id = $1 and lines_left = true order by id
 _WITH = """
 /*sqlite instr(lower(cells), lower($2)) > 0*/ /*postgres strpos(lower(cells), lower($2)) > 0*/
 """
+_OF_OWNER = "import_id in (select id from imports where owner_id = $1)"
 _DROP_FAULTS = f"""
-delete from import_faults where import_id in (select id from imports where owner_id = $1)
-  and {_WITH.replace("cells", "heading")}
+delete from import_faults where {_OF_OWNER} and ({_WITH.replace("cells", "heading")}
+  or exists (select 1 from import_faulty_lines l
+    where l.import_id = import_faults.import_id and l.line = import_faults.line
+      and (l.record_id = $2 or {_WITH.replace("cells", "l.cells")})))
+"""
+_DROP_FAULTY = f"delete from import_faulty_lines where {_OF_OWNER} and (record_id = $2 or {_WITH})"
+_FAULTY_AFTER = """
+select line, record_id, cells from import_faulty_lines where import_id = $1 and line > $2
+order by line limit $3
+"""
+# Those before these few were forgotten when they were among them.
+_OLDER = """
+import_id in (select id from imports where owner_id = $1 order by id desc limit 5 offset $2)
 """
 _DROP_HEADINGS = f"""
 update imports set headings = '[]', fields = '[]'
@@ -63,10 +87,39 @@ async def drop(tx: Tx, import_id: str, most: int) -> int:
     return await tx.run(_DROP_SOME, import_id, most)
 
 
-async def drop_lines_with(tx: Tx, owner_id: str, text: str) -> int:
-    """Delete the owner's waiting lines that have this email or id anywhere; return how many.
+async def keep(tx: Tx, import_id: str, lines: Sequence[FaultyLine]) -> None:
+    """Keep faulty lines."""
+    rows: list[Sequence[Any]] = [
+        (import_id, one.line, one.record_id, _encode(one.cells).decode()) for one in lines
+    ]
+    await insert(tx, "import_faulty_lines", ("import_id", "line", "record_id", "cells"), rows)
 
-    The headings of files go as well where they name it. For the erasure of a person. It locks the
+
+async def faulty_after(tx: Tx, import_id: str, place: int, most: int) -> list[FaultyLine]:
+    """Return up to `most` faulty lines that follow the line `place`."""
+    rows = await tx.all(_FAULTY_AFTER, import_id, place, most)
+    return [
+        FaultyLine(row["line"], row["record_id"], json.decode(row["cells"], type=list[str]))
+        for row in rows
+    ]
+
+
+async def forget_older(tx: Tx, owner_id: str, latest: int) -> None:
+    """Delete the faulty lines of the owner's imports before the `latest` ones, and their cells.
+
+    An erasure reads all that are kept.
+    """
+    await tx.run(f"delete from import_faulty_lines where {_OLDER}", owner_id, latest - 1)
+    await tx.run(
+        f"update import_faults set value = '' where value <> '' and {_OLDER}", owner_id, latest - 1
+    )
+
+
+async def drop_lines_with(tx: Tx, owner_id: str, text: str) -> int:
+    """Delete the owner's lines that have this email or id anywhere; return how many.
+
+    Those are lines that wait and lines that had faults. The headings of files go as well where
+    they name it. For the erasure of a person. It locks the
     owner's imports, so call it before the contact is locked. What has been imported is a record,
     which is erased like any other.
     """
@@ -78,5 +131,6 @@ async def drop_lines_with(tx: Tx, owner_id: str, text: str) -> int:
         dropped += await tx.run(_DROP_WITH, row["id"], text)
     # A file without a heading has a person in its place.
     await tx.run(_DROP_FAULTS, owner_id, text)
+    dropped += await tx.run(_DROP_FAULTY, owner_id, text)
     await tx.run(_DROP_HEADINGS, owner_id, text)
     return dropped

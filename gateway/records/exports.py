@@ -16,13 +16,16 @@ from gateway.records.access import Actor
 from gateway.records.query import Query, conditions, is_empty, order_of
 from gateway.records.record import Record, records_of
 from gateway.records.resource import Resource
-from gateway.records.values import cells
+from gateway.records.values import cells, dates
+from gateway.records.values.written_numbers import COMMA, POINT
 from outbox.database.transaction import Database, Tx, Values
 
 BOM = "\ufeff"
-OLDEST = "created_at, id"
+_OLDEST = "created_at, id"
 SEPARATORS = {",": ",", ";": ";", "tab": "\t"}
 """The separators by their names in a request."""
+NUMBERS = (POINT, COMMA)
+"""The forms of numbers by their names in a request."""
 AT_ONCE = 100
 """Rows that are written without letting other work of the process run."""
 
@@ -42,11 +45,14 @@ async def export(
     *,
     separator: str = ",",
     bom: bool = False,
+    numbers: str = POINT,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the actor's records as CSV in UTF-8, without keeping them; oldest first by default.
 
     The records are those of one moment. `query` selects and orders as in a list, without its page.
-    The audit log tells of it. Raises forbidden, Crowded, DatabaseUnavailable.
+    Numbers are in the form `numbers`, without groups. The audit log tells of it.
+
+    Raises forbidden, Crowded, DatabaseUnavailable.
     """
     actor.must("read")
     heading = ((BOM if bom else "") + _lines([header(resource)], separator)).encode()
@@ -62,7 +68,7 @@ async def export(
         while batch:
             for place in range(0, len(batch), AT_ONCE):
                 records = records_of(resource, batch[place : place + AT_ONCE], now, actor.zone)
-                yield heading + _lines(rows(resource, records), separator).encode()
+                yield heading + _lines(rows(resource, records, numbers), separator).encode()
                 heading = b""
                 await asyncio.sleep(0)
             batch = await anext(batches, [])
@@ -74,17 +80,19 @@ async def _note(tx: Tx, actor: Actor, resource: Resource) -> None:
     audit.record(tx, actor, "exported", resource.noun, None)
 
 
-def rows(resource: Resource, records: Sequence[Record]) -> Iterator[list[str]]:
+def rows(
+    resource: Resource, records: Sequence[Record], numbers: str = POINT
+) -> Iterator[list[str]]:
     """Yield the cells of each record in the order of `header`."""
     readers, write = _readers(resource), cells.write
     for record in records:
-        yield [write(read(record)) for read in readers]
+        yield [write(read(record), numbers) for read in readers]
 
 
 def _select(resource: Resource, actor: Actor, query: Query, now: int) -> tuple[str, Sequence[Any]]:
     where, args = conditions(resource, query, now, actor.zone)
     walked = query.order or query.ordered_by or query.since is not None
-    order = order_of(resource, query) if walked else OLDEST
+    order = order_of(resource, query) if walked else _oldest(resource)
     sql = (
         f"select {settled_rows.columns(resource)} from {resource.table}"
         f" where {where}{settled_rows.seen(resource)} order by {order}"
@@ -92,12 +100,38 @@ def _select(resource: Resource, actor: Actor, query: Query, now: int) -> tuple[s
     return sql, (actor.owner_id, *args)
 
 
+@lru_cache(maxsize=64)
+def _oldest(resource: Resource) -> str:
+    """Return the default order in SQL, with each record after the one of its kind above it."""
+    table = resource.table
+    above = next((f.column for f, to in resource.references if to.table == table), "")
+    if not above:
+        return _OLDEST
+    return f"""(
+      with recursive above (id) as (
+        select {table}.{above}
+        union select up.{above} from {table} up join above on up.id = above.id
+      )
+      select count(id) from above), {_OLDEST}"""
+
+
 @lru_cache(maxsize=256)
 def _readers(resource: Resource) -> tuple[Callable[[Record], Any], ...]:
-    def reader(name: str) -> Callable[[Record], Any]:
+    return tuple(_reader(resource, name) for name in header(resource))
+
+
+def _reader(resource: Resource, name: str) -> Callable[[Record], Any]:
+    """Return a function that reads the JSON form of a value; a bare date has no time."""
+    field = resource.named.get(name)
+    is_day = next((b.column for b in field.beside if b.part), "") if field is not None else ""
+    if not is_day:
         return lambda record: record.shown(name)
 
-    return tuple(reader(name) for name in header(resource))
+    def read(record: Record) -> Any:
+        shown = record.shown(name)
+        return shown[: dates.DAY_LENGTH] if shown and record.column(is_day) else shown
+
+    return read
 
 
 def _lines(rows: Sequence[Sequence[str]] | Iterator[Sequence[str]], separator: str) -> str:

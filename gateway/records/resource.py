@@ -87,6 +87,8 @@ class Field:
     required: bool = False
     on_create: bool = True
     on_update: bool = True
+    on_import: bool = False
+    """Whether an import can set it where neither a create nor an update can."""
     default: Any = None
     """The stored value when a create does not send it."""
     nullable: bool = True
@@ -196,6 +198,16 @@ class Form:
     def changeable(self) -> Mapping[str, Field]:
         """The fields that an update can set, by name."""
         return {f.name: f for f in self.fields if f.on_update}
+
+    @cached_property
+    def importable(self) -> Mapping[str, Field]:
+        """The fields that an import can set, by name."""
+        return {f.name: f for f in self.fields if f.on_create or f.on_update or f.on_import}
+
+    @cached_property
+    def restored(self) -> Mapping[str, Field]:
+        """The fields that an import sets after it has created the record, by name."""
+        return {name: f for name, f in self.importable.items() if not f.on_create}
 
     @cached_property
     def required(self) -> Sequence[str]:

@@ -160,7 +160,7 @@ def owned(table: str, how_many: int) -> str:
 @lru_cache(maxsize=64)
 def list_items(table: str) -> Insert:
     """Return the INSERT that indexes a record by an item of one of its lists (Field.listed_in)."""
-    return Insert(table, ("owner_id", "value", "record_id"))
+    return Insert(table, ("owner_id", "value", "record_id"), refers=True)
 
 
 @lru_cache(maxsize=64)

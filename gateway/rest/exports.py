@@ -3,8 +3,9 @@
 from aiohttp import web
 
 from gateway.records.errors import Refusal
-from gateway.records.exports import SEPARATORS, export
+from gateway.records.exports import NUMBERS, SEPARATORS, export
 from gateway.records.resource import Resource
+from gateway.records.values.written_numbers import POINT
 from gateway.rest.auth import authenticate, charge
 from gateway.rest.document import describe
 from gateway.rest.document.operations import Operation
@@ -27,11 +28,15 @@ def export_of(resource: Resource) -> Operation:
         name = request.query.get("separator") or ","
         if name not in SEPARATORS:
             raise refused("separator", f"Send one of: {' '.join(SEPARATORS)}.")
+        numbers = request.query.get("numbers") or POINT
+        if numbers not in NUMBERS:
+            raise refused("numbers", f"Send one of: {' '.join(NUMBERS)}.")
         charge(request, caller, COSTS["reported"] - 1)
         bom = request.query.get("bom", "").lower() in ("true", "1")
         lines = export(
-            request.app[DB], caller, resource, query, separator=SEPARATORS[name], bom=bom
-        )
+            request.app[DB], caller, resource, query, separator=SEPARATORS[name], bom=bom,
+            numbers=numbers,
+        )  # fmt: skip
         try:
             pieces = await begun(lines)
         except Crowded:

@@ -1,7 +1,8 @@
 """Handles imports: a CSV file becomes a job, which a client reads and can cancel."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -9,11 +10,16 @@ from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import Entry
-from gateway.domain.imports import jobs, uploads
-from gateway.domain.imports.columns import parse
-from gateway.domain.imports.files import CHARSETS, MOST_BYTES, MOST_COLUMNS, MOST_LINES
+from gateway.domain.imports import jobs, notices, uploads
+from gateway.domain.imports.columns import parse, parts
+from gateway.domain.imports.decoding import CHARSETS
+from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
+from gateway.domain.imports.options import CHOICES, options_of
+from gateway.domain.imports.steps import ENTRIES
+from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
+from gateway.records.resource import Resource
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
@@ -22,12 +28,21 @@ from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape, operation
 from gateway.rest.params import refused
 from gateway.server.app_keys import DB
-from gateway.server.http import bodies
+from gateway.server.http import bodies, multipart
 
 CSV = "text/csv"
 BYTES = "application/octet-stream"
 """The same file to generators of clients, of which some know no CSV."""
+TYPES = (
+    CSV, BYTES, "text/plain", "application/csv", "application/vnd.ms-excel", "text/vcard",
+    "text/x-vcard", "text/directory",
+)  # fmt: skip
 State = Literal["uploading", "waiting", "running", "done", "failed", "cancelled"]
+PARTS = ("columns", "dryRun", *CHOICES)
+"""What a form may have beside the file, as the query has it."""
+FORM_BYTES = 131_072
+"""The largest such part: the headings of all columns."""
+_MALFORMED = "Send the whole form, with the file in the part file."
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 
@@ -37,11 +52,16 @@ class ImportFault(Struct, frozen=True):
     line: int
     column: str
     error: str
+    value: str
+    """The cell, up to 100 characters of it."""
+    warning: bool
+    """Whether the line was imported without this cell."""
 
 
 class ImportJob(Struct, frozen=True, rename="camel"):
     """An import. `rows` lines below the heading, of which `done` were looked at; each of these was
-    created, updated, unchanged or faulty. `faults` has the first 1,000 faults of `faulty` lines."""
+    created, updated, unchanged or faulty, which is not imported. `warnings` cells were left out of
+    lines that were imported. `faults` has the first 1,000 of both."""
 
     id: Id
     type: str
@@ -49,13 +69,20 @@ class ImportJob(Struct, frozen=True, rename="camel"):
     dry_run: bool
     encoding: str
     columns: dict[str, str]
-    """The field of each imported column, by its heading."""
+    """The field of each imported column, or the part of a field, by its heading."""
+    notices: list[str]
+    """What the headings do not say: columns that are left out, names that come from e-mails."""
     rows: int
     done: int
     created: int
     updated: int
     unchanged: int
     faulty: int
+    warnings: int
+    numbers: str
+    dates: str
+    mode: str
+    duplicates: str
     created_at: Instant
     finished_at: Instant | UnsetType = UNSET
     reason: str | UnsetType = UNSET
@@ -71,30 +98,52 @@ class Imports(Struct, frozen=True):
 
 RUNNING = ImportJob(
     shapes.example_id("import"), "contacts", "running", False, "utf-8",
-    {"Nome": "name", "E-mail": "email"}, 1042, 0, 0, 0, 0, 0, shapes.NOW, faults=[],
+    {"Nome": "name", "E-mail": "email"}, ["Not imported: Apelido."], 1042, 0, 0, 0, 0, 0, 0,
+    "auto", "auto", "lenient", "refuse", shapes.NOW, faults=[],
 )  # fmt: skip
 ENDED = msgspec.structs.replace(
-    RUNNING, state="done", done=1042, created=1000, updated=40, unchanged=1, faulty=1,
+    RUNNING, state="done", done=1042, created=1000, updated=40, unchanged=1, faulty=1, warnings=1,
     finished_at=shapes.NOW,
     faults=[
         ImportFault(
-            17, "E-mail", "email: Send an e-mail address such as maria@example.com."
-        )
+            17, "E-mail", "email: Send an e-mail address such as maria@example.com.", "bruno", True
+        ),
+        ImportFault(23, "Nome", "name is required.", "", False),
     ],
 )  # fmt: skip
 LISTED = msgspec.structs.replace(ENDED, faults=UNSET)
+OPTIONS = tuple(
+    Parameter(name, {"type": "string", "enum": list(CHOICES[name]), "default": CHOICES[name][0]},
+              text, CHOICES[name][1])
+    for name, text in (
+        ("numbers", "How the file writes numbers; `auto` looks at all cells and at the separator, "
+         "and refuses `1.500` where both tell nothing."),
+        ("dates", "How the file writes dates beside ISO 8601; `auto` as with `numbers`. A time "
+         "without an offset is in the time zone of the account."),
+        ("mode", "`lenient` imports a line with a fault in an optional field without this field, "
+         "and reports the cell; `strict` refuses the line."),
+        ("duplicates", "`refuse` refuses a line whose id or key a line before has; `last` lets it "
+         "update the record of that line."),
+    )
+)  # fmt: skip
 
 
 def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
     """Return an import as the API shows it; without faults when they are not read."""
     columns = {h: f for h, f in zip(job.headings, job.fields, strict=False) if f}
+    told = notices.of(ENTRIES[job.plural].resource, job.headings, job.fields)
     ended = job.finished_at
     return ImportJob(
-        job.id, job.plural, job.state, job.dry_run, job.encoding, columns, job.line_count,  # type: ignore[arg-type] # the schema of the table checks it
-        job.done, job.created, job.updated, job.unchanged, job.faulty, dates.show(job.created_at),
+        job.id, job.plural, job.state, job.dry_run, job.encoding, columns,  # type: ignore[arg-type] # the schema of the table checks it
+        [one.text for one in told], job.line_count, job.done, job.created, job.updated,
+        job.unchanged, job.faulty, job.warnings,
+        job.options.numbers, job.options.dates, job.options.mode, job.options.duplicates,
+        dates.show(job.created_at),
         UNSET if ended is None else dates.show(ended),
         UNSET if job.reason is None else job.reason,
-        UNSET if faults is None else [ImportFault(f.line, f.heading, f.error) for f in faults],
+        UNSET if faults is None else [
+            ImportFault(f.line, f.heading, f.error, f.value, f.warning) for f in faults
+        ],
     )  # fmt: skip
 
 
@@ -105,16 +154,12 @@ def import_of(entry: Entry) -> Operation:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         caller.must("write")
-        charset = _charset(request)
-        dry_run = BOOLEANS.get(request.query.get("dryRun", "").lower())
-        if dry_run is None:
-            raise refused("dryRun", "Send true or false.")
-        text = request.query.get("columns")
+        sent = await _sent(request)
+        sent.choices()
         db = request.app[DB]
         import_id = await uploads.receive(
-            db, caller, entry, bodies.pieces(request, MOST_BYTES),
-            named=None if text is None else parse(text), charset=charset, dry_run=dry_run,
-        )  # fmt: skip
+            db, caller, entry, sent.pieces, choices=sent.choices, charset=sent.charset
+        )
         job = await db.read(jobs.own, caller, import_id)
         headers = PRIVATE | {"Location": f"/api/imports/{import_id}"}
         if "read" not in caller.scopes:
@@ -131,36 +176,83 @@ def import_of(entry: Entry) -> Operation:
         f"Import {resource.plural} from CSV",
         {202: Response("The import, which runs in the background.",
                        shapes.written(accepted), ("Location",))},
-        description="The first line has the names of fields, or `columns` names them. A line whose "
-        f"`id` names a record of yours{key} updates it, where an empty cell changes nothing; "
-        "any other line creates one. Cells are separated by comma, semicolon or tab; the file is "
-        "UTF-8, or Windows-1252. The `Content-Type` is `text/csv` or `application/octet-stream`. "
-        f"At most {MOST_BYTES // 1024**2} MiB, {MOST_LINES:,} lines and {MOST_COLUMNS} columns.",
+        description="The headings of other programs are recognised, in English and Portuguese; "
+        f"`columns` names the fields otherwise. A line whose `id` names a record of yours{key} "
+        "updates it, where an empty cell changes nothing; any other line creates one. Cells are "
+        "separated by comma, semicolon, tab or |; the file is UTF-8, or Windows-1252. The "
+        "`Content-Type` is `text/csv`, `application/octet-stream`, for cards `text/vcard`, or "
+        "`multipart/form-data` with the file in the part `file` and any parameter of the query as "
+        f"a part. At most {MOST_BYTES // 1024**2} MiB, {MOST_LINES:,} lines and {MOST_COLUMNS} "
+        "columns.",
         parameters=(
             Parameter(
                 "columns", {"type": "string"},
-                "The field of each column that is imported, as Heading:field, separated by commas. "
-                "Other columns are left out.",
-                f"Nome:{resource.required[0] if resource.required else fields[0]}",
+                "The field of each column that is imported, as a JSON object by heading, or as "
+                "Heading:field, separated by commas. Other columns are left out."
+                f"{_parts(resource)}",
+                json.dumps({"Nome": resource.required[0] if resource.required else fields[0]}),
             ),
             Parameter(
                 "dryRun", {"type": "boolean", "default": False},
                 "Only report the faults of the lines; write nothing.", True,
             ),
+            *OPTIONS,
         ),
         body=Shape({"type": "string", "format": "binary"}, example), body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
 
 
-def _charset(request: web.Request) -> str:
-    """Return the encoding that the client names, or an empty text."""
-    header = request.headers.get("Content-Type")
+def _parts(resource: Resource) -> str:
+    """Return the parts of fields that a column can fill, as a further sentence."""
+    names = ", ".join(f"`{name}`" for name in parts(resource))
+    return f" Beside fields: {names}." if names else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """The file of a request, its encoding, and the choices of the query and of the form."""
+
+    pieces: AsyncIterator[bytes]
+    charset: str
+    query: Mapping[str, str]
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """The parts of the form before the file, at its end all of them."""
+    form: bool = False
+
+    def choices(self) -> Choices:
+        """Return what is chosen so far. Raises validation_error."""
+        for name in self.fields:
+            if name not in PARTS:
+                raise refused(name, f"There is no part {name}; there are file, {', '.join(PARTS)}.")
+        texts = {**self.query, **self.fields}
+        dry_run = BOOLEANS.get(texts.get("dryRun", "").lower())
+        if dry_run is None:
+            raise refused("dryRun", "Send true or false.")
+        columns = texts.get("columns")
+        return Choices(
+            None if columns is None else parse(columns), options_of(texts), dry_run,
+            complete=not self.form or columns is not None,
+        )  # fmt: skip
+
+
+async def _sent(request: web.Request) -> _Sent:
+    """Return what a request sends: a file, or a form with one. Raises unsupported_media_type."""
+    if not multipart.is_one(request):
+        header = request.headers.get("Content-Type")
+        return _Sent(bodies.pieces(request, MOST_BYTES), _charset(header), request.query)
+    form = await multipart.read(request, MOST_BYTES, _MALFORMED, FORM_BYTES)
+    charset = _charset(form.media_type, part=True)
+    return _Sent(form.pieces, charset, request.query, form.fields, form=True)
+
+
+def _charset(header: str | None, *, part: bool = False) -> str:
+    """Return the encoding that the client names, or an empty text. A part may be of any type."""
     if header is None:
         return ""
     name, charset = bodies.media_type(header)
-    if name not in (CSV, BYTES, "text/plain", "application/csv", "application/vnd.ms-excel"):
-        raise Refusal("unsupported_media_type", "Send the file as text/csv.")
+    if not part and name not in TYPES:
+        raise Refusal("unsupported_media_type", "Send the file as text/csv or text/vcard.")
     if "charset" not in header.lower():
         return ""
     if charset not in CHARSETS:

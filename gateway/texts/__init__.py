@@ -69,6 +69,11 @@ class Texts:
         pattern = "#,##0" + (f".{'#' * places}" if places else "")
         return str(format_decimal(value, pattern, self.locale))
 
+    @property
+    def numbers(self) -> str:
+        """The form of numbers in this language, by the name that it has in files: `1,234.56`."""
+        return self.number(1234.56, 2)
+
     def money(self, amount: float) -> str:
         """Return an amount in BRL: `R$ 1.234,56` in Portuguese."""
         if not 0 <= amount < LARGEST:

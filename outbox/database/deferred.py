@@ -10,7 +10,7 @@ from outbox.database.transaction import Insert
 
 
 class Deferred:
-    """Rows by their INSERT, in the order in which each INSERT came first."""
+    """Rows by their INSERT, in the order in which each INSERT came first, those that refer last."""
 
     __slots__ = ("rows",)
 
@@ -65,8 +65,12 @@ class Deferred:
     def let_out(self) -> Iterator[tuple[Insert, list[Sequence[Any]]]]:
         """Yield the rows of each INSERT, sums added up; nothing is kept."""
         rows, self.rows = self.rows, {}
-        for insert, each in rows.items():
+        for insert, each in sorted(rows.items(), key=_refers):
             yield insert, _added_up(each) if insert.sums and len(each) > 1 else each
+
+
+def _refers(rows: tuple[Insert, Any]) -> bool:
+    return rows[0].refers
 
 
 def _added_up(rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:

@@ -119,7 +119,8 @@ class Insert:
 
     `conflict` is an ON CONFLICT clause or empty. With `sums`, rows that differ only in their last
     value are written as one row with its sum. `found` queries whether the row of a given first
-    value exists: this value is unique per row, so it also tells whether a COMMIT succeeded.
+    value exists: this value is unique per row, so it also tells whether a COMMIT succeeded. With
+    `refers`, the rows have foreign keys to rows of other INSERTs, so they are written after these.
     """
 
     table: str
@@ -128,6 +129,7 @@ class Insert:
     sums: bool = False
     found: str = ""
     referred: bool = True
+    refers: bool = False
 
 
 class Tx(Protocol):
@@ -148,7 +150,8 @@ class Tx(Protocol):
     claims: list[Claim]
     """Names for `Database.reserve`."""
 
-    def new_id(self) -> str: ...
+    def new_id(self) -> str:
+        """Return a new id, greater than those before in the transaction."""
 
     async def one(self, sql: str, *args: Any) -> Row | None:
         """Return the first row, or None."""

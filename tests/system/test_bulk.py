@@ -5,26 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
 from gateway.domain.imports.importing import Importing
 from gateway.records.store import tally
-from outbox.database.migrate import migrate
 from outbox.database.transaction import Tx
-from tests.gateway.rest.test_exports import ODD
-from tests.gateway.rest.test_imports import everything, imported
-from tests.support.databases import SOURCES
-from tests.support.deployed import Deployed, deployed, opened
-from tests.support.engines import Engine, empty_database
+from tests.gateway.rest.test_imports import imported
+from tests.gateway.rest.test_round_trips import served
+from tests.support.deployed import Deployed, deployed
+from tests.support.engines import Engine
 from tests.support.faults import ENGINES
 from tests.support.ledger import query
-from tests.support.rest import UNLIMITED, Person, RestApi
-from tests.support.site import serving
 
 SEED = 1
 MANY = 100_000
@@ -114,7 +109,7 @@ async def test_an_import_killed_twice_imports_each_line_once(engine: Engine) -> 
         headers = {"X-API-Key": key, "Content-Type": "text/csv"}
         async with (
             aiohttp.ClientSession(site.product.address, headers=headers) as http,
-            http.post("/api/import/contacts", data=data) as answer,
+            http.post("/api/import/contacts?mode=strict", data=data) as answer,
         ):
             path = f"/api/imports/{(await answer.json())['id']}"
         for part in (4, 2):
@@ -135,56 +130,6 @@ async def test_an_import_killed_twice_imports_each_line_once(engine: Engine) -> 
             ("count(*) from import_lines", 0),
         ):
             assert await query(site.url, f"select {what}") == [(expected,)], what
-
-
-@asynccontextmanager
-async def served(engine: Engine, folder: Path) -> AsyncIterator[tuple[RestApi, Person]]:
-    folder.mkdir()
-    async with empty_database(engine, folder) as url, opened(url) as db:
-        await migrate(db, SOURCES)
-        async with serving(db, UNLIMITED) as site:
-            api = RestApi(site)
-            yield api, await api.person()
-
-
-@pytest.mark.parametrize(("one", "other"), [("sqlite", "postgres"), ("postgres", "sqlite")])
-async def test_the_other_engine_gets_the_same_records(
-    one: Engine, other: Engine, tmp_path: Path
-) -> None:
-    async with AsyncExitStack() as stack:
-        here, ana = await stack.enter_async_context(served(one, tmp_path / "a"))
-        there, bia = await stack.enter_async_context(served(other, tmp_path / "b"))
-        for plural in ("contacts", "companies", "products"):
-            items = [_record(plural, number, text) for number, text in enumerate(ODD)]
-            made = await ana.post(f"/api/{plural}/batch", {"items": items, "atomic": True})
-            assert made.status == 207, made.text
-            file = (await ana.get(f"/api/export/{plural}.csv")).text
-            body = await imported(there, bia, plural, file)
-            assert (body["created"], body["faulty"]) == (len(ODD), 0), body
-            assert await everything(bia, plural) == await everything(ana, plural)
-            back = (await bia.get(f"/api/export/{plural}.csv")).text
-            home = await here.person()
-            body = await imported(here, home, plural, back)
-            assert (body["created"], body["faulty"]) == (len(ODD), 0), body
-            assert await everything(home, plural) == await everything(ana, plural)
-
-
-def _record(plural: str, number: int, text: str) -> dict[str, Any]:
-    """Return a create with texts that a file must keep exactly."""
-    name = {"name": f"{text}ção ☕ {number:02}"} if text.strip() else {"name": f"x{number:02}"}
-    if plural == "contacts":
-        return name | {
-            "email": f"{number // 3}@x.com", "phone": "+55 (11) 98888-7777", "notes": text,
-            "position": "", "tags": [text or "t", "a;b"], "consent": number % 2 == 0,
-            "source": "storefront",
-        }  # fmt: skip
-    if plural == "companies":
-        return name | {"industry": text, "notes": "", "size": "1000+", "website": "x.com"}
-    images = [{"url": "https://x.com/a.png", "alt": text}]
-    return name | {
-        "price": number + 0.1, "sku": f"{number}{text}", "description": text, "stock": number,
-        "images": images, "categories": [text or "c"], "active": False, "weightGrams": None,
-    }  # fmt: skip
 
 
 async def test_the_runner_that_another_replaces_does_no_harm(tmp_path: Path) -> None:

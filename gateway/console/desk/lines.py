@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import templates
+from gateway.console.frame import templates, typed_numbers
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.pages import id_of
@@ -29,6 +29,7 @@ from gateway.records.query import Query
 from gateway.records.record import Record
 from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
+from gateway.texts import Texts
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 
@@ -69,7 +70,7 @@ async def edit(
     section = SECTIONS[kind.resource.plural]
     record_id = id_of(request) if "id" in request.match_info else None
     form_inputs = section.inputs(request, creating=record_id is None)
-    typed = inputs.of_form(form, form_inputs)
+    typed, texts = inputs.of_form(form, form_inputs), request[READER].texts
     add = form.text("add").lower()
     asked = Asked(
         form.text("find").strip()[:LONGEST].replace("\0", ""), add if is_id(add) else "", record_id
@@ -78,8 +79,8 @@ async def edit(
     if asked.add:
         product = await request.app[DB].read(_product, visitor.actor, asked.add)
         if product is not None:
-            typed["items"] = [*typed["items"], _line(product)]
-    values = inputs.values(typed, used, creating=True)
+            typed["items"] = [*typed["items"], _line(product, texts)]
+    values = inputs.values(typed, used, texts, creating=True)
     draft = check(kind.resource, values, read=of_json, takes=AMOUNTS)
     looked = await request.app[DB].scan(
         visitor.actor.owner_id, _look, visitor.actor, kind, draft, asked
@@ -88,7 +89,7 @@ async def edit(
     if not typed["items"]:
         # Who has not entered a line yet has made no mistake.
         wrong = [fault for fault in wrong if fault.code not in UNFILLED]
-    faults = inputs.faults(request[READER].texts, wrong, form_inputs, typed)
+    faults = inputs.faults(texts, wrong, form_inputs, typed)
     columns = looked.columns
     context = {
         "section": section, "typed": typed, "parts": section.parts, "spare": inputs.SPARE,
@@ -124,12 +125,11 @@ async def _product(tx: Tx, actor: Actor, product_id: str) -> Record | None:
     return page.records[0] if page.records else None
 
 
-def _line(product: Record) -> Mapping[str, str]:
+def _line(product: Record, texts: Texts) -> Mapping[str, str]:
     """Return one of a product as it would be typed."""
-    price = f"{product['price'] / 100:.2f}".replace(".", ",")
     return {
         "id": "", "productId": product.id, "description": product["name"], "quantity": "1",
-        "unitPrice": price, "discount": "",
+        "unitPrice": typed_numbers.written(product.shown("price"), texts, 2), "discount": "",
     }  # fmt: skip
 
 

@@ -29,9 +29,10 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 async def save(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Save the stages unless they have changed since the form was loaded; deals keep theirs."""
-    form_inputs = inputs.inputs(request[READER].texts, PIPELINE.fields)
+    texts = request[READER].texts
+    form_inputs = inputs.inputs(texts, PIPELINE.fields)
     typed = inputs.of_form(form, form_inputs)
-    draft = check(PIPELINE, inputs.values(typed, form_inputs, creating=False), read=of_json)
+    draft = check(PIPELINE, inputs.values(typed, form_inputs, texts, creating=False), read=of_json)
     version = form.text("version")
     try:
         await request.app[DB].write(pipelines.change, visitor.actor, draft, frozenset({version}))
@@ -40,7 +41,6 @@ async def save(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
             raise Refusal("conflict", "error.changed") from None
         if not refusal.faults:
             raise
-        texts = request[READER].texts
         faults = {
             name: texts("pipeline.no_stages") if _is(refusal, "no_stages") else message
             for name, message in inputs.faults(texts, refusal.faults, form_inputs, typed).items()

@@ -8,6 +8,7 @@ from gateway.console.records import listing
 from gateway.console.records.sections import SECTIONS
 from gateway.records.errors import Refusal
 from gateway.records.exports import export
+from gateway.records.values.written_numbers import COMMA
 from gateway.server.app_keys import DB
 from gateway.server.http.answers import Flow, begun
 
@@ -17,12 +18,13 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     section = SECTIONS.get(request.match_info["plural"])
     if section is None:
         raise Refusal("not_found", "error.not_found_help")
-    asked = listing.asked(section.resource, section.path, request.query, "", (), ())
-    # Spreadsheets in Portuguese take a comma for the decimal point, and expect semicolons.
-    separator = ";" if request[READER].texts.code == "pt-BR" else ","
+    texts = request[READER].texts
+    asked = listing.asked(section.resource, section.path, request.query, texts, "", (), ())
+    # As spreadsheets in this language write it: semicolons where the decimal sign is a comma.
+    numbers = texts.numbers
     lines = export(
-        request.app[DB], visitor.actor, section.resource, asked.query(), separator=separator,
-        bom=True,
+        request.app[DB], visitor.actor, section.resource, asked.query(),
+        separator=";" if numbers == COMMA else ",", bom=True, numbers=numbers,
     )  # fmt: skip
     pieces = await begun(lines)
     headers = {

@@ -1,28 +1,30 @@
 """The pages of imports: upload a file, choose its columns, check it, start, watch, cancel."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from aiohttp import web
 
 from gateway.console.frame import error_pages, pages, polling, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.frame.multipart import Upload
 from gateway.console.frame.reader import READER
 from gateway.console.records.words import Words, label_of
 from gateway.domain import import_lines
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import columns, jobs, uploads
+from gateway.domain.imports import columns, jobs, notices, reports, uploads
 from gateway.domain.imports.files import MOST_BYTES, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
+from gateway.domain.imports.options import CHOICES, options_of
 from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
+from gateway.records.values.folding import fold
 from gateway.server.app_keys import DB
-from gateway.texts import CODES, Texts
-from gateway.texts import of as texts_in
+from gateway.server.http.answers import Flow, begun
+from gateway.server.http.multipart import Upload
+from gateway.texts import Texts
 from outbox.database.transaction import Tx
 
 SAMPLES = 3
@@ -44,7 +46,7 @@ async def upload(request: web.Request, visitor: Visitor, form: Upload) -> web.St
     entry = _entry(request)
     try:
         import_id = await uploads.receive(
-            request.app[DB], visitor.actor, entry, form.pieces, held=True
+            request.app[DB], visitor.actor, entry, form.pieces, choices=uploads.Choices, held=True
         )
     except Refusal as refusal:
         if refusal.code not in _FORM or refusal.message.startswith("error."):
@@ -69,9 +71,11 @@ async def start(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     try:
         if job.state == "waiting":
             columns.must_do(entry.resource, fields)
+        options = options_of({name: form.text(name) for name in CHOICES})
         await db.write(
-            jobs.start, visitor.actor, import_id, fields, dry_run=form.text("act") != "start"
-        )
+            jobs.start, visitor.actor, import_id, reports.with_own_id(job.headings, fields),
+            dry_run=form.text("act") != "start", options=options,
+        )  # fmt: skip
     except Refusal as refusal:
         if refusal.code not in _FORM:
             raise
@@ -85,6 +89,34 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     job = await db.write(jobs.cancel, visitor.actor, import_id)
     await jobs.clear(db, job.id)
     return pages.to(f"/console/imports/{job.id}", "import_cancelled")
+
+
+async def faults_file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Send the faults of an import as a CSV file in the language of the reader."""
+    db, texts = request.app[DB], request[READER].texts
+    job = await db.read(reports.of, visitor.actor, pages.id_of(request))
+    headings = [texts(f"import.{name}") for name in ("line", "column", "value", "fix", "result")]
+    pieces = reports.faults(
+        db, job, headings=headings, separator=";" if texts.code == "pt-BR" else ",", bom=True,
+        say=lambda one: (_told(texts, one), _result(texts, one)),
+    )  # fmt: skip
+    return await _file(pieces, texts("import.faults"))
+
+
+async def lines_file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Send the faulty lines of an import as a file that can be mended and sent again."""
+    db = request.app[DB]
+    job = await db.read(reports.of, visitor.actor, pages.id_of(request))
+    return await _file(reports.lines(db, job, bom=True), request[READER].texts("import.faulty"))
+
+
+async def _file(pieces: AsyncGenerator[bytes, None], name: str) -> web.StreamResponse:
+    file = "-".join(fold(name).split())
+    headers = {
+        "Content-Type": "text/csv; charset=utf-8",
+        "Content-Disposition": f'attachment; filename="{file}.csv"',
+    }
+    return Flow(await begun(pieces), headers)
 
 
 def _entry(request: web.Request) -> Entry:
@@ -123,7 +155,8 @@ async def _show(
     context = {
         "job": job, "more": len(faults) > SHOWN_FAULTS,
         "faults": [
-            (one.line, one.heading, _told(texts, one)) for one in faults[:SHOWN_FAULTS]
+            (one.line, one.heading, one.value, _told(texts, one), _result(texts, one))
+            for one in faults[:SHOWN_FAULTS]
         ],
         "words": Words(texts, entry.resource), "plural": job.plural,
         "columns": [
@@ -138,6 +171,11 @@ async def _show(
         "required": [label_of(texts, name) for name in entry.resource.required],
         "key": _key(request, entry), "refusal": _said(request, refusal),
         "checked": checked, "lines": job.line_count - (job.faulty if checked else 0),
+        "notices": [
+            texts(f"import.notice.{one.code}", **one.values)
+            for one in notices.of(entry.resource, job.headings, chosen)
+        ],
+        "choices": CHOICES, "options": job.options,
     }  # fmt: skip
     status = 200 if refusal is None else error_pages.status_of(refusal)
     return polling.live(
@@ -148,7 +186,7 @@ async def _show(
 async def _read(
     tx: Tx, actor: Actor, import_id: str
 ) -> tuple[Import, Sequence[LineFault], Sequence[Line]]:
-    job, faults = await jobs.read(tx, actor, import_id)
+    job, faults = await jobs.read(tx, actor, import_id, SHOWN_FAULTS + 1)
     waits = job.state == "waiting"
     return job, faults, await import_lines.after(tx, job.id, 0, SAMPLES) if waits else []
 
@@ -160,15 +198,14 @@ def _told(texts: Texts, fault: LineFault) -> str:
     return wording.said(texts, fault.fault)
 
 
+def _result(texts: Texts, fault: LineFault) -> str:
+    """Return what became of the line of a fault."""
+    return texts("import.without" if fault.warning else "import.refused")
+
+
 def _guess(entry: Entry, headings: Sequence[str]) -> Sequence[str]:
-    """Return the fields that the headings name, in any language of the console."""
-    labels: dict[str, str] = {}
-    for code in CODES:
-        texts = texts_in(code)
-        labels |= {
-            label_of(texts, name).casefold(): name for name in columns.importable(entry.resource)
-        }
-    return columns.guess(entry.resource, headings, labels)
+    """Return the fields that the headings name."""
+    return reports.with_own_id(headings, columns.guess(entry.resource, headings))
 
 
 def _key(request: web.Request, entry: Entry) -> str:

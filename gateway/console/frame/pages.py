@@ -10,7 +10,6 @@ from gateway.console.frame import (
     guard,
     kept_forms,
     menu,
-    multipart,
     static_files,
     templates,
     troubles,
@@ -22,6 +21,7 @@ from gateway.console.frame.reader import READER, reader_of
 from gateway.console.frame.templates import TROUBLES
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
+from gateway.server.http import multipart
 from gateway.server.telemetry.logs import logger
 from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import commits
@@ -105,7 +105,7 @@ def upload(handler: Upload, most: int) -> Handler:
             if not multipart.is_one(request):
                 await guard.form_of(request, visitor)
                 raise Refusal("unsupported_media_type", "error.upload_malformed")
-            form = await multipart.read(request, most)
+            form = await multipart.read(request, most, "error.upload_malformed")
             guard.must_have_token(visitor, form.fields.get("csrf_token", ""))
             return await handler(request, visitor, form)
 

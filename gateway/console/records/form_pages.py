@@ -52,7 +52,7 @@ async def new(section: Section, request: web.Request, visitor: Visitor) -> web.S
     """Show an empty form; a query parameter with the name of a field fills it in."""
     fields = section.writable(creating=True)
     form_inputs = section.inputs(request, creating=True)
-    typed = inputs.of_defaults(fields, form_inputs)
+    typed = inputs.of_defaults(fields, form_inputs, request[READER].texts)
     for one in form_inputs:
         text = request.query.get(one.name, "")[:LONGEST].replace("\0", "")
         if not text:
@@ -76,7 +76,8 @@ async def create(
     filled = Filled(inputs=form_inputs, typed=typed, unclear=unclear)
     if unclear:
         return _show(section, request, visitor, filled)
-    values = inputs.values(typed, form_inputs, creating=True, zone=actor.zone)
+    texts = request[READER].texts
+    values = inputs.values(typed, form_inputs, texts, creating=True, zone=actor.zone)
     draft = check(section.resource, values, read=of_json, creating=True)
     try:
         record = await request.app[DB].write(section.entry.create, actor, draft)
@@ -91,7 +92,7 @@ async def edit_page(section: Section, request: web.Request, visitor: Visitor) ->
     actor = visitor.actor
     record, names = await request.app[DB].read(section.one, actor, pages.id_of(request))
     form_inputs = section.inputs(request, creating=False)
-    typed = inputs.of_record(record, form_inputs, actor.zone, names)
+    typed = inputs.of_record(record, form_inputs, request[READER].texts, actor.zone, names)
     filled = Filled(
         inputs=form_inputs, typed=typed, record=record, version=record.etag,
         was=" ".join(_digests(form_inputs, typed)),
@@ -118,7 +119,8 @@ async def edit(
     if unclear:
         return _show(section, request, visitor, Filled(typed=typed, unclear=unclear, **kept))
     changed = _changed(form_inputs, typed, was)
-    values = inputs.values(typed, changed, creating=False, zone=actor.zone)
+    texts = request[READER].texts
+    values = inputs.values(typed, changed, texts, creating=False, zone=actor.zone)
     draft = check(section.resource, values, read=of_json)
     try:
         await db.write(section.entry.change, actor, record.id, draft, frozenset({version}))
@@ -152,7 +154,7 @@ async def _raced(
     """Show what was typed beside what somebody else has saved; nothing of either is lost."""
     actor = visitor.actor
     record, names = await request.app[DB].read(section.one, actor, pages.id_of(request))
-    saved = inputs.of_record(record, form_inputs, actor.zone, names)
+    saved = inputs.of_record(record, form_inputs, request[READER].texts, actor.zone, names)
     mine = {one.name for one in _changed(form_inputs, typed, was)}
     others = {one.name for one in _changed(form_inputs, saved, was)}
     look = section.look(request, names)

@@ -4,15 +4,13 @@ What was typed is kept as text, so that a refused form shows it again: a text by
 false for a box, the list of the ticked options, and a list of the same for rows.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from msgspec import json
 
-from gateway.console.frame import wording
+from gateway.console.frame import typed_numbers, wording
 from gateway.console.frame.forms import Form
 from gateway.console.records.hints import useful
 from gateway.console.records.picked import Picked, picked, several_picked
@@ -35,7 +33,6 @@ LINE = 2_048
 """A text that may be longer has several lines."""
 CENT = 0.01
 PERCENT = 100
-GROUPED = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +54,8 @@ class Input:
     """The input that says which table instead."""
     day: str = ""
     """The column that says that a stored time is a bare date."""
+    decimal: bool = False
+    """Whether a number can have decimals."""
 
 
 def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
@@ -111,7 +110,7 @@ def plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def of_record(
-    record: Record, inputs: Sequence[Input], zone: str, names: Mapping[str, str]
+    record: Record, inputs: Sequence[Input], texts: Texts, zone: str, names: Mapping[str, str]
 ) -> Typed:
     """Return the values of a record as they would be typed; `names` are those it refers to."""
     typed: dict[str, Any] = {}
@@ -124,11 +123,11 @@ def of_record(
         elif one.kind == "records":
             typed[one.name] = [Picked(names.get(each, each), each) for each in value or ()]
         else:
-            typed[one.name] = _text(one, value)
+            typed[one.name] = _text(one, value, texts)
     return typed
 
 
-def of_defaults(fields: Sequence[Field], inputs: Sequence[Input]) -> dict[str, Any]:
+def of_defaults(fields: Sequence[Field], inputs: Sequence[Input], texts: Texts) -> dict[str, Any]:
     """Return the default values as they would be typed."""
     typed: dict[str, Any] = {}
     for field, one in zip(fields, inputs, strict=True):
@@ -138,7 +137,8 @@ def of_defaults(fields: Sequence[Field], inputs: Sequence[Input]) -> dict[str, A
         elif one.kind == "records":
             typed[one.name] = []
         else:
-            typed[one.name] = _text(one, show(value) if show and value is not None else value)
+            shown = show(value) if show and value is not None else value
+            typed[one.name] = _text(one, shown, texts)
     return typed
 
 
@@ -166,11 +166,12 @@ def of_form(form: Form, inputs: Sequence[Input], prefix: str = "") -> dict[str, 
 
 
 def values(
-    typed: Typed, inputs: Sequence[Input], *, creating: bool, zone: str = "UTC"
+    typed: Typed, inputs: Sequence[Input], texts: Texts, *, creating: bool, zone: str = "UTC"
 ) -> dict[str, Any]:
     """Return what was typed in the JSON form of the fields; what is empty is null or left out.
 
-    Times are in the time zone `zone`, and the records are resolved already.
+    Numbers are in the form of the language of `texts`, times in the time zone `zone`, and the
+    records are resolved already.
     """
     values: dict[str, Any] = {}
     value: Any
@@ -182,7 +183,7 @@ def values(
         elif one.kind == "records":
             value = [picked.id or picked.text for picked in typed[one.name]] or None
         else:
-            value = _value(one, typed[one.name])
+            value = _value(one, typed[one.name], texts)
         if value is not None or (one.required and not creating):
             values[one.name] = "" if value is None else value
         elif not creating:
@@ -222,14 +223,17 @@ def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, requir
     return Input(
         name, label, useful(texts, label, hint.replace("`", "")), kind, required, options,
         schema.get("maxLength"), schema.get("maxItems"), columns,
+        decimal=schema.get("type") == "number",
     )  # fmt: skip
 
 
-def _text(one: Input, value: Any) -> Any:
+def _text(one: Input, value: Any, texts: Texts) -> Any:
     if one.kind == "box":
         return bool(value)
     if one.kind == "rows":
-        return [{c.name: _text(c, row.get(c.name)) for c in one.columns} for row in value or ()]
+        return [
+            {c.name: _text(c, row.get(c.name), texts) for c in one.columns} for row in value or ()
+        ]
     if one.kind == "several":
         return list(value or ())
     if value is None:
@@ -238,7 +242,9 @@ def _text(one: Input, value: Any) -> Any:
         return "\n".join(value)
     if one.kind == "json":
         return json.format(json.encode(value)).decode()
-    return f"{value:.2f}".replace(".", ",") if one.kind == "money" else str(value)
+    if one.kind in ("number", "money"):
+        return typed_numbers.written(value, texts, 2 if one.kind == "money" else None)
+    return str(value)
 
 
 def _rows(form: Form, one: Input, name: str) -> list[dict[str, Any]]:
@@ -255,34 +261,18 @@ def _rows(form: Form, one: Input, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _value(one: Input, text: Any) -> Any:
+def _value(one: Input, text: Any, texts: Texts) -> Any:
     if one.kind in ("box", "several"):
         return text
     if one.kind == "rows":
-        return [values(row, one.columns, creating=True) for row in text]
+        return [values(row, one.columns, texts, creating=True) for row in text]
     if one.kind == "lines":
         return [line for line in map(str.strip, text.splitlines()) if line] or None
     if not text:
         return None
     if one.kind == "json":
         return _object(text)
-    return number_of(text) if one.kind in ("number", "money") else text
-
-
-def number_of(text: str) -> Any:
-    """Return the number of a text with a point or a comma; another text stays one.
-
-    Before a comma, points group thousands: `1.234,56`.
-    """
-    if GROUPED.fullmatch(text):
-        text = text.replace(".", "")
-    try:
-        number = Decimal(text.replace(",", "."))
-    except InvalidOperation:
-        return text
-    if not number.is_finite() or len(text) > 40:
-        return text
-    return int(number) if number == number.to_integral_value() else number
+    return typed_numbers.number(text, texts) if one.kind in ("number", "money") else text
 
 
 def _object(text: str) -> Any:

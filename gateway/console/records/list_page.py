@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 from gateway.console.frame import polling, templates
 from gateway.console.frame.display import inert
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
 from gateway.console.records import facts, inputs, listing, offers, references, verbs
 from gateway.console.records.facts import Look
 from gateway.console.records.listing import Asked
@@ -72,8 +73,8 @@ class Listed:
 async def index(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a page of the list; see gateway.console.records.listing."""
     asked = listing.asked(
-        section.resource, section.path, request.query, section.parts.tabs, section.offered,
-        section.columns[1:],
+        section.resource, section.path, request.query, request[READER].texts, section.parts.tabs,
+        section.offered, section.columns[1:],
     )  # fmt: skip
     db, actor, query = request.app[DB], visitor.actor, asked.query()
     if costly(section.resource, query) is None:
@@ -91,8 +92,8 @@ async def ordered(
 ) -> web.StreamResponse:
     """Show a list that another unit reads, page by page, at `due/{view}` below the list."""
     plain = listing.asked(
-        section.resource, section.path, request.query, section.parts.tabs, section.offered,
-        section.columns[1:],
+        section.resource, section.path, request.query, request[READER].texts, section.parts.tabs,
+        section.offered, section.columns[1:],
     )  # fmt: skip
     asked = replace(plain, path=request.path, filters={}, search="", sort="dueDate")
     db, actor = request.app[DB], visitor.actor

@@ -9,11 +9,12 @@ from urllib.parse import urlencode
 
 from multidict import MultiMapping
 
-from gateway.console.records.inputs import number_of
+from gateway.console.frame import typed_numbers
 from gateway.records.query import Place, Query
 from gateway.records.resource import Filter, Resource
-from gateway.records.values import cnpj, dates, numbers
+from gateway.records.values import cnpj, dates, numbers, written_numbers
 from gateway.records.values.format import Wrong, of_json
+from gateway.texts import Texts
 from outbox.ids import is_id
 
 LIMIT = 25
@@ -45,6 +46,8 @@ class Asked:
     before: str
     page: int
     selecting: bool
+    texts: Texts
+    """In whose language the amounts of filters are."""
     tabs: str
     """The name of the filter of the tabs."""
 
@@ -81,7 +84,7 @@ class Asked:
         values: dict[str, Any] = {}
         for name, text in self.filters.items():
             try:
-                values[name] = READ[self.resource.offered[name].kind](text)
+                values[name] = READ[self.resource.offered[name].kind](self._plain(name, text))
             except Wrong:
                 asked.nothing = True
         asked.filters = values
@@ -89,6 +92,11 @@ class Asked:
             asked.order = [(self.sort.removeprefix("-"), self.sort.startswith("-"))]
         asked.after, asked.before = place_of(self.after), place_of(self.before)
         return asked
+
+    def _plain(self, name: str, text: str) -> str:
+        """Return the text of a filter as a program would send it."""
+        is_money = self.resource.offered[name].kind == "money"
+        return typed_numbers.plain(text, self.texts) if is_money else text
 
     def to(self, **changes: Any) -> str:
         """Return the address of this list with changes; it begins with the first page."""
@@ -118,7 +126,7 @@ class Asked:
 
     @property
     def exported(self) -> str:
-        """The query of the same list for a program: filters, search and order."""
+        """The query of the export of the same list: filters, search and order."""
         order = [("sort", self.sort)] if self.sort != NEWEST else []
         search = [("search", self.search)] if self.search else []
         return urlencode([*self.filters.items(), *search, *order])
@@ -140,6 +148,7 @@ def asked(
     resource: Resource,
     path: str,
     query: MultiMapping[str],
+    texts: Texts,
     tabs: str,
     columns: Sequence[str],
     usual: Sequence[str],
@@ -150,8 +159,8 @@ def asked(
     """
     # The filter of the tabs is the last in every address.
     offered = sorted(resource.filters, key=lambda one: one.name == tabs)
-    texts = {one.name: _text(query.get(one.name, "")) for one in offered}
-    filters = {one.name: texts[one.name] for one in offered if _says(one, texts[one.name])}
+    said = {one.name: _text(query.get(one.name, "")) for one in offered}
+    filters = {one.name: said[one.name] for one in offered if _says(one, said[one.name])}
     sort = query.get("sort", "")
     sorts = {one.name for one in resource.sorts}
     page, limit = query.get("page", ""), query.get("limit", "")
@@ -159,7 +168,7 @@ def asked(
     default = sort == NEWEST
     chosen = [name for name in columns if name in query.getall("column", [])]
     return Asked(
-        resource=resource, path=path, filters=filters, sort=sort, tabs=tabs,
+        resource=resource, path=path, filters=filters, sort=sort, texts=texts, tabs=tabs,
         columns=() if set(chosen) == set(usual) else chosen,
         search=_text(query.get("search", "")) if resource.search else "",
         limit=int(limit) if limit in map(str, LIMITS) else LIMIT,
@@ -196,7 +205,8 @@ def place_of(text: str) -> Place | None:
 
 
 def _money(text: str) -> Any:
-    return _MONEY.accept(number_of(text), of_json)
+    # A text that is no number is refused as one.
+    return _MONEY.accept(written_numbers.read(text, written_numbers.POINT), of_json)
 
 
 def _day(text: str) -> Any:

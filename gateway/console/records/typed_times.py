@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from gateway.console.frame.reader import EPOCH
+from gateway.records.values import dates
 
-DATE = len("2026-12-15")
+DATE = dates.DAY_LENGTH
 
 
 def local(micros: int, zone: str, *, bare: bool) -> str:

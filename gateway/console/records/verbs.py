@@ -208,7 +208,7 @@ async def act(verb: Verb, request: web.Request, visitor: Visitor, form: Form) ->
     typed = inputs.of_form(form, form_inputs)
     takes: list[Draft] = []
     if verb.takes:
-        values = inputs.values(typed, form_inputs, creating=True, zone=visitor.actor.zone)
+        values = inputs.values(typed, form_inputs, texts, creating=True, zone=visitor.actor.zone)
         takes = [check(verb.fields_of or verb.resource, values, read=of_json, takes=verb.takes)]
     try:
         made = await request.app[DB].write(verb.unit, visitor.actor, record_id, *takes)

@@ -10,12 +10,12 @@ from msgspec import json
 from gateway.console.frame import error_pages, pages, reveal, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.frame.multipart import Upload
 from gateway.console.frame.reader import READER
 from gateway.domain.webhooks import file_plan, file_text
 from gateway.domain.webhooks.file_plan import Created, Plan, Tools, Wanted
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CONFIG, DB, GUARD, IDS, KEYRING
+from gateway.server.http.multipart import Upload
 from outbox.sending.request import SECRET_BYTES, new_secret
 
 LIST = "/console/webhooks"

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, pages, templates, wording
+from gateway.console.frame import error_pages, pages, templates, typed_numbers, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
@@ -14,7 +14,9 @@ from gateway.domain.webhooks import brakes, conditions, schedules, webhooks
 from gateway.domain.webhooks import settings as settings_of
 from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
 from gateway.records.errors import Fault, Refusal
+from gateway.records.values.numbers import show_quantity
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
+from gateway.texts import Texts
 from outbox.queue.state.policy import Schedule
 from outbox.sending.client_certificates import ENDS_SOON
 from outbox.sending.request import MASK, MOST_CUSTOM
@@ -52,15 +54,20 @@ def _typed(form: Form, setting: Setting) -> Typed:
     return text == "1" if setting.kind == "flag" else text
 
 
-def typed_for(stored: Stored) -> Mapping[str, Any]:
+def typed_for(stored: Stored, texts: Texts) -> Mapping[str, Any]:
     """Return the settings of a webhook as they would be typed."""
-    return {**settings_of.typed_of(stored), "listens": stored.webhook.operational}
+    rate = stored.webhook.rate
+    return {
+        **settings_of.typed_of(stored), "listens": stored.webhook.operational,
+        "rate": "" if rate is None else typed_numbers.written(show_quantity(rate), texts),
+    }  # fmt: skip
 
 
 def judged(request: web.Request, typed: Mapping[str, Any], stored: Stored | None = None) -> Draft:
     """Return the settings that were typed. Raise validation_error with every fault."""
+    plain = {"rate": typed_numbers.plain(typed["rate"], request[READER].texts)}
     return settings_of.judge(
-        typed, rules=request.app[GUARD].rules, listens=typed["listens"], stored=stored
+        {**typed, **plain}, rules=request.app[GUARD].rules, listens=typed["listens"], stored=stored
     )
 
 

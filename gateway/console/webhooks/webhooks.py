@@ -106,7 +106,8 @@ async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamRespons
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
     stored, fault = options.kept(request, webhook)
     refusal = None if fault is None else Refusal("conflict", fault.message, faults=[fault])
-    return options.page(request, visitor, webhook, options.typed_for(stored), refusal, status=200)
+    typed = options.typed_for(stored, request[READER].texts)
+    return options.page(request, visitor, webhook, typed, refusal, status=200)
 
 
 async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:

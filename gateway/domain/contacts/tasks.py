@@ -2,6 +2,7 @@
 
 from gateway.records import actions
 from gateway.records.access import Actor
+from gateway.records.draft import Draft
 from gateway.records.query import Page, Query
 from gateway.records.record import Record
 from gateway.records.resource import (
@@ -50,11 +51,11 @@ TASKS = Resource(
         ),
         Field(
             "completed", "completed", formats.boolean(), "Whether the task is done.", False,
-            on_create=False, on_update=False, default=False,
+            on_create=False, on_update=False, on_import=True, default=False,
         ),
         Field(
-            "completedAt", "completed_at", instants.instant(), "Time of completion.",
-            "2026-11-30T09:00:00.000Z", on_create=False, on_update=False,
+            "completedAt", "completed_at", instants.moment(), "Time of completion.",
+            "2026-11-30T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "contactId", "contact_id", formats.id_of("contact"), "The contact of the task.",
@@ -98,9 +99,11 @@ async def complete(tx: Tx, actor: Actor, record_id: str) -> Record:
     Raises not_found, forbidden.
     """
     task = await actions.own(tx, actor, TASKS, record_id, "write", lock=True)
-    if task["completed"]:
-        return task
-    done = {"completed": True, "completed_at": tx.now}
+    return task if task["completed"] else await _done(tx, actor, task, tx.now)
+
+
+async def _done(tx: Tx, actor: Actor, task: Record, at: int) -> Record:
+    done = {"completed": True, "completed_at": at}
     return actions.announce(
         tx, "completed", await actions.update(tx, actor, task, done), before=task
     )
@@ -112,9 +115,21 @@ async def reopen(tx: Tx, actor: Actor, record_id: str) -> Record:
     Raises not_found, forbidden.
     """
     task = await actions.own(tx, actor, TASKS, record_id, "write", lock=True)
-    if not task["completed"]:
-        return task
+    return await _open_again(tx, actor, task) if task["completed"] else task
+
+
+async def _open_again(tx: Tx, actor: Actor, task: Record) -> Record:
     return await actions.update(tx, actor, task, {"completed": False, "completed_at": None})
+
+
+async def restore(tx: Tx, actor: Actor, task: Record, draft: Draft) -> Record:
+    """Complete or reopen a task as a file says. Raises the faults of the draft."""
+    draft.must_hold()
+    at = dates.settled(draft.sent.get("completedAt"), actor.zone)
+    done = draft.sent.get("completed", at is not None or task["completed"])
+    if done == bool(task["completed"]):
+        return task
+    return await (_done(tx, actor, task, at or tx.now) if done else _open_again(tx, actor, task))
 
 
 async def overdue(tx: Tx, actor: Actor, page: int, limit: int) -> Page:

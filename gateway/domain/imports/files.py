@@ -1,10 +1,4 @@
-"""Reads a CSV file piece by piece: its encoding, its separator, its records with their lines.
-
-A file is UTF-8, with or without a byte order mark. One that is not, as spreadsheets in Brazil write
-it, is Windows-1252 when everything before its first other character is ASCII.
-
-It is one module because a fault of the encoding, a break or a record names the same line.
-"""
+"""Reads a CSV file piece by piece: its separator, its headings, its records with their lines."""
 
 from __future__ import annotations
 
@@ -13,8 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gateway.domain.import_lines import Line
-from gateway.records.draft import refusal
-from gateway.records.errors import Fault, Refusal
+from gateway.domain.imports.decoding import Decoder
+from gateway.domain.imports.headings import numbered
+from gateway.domain.imports.separators import SAMPLE, separator_of
+from gateway.domain.imports.splitting import Splitter, bad
+from gateway.records.values.blanks import clean
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_LINES = 200_000
@@ -23,31 +20,7 @@ MOST_BLANK = 1_048_576
 MOST_COLUMNS = 200
 MOST_HEADING = 200
 """Characters of a heading, which each fault of its column repeats."""
-MOST_RECORD = 262_144
-"""Characters of a record, which may have several lines."""
-UTF_8, WINDOWS = "utf-8", "windows-1252"
-CHARSETS = {
-    "utf-8": UTF_8, "utf8": UTF_8, "us-ascii": UTF_8, "windows-1252": WINDOWS, "cp1252": WINDOWS,
-    "iso-8859-1": WINDOWS, "latin1": WINDOWS,
-}  # fmt: skip
-_BOM = b"\xef\xbb\xbf"
-_OTHERS = (
-    (b"PK\x03\x04", "This is an Excel workbook or an archive; save the sheet as CSV UTF-8."),
-    (b"\xd0\xcf\x11\xe0", "This is an Excel workbook; save the sheet as CSV UTF-8."),
-    (b"\xff\xfe", "This is UTF-16; save the file as CSV UTF-8."),
-    (b"\xfe\xff", "This is UTF-16; save the file as CSV UTF-8."),
-    (b"\x1f\x8b", "This file is compressed; send it as plain CSV."),
-    (b"%PDF", "This is a PDF; send a CSV file."),
-)
-_BREAK = re.compile(r"\r\n|\n|\r")
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
-_SEPARATORS = (",", ";", "\t")
-_NAMED = re.compile(r'"?sep=([,;\t])"?')
-
-
-def bad(line: int, code: str, message: str) -> Refusal:
-    """Return the refusal of a file because of one of its lines."""
-    return refusal([Fault(f"line {line}", code, message)])
+_NAMED = re.compile(r'"?sep=([,;|\t])"?(?:\r\n|\n|\r(?=[^\n]))')
 
 
 class CsvFile:
@@ -57,26 +30,24 @@ class CsvFile:
     """
 
     def __init__(self, charset: str = "") -> None:
-        self.encoding = charset or UTF_8
+        self.separator = ""
+        """Empty until enough of the file is there to tell it."""
         self.headings: list[str] = []
         self.lines = 0
         """Lines with cells below the heading."""
         self._blank = 0
-        self._told = bool(charset)
-        self._began = False
-        self._ascii = True
-        self._bytes = b""
+        self._decoder = Decoder(charset)
         self._text = ""
-        self._splitter: _Splitter | None = None
+        self._splitter: Splitter | None = None
+
+    @property
+    def encoding(self) -> str:
+        """The encoding as far as it is read."""
+        return self._decoder.encoding
 
     def feed(self, data: bytes, *, last: bool = False) -> list[Line]:
         """Return further lines."""
-        self._bytes += data
-        if not self._began:
-            if len(self._bytes) < 4 and not last:
-                return []
-            self._begin()
-        self._text += self._decode(last)
+        self._text += self._decoder.decode(data, last=last)
         if self._splitter is None:
             self._splitter = self._separated(last)
             if self._splitter is None:
@@ -93,72 +64,20 @@ class CsvFile:
             raise bad(2, "empty", "The file has a heading only; add a line for each record.")
         return lines
 
-    def _begin(self) -> None:
-        self._began = True
-        for start, message in _OTHERS:
-            if self._bytes.startswith(start):
-                raise bad(1, "invalid_file", message)
-        if self._bytes.startswith(_BOM):
-            self._bytes = self._bytes[len(_BOM) :]
-            self._told = self.encoding == UTF_8
-
-    def _decode(self, last: bool) -> str:
-        data, self._bytes = self._bytes, b""
-        if self.encoding == UTF_8:
-            try:
-                text = data.decode()
-            except UnicodeDecodeError as error:
-                if error.reason == "unexpected end of data" and not last:
-                    # The rest of the character comes with the next piece.
-                    self._bytes = data[error.start :]
-                    text = data[: error.start].decode()
-                elif self._told or not self._ascii or not data[: error.start].isascii():
-                    raise bad(
-                        self._line_of(data[: error.start].decode()), "invalid_encoding",
-                        "This line is not UTF-8; save the file as CSV UTF-8.",
-                    ) from None  # fmt: skip
-                else:
-                    self.encoding = WINDOWS
-        if self.encoding == WINDOWS:
-            try:
-                text = data.decode("cp1252")
-            except UnicodeDecodeError as error:
-                raise bad(
-                    self._line_of(data[: error.start].decode("cp1252")), "invalid_encoding",
-                    "This line is neither UTF-8 nor Windows-1252; save the file as CSV UTF-8.",
-                ) from None  # fmt: skip
-        self._ascii = self._ascii and text.isascii()
-        if "\0" in text:
-            raise bad(
-                self._line_of(text[: text.index("\0")]), "invalid_characters",
-                "This line has a NUL character; remove it, or save the file as CSV UTF-8.",
-            )  # fmt: skip
-        return text
-
-    def _line_of(self, before: str) -> int:
-        """Return the number of the line in which `before`, that follows what was read, ends."""
-        began = 1 if self._splitter is None else self._splitter.line
-        waiting = self._text if self._splitter is None else self._splitter.waiting
-        return began + _breaks(waiting + before)
-
-    def _separated(self, last: bool) -> _Splitter | None:
-        """Return the splitter once the first line is there, which shows the separator."""
-        found = _BREAK.search(self._text)
-        if found is None and not last:
-            if len(self._text) > MOST_RECORD:
-                raise bad(1, "too_long", _TOO_LONG)
+    def _separated(self, last: bool) -> Splitter | None:
+        """Return the splitter once enough is there to tell the separator."""
+        if not last and len(self._text) < SAMPLE:
             return None
-        first = self._text if found is None else self._text[: found.start()]
-        named = _NAMED.fullmatch(first)
-        if named is not None and found is not None:
+        named = _NAMED.match(self._text)
+        if named is not None:
             # Excel's way to say it.
-            self._text = self._text[found.end() :]
-            return _Splitter(named[1], line=2)
-        bare = _QUOTED.sub("", first)
-        separator = max(_SEPARATORS, key=bare.count)
-        return _Splitter(separator)
+            self._text = self._text[named.end() :]
+            self.separator = named[1]
+            return Splitter(named[1], line=2)
+        self.separator = separator_of(self._text, last=last)
+        return Splitter(self.separator)
 
-    def _read(self, splitter: _Splitter, records: Sequence[tuple[int, str]]) -> Iterator[Line]:
+    def _read(self, splitter: Splitter, records: Sequence[tuple[int, str]]) -> Iterator[Line]:
         # Each record is one line of this reader, so an error is that of the record.
         reader = csv.reader(
             (text for _, text in records), delimiter=splitter.separator, strict=True
@@ -173,7 +92,7 @@ class CsvFile:
                         f"A cell has more than {csv.field_size_limit():,} characters; shorten it.",
                     ) from None  # fmt: skip
                 raise bad(line, "invalid_quotes", _QUOTES) from None
-            if not any(cells):
+            if not any(map(clean, cells)):
                 self._blank += 1
                 if self._blank > MOST_BLANK:
                     raise bad(
@@ -195,113 +114,16 @@ class CsvFile:
             yield line, cells
 
     def _head(self, line: int, cells: Sequence[str]) -> None:
-        self.headings = [cell.strip() for cell in cells]
+        self.headings = numbered([clean(cell) for cell in cells])
         if max(map(len, self.headings)) > MOST_HEADING:
             raise bad(
                 line, "too_long",
                 f"A heading has more than {MOST_HEADING} characters; name the columns in the first "
                 "line.",
             )  # fmt: skip
-        named = [name.casefold() for name in self.headings if name]
-        twice = next((name for name in self.headings if named.count(name.casefold()) > 1), None)
-        if twice is not None:
-            raise bad(line, "taken", f"Two columns have the heading {twice[:64]}; rename one.")
 
 
-_TOO_LONG = (
-    f"The record that begins here has more than {MOST_RECORD:,} characters; shorten it, or look "
-    "for a quote that is not closed."
-)
 _QUOTES = (
     'A quote stands in a quoted cell; write it twice (""), and nothing between the closing quote '
     "and the separator."
 )
-_OPEN = "A quote opens in the record that begins here and is never closed; close or double it."
-
-
-class _Splitter:
-    """Splits text into records: a break in a quoted cell ends none. It looks at each text once."""
-
-    def __init__(self, separator: str, line: int = 1) -> None:
-        self.separator = separator
-        self.line = line
-        """The line in which the next record begins."""
-        self._stop = re.compile(f"[{re.escape(separator)}\r\n]")
-        self._text = ""
-        self._place = 0
-        """How far the record that begins the text is looked at."""
-        self._state = "start"
-
-    @property
-    def waiting(self) -> str:
-        """The text after the last complete record."""
-        return self._text
-
-    def split(self, text: str, *, last: bool) -> list[tuple[int, str]]:
-        """Return the records that are complete, each with the number of its first line."""
-        self._text += text
-        records: list[tuple[int, str]] = []
-        begin = 0
-        while True:
-            found = self._end(begin, last)
-            if found is None:
-                break
-            end, following = found
-            record = self._text[begin:end]
-            records.append((self.line, record))
-            self.line += 1 if '"' not in record else 1 + _breaks(record)
-            begin, self._place, self._state = following, following, "start"
-        self._text = self._text[begin:]
-        self._place -= begin
-        if len(self._text) > MOST_RECORD:
-            raise bad(self.line, "too_long", _TOO_LONG)
-        if last and self._text:
-            if self._state == "quoted":
-                raise bad(self.line, "invalid_quotes", _OPEN)
-            records.append((self.line, self._text))
-            self._text = ""
-        return records
-
-    def _end(self, begin: int, last: bool) -> tuple[int, int] | None:
-        """Return where the record at `begin` ends and the next begins; None when it goes on."""
-        text, size = self._text, len(self._text)
-        if self._place == begin and self._state == "start":
-            found = self._break(begin, last)
-            if found is not None and text.find('"', begin, found[0]) < 0:
-                return found
-        while self._place < size:
-            if self._state == "start":
-                self._state = "plain"
-                if text[self._place] == '"':
-                    self._state = "quoted"
-                    self._place += 1
-            elif self._state == "quoted":
-                quote = text.find('"', self._place)
-                self._place = size if quote < 0 else quote
-                if quote < 0 or (quote + 1 == size and not last):
-                    return None
-                if text.startswith('""', quote):
-                    self._place = quote + 2
-                else:
-                    self._place, self._state = quote + 1, "plain"
-            else:
-                stop = self._stop.search(text, self._place)
-                if stop is None:
-                    self._place = size
-                elif stop[0] == self.separator:
-                    self._place, self._state = stop.end(), "start"
-                else:
-                    self._place = stop.start()
-                    return self._break(self._place, last)
-        return None
-
-    def _break(self, begin: int, last: bool) -> tuple[int, int] | None:
-        """Return the next break; one that may go on in the next piece is none yet."""
-        found = _BREAK.search(self._text, begin)
-        if found is None or (found[0] == "\r" and found.end() == len(self._text) and not last):
-            return None
-        return found.span()
-
-
-def _breaks(text: str) -> int:
-    return sum(1 for _ in _BREAK.finditer(text))

@@ -2,6 +2,8 @@
 
 An import is uploading, then running (or waiting, for a person who looks at it first), then done,
 failed or cancelled. Its lines go with its end.
+
+It is one module because every statement on the row of an import is here.
 """
 
 from collections.abc import Sequence
@@ -12,6 +14,8 @@ from msgspec import json
 from gateway.domain import import_lines
 from gateway.domain.accounts import users
 from gateway.domain.import_lines import Line
+from gateway.domain.imports.columns import heading_of
+from gateway.domain.imports.options import DEFAULT, Options
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
@@ -21,10 +25,20 @@ from outbox.ids import is_id
 MOST_OPEN = 3
 """Imports of an owner that have not ended."""
 LISTED = 100
-MOST_FAULTS = 1_000
+WITH_LINES = 10
+"""The latest imports of an owner that keep their faulty lines, which are personal data."""
+MOST_FAULTS = 10_000
 """Faults of an import that are kept; all are counted."""
+SHOWN_FAULTS = 1_000
+"""Faults that are shown with an import; its report has all that are kept."""
+MOST_VALUE = 100
+"""Characters of a cell that its fault keeps."""
 DROPPED_AT_ONCE = 1_000
 OPEN = "('uploading', 'waiting', 'running')"
+_DROP_KEYS = """
+delete from import_keys where import_id = $1 and digest in (
+  select digest from import_keys where import_id = $1 limit $2)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,17 @@ class Import:
     reason: str | None
     created_at: int
     finished_at: int | None
+    separator: str
+    options: Options
+    shown: Sequence[int]
+    """What the cells of each column show of how the file writes: see imports.forms."""
+    run: int
+    """How often it was started."""
+    warnings: int
+    """Cells that were left out of lines that were imported."""
+    kept_lines: int
+    """Faulty lines that are kept, with `kept_characters` in all."""
+    kept_characters: int
 
     @property
     def is_open(self) -> bool:
@@ -60,7 +85,7 @@ class Import:
 class LineFault:
     """A fault of a line: its number in the file, the heading of the column, the error with a fix.
 
-    It holds no value of the file.
+    The error holds no value of the file.
     """
 
     line: int
@@ -69,6 +94,10 @@ class LineFault:
     field: str = ""
     code: str = ""
     """Empty in a fault that is of no field, or from a version that stored the error alone."""
+    value: str = ""
+    """The beginning of the cell, if the line is kept."""
+    warning: bool = False
+    """Whether the line was imported without the cell."""
 
     @property
     def fault(self) -> Fault:
@@ -89,6 +118,7 @@ async def begin(tx: Tx, actor: Actor, plural: str) -> str:
         raise Refusal(
             "conflict", f"{MOST_OPEN} imports have not ended; wait until one ends, or cancel one."
         )
+    await import_lines.forget_older(tx, actor.owner_id, WITH_LINES)
     import_id = tx.new_id()
     await tx.run(
         """insert into imports (id, owner_id, plural, state, dry_run, held, headings, fields,
@@ -116,6 +146,9 @@ async def complete(
     headings: Sequence[str],
     fields: Sequence[str],
     encoding: str,
+    separator: str,
+    shown: Sequence[int],
+    options: Options,
     lines: int,
     dry_run: bool,
     held: bool,
@@ -123,10 +156,12 @@ async def complete(
     """End an upload: the import runs, or waits when it is `held`. Raises conflict."""
     going = await tx.run(
         """update imports set state = $2, headings = $3, fields = $4, encoding = $5,
-          line_count = $6, dry_run = $7, held = $8, paced_at = $9
+          line_count = $6, dry_run = $7, held = $8, paced_at = $9, separator = $10, shown = $11,
+          options = $12
         where id = $1 and state = 'uploading'""",
         import_id, "waiting" if held else "running", json.encode(headings).decode(),
-        json.encode(fields).decode(), encoding, lines, dry_run, held, tx.now,
+        json.encode(fields).decode(), encoding, lines, dry_run, held, tx.now, separator,
+        json.encode(shown).decode(), json.encode(options).decode(),
     )  # fmt: skip
     if not going:
         raise Refusal("conflict", "The import was cancelled.")
@@ -144,8 +179,9 @@ async def _forget(tx: Tx, import_id: str) -> None:
 
 
 async def start(
-    tx: Tx, actor: Actor, import_id: str, fields: Sequence[str], *, dry_run: bool
-) -> Import:
+    tx: Tx, actor: Actor, import_id: str, fields: Sequence[str], *, dry_run: bool,
+    options: Options = DEFAULT,
+) -> Import:  # fmt: skip
     """Let a waiting import run from its first line; after a dry run it waits again.
 
     Raises not_found, forbidden, conflict.
@@ -155,10 +191,12 @@ async def start(
     if job.state != "waiting":
         raise Refusal("conflict", f"The import is {job.state}; only a waiting one can start.")
     await tx.run("delete from import_faults where import_id = $1", import_id)
+    await tx.run("delete from import_faulty_lines where import_id = $1", import_id)
     await tx.run(
         """update imports set state = 'running', dry_run = $2, fields = $3, place = 0, done = 0,
-          created = 0, updated = 0, unchanged = 0, faulty = 0, paced_at = $4 where id = $1""",
-        import_id, dry_run, json.encode(fields).decode(), tx.now,
+          created = 0, updated = 0, unchanged = 0, faulty = 0, warnings = 0, kept_lines = 0,
+          kept_characters = 0, run = run + 1, options = $4, paced_at = $5 where id = $1""",
+        import_id, dry_run, json.encode(fields).decode(), json.encode(options).decode(), tx.now,
     )  # fmt: skip
     if not dry_run:
         audit.record(tx, actor, "imported", "import", import_id)
@@ -210,7 +248,8 @@ async def _clear(tx: Tx, import_id: str) -> bool:
     )
     if row is None:
         return False
-    if await import_lines.drop(tx, import_id, DROPPED_AT_ONCE) == DROPPED_AT_ONCE:
+    dropped = await import_lines.drop(tx, import_id, DROPPED_AT_ONCE)
+    if dropped + await tx.run(_DROP_KEYS, import_id, DROPPED_AT_ONCE) >= DROPPED_AT_ONCE:
         return True
     await tx.run("update imports set lines_left = $2 where id = $1", import_id, False)
     return False
@@ -232,23 +271,28 @@ async def one(tx: Tx, import_id: str, *, lock: bool = False) -> Import | None:
     return None if row is None else import_of(row)
 
 
-async def read(tx: Tx, actor: Actor, import_id: str) -> tuple[Import, Sequence[LineFault]]:
-    """Return an import of the actor with its faults. Raises not_found, forbidden."""
+async def read(
+    tx: Tx, actor: Actor, import_id: str, most: int = SHOWN_FAULTS
+) -> tuple[Import, Sequence[LineFault]]:
+    """Return an import of the actor with its first faults. Raises not_found, forbidden."""
     job = await own(tx, actor, import_id)
     actor.must("read")
-    return job, await faults(tx, job.id)
+    return job, await faults(tx, job.id, 0, most)
 
 
-async def faults(tx: Tx, import_id: str) -> Sequence[LineFault]:
-    """Return the faults that are kept, in the order of the lines."""
+async def faults(tx: Tx, import_id: str, after: int, most: int) -> Sequence[LineFault]:
+    """Return up to `most` faults that are kept, after so many, in the order of the lines."""
     rows = await tx.all(
-        "select * from import_faults where import_id = $1 order by nth",
-        import_id,
-    )
+        "select * from import_faults where import_id = $1 and nth > $2 order by nth limit $3",
+        import_id, after, most,
+    )  # fmt: skip
     return [
-        LineFault(row["line"], row["heading"], row["error"], row["field"] or "", row["code"] or "")
+        LineFault(
+            row["line"], row["heading"], row["error"], row["field"] or "", row["code"] or "",
+            row["value"], bool(row["warning"]),
+        )
         for row in rows
-    ]
+    ]  # fmt: skip
 
 
 async def listed(tx: Tx, actor: Actor) -> Sequence[Import]:
@@ -261,14 +305,19 @@ async def listed(tx: Tx, actor: Actor) -> Sequence[Import]:
     return [import_of(row) for row in rows]
 
 
-def line_faults(job: Import, line: int, found: Sequence[Fault]) -> list[LineFault]:
+def line_faults(
+    job: Import, line: Line, found: Sequence[Fault], *, warning: bool = False
+) -> list[LineFault]:
     """Return the faults of a line, each with the heading of its column, if there is one."""
-    by_field = dict(zip(job.fields, job.headings, strict=False))
+    number, cells = line
     told = []
     for fault in found:
         name = fault.field.partition("[")[0].partition(".")[0]
-        heading = by_field.get(name, "")
-        told.append(LineFault(line, heading, fault.sentence, fault.field, fault.code))
+        said = fault.sentence if fault.field else fault.message
+        heading = heading_of(job.headings, job.fields, name) if name else ""
+        place = job.headings.index(heading) if heading else len(cells)
+        value = cells[place][:MOST_VALUE] if place < len(cells) else ""
+        told.append(LineFault(number, heading, said, fault.field, fault.code, value, warning))
     return told
 
 
@@ -279,5 +328,7 @@ def import_of(row: Row) -> Import:
         bool(row["held"]), json.decode(row["headings"], type=list[str]),
         json.decode(row["fields"], type=list[str]), row["encoding"], row["line_count"],
         row["place"], row["done"], row["created"], row["updated"], row["unchanged"], row["faulty"],
-        row["reason"], row["created_at"], row["finished_at"],
+        row["reason"], row["created_at"], row["finished_at"], row["separator"],
+        json.decode(row["options"], type=Options), json.decode(row["shown"], type=list[int]),
+        row["run"], row["warnings"], row["kept_lines"], row["kept_characters"],
     )  # fmt: skip

@@ -1,15 +1,18 @@
 """Finds the record that a line of a file updates: by its id, else by the key of its resource."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.domain import origins
 from gateway.domain.imports.jobs import Import
+from gateway.domain.origins import normal
 from gateway.records import store
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
-from gateway.records.record import OWNER_ID, VERSION
+from gateway.records.record import OWNER_ID, Record, record_of
 from gateway.records.resource import Resource
+from gateway.records.values.formats import LONG
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
@@ -20,7 +23,7 @@ _LOCK_ALL = """
 select pg_advisory_xact_lock(hashtextextended(keys.value, 0)) as locked
 from json_array_elements_text(cast($1 as json)) as keys(value)
 """
-_AMONG = """
+AMONG = """
 /*sqlite in (select value from json_each($2))*/
 /*postgres = any (array(select json_array_elements_text(cast($2 as json))))*/
 """
@@ -36,25 +39,40 @@ class Ahead:
     ids: set[str]
     keys: set[str]
     """The keys that records have, and those that lines before have written."""
+    origins: dict[str, str] = field(default_factory=dict)
+    """The owner's record of each id of another account that the lines have."""
+
+
+async def lock_all(tx: Tx, names: Sequence[str]) -> None:
+    """Let all other transactions that lock one of these sorted names wait for this one."""
+    if names and tx.engine == "postgres":
+        await tx.all(_LOCK_ALL, items(names))
 
 
 async def look_ahead(
-    tx: Tx, actor: Actor, resource: Resource, lines: Sequence[tuple[str, Draft]]
+    tx: Tx,
+    actor: Actor,
+    resource: Resource,
+    lines: Sequence[tuple[str, Draft]],
+    named: Sequence[str] = (),
 ) -> Ahead:
-    """Lock the keys of lines, each an id and a draft; return which ids and keys there are."""
-    ids = sorted({_normal(record_id) for record_id, _ in lines if is_id(_normal(record_id))})
+    """Lock the keys of lines, each an id and a draft; return which ids and keys there are.
+
+    `named` are the ids of other records in the lines.
+    """
+    ids = sorted({normal(record_id) for record_id, _ in lines if is_id(normal(record_id))})
     column = _key(resource, Draft())[0]
     keys = sorted({str(k) for _, draft in lines if (k := _key(resource, draft)[1]) is not None})
-    if keys and tx.engine == "postgres":
-        await tx.all(_LOCK_ALL, items([f"{actor.owner_id} {key}" for key in keys]))
+    await lock_all(tx, [f"{actor.owner_id} {key}" for key in keys])
     there = Ahead(set(), set())
     if ids:
-        sql = f"select id from {resource.table} where owner_id = $1 and id {_AMONG}"
+        sql = f"select id from {resource.table} where owner_id = $1 and id {AMONG}"
         there.ids |= {row["id"] for row in await tx.all(sql, actor.owner_id, items(ids))}
     if keys:
         table, column = _place(resource, column)
-        sql = f"select {column} as found from {table} where owner_id = $1 and {column} {_AMONG}"
+        sql = f"select {column} as found from {table} where owner_id = $1 and {column} {AMONG}"
         there.keys |= {row["found"] for row in await tx.all(sql, actor.owner_id, items(keys))}
+    there.origins = await origins.known(tx, actor.owner_id, [*set(ids) - there.ids, *named])
     return there
 
 
@@ -68,14 +86,16 @@ def note(resource: Resource, ahead: Ahead, draft: Draft) -> None:
 async def find(
     tx: Tx, actor: Actor, resource: Resource, job: Import, record_id: str, draft: Draft,
     ahead: Ahead,
-) -> tuple[str, int] | None:  # fmt: skip
-    """Return id and version of the owner's record that a line names, locked; None for a new one.
+) -> Record | None:  # fmt: skip
+    """Return the owner's record that a line names, locked; None for a new one.
 
     Lines of other installations have ids that name no record here. They stay apart from each
     other, so that two contacts with one email stay two.
     """
-    if _normal(record_id) in ahead.ids:
-        found = await _own(tx, actor, resource, _normal(record_id))
+    own_id = normal(record_id)
+    own_id = own_id if own_id in ahead.ids else ahead.origins.get(own_id, "")
+    if own_id:
+        found = await _own(tx, actor, resource, own_id)
         if found is not None:
             return found
     column, value = _key(resource, draft)
@@ -97,17 +117,28 @@ async def find(
     return None if row is None else await _own(tx, actor, resource, row["id"])
 
 
-async def _own(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> tuple[str, int] | None:
+def add_notes(record: Record, draft: Draft, lines: Sequence[str]) -> None:
+    """Add lines to the notes of a record that is there, each once."""
+    had = (draft.values if "notes" in draft.sent else record)["notes"] or ""
+    there = set(had.split("\n"))
+    more = [line for line in lines if line not in there]
+    text = "\n".join([had] * bool(had) + more)
+    if more and len(text) <= LONG:
+        draft.values["notes"] = text
+
+
+async def _own(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> Record | None:
     if not is_id(record_id):
         return None
     row = await store.fetch(tx, resource, record_id, lock=True)
     if row is None or row[OWNER_ID] != actor.owner_id:
         return None
-    return record_id, int(row[VERSION])
+    return record_of(resource, row, tx.now, actor.zone)
 
 
-def _normal(record_id: str) -> str:
-    return record_id.strip().lower()
+def differing(record: Record, sent: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values of a line that are not those that an export of the record shows."""
+    return {name: value for name, value in sent.items() if value != record.shown(name)}
 
 
 def _place(resource: Resource, column: str) -> tuple[str, str]:
@@ -125,6 +156,12 @@ def _key(resource: Resource, draft: Draft) -> tuple[str, Any]:
     field, values = resource.named[resource.key], draft.values
     column = field.beside[0].column if field.beside else field.column
     return column, values.get(column) if field.name in draft.sent else None
+
+
+def key_of(resource: Resource, draft: Draft) -> str | None:
+    """Return the key of a draft in the form in which keys are compared; None without one."""
+    value = _key(resource, draft)[1]
+    return None if value is None else str(value)
 
 
 def with_source(resource: Resource, sent: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,22 +6,28 @@ after that its fault alone.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from gateway.domain import import_lines
+from gateway.domain import import_lines, origins
 from gateway.domain.accounts import users
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import jobs, matching
-from gateway.domain.imports.jobs import MOST_FAULTS, Import, LineFault
+from gateway.domain.imports import companies, forms, matching
+from gateway.domain.imports.filling import Filling
+from gateway.domain.imports.jobs import Import
 from gateway.domain.imports.matching import Ahead
-from gateway.domain.imports.reading import ReadLine, read_line
+from gateway.domain.imports.options import LAST, LENIENT
+from gateway.domain.imports.outcomes import Outcomes
+from gateway.domain.imports.reading import ReadLine, base, read_line
+from gateway.domain.imports.repeats import Repeats
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import Record
+from gateway.records.resource import Resource
+from gateway.records.values.folding import fold
 from gateway.records.values.format import of_json
-from outbox.database.sql import insert
 from outbox.database.transaction import Database, Tx
 
 MOST = {"sqlite": 50, "postgres": 100}
@@ -32,35 +38,19 @@ ENTRIES: Mapping[str, Entry] = {
 """The resources whose records can be imported, by their plural."""
 _ADVANCE = """
 update imports set place = $2, done = done + $3, created = created + $4, updated = updated + $5,
-  unchanged = unchanged + $6, faulty = faulty + $7, paced_at = $8 where id = $1
+  unchanged = unchanged + $6, faulty = faulty + $7, paced_at = $8, warnings = warnings + $9
+where id = $1
 """
 _FINISH = """
 update imports set state = $2, done = line_count, lines_left = $3, finished_at = $4 where id = $1
 """
 
 
-@dataclass(slots=True)
-class _Sum:
-    """What some lines came to."""
-
-    place: int
-    done: int = 0
-    created: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    faulty: int = 0
-    faults: list[LineFault] = field(default_factory=list)
-
-    def refuse(self, faults: Sequence[LineFault]) -> None:
-        self.faulty += 1
-        self.faults += faults
-
-
 class _LineRefused(Exception):
     """A line is refused that may have written something."""
 
-    def __init__(self, line: int, faults: Sequence[Fault]) -> None:
-        super().__init__(line)
+    def __init__(self, line: ReadLine, faults: Sequence[Fault]) -> None:
+        super().__init__(line.number)
         self.line = line
         self.faults = faults
 
@@ -75,67 +65,59 @@ class _Known:
 
     line: int
     faults: Sequence[Fault]
+    without: bool
+    """Whether the line is tried once more, without the fields with these faults."""
 
 
 async def step(db: Database, job: Import, most: int | None = None) -> None:
     """Move a running import on by up to `most` lines, or end it."""
-    most = most or MOST[db.engine]
-    if job.dry_run:
-        total = _Sum(job.place)
-        try:
-            await db.write(_try, job, most, total)
-        except _Undo:
-            await db.write(_note, job, total)
-        return
     known: _Known | None = None
     while True:
+        total = Outcomes(job.place)
         try:
-            await db.write(_advance, job, most, known)
+            await db.write(_advance, job, most or MOST[db.engine], known, total)
         except _LineRefused as refused:
-            # Each is before the one that is known, so this ends.
-            known = _Known(refused.line, refused.faults)
+            # Each is before the one that is known, or tried for the last time, so this ends.
+            line, faults = refused.line, refused.faults
+            again = known is None or known.line > line.number
+            known = _Known(line.number, faults, again and _can_do_without(job, line, faults))
+        except _Undo:
+            await db.write(_note, job, total)
+            return
         else:
             return
 
 
-async def _try(tx: Tx, job: Import, most: int, total: _Sum) -> None:
-    """Import lines as if, into `total`. Raises _Undo."""
-    # The unit may run again.
-    fresh = _Sum(job.place)
-    if await _locked(tx, job):
-        work = await _Work.of(tx, job, await import_lines.after(tx, job.id, job.place, most))
-        for line in work.lines:
-            try:
-                await _import(tx, work, line, fresh)
-            except _LineRefused as refused:
-                fresh.refuse(jobs.line_faults(job, refused.line, refused.faults))
-            fresh.place, fresh.done = line.number, fresh.done + 1
-    for name in ("place", "done", "created", "updated", "unchanged", "faulty", "faults"):
-        setattr(total, name, getattr(fresh, name))
-    raise _Undo
-
-
-async def _note(tx: Tx, job: Import, total: _Sum) -> None:
+async def _note(tx: Tx, job: Import, total: Outcomes) -> None:
     """Store what a dry run has found."""
     if await _locked(tx, job):
         await _save(tx, job, total)
 
 
-async def _advance(tx: Tx, job: Import, most: int, known: _Known | None) -> None:
-    """Import the next lines, up to the refused one that is known. Raises _LineRefused."""
-    if not await _locked(tx, job):
-        return
-    total = _Sum(job.place)
-    work = await _Work.of(tx, job, await import_lines.after(tx, job.id, job.place, most))
-    for line in work.lines:
-        if known is not None and line.number >= known.line:
-            if line.number > known.line:
+async def _advance(tx: Tx, job: Import, most: int, known: _Known | None, total: Outcomes) -> None:
+    """Import the next lines into `total`, up to the refused one that is known.
+
+    Raises _LineRefused, and _Undo at the end of a dry run.
+    """
+    # The unit may run again.
+    total.clear(job.place)
+    if await _locked(tx, job):
+        work = await _Work.of(tx, job, await import_lines.after(tx, job.id, job.place, most))
+        for line in work.lines:
+            if known is not None and line.number > known.line:
                 break
-            total.refuse(jobs.line_faults(job, known.line, known.faults))
-        else:
-            await _import(tx, work, line, total)
-        total.place, total.done = line.number, total.done + 1
-    await _save(tx, job, total)
+            if known is None or line.number < known.line:
+                await _import(tx, work, line, total)
+            elif known.without:
+                await _import(tx, work, line.without(work.entry.resource, known.faults), total)
+            else:
+                total.refuse(job, line, known.faults)
+            total.place, total.done = line.number, total.done + 1
+        total.keys = work.repeats.rows
+        if not job.dry_run:
+            await _save(tx, job, total)
+    if job.dry_run:
+        raise _Undo
 
 
 async def _locked(tx: Tx, job: Import) -> bool:
@@ -148,7 +130,7 @@ async def _locked(tx: Tx, job: Import) -> bool:
     return row is not None
 
 
-async def _save(tx: Tx, job: Import, total: _Sum) -> None:
+async def _save(tx: Tx, job: Import, total: Outcomes) -> None:
     """Store the place, the counts and the faults; delete the lines; end the import at its end."""
     if not total.done:
         if job.dry_run and job.held:
@@ -156,29 +138,16 @@ async def _save(tx: Tx, job: Import, total: _Sum) -> None:
                 "update imports set state = 'waiting', done = line_count where id = $1", job.id
             )
             return
-        await tx.run(_FINISH, job.id, "done", False, tx.now)
+        # Its keys are still there.
+        await tx.run(_FINISH, job.id, "done", job.options.duplicates != LAST, tx.now)
         return
     await tx.run(
         _ADVANCE, job.id, total.place, total.done, total.created, total.updated, total.unchanged,
-        total.faulty, tx.now,
+        total.faulty, tx.now, total.warnings,
     )  # fmt: skip
     if not (job.held and job.dry_run):
         await import_lines.drop_upto(tx, job.id, total.place)
-    if total.faults:
-        await _keep(tx, job, total.faults)
-
-
-async def _keep(tx: Tx, job: Import, faults: Sequence[LineFault]) -> None:
-    row = await tx.one(
-        "select coalesce(max(nth), 0) as nth from import_faults where import_id = $1", job.id
-    )
-    had = 0 if row is None else int(row["nth"])
-    rows = [
-        (job.id, nth, fault.line, fault.heading, fault.error, fault.field, fault.code)
-        for nth, fault in enumerate(faults[: MOST_FAULTS - had], start=had + 1)
-    ]
-    columns = ("import_id", "nth", "line", "heading", "error", "field", "code")
-    await insert(tx, "import_faults", columns, rows)
+    await total.save(tx, job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,61 +159,127 @@ class _Work:
     actor: Actor
     lines: Sequence[ReadLine]
     ahead: Ahead
+    repeats: Repeats
+    companies: dict[str, str]
+    """The ids of companies that lines name, by their folded names."""
 
     @classmethod
     async def of(cls, tx: Tx, job: Import, lines: Sequence[Line]) -> "_Work":
         entry = ENTRIES[job.plural]
         zone = await users.zone_of(tx, job.owner_id)
         actor = Actor(job.owner_id, "system", zone=zone, cause="import")
-        read = [read_line(entry.resource, job, line) for line in lines]
-        known = await matching.look_ahead(
-            tx, actor, entry.resource, [(line.record_id, line.new) for line in read]
+        written = forms.written(
+            entry.resource, job.fields, job.shown, job.separator, job.options, zone
         )
-        return cls(job, entry, actor, read, known)
+        filling = Filling(entry.resource, job.headings, job.fields)
+        read = [read_line(entry.resource, filling, line, written) for line in lines]
+        repeats = Repeats(job, entry.resource)
+        await repeats.look_ahead(tx, read)
+        named = [one for line in read for one in origins.named(entry.resource, line.sent)]
+        known = await matching.look_ahead(
+            tx, actor, entry.resource, [(line.record_id, line.new) for line in read], named
+        )
+        there = await companies.find(tx, actor, [line.company for line in read if line.company])
+        return cls(job, entry, actor, read, known, repeats, there)
 
 
-async def _import(tx: Tx, work: _Work, line: ReadLine, total: _Sum) -> None:
+async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
     """Write one line, or count its faults. Raises _LineRefused."""
     job, entry, actor = work.job, work.entry, work.actor
     assert entry.create is not None
-    if line.crowded:
-        total.refuse([LineFault(line.number, "", _crowded(len(job.headings)))])
+    refused = _crowded(len(job.headings)) if line.crowded else work.repeats.fault_of(line)
+    if refused is not None:
+        total.refuse(job, line, [refused])
         return
     found = await matching.find(
         tx, actor, entry.resource, job, line.record_id, line.new, work.ahead
     )
-    draft = line.new
-    if found is not None:
-        draft = check(entry.resource, line.sent, read=of_json)
-        draft.faults[:0] = line.wrong
-    if draft.faults:
-        total.refuse(jobs.line_faults(job, line.number, _one_each(draft.faults)))
+    content, state = _drafts(entry.resource, line, found, work.ahead)
+    faults = _one_each([*content.faults, *state.faults])
+    content.faults, state.faults = [], []
+    if not all(_is_optional(job, fault) for fault in faults):
+        total.refuse(job, line, faults)
         return
+    if line.lines and found is not None:
+        matching.add_notes(found, content, line.lines)
+    if line.company and "companyId" not in line.sent:
+        # It is there, so that nothing has to look for it again.
+        content.values["company_id"] = await _company(tx, work, line, total)
     try:
         if found is None:
-            await entry.create(tx, actor, draft)
+            record = await entry.create(tx, actor, content)
+        else:
+            record = await _change(tx, actor, entry, found, content)
+        if entry.restore is not None and (found is None or state.sent):
+            record = await entry.restore(tx, actor, record, state)
+        if found is None:
             total.created += 1
-        elif await _change(tx, actor, entry, found, draft):
+        elif record.version != found.version:
             total.updated += 1
-            # Rows that are put off go in the order of their tables: those of this record must not
-            # make the index rows of a later new record precede it. A write ends the wait.
-            await import_lines.drop_upto(tx, job.id, line.number)
         else:
             total.unchanged += 1
     except Refusal as refusal:
-        faults = refusal.faults or [Fault("", refusal.code, str(refusal))]
-        raise _LineRefused(line.number, faults) from None
+        more = refusal.faults or [Fault("", refusal.code, str(refusal))]
+        raise _LineRefused(line, more) from None
+    total.warn(job, line, faults, record.id)
     matching.note(entry.resource, work.ahead, line.new)
+    origins.note(tx, actor.owner_id, work.ahead.origins, line.record_id, record.id)
+    work.repeats.note(line)
 
 
-async def _change(tx: Tx, actor: Actor, entry: Entry, found: tuple[str, int], draft: Draft) -> bool:
-    """Update a record; return whether that changed it. Raises Refusal."""
-    record_id, version = found
+async def _company(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> str:
+    """Return the id of the company of a line, which is created if it is not there."""
+    folded = fold(line.company)
+    if folded not in work.companies:
+        # Rows that are put off go in the order of their tables: those of a company must precede
+        # those of later lines. A write ends the wait.
+        await import_lines.drop_upto(tx, work.job.id, total.place)
+        work.companies[folded] = await companies.create(tx, work.actor, line.company)
+    return work.companies[folded]
+
+
+def _is_optional(job: Import, fault: Fault) -> bool:
+    """Return whether a line can be imported without the field of a fault."""
+    field = ENTRIES[job.plural].resource.named.get(base(fault.field))
+    return job.options.mode == LENIENT and field is not None and not field.required
+
+
+def _can_do_without(job: Import, line: ReadLine, faults: Sequence[Fault]) -> bool:
+    """Return whether a refused line can be imported without the fields with these faults."""
+    return all(_is_optional(job, fault) and base(fault.field) in line.sent for fault in faults)
+
+
+def _drafts(
+    resource: Resource, line: ReadLine, found: Record | None, ahead: Ahead
+) -> tuple[Draft, Draft]:
+    """Return the drafts of a line: of the content of its record, and of the state after that."""
+    sent = origins.translated(resource, line.sent, ahead.origins)
+    if found is not None:
+        sent = matching.differing(found, sent)
+    restored = {name: value for name, value in sent.items() if name in resource.restored}
+    state = check(resource, restored, read=of_json, takes=[*restored])
+    if found is not None:
+        content = {name: value for name, value in sent.items() if name not in restored}
+        draft = check(resource, content, read=of_json)
+        draft.faults[:0] = line.wrong
+        return draft, state
+    other = {name: value for name, value in sent.items() if value != line.sent[name]}
+    if not other:
+        return line.new, state
+    own = check(resource, other, read=of_json, takes=[*other])
+    return Draft(
+        {**line.new.values, **own.values}, {**line.new.sent, **own.sent},
+        [*line.new.faults, *own.faults],
+    ), state  # fmt: skip
+
+
+async def _change(tx: Tx, actor: Actor, entry: Entry, found: Record, draft: Draft) -> Record:
+    """Return a record with the changes of a draft. Raises Refusal."""
+    if not draft.values:
+        return found
     if entry.change is None:
-        record = await actions.change(tx, actor, entry.resource, record_id, draft)
-    else:
-        record = await entry.change(tx, actor, record_id, draft, None)
-    return record.version != version
+        return await actions.change(tx, actor, entry.resource, found.id, draft)
+    return await entry.change(tx, actor, found.id, draft, None)
 
 
 def _one_each(faults: Sequence[Fault]) -> Sequence[Fault]:
@@ -255,8 +290,9 @@ def _one_each(faults: Sequence[Fault]) -> Sequence[Fault]:
     return [*first.values()]
 
 
-def _crowded(columns: int) -> str:
-    return (
+def _crowded(columns: int) -> Fault:
+    return Fault(
+        "", "crowded",
         f"This line has more cells than the {columns} of the heading; put a cell that contains the "
-        "separator in quotes."
-    )
+        "separator in quotes.",
+    )  # fmt: skip

@@ -29,6 +29,16 @@ async def turns(tx: Tx, most: int) -> Sequence[Import]:
     return [import_of(row) for row in rows]
 
 
+REPORTED_AT_ONCE = 1_000
+"""Faults or faulty lines that are deleted in a transaction."""
+_PURGE_REPORTS = [
+    f"""
+    delete from {table} where (import_id, {column}) in (
+      select r.import_id, r.{column} from imports i join {table} r on r.import_id = i.id
+      where i.finished_at < $1 and i.lines_left = false limit $2)
+    """
+    for table, column in (("import_faulty_lines", "line"), ("import_faults", "nth"))
+]
 _PURGE = """
 delete from imports where id in (
   select id from imports where finished_at < $1 and lines_left = false
@@ -45,4 +55,8 @@ async def purge(tx: Tx, limit: int) -> int:
         where lines_left = true and state in ('uploading', 'waiting') and paced_at < $1""",
         now - ABANDONED, "It was not started within an hour.", tx.now,
     )  # fmt: skip
+    for text in _PURGE_REPORTS:
+        if await tx.run(text, now - KEPT, REPORTED_AT_ONCE):
+            # There may be more; the imports go after their reports.
+            return limit
     return await tx.run(_PURGE, now - KEPT, limit)

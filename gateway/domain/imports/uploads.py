@@ -2,20 +2,39 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import jobs
 from gateway.domain.imports.columns import fields_of
-from gateway.domain.imports.files import CsvFile
+from gateway.domain.imports.forms import Shown
+from gateway.domain.imports.options import DEFAULT, Options
+from gateway.domain.imports.reports import with_own_id
+from gateway.domain.imports.sources import Source
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
+from gateway.records.values.blanks import clean
 from outbox.database.transaction import Database, Tx, patience
 
+Named = Mapping[str, str] | None
+"""Heading → target of the columns; None lets the headings decide."""
 LINES_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 262_144
+ALL = "all"
+"""In place of a field, of a column that is not chosen yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a client wants of an import; with `complete` nothing of it can follow the file."""
+
+    named: Named = None
+    options: Options = DEFAULT
+    dry_run: bool = False
+    complete: bool = True
 
 
 async def receive(
@@ -24,33 +43,37 @@ async def receive(
     entry: Entry,
     pieces: AsyncIterator[bytes],
     *,
-    named: Mapping[str, str] | None = None,
+    choices: Callable[[], Choices],
     charset: str = "",
-    dry_run: bool = False,
     held: bool = False,
 ) -> str:
     """Store the lines of a file and let its import run; return the id.
 
-    With `held` it waits, until a person has chosen the columns. Nothing is left of a file that is
-    refused. Raises forbidden, conflict, validation_error.
+    `choices` are complete after the file: in a form they may follow it. With `held` it waits, until
+    a person has chosen the columns. Nothing is left of a file that is refused. Raises forbidden,
+    conflict, validation_error.
     """
     import_id = await db.write(jobs.begin, actor, entry.resource.plural)
     try:
-        file = CsvFile(charset)
-        store = _Store(db, import_id, _keeps(file, entry.resource, named, held))
+        source = Source(entry.resource, charset)
+        shown = Shown()
+        store = _Store(db, import_id, _keeps(source, entry.resource, choices, held), shown)
         async for piece in pieces:
-            await store.take(file.feed(piece))
-        await store.take(file.end())
+            await store.take(source.feed(piece))
+        await store.take(source.end())
         await store.flush()
-        fields = [""] * len(file.headings) if held else _fields(file, entry.resource, named)
+        file = source.file
+        last = choices()
+        fields = [""] * len(file.headings) if held else _fields(source, entry.resource, last.named)
         _be_patient()
 
         async def complete(tx: Tx) -> None:
             await jobs.complete(
                 tx, import_id, headings=file.headings, fields=fields, encoding=file.encoding,
-                lines=file.lines, dry_run=dry_run, held=held,
+                separator=file.separator, shown=shown.bits, options=last.options,
+                lines=source.lines, dry_run=last.dry_run, held=held,
             )  # fmt: skip
-            if not (dry_run or held):
+            if not (last.dry_run or held):
                 audit.record(tx, actor, "imported", "import", import_id)
 
         await db.write(complete)
@@ -68,24 +91,31 @@ async def receive(
     return import_id
 
 
-def _fields(file: CsvFile, resource: Resource, named: Mapping[str, str] | None) -> Sequence[str]:
-    return fields_of(resource, file.headings, named)
+def _fields(source: Source, resource: Resource, named: Named) -> Sequence[str]:
+    headings = source.file.headings
+    return with_own_id(headings, fields_of(resource, headings, named))
 
 
 def _keeps(
-    file: CsvFile, resource: Resource, named: Mapping[str, str] | None, held: bool
+    source: Source, resource: Resource, choices: Callable[[], Choices], held: bool
 ) -> Callable[[Sequence[str]], list[str]]:
-    """Return a function that blanks the cells of columns that are left out."""
+    """Return a function that blanks the cells of columns that are left out.
+
+    A line with more cells than the heading stays as it is: nobody knows which of them are extra.
+    """
+    early = choices()
     fields: Sequence[str] = []
 
     def keep(cells: Sequence[str]) -> list[str]:
         nonlocal fields
-        if held:
-            return list(cells)
+        width = len(source.file.headings)
+        if held or not early.complete:
+            fields = [ALL] * width
         # Refused at the first line, not after all.
-        fields = fields or _fields(file, resource, named)
-        kept = [cell if field else "" for cell, field in zip(cells, fields, strict=False)]
-        return kept if not any(cells[len(fields) :]) else [*kept, ""]
+        fields = fields or _fields(source, resource, early.named)
+        if any(map(clean, cells[width:])):
+            return list(cells)
+        return [cell if field else "" for cell, field in zip(cells, fields, strict=False)]
 
     return keep
 
@@ -101,17 +131,23 @@ class _Store:
     """Gathers lines and stores some at once."""
 
     def __init__(
-        self, db: Database, import_id: str, keep: Callable[[Sequence[str]], list[str]]
+        self,
+        db: Database,
+        import_id: str,
+        keep: Callable[[Sequence[str]], list[str]],
+        shown: Shown,
     ) -> None:
         self._db = db
         self._import_id = import_id
         self._keep = keep
+        self._shown = shown
         self._lines: list[Line] = []
         self._size = 0
 
     async def take(self, lines: Sequence[Line]) -> None:
         for number, cells in lines:
             kept = self._keep(cells)
+            self._shown.see(kept)
             self._lines.append((number, kept))
             self._size += sum(map(len, kept)) + 16
             if len(self._lines) >= LINES_AT_ONCE or self._size >= CHARACTERS_AT_ONCE:

@@ -33,8 +33,8 @@ TABLES = (
         (
             "contact_tags", "activities", "customer_addresses", "customer_tokens", "mails",
             "order_mails", "reviews", "carts", "checkouts", "modal_coupons", "deals", "tasks",
-            "quotes", "invoices", "import_lines", "import_faults", "events", "deliveries",
-            "attempts", "erasures", "person_erasures",
+            "quotes", "invoices", "import_lines", "import_faults", "import_faulty_lines", "events",
+            "deliveries", "attempts", "erasures", "person_erasures",
         ),
     ),
 )  # fmt: skip

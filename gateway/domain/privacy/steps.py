@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import json, structs
 
-from gateway.domain import import_lines
+from gateway.domain import import_lines, origins
 from gateway.domain.accounts.users import fold_email
 from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts import contacts, person_erasures
@@ -110,7 +110,8 @@ async def step(tx: Tx, erasure_id: str) -> bool:
     if erasure.person.wide:
         # First: an import locks its job before the contacts of its lines.
         # A line may name the contact by its id alone, which would then be a new contact.
-        for text in (*erasure.person.emails, erasure.record_id):
+        came_from = await origins.forget(tx, erasure.owner_id, erasure.record_id)
+        for text in (*erasure.person.emails, erasure.record_id, *came_from):
             dropped = await import_lines.drop_lines_with(tx, erasure.owner_id, text)
             unit.erased["importLines"] += dropped
     over = await _records(unit)

@@ -74,8 +74,8 @@ DEALS = Resource(
             "2026-12-15", beside=(Beside("expected_close_day", dates.is_bare, part=True),),
         ),
         Field(
-            "closedAt", "closed_at", instants.instant(), "Time when the deal was won or lost.",
-            "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
+            "closedAt", "closed_at", instants.moment(), "Time when the deal was won or lost.",
+            "2026-12-10T14:30:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "lostReason", "lost_reason", formats.text(formats.LONG),
@@ -155,6 +155,27 @@ async def change(
     changes |= closing(before, changes, tx.now)
     return actions.announce(
         tx, "updated", await actions.update(tx, actor, before, changes), before=before
+    )
+
+
+async def restore(tx: Tx, actor: Actor, deal: Record, draft: Draft) -> Record:
+    """Win, lose or reopen a deal as a file says, which may know when that was.
+
+    Raises the faults of the draft.
+    """
+    faults = rules(deal, draft.sent, None)
+    draft.must_hold(faults)
+    values = {column: value for column, value in draft.values.items() if column != "closed_at"}
+    changes = actions.changes_of(deal, values)
+    if not changes:
+        return deal
+    # A deal that is lost keeps a reason that comes with its status.
+    changes = closing(deal, changes, tx.now) | changes
+    at = dates.settled(draft.sent.get("closedAt"), actor.zone)
+    if at is not None and changes.get("closed_at") is not None:
+        changes["closed_at"] = at
+    return actions.announce(
+        tx, "updated", await actions.update(tx, actor, deal, changes), before=deal
     )
 
 

@@ -98,7 +98,8 @@ def named(tx: Tx, lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
     identified: list[Line] = []
     for line in lines:
         if old.pop(line.id, None) is None:
-            same = alike.get(line)
+            # A line of an imported file has the id that it had in another account.
+            same = alike.get(replace(line, id=""))
             line = replace(line, id=same.pop() if same else tx.new_id())
         identified.append(line)
     return identified

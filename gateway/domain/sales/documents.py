@@ -45,6 +45,8 @@ class Kind:
     """What follows from a new state, in the same transaction."""
     guard: Callable[[Record, Mapping[str, Any]], None] | None = None
     """Refuses changes (by column) of content that belongs to another record."""
+    restored: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """State → the fields that an import sets with it."""
 
 
 def parties(noun: str) -> tuple[Field, ...]:

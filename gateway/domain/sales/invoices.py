@@ -81,24 +81,24 @@ INVOICES = Resource(
             "paidAt", "paid_at", instants.moment(),
             "Time of payment; a date without a time means the begin of that day in the owner's "
             "time zone.",
-            "2026-12-10T14:30:00.000Z", on_create=False, on_update=False,
+            "2026-12-10T14:30:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "method", "method", formats.one_of(*documents.METHODS), "Method of payment.", "pix",
-            on_create=False, on_update=False,
+            on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "reference", "reference", formats.text(200), "External reference of the payment.",
-            "E18236120202612101430s0a1b2c3d4e", on_create=False, on_update=False,
+            "E18236120202612101430s0a1b2c3d4e", on_create=False, on_update=False, on_import=True,
         ),
         Field(
-            "canceledAt", "canceled_at", _INSTANT, "Time of cancellation.",
-            "2026-12-11T09:00:00.000Z", on_create=False, on_update=False,
+            "canceledAt", "canceled_at", instants.moment(), "Time of cancellation.",
+            "2026-12-11T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "reason", "reason", formats.text(formats.LONG), "Reason for cancellation.",
             "Ordered twice",
-            on_create=False, on_update=False,
+            on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "latePayments", "late_payments",
@@ -191,6 +191,7 @@ def _guard(before: Record, changes: Mapping[str, Any]) -> None:
 INVOICE = Kind(
     INVOICES, "INV", TRANSITIONS, open="pending", stamps=_STAMPS, announced={"paid": "paid"},
     follow=order_ends.follow, guard=_guard,
+    restored={"paid": PAY_TAKES, "canceled": ("canceledAt", *CANCEL_TAKES)},
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Declares quotes, implements their verbs, and expires them."""
 
 from gateway.domain.accounts import users
-from gateway.domain.sales import document_lines, documents
+from gateway.domain.sales import document_lines, documents, restored_documents
 from gateway.domain.sales.documents import Kind, check_transition
 from gateway.domain.sales.invoices import INVOICE
 from gateway.records import actions, settled_rows
@@ -46,7 +46,7 @@ def _lapses_at(until: int | dates.Day) -> int:
 
 
 _MONEY = numbers.money()
-_INSTANT = instants.instant()
+_INSTANT, _MOMENT = instants.instant(), instants.moment()
 
 QUOTES = Resource(
     noun="quote",
@@ -93,16 +93,16 @@ QUOTES = Resource(
             ),
         ),
         Field(
-            "sentAt", "sent_at", _INSTANT, "Time of sending.", "2026-12-01T14:30:00.000Z",
-            on_create=False, on_update=False,
+            "sentAt", "sent_at", _MOMENT, "Time of sending.", "2026-12-01T14:30:00.000Z",
+            on_create=False, on_update=False, on_import=True,
         ),
         Field(
-            "acceptedAt", "accepted_at", _INSTANT, "Time of acceptance.",
-            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False,
+            "acceptedAt", "accepted_at", _MOMENT, "Time of acceptance.",
+            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
-            "rejectedAt", "rejected_at", _INSTANT, "Time of rejection.",
-            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False,
+            "rejectedAt", "rejected_at", _MOMENT, "Time of rejection.",
+            "2026-12-02T09:00:00.000Z", on_create=False, on_update=False, on_import=True,
         ),
         Field(
             "invoiceId", "invoice_id", formats.id_of("invoice"), "The invoice of the quote.",
@@ -137,7 +137,13 @@ QUOTES = Resource(
     deletable=False,
 )  # fmt: skip
 
-QUOTE = Kind(QUOTES, "Q", TRANSITIONS, open="draft", stamps=_STAMPS)
+QUOTE = Kind(
+    QUOTES, "Q", TRANSITIONS, open="draft", stamps=_STAMPS,
+    restored={
+        "sent": ("sentAt",), "accepted": ("sentAt", "acceptedAt"),
+        "rejected": ("sentAt", "rejectedAt"), "expired": ("sentAt",), "canceled": ("sentAt",),
+    },
+)  # fmt: skip
 
 
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
@@ -150,6 +156,23 @@ async def change(
 ) -> Record:
     """Change a draft quote; `status` can be set like by the verbs. See documents.change."""
     return await documents.change(tx, actor, QUOTE, record_id, draft, expected)
+
+
+async def restore(tx: Tx, actor: Actor, quote: Record, draft: Draft) -> Record:
+    """Move a quote to the state of a file. See restored_documents.restore."""
+    return await restored_documents.restore(tx, actor, QUOTE, quote, draft)
+
+
+async def restore_invoice(tx: Tx, actor: Actor, invoice: Record, draft: Draft) -> Record:
+    """Move an invoice to the state of a file; a new one becomes that of its accepted quote.
+
+    Else the quote could be converted again. See restored_documents.restore.
+    """
+    if invoice.version == 1 and invoice["quote_id"] is not None:
+        quote = await actions.own(tx, actor, QUOTES, invoice["quote_id"], "write", lock=True)
+        if quote["status"] == "accepted" and quote["invoice_id"] is None:
+            await actions.update(tx, actor, quote, {"invoice_id": invoice.id})
+    return await restored_documents.restore(tx, actor, INVOICE, invoice, draft)
 
 
 async def send(tx: Tx, actor: Actor, record_id: str) -> Record:

@@ -22,6 +22,9 @@ LAST = 253_402_300_799_999_999
 """The end of the year 9999."""
 
 
+DAY_LENGTH = len("2026-12-15")
+
+
 class Day(NamedTuple):
     """A bare date in place of an instant; the owner's time zone makes it an instant."""
 
@@ -66,7 +69,7 @@ def parse(text: str) -> int | None:
 
 def is_day(text: str) -> bool:
     """Return whether `text`, which `parse` accepted, is a date without a time."""
-    return len(text) == 10
+    return len(text) == DAY_LENGTH
 
 
 def is_bare(value: int | Day) -> bool:

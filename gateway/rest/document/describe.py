@@ -229,6 +229,12 @@ def export(resource: Resource) -> Described:
                 "What separates the cells.", ";",
             ),
             Parameter(
+                "numbers",
+                {"type": "string", "enum": [*exports.NUMBERS], "default": exports.NUMBERS[0]},
+                "How numbers are written, by the names of imports; thousands are not grouped.",
+                exports.NUMBERS[1],
+            ),
+            Parameter(
                 "bom", {"type": "boolean", "default": False},
                 "Begin with a byte order mark, by which Excel recognises UTF-8.", True,
             ),

@@ -29,8 +29,8 @@ class PostgresTx:
     """
 
     __slots__ = (
-        "_acquire", "_alone", "_begin", "_connection", "_ids", "asked", "begun", "changed",
-        "claims", "marked", "now", "put_off", "wake", "witness",
+        "_acquire", "_alone", "_begin", "_connection", "_ids", "_newest", "asked", "begun",
+        "changed", "claims", "marked", "now", "put_off", "wake", "witness",
     )  # fmt: skip
     engine: Literal["sqlite", "postgres"] = "postgres"
 
@@ -51,6 +51,7 @@ class PostgresTx:
         self._connection: Connection = connection
         self._acquire = acquire
         self._ids = ids
+        self._newest = ""
         self._begin = begin
         self._alone = alone
         self.begun = not begin
@@ -65,7 +66,8 @@ class PostgresTx:
         self.claims: list[Claim] = []
 
     def new_id(self) -> str:
-        return self._ids.new(self.now)
+        self._newest = self._ids.new(self.now, self._newest)
+        return self._newest
 
     def later(self, insert: Insert, row: Sequence[Any]) -> None:
         self.put_off.add(insert, row)

@@ -53,8 +53,8 @@ class SqliteTx:
     """`Tx` on one connection; its methods never suspend, so a unit runs to its end in one step."""
 
     __slots__ = (
-        "_batch", "_check", "_connection", "_ids", "_put_off", "changed", "claims", "now", "wake",
-        "wrote",
+        "_batch", "_check", "_connection", "_ids", "_newest", "_put_off", "changed", "claims",
+        "now", "wake", "wrote",
     )  # fmt: skip
     engine: Literal["sqlite", "postgres"] = "sqlite"
 
@@ -73,6 +73,7 @@ class SqliteTx:
         self._check = check
         self._connection = connection
         self._ids = ids
+        self._newest = ""
         self._batch = batch
         self._put_off = Deferred()
         self.now = now
@@ -83,7 +84,8 @@ class SqliteTx:
         """Whether a statement ran that may have changed data."""
 
     def new_id(self) -> str:
-        return self._ids.new(self.now)
+        self._newest = self._ids.new(self.now, self._newest)
+        return self._newest
 
     def later(self, insert: Insert, row: Sequence[Any]) -> None:
         self._put_off.add(insert, row)

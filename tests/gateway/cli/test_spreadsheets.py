@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.cli.test_cli import EMAIL, add_user
+from tests.gateway.rest.test_import_programs import EXPECTED, FOLDER, kind_of
 from tests.support.process import command, environment
 from tests.support.waiting import HANG_SECONDS, wait_until
 
@@ -39,12 +40,47 @@ def test_a_file_goes_in_and_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("lines")
+def test_the_files_of_programs_are_recognised_as_in_the_api(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    for file in ("google-contacts.csv", "contacts-3.vcf", "nuvemshop-products.csv", "emails.csv"):
+        expected, words = EXPECTED[file], ("--type", kind_of(file), *OWNER)
+        done = command("import", str(FOLDER / file), *words, folder=tmp_path)
+        total = len(expected["records"])
+        line = "line" if total == 1 else "lines"
+        assert done.stdout.splitlines() == [
+            *expected["notices"],
+            f"{total} {line}: {total} created, 0 updated, 0 unchanged, 0 faulty.",
+        ], done.stderr
+    odd = tmp_path / "odd.csv"
+    odd.write_text("Nome;Valor (R$: 1,5);A=B\nAna;vip;ana@x.com\n")
+    columns = ("Nome=name", "Valor (R$: 1,5)=tags", "A=B=email")
+    options = (one for text in columns for one in ("--column", text))
+    done = command("import", str(odd), "--type", "contacts", *OWNER, *options, folder=tmp_path)
+    assert done.stdout == "1 line: 1 created, 0 updated, 0 unchanged, 0 faulty.\n", done.stderr
+    out = command("export", "contacts", *OWNER, folder=tmp_path).stdout
+    assert "Dra. Tainá Moura Quaresma,taina@aurora.example" in out
+    assert "Ana,ana@x.com" in out
+
+
+@pytest.mark.usefixtures("lines")
 def test_faulty_lines_and_wrong_words_are_told(tmp_path: Path) -> None:
     add_user(tmp_path)
     file = tmp_path / "leads.csv"
     file.write_text("Nome;E-mail\nAna;x\n;ana@x.com\n")
     words = ("import", str(file), "--type", "contacts", *OWNER)
-    bad = command(*words, "--columns", "Nome:name,E-mail:email", folder=tmp_path)
+    columns = ("--columns", "Nome:name,E-mail:email", "--faulty", str(tmp_path / "mend.csv"))
+    some = command(*words, *columns, "--dry-run", folder=tmp_path)
+    assert some.stdout.splitlines() == [
+        "line 2, E-mail: email: Send an e-mail address such as maria@example.com. "
+        "(imported without it)",
+        "line 3, Nome: name is required.",
+        "2 lines: 1 would be created, 0 would be updated, 0 unchanged, 1 faulty.",
+        "1 cell left out of imported lines.",
+        f"The faulty lines are in {tmp_path / 'mend.csv'}.",
+    ]
+    assert some.stderr == "carteiro: 1 line is faulty; correct and import it again\n"
+    assert (tmp_path / "mend.csv").read_text("utf-8-sig") == "Nome;E-mail\nAna;x\n;ana@x.com\n"
+    bad = command(*words, *columns[:2], "--mode", "strict", folder=tmp_path)
     assert bad.returncode == 1
     assert bad.stdout.splitlines() == [
         "line 2, E-mail: email: Send an e-mail address such as maria@example.com.",
@@ -52,8 +88,12 @@ def test_faulty_lines_and_wrong_words_are_told(tmp_path: Path) -> None:
         "2 lines: 0 created, 0 updated, 0 unchanged, 2 faulty.",
     ]
     assert bad.stderr == "carteiro: 2 lines are faulty; correct and import them again\n"
+    (tmp_path / "other.csv").write_text("foo\nx\n")
+    other = ("import", str(tmp_path / "other.csv"), "--type", "contacts", *OWNER)
     for wrong, text in (
-        (words, "No heading is the name of a field"),
+        (other, "No heading is the name of a field"),
+        ((*words, "--column", "Nome"), "Heading=field"),
+        ((*words, "--column", "Nom=name"), "it has Nome, E-mail"),
         ((*words, "--columns", "x"), "Heading:field"),
         (("import", "none.csv", "--type", "contacts", *OWNER), "No such file"),
         (("import", str(file), "--type", "orders", *OWNER), "--type must be one of contacts"),

@@ -48,6 +48,43 @@ def test_encodings_and_separators_are_found(data: bytes, encoding: str, size: in
     assert (file.headings, cells, file.encoding) == (["name", "e"], ["José", "1"], encoding)
 
 
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    ("text", "headings", "lines"),
+    [
+        ("\n \n\u200b\u00a0\n;;\nname;email\nAna;a@x\n; \n", ["name", "email"],
+         [(6, ["Ana", "a@x"])]),
+        ('"Obs\n(livre)";name;email\nx;Ana;a@x\n', ["Obs\n(livre)", "name", "email"],
+         [(3, ["x", "Ana", "a@x"])]),
+        ("name;Observações (livres, curtas)\nAna;doce, café, chá\nBia;\n",
+         ["name", "Observações (livres, curtas)"],
+         [(2, ["Ana", "doce, café, chá"]), (3, ["Bia", ""])]),
+        # A tie goes to the character that texts have more rarely.
+        ("preço, com desconto;peso\n1,50;3\n", ["preço, com desconto", "peso"],
+         [(2, ["1,50", "3"])]),
+        ("name,notes (a; b)\nAna,x\nBia,y;z\n", ["name", "notes (a; b)"],
+         [(2, ["Ana", "x"]), (3, ["Bia", "y;z"])]),
+        ("SKU (vazio, se novo);Nome (100 letras, no máximo);Fotos (URLs, com vírgulas)\n1;Chá;x\n",
+         ["SKU (vazio, se novo)", "Nome (100 letras, no máximo)", "Fotos (URLs, com vírgulas)"],
+         [(2, ["1", "Chá", "x"])]),
+        ("nome|preço\nChá|1,5\n", ["nome", "preço"], [(2, ["Chá", "1,5"])]),
+        ("sep=|\r\nname|a,b\r\nx|y\r\n", ["name", "a,b"], [(3, ["x", "y"])]),
+        ("nome;e-mail, pessoal;fone\nAna\nBia;b@x\nCaio;;1\nDora\n",
+         ["nome", "e-mail, pessoal", "fone"],
+         [(2, ["Ana"]), (3, ["Bia", "b@x"]), (4, ["Caio", "", "1"]), (5, ["Dora"])]),
+        ("e-mail\na@x\nb@x, casa\nc@x", ["e-mail"],
+         [(2, ["a@x"]), (3, ["b@x, casa"]), (4, ["c@x"])]),
+        ("name\nAna,1\nBia,2\n", ["name"], [(2, ["Ana", "1"]), (3, ["Bia", "2"])]),
+        ("\ufeff name \u00a0,\u200bemail\nAna,a@x\n", ["name", "email"], [(2, ["Ana", "a@x"])]),
+    ],
+)  # fmt: skip
+def test_whole_records_tell_the_separator(
+    text: str, headings: list[str], lines: list[Line], size: int
+) -> None:
+    file, found = lines_of(text.encode(), size)
+    assert (file.headings, found) == (headings, lines)
+
+
 @pytest.mark.parametrize("size", [1, 1 << 20])
 @pytest.mark.parametrize(
     ("data", "line", "code"),
@@ -59,7 +96,6 @@ def test_encodings_and_separators_are_found(data: bytes, encoding: str, size: in
         (b'name\nx\n"open\nmore\n', 3, "invalid_quotes"),
         (b'name\nx\n"a"b\n', 3, "invalid_quotes"),
         (b"name\nx\ny\0\n", 3, "invalid_characters"),
-        (b"name,Name\nx,y\n", 1, "taken"),
         (",".join(f"c{n}" for n in range(1000)).encode() + b"\n1\n", 1, "too_many"),
         (b"name\nx\n" + b"y" * 140_000 + b"\n", 3, "too_long"),
         (b"name," + b"y" * 201 + b"\nx,z\n", 1, "too_long"),
@@ -82,6 +118,7 @@ def test_a_fault_names_its_line(data: bytes, line: int, code: str, size: int) ->
 def test_what_would_fill_the_memory_or_take_long_is_refused_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(files, "SAMPLE", 4)
     monkeypatch.setattr(files, "MOST_LINES", 200)
     monkeypatch.setattr(files, "MOST_BLANK", 1_000)
     file = CsvFile()

@@ -65,6 +65,22 @@ async def test_all_or_none(api: RestApi, ana: Person) -> None:
     assert (await ana.get("/api/products")).body["total"] == 2
 
 
+async def test_all_of_one_request_keep_their_order(ana: Person) -> None:
+    """Some write at once, for their unique sku, and others with the rows that refer to them."""
+    items = [
+        {"name": f"P{n}", "price": 1, "categories": ["a"]} | ({"sku": f"{n}"} if n % 3 else {})
+        for n in range(60)
+    ]  # fmt: skip
+    reply = await ana.post("/api/products/batch", {"items": items, "atomic": True})
+    assert reply.status == 207, reply.text
+    names = [one["name"] for one in items]
+    for query, way in (("limit=100", -1), ("limit=100&sort=createdAt", 1)):
+        rows = (await ana.get(f"/api/products?{query}")).body["data"]
+        assert [one["name"] for one in rows] == names[::way]
+    ids = [one["id"] for one in reply.body["results"]]
+    assert ids == sorted(ids)
+
+
 async def test_a_repeat_makes_only_what_is_missing(ana: Person) -> None:
     body = {"items": [{"name": "A", "price": 1, "sku": "1"}, {"name": "B", "price": 1, "sku": "1"}]}
     many = await asyncio.gather(

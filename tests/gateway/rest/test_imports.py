@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from gateway.domain import import_lines
-from gateway.domain.catalogue import CATALOGUE
-from gateway.domain.imports import jobs, steps, upkeep, uploads
+from gateway.domain import import_lines, origins
+from gateway.domain.contacts import contacts
+from gateway.domain.imports import jobs, outcomes, steps, upkeep, uploads
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
-from gateway.records.resource import Resource
 from outbox.database.transaction import Database, Tx
 from tests.gateway.rest.test_exports import ODD
-from tests.gateway.rest.test_resources import town_of
 from tests.support.document import answer_faults
 from tests.support.rest import Person, Reply, RestApi
-
-MADE = [entry.resource for entry in CATALOGUE if entry.create is not None]
 
 
 async def upload(who: Person, plural: str, text: str | bytes, query: str = "") -> Reply:
@@ -28,6 +26,24 @@ async def upload(who: Person, plural: str, text: str | bytes, query: str = "") -
     return await who.call(
         "POST", f"/api/import/{plural}{query}", data=data, Content_Type="text/csv"
     )
+
+
+async def send_form(
+    who: Person, text: str, parts: dict[str, str], *, file_first: bool = False, charset: str = ""
+) -> Reply:
+    """Send a file as a form with these parts beside it."""
+
+    def part(head: str, body: str) -> str:
+        return f"--x\r\nContent-Disposition: form-data; {head}\r\n\r\n{body}\r\n"
+
+    kind = f"\r\nContent-Type: text/csv; charset={charset}" if charset else ""
+    file = part(f'name="file"; filename="a.csv"{kind}', text)
+    others = "".join(part(f'name="{name}"', value) for name, value in parts.items())
+    data = (file + others if file_first else others + file) + "--x--\r\n"
+    return await who.call(
+        "POST", "/api/import/contacts", data=data.encode(),
+        Content_Type="multipart/form-data; boundary=x",
+    )  # fmt: skip
 
 
 async def imported(
@@ -69,7 +85,7 @@ async def test_contacts_match_by_email_else_are_created(api: RestApi, ana: Perso
         "Nome;E-mail;Telefone;Etiquetas;Sobra\n"
         "Ana;ANA@x.com;;vip;a\nBia;bia@x.com;+55 11 98888-7777;a;b\nCaio;;;;\nBia;bia@x.com;;a;\n"
     )
-    query = "?columns=Nome:name,E-mail:email,Telefone:phone,Etiquetas:tags"
+    query = "?columns=Nome:name,E-mail:email,Telefone:phone,Etiquetas:tags&duplicates=last"
     body = await imported(api, ana, "contacts", text, query)
     assert (body["state"], counts(body)) == ("done", (4, 2, 1, 1, 0)), body
     assert body["columns"] == {
@@ -99,6 +115,7 @@ async def test_companies_match_by_cnpj_and_products_by_sku(api: RestApi, ana: Pe
     body = await imported(
         api, ana, "products",
         'sku\tname\tprice\tactive\nA\tTea\t"1.234,50"\tsim\nB\tCup\tR$ 5\tfalse\nB\tCup\t5,00\t0\n',
+        "?duplicates=last",
     )  # fmt: skip
     assert counts(body) == (3, 1, 1, 1, 0)
     rows = (await ana.get("/api/products?sort=price")).body["data"]
@@ -117,7 +134,7 @@ async def test_each_bad_line_is_reported_and_the_others_are_written(
     )
     mine = (await ana.post("/api/products", {"name": "Mine", "price": 1, "sku": "M"})).body["id"]
     text = text.format("0" * 24, mine)
-    for query, state in (("?dryRun=true", 2), ("", 4)):
+    for query, state in (("?mode=strict&dryRun=true", 2), ("?mode=strict", 4)):
         body = await imported(api, ana, "products", text, query)
         assert (body["state"], counts(body)) == ("done", (7, 2, 0, 0, 5))
         told = [(one["line"], one["column"]) for one in body["faults"]]
@@ -125,9 +142,13 @@ async def test_each_bad_line_is_reported_and_the_others_are_written(
             (3, "price"), (3, "name"), (4, "price"), (5, "storeId"), (6, ""), (7, "sku"),
         ], body  # fmt: skip
         assert "x" not in body["faults"][0]["error"].split()
-        assert "TAKEN" not in json.dumps(body["faults"])
+        assert "TAKEN" not in json.dumps([one["error"] for one in body["faults"]])
+        assert body["faults"][-1]["value"] == "TAKEN"
         assert (await ana.get("/api/products")).body["total"] == state
     assert await lines_left(api.db) == 0
+
+
+CARD = b"BEGIN:VCARD\nFN:Ana\nEND:VCARD\nBEGIN:VCARD\nFN:Bia\n"
 
 
 @pytest.mark.parametrize(
@@ -135,12 +156,14 @@ async def test_each_bad_line_is_reported_and_the_others_are_written(
     [
         (b"", "line 1"),
         (b"name\n", "line 2"),
-        (b"name,name\nx,y\n", "line 1"),
         (b'name\n"x\n', "line 2"),
         (b"name\nx\0\n", "line 2"),
         (b"name\n" + b"x" * 200_000, "line 2"),
         (b"PK\x03\x04", "line 1"),
         (b"foo\nx\n", "columns"),
+        (b"name" + b",x" * 200 + b"\ny\n", "line 1"),
+        (b"name\nx\n" + b"y" * 5_000_000 + b"\n", "line 3"),
+        (CARD + b"PHOTO:" + b"A" * 10_000_000 + b"\nEND:VCARD\n", "line 6"),
         (b"notes\nx\n", "columns"),
     ],
 )
@@ -194,6 +217,103 @@ async def test_a_request_that_is_refused(api: RestApi, ana: Person, bia: Person)
     assert [*(await writing.delete(path)).body] == ["id"]
 
 
+COMMAS = "Nome;Observações (livres, curtas);A=B;Ratio: 1,5\nAna;gosta de chá;vip;ana@x.com\n"
+MAPPING = {
+    "Nome": "name", "Observações (livres, curtas)": "notes", "A=B": "tags", "Ratio: 1,5": "email",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", ["query", "form", "form_after_file"])
+async def test_a_mapping_in_json_names_any_heading(api: RestApi, ana: Person, door: str) -> None:
+    query = ""
+    if door == "query":
+        query = f"?columns={quote(json.dumps(MAPPING))}&dryRun=true"
+        reply = await upload(ana, "contacts", COMMAS, query)
+    else:
+        parts = {"columns": json.dumps(MAPPING), "dryRun": "true"}
+        reply = await send_form(ana, COMMAS, parts, file_first=door == "form_after_file")
+    assert reply.status == 202, reply.text
+    assert (reply.body["dryRun"], reply.body["columns"]) == (True, MAPPING)
+    await Importing(api.db).run_once()
+    body = (await ana.get(reply.headers["Location"])).body
+    assert counts(body) == (1, 1, 0, 0, 0)
+    assert (await ana.get("/api/contacts")).body["total"] == 0
+    reply = await send_form(ana, COMMAS, {"columns": json.dumps(MAPPING)})
+    await Importing(api.db).run_once()
+    [one] = (await ana.get("/api/contacts")).body["data"]
+    assert (one["notes"], one["tags"], one["email"]) == ("gosta de chá", ["vip"], "ana@x.com")
+
+
+@pytest.mark.parametrize(
+    ("parts", "field", "said"),
+    [
+        ({"columns": '{"Nome": "nam"}'}, "columns", "there are id, name, email"),
+        ({"columns": '{"Nam": "name"}'}, "columns", "it has Nome, Observações (livres, curtas)"),
+        ({"columns": '{"Nome": "name"'}, "columns", "not JSON"),
+        ({"columns": '{"Nome": 1}'}, "columns", "the field of each heading"),
+        ({"columns": "{}"}, "columns", "the field of each heading"),
+        ({"columns": '{"Nome": "name", "nome": "tags"}'}, "columns", "twice"),
+        ({"columns": '{"Nome": "notes"}'}, "columns", "No column fills name"),
+        ({"dryRun": "maybe"}, "dryRun", "true or false"),
+        ({"dry_run": "true"}, "dry_run", "there are file, columns, dryRun"),
+    ],
+)
+async def test_a_mapping_that_is_refused(
+    api: RestApi, ana: Person, parts: dict[str, str], field: str, said: str
+) -> None:
+    for file_first in (False, True):
+        reply = await send_form(ana, COMMAS, parts, file_first=file_first)
+        assert (reply.status, [*reply.faults]) == (400, [field]), reply.text
+        assert said in reply.body["error"], reply.text
+    assert (await ana.get("/api/imports")).body == {"data": []}
+    assert await lines_left(api.db) == 0
+
+
+async def test_a_form_that_is_broken_or_in_another_encoding(api: RestApi, ana: Person) -> None:
+    kind = "multipart/form-data; boundary=x"
+    half = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\na'
+    for data in (b"", b"--x--\r\n", half):
+        reply = await ana.call("POST", "/api/import/contacts", data=data, Content_Type=kind)
+        assert (reply.status, reply.body["error"]) == (
+            400, "Send the whole form, with the file in the part file.",
+        ), reply.text  # fmt: skip
+    for charset, status in (("windows-1252", 202), ("utf-16", 415)):
+        reply = await send_form(ana, "name\nJosé\n", {}, charset=charset)
+        assert reply.status == status, reply.text
+    await Importing(api.db).run_once()
+    [one] = (await ana.get("/api/contacts")).body["data"]
+    assert one["name"] == "JosÃ©"
+
+
+async def test_a_heading_that_stands_twice_is_numbered(api: RestApi, ana: Person) -> None:
+    body = await imported(
+        api, ana, "contacts", "Nome;Telefone;Telefone;Cargo;Cargo\nAna;;11 3333-4444;A;B\n"
+    )
+    assert body["columns"] == {
+        "Nome": "name", "Telefone": "phone", "Telefone (2)": "phone", "Cargo": "position",
+        "Cargo (2)": "position",
+    }  # fmt: skip
+    [one] = (await ana.get("/api/contacts")).body["data"]
+    assert (one["phone"], one["position"], one["notes"]) == ("11 3333-4444", "A", "Cargo: B")
+
+
+async def test_cards_are_contacts_alone_and_known_by_their_beginning(
+    api: RestApi, ana: Person
+) -> None:
+    data = CARD + b"EMAIL:x\nEND:VCARD\n"
+    for kind in ("text/vcard; charset=utf-8", "text/x-vcard", "application/octet-stream"):
+        reply = await ana.call("POST", "/api/import/contacts", data=data, Content_Type=kind)
+        assert reply.status == 202, reply.text
+        await Importing(api.db).run_once()
+        body = (await ana.get(reply.headers["Location"])).body
+        assert counts(body) == (2, 2, 0, 0, 0)
+        [fault] = body["faults"]
+        assert (fault["line"], fault["column"], fault["value"]) == (4, "email", "x")
+    reply = await upload(ana, "companies", data)
+    assert (reply.status, [*reply.faults]) == (400, ["line 1"])
+    assert "import it as contacts" in reply.text
+
+
 async def test_a_cancelled_import_keeps_what_it_wrote(api: RestApi, ana: Person) -> None:
     text = "name\n" + "".join(f"Ana {n}\n" for n in range(300))
     path = (await upload(ana, "contacts", text)).headers["Location"]
@@ -237,10 +357,16 @@ async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Pers
 async def test_faults_are_kept_up_to_a_bound_and_all_counted(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "MOST_FAULTS", 7)
+    monkeypatch.setattr(jobs, "MOST_FAULTS", 7)
+    monkeypatch.setattr(outcomes, "MOST_KEPT", 5)
+    monkeypatch.setattr(outcomes, "MOST_KEPT_CHARACTERS", 12)
     text = "name,email\n" + "Ana,x\n" * 130
-    body = await imported(api, ana, "contacts", text)
+    body = await imported(api, ana, "contacts", text, "?mode=strict")
     assert (body["faulty"], len(body["faults"]), body["faults"][6]["line"]) == (130, 7, 8)
+    # A value is there as long as its line, by which an erasure finds it.
+    assert [one["value"] for one in body["faults"]] == ["x"] * 3 + [""] * 4
+    lines = await ana.get(f"/api/imports/{body['id']}/lines.csv")
+    assert lines.text == "name,email\r\n" + "Ana,x\r\n" * 3
 
 
 async def test_a_held_import_waits_between_its_dry_run_and_its_start(
@@ -252,8 +378,9 @@ async def test_a_held_import_waits_between_its_dry_run_and_its_start(
         yield text.encode()
 
     job_id = await uploads.receive(
-        api.db, actor, ENTRIES["contacts"], pieces("Nome\nAna\n\nBia\n"), held=True
-    )
+        api.db, actor, ENTRIES["contacts"], pieces("Nome\nAna\n\nBia\n"), held=True,
+        choices=uploads.Choices,
+    )  # fmt: skip
     for dry_run, state, total in ((True, "waiting", 0), (True, "waiting", 0), (False, "done", 2)):
         await Importing(api.db).run_once()
         await api.db.write(jobs.start, actor, job_id, ["name"], dry_run=dry_run)
@@ -296,15 +423,74 @@ async def test_the_import_of_an_export_gives_the_same_records(
     assert await everything(bia, plural) == await everything(ana, plural)
 
 
-@pytest.mark.parametrize("resource", MADE, ids=[one.plural for one in MADE])
-async def test_each_resource_imports_its_own_export(
-    api: RestApi, ana: Person, resource: Resource
+async def test_a_state_follows_the_rules_of_the_api(api: RestApi, ana: Person) -> None:
+    """What a line says of the state comes after the create, with the event that it has there."""
+    await api.move(ana, "America/Sao_Paulo")
+    quote = '"[{""description"":""x"",""quantity"":1,""unitPrice"":5}]"'
+    cases: list[tuple[str, str, list[dict[str, Any]]]] = [
+        ("tasks", "title,completed,completedAt\nA,sim,2026-01-02T03:04:05Z\nB,não,\n",
+         [{"completed": True, "completedAt": "2026-01-02T03:04:05.000Z"}, {"completed": False}]),
+        ("deals", "title,value,status,lostReason\nA,1,lost,Price\nB,1,open,Price\nC,1,gone,\n",
+         [{"status": "lost", "lostReason": "Price"}, {"status": "open"}, {"status": "open"}]),
+        ("quotes", "items,status,sentAt,validUntil\n"
+         f"{quote},rejected,2026-01-02,\n{quote},sent,,2020-01-01\n",
+         [{"status": "rejected", "sentAt": "2026-01-02T03:00:00.000Z"}, {"status": "expired"}]),
+        ("invoices", "total,dueDate,status,paidAt,method\n"
+         "5,2026-01-31,paid,2026-01-05,pix\n5,2026-01-31,,,\n",
+         [{"status": "paid", "paidAt": "2026-01-05T03:00:00.000Z", "method": "pix"},
+          {"status": "pending"}]),
+    ]  # fmt: skip
+    for plural, text, expected in cases:
+        body = await imported(api, ana, plural, text)
+        assert counts(body) == (len(expected), len(expected), 0, 0, 0), body
+        rows = (await ana.get(f"/api/{plural}?sort=createdAt")).body["data"]
+        shown = [{name: row[name] for name in one} for one, row in zip(expected, rows, strict=True)]
+        assert shown == expected
+        assert "lostReason" not in rows[-1]
+    names = [name for name, _ in await api.events()]
+    assert names[:3] == ["task.created", "task.completed", "task.created"]
+    assert names[-3:] == ["invoice.created", "invoice.paid", "invoice.created"]
+    paid, pending = (one["id"] for one in rows)
+    body = await imported(
+        api, ana, "invoices", f"id,status,paidAt\n{paid},canceled,\n{pending},paid,2026-02-01\n"
+    )
+    assert counts(body) == (2, 0, 1, 0, 1), body
+    assert (await ana.get(f"/api/invoices/{pending}")).body["paidAt"][:10] == "2026-02-01"
+    [task, _] = (await ana.get("/api/tasks?sort=createdAt")).body["data"]
+    body = await imported(api, ana, "tasks", f"id,completed\n{task['id']},false\n")
+    assert counts(body) == (1, 0, 1, 0, 0)
+    assert (await ana.get(f"/api/tasks/{task['id']}")).body["completed"] is False
+
+
+async def test_ids_of_another_account_name_what_imports_made_of_its_records(
+    api: RestApi, ana: Person, bia: Person
 ) -> None:
-    town = await town_of(api, ana)
-    made = await ana.post(f"/api/{resource.plural}", town.body(resource))
-    assert made.status == 201, made.text
-    before = (await ana.get(f"/api/{resource.plural}/{made.body['id']}")).body
-    file = await ana.get(f"/api/export/{resource.plural}.csv?ids={made.body['id']}")
-    body = await imported(api, ana, resource.plural, file.text)
-    assert (body["state"], body["rows"], body["created"]) == ("done", 1, 0), body
-    assert (await ana.get(f"/api/{resource.plural}/{made.body['id']}")).body == before
+    company = (await ana.post("/api/companies", {"name": "Acme"})).body["id"]
+    contact = {"name": "Bia", "email": "bia@x.com", "companyId": company}
+    await ana.post("/api/contacts", contact)
+    files = {
+        one: (await ana.get(f"/api/export/{one}.csv")).text for one in ("companies", "contacts")
+    }
+    early = await imported(api, bia, "contacts", files["contacts"], "?mode=strict")
+    assert (early["created"], early["faults"][0]["column"]) == (0, "companyId")
+    for _ in range(2):
+        for plural, file in files.items():
+            await imported(api, bia, plural, file)
+    [own] = (await bia.get("/api/companies")).body["data"]
+    [person] = (await bia.get("/api/contacts")).body["data"]
+    assert person["companyId"] == own["id"] != company
+    # What is deleted is made again, and then named by the same id.
+    assert (await bia.delete(f"/api/companies/{own['id']}")).status == 200
+    body = await imported(api, bia, "companies", files["companies"])
+    assert counts(body) == (1, 1, 0, 0, 0)
+    body = await imported(api, bia, "contacts", files["contacts"])
+    assert counts(body) == (1, 0, 1, 0, 0)
+    [again] = (await bia.get("/api/companies")).body["data"]
+    assert (await bia.get(f"/api/contacts/{person['id']}")).body["companyId"] == again["id"]
+
+    async def forgotten(tx: Tx) -> Sequence[str]:
+        actor = Actor(bia.user_id, "session")
+        await contacts.erase(tx, actor, person["id"])
+        return await origins.forget(tx, bia.user_id, person["id"])
+
+    assert await api.db.write(forgotten) == []

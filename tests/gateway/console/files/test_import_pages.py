@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 import aiohttp
+import pytest
 
-from gateway.console.frame import multipart
 from gateway.domain.imports.importing import Importing
+from gateway.server.http import multipart
 from outbox.database.transaction import Tx
+from tests.gateway.rest.test_import_programs import EXPECTED, FOLDER, kind_of
 from tests.support.console import Guest
 from tests.support.drain import rows
 from tests.support.site import Site
@@ -32,6 +36,7 @@ async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Gue
         "column-1": "email",
         "column-2": "phone",
         "column-3": "",
+        "mode": "strict",
     }
     checked = await maria.submit(here, act="check", **columns)
     assert 'hx-get="/console/imports/' in checked.html
@@ -40,7 +45,20 @@ async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Gue
     assert page.test_id("import-checked") == "1 line has an error; it will be left out."
     assert (page.test_id("import-created"), page.test_id("import-faulty")) == ("2", "1")
     assert "Send an e-mail address" in page.html
-    assert "Import 2 lines" in page.html
+    await maria.submit(here, act="check", **(columns | {"mode": "lenient"}))
+    await Importing(db).run_once()
+    page = await maria.get(here)
+    assert page.test_id("import-checked") == (
+        "1 cell has an error; its line will be imported without it."
+    )
+    assert "Import 3 lines" in page.html
+    lines = await maria.get(f"{here}/lines.csv")
+    assert lines.html == "\ufeffNome;E-mail;Telefone;Sobra\r\nBia;bia;;2\r\n"
+    report = await maria.get(f"{here}/faults.csv", Accept_Language="pt-BR")
+    assert report.html.splitlines() == [
+        "\ufeffLinha;Coluna;Valor;O que fazer;Resultado",
+        "3;E-mail;bia;Informe um e-mail, como maria@example.com.;Importada sem ela",
+    ]
     assert await db.read(rows, "select * from contacts") == []
     await maria.submit(here, act="start", **columns)
     await Importing(db).run_once()
@@ -123,6 +141,32 @@ async def test_a_file_that_cannot_be_read_is_told_on_its_form(console: Site, mar
     assert await console.db.read(rows, "select * from imports") == []
 
 
+@pytest.mark.parametrize(
+    "file", ["google-contacts.csv", "outlook-pt.csv", "contacts-4.vcf", "shopify-products.csv"]
+)
+async def test_the_files_of_programs_are_recognised_as_in_the_api(
+    console: Site, maria: Guest, file: str
+) -> None:
+    expected, plural = EXPECTED[file], kind_of(file)
+    page = await maria.upload(f"/console/import/{plural}", (FOLDER / file).read_bytes())
+    headings = re.findall(r'<label for="column-[0-9]+"><bdi>(.*?)</bdi>', page.html)
+    chosen = [
+        "".join(re.findall('<option value="([^"]*)" selected>', select))
+        for select in re.findall(r'<select id="column-[0-9]+".*?</select>', page.html, re.S)
+    ]
+    found = {unescape(h): one for h, one in zip(headings, chosen, strict=True) if one}
+    assert found == expected["columns"]
+    notices = re.findall('data-testid="import-notice">(.*?)</p>', page.html)
+    assert [unescape(one) for one in notices] == expected["notices"]
+    portuguese = await maria.get(page.path, Accept_Language="pt-BR")
+    assert "As empresas são encontradas" in portuguese.html or plural == "products"
+    columns: dict[str, Any] = {f"column-{place}": one for place, one in enumerate(chosen)}
+    await maria.submit(page.path, act="start", **columns)
+    await Importing(console.db).run_once()
+    names = await console.db.read(rows, f"select name from {plural} order by sort_name")
+    assert [row["name"] for row in names] == [one["name"] for one in expected["records"]]
+
+
 async def test_an_upload_needs_the_token_of_our_form(
     console: Site, maria: Guest, rui: Guest
 ) -> None:
@@ -160,7 +204,7 @@ async def test_a_mark_in_pieces_ends_the_file() -> None:
             for place in range(0, len(body), size):
                 yield body[place : place + size]
 
-        source = multipart._Source(pieces())
+        source = multipart._Source(pieces(), "")
         assert b"".join([one async for one in source.until(b"\r\n--mark")]) == (
             b"a\r\n--xb\r\r\n--x"
         )

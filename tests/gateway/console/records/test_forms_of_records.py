@@ -189,3 +189,50 @@ async def test_pages_of_an_owner_with_very_many_contacts_are_bounded(db: Databas
             assert "500+" in page.html
             page = await maria.get("/console/contacts?limit=50")
             assert "20,000 in all" in page.html
+
+
+async def test_numbers_are_in_the_form_of_the_account_s_language(maria: Guest, api: Person) -> None:
+    account: Any = {"name": "Maria", "timezone": "America/Sao_Paulo"}
+    await maria.submit("/console/account", **account, language="pt-BR")
+    typed: Any = {
+        "name": "Café",
+        "price": "1.500",
+        "compareAtPrice": "R$ 1.500,75",
+        "stock": "12.000",
+    }
+    page = await maria.submit("/console/products", at="/console/products/new", **typed)
+    path = f"/api/products/{page.id}"
+    expected = {"price": 1500, "compareAtPrice": 1500.75, "stock": 12_000}
+    made = (await api.get(path)).body
+    assert {name: made[name] for name in expected} == expected
+    shop = {"name": "Loja", "hostname": "x.example.com"}
+    store = (await api.post("/api/stores", shop)).body["id"]
+    coupon = {"storeId": store, "code": "C", "discountPercentage": 12.5}
+    coupon_id = (await api.post("/api/coupons", coupon)).body["id"]
+    webhook = await maria.webhook("https://hooks.example.com/crm", rate="1.000")
+    for code, price, percentage, rate in (
+        ("pt-BR", "1500,75", "12,5", "1000"), ("en", "1500.75", "12.5", "1000"),
+    ):  # fmt: skip
+        await maria.submit("/console/account", **account, language=code)
+        form = (await maria.get(f"/console/products/{page.id}/edit")).html
+        assert dict(fields_of(form))["compareAtPrice"] == price
+        # As if each input was changed.
+        saved = await maria.post(f"/console/products/{page.id}", changed(form, was=""))
+        assert saved.status == 200
+        made = (await api.get(path)).body
+        assert {name: made[name] for name in expected} == expected
+        form = (await maria.get(f"/console/coupons/{coupon_id}/edit")).html
+        assert dict(fields_of(form))["discountPercentage"] == percentage
+        form = (await maria.get(f"/console/webhooks/{webhook.id}/edit")).html
+        assert f'name="rate" inputmode="decimal" maxlength="8" value="{rate}"' in form
+    for code, least, file in (
+        ("pt-BR", "1.500", "compareAtPrice;currency"), ("en", "1,500", "compareAtPrice,currency"),
+    ):  # fmt: skip
+        await maria.submit("/console/account", **account, language=code)
+        await api.post("/api/deals", {"title": "Small", "value": 1.5})
+        await api.post("/api/deals", {"title": "Large", "value": 1500.5})
+        shown = (await maria.get(f"/console/deals?minValue={least}")).html
+        assert ("Large" in shown, "Small" in shown) == (True, False)
+        shown = (await maria.get("/console/export/products.csv")).html
+        assert file in shown
+        assert ("1500,75" in shown, "1500.75" in shown) == (code == "pt-BR", code == "en")

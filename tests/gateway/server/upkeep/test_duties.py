@@ -88,7 +88,7 @@ products product_skus product_categories invoices stores order_tokens payments s
 order_holders product_slugs product_shelves product_terms categories category_slugs category_names
 reviews review_claims review_totals ebooks store_hosts customers customer_emails customer_addresses
 customer_identities coupon_codes coupon_uses discount_modals modal_coupons person_erasures
-import_lines import_faults
+import_lines import_faults import_faulty_lines import_keys imported_ids
 """.split()  # noqa: SIM905 - fifty names read better so
 )
 """Records until they are deleted, what goes with its record, totals, and one row a webhook, an

@@ -1,0 +1,180 @@
+"""Reads the properties of a vCard as the cells of a contact."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.domain.imports.splitting import bad
+from gateway.records.values.cells import inert
+from gateway.records.values.strictjson import dumps
+
+HEADINGS = ("name", "email", "phone", "position", "company", "tags", "notes")
+# What vobject reads fast; of other heads its expression takes forever.
+_VALUE = r'(?:"[^"]*"|[^";:,]*)'
+_HEAD = re.compile(
+    rf"(?:[\w-]+\.)?[\w-]+(?:;[\w-]+(?:={_VALUE}(?:,{_VALUE})*)?)*:", re.ASCII
+)  # fmt: skip
+MOST_HEAD = 2_000
+"""Characters before the value of a property."""
+_NO_LABELS = frozenset(("internet", "pref", "voice", "x-internet", "main", "other"))
+_FAX = frozenset(("fax", "pager", "modem"))
+_NOTED = ("NICKNAME", "BDAY", "ANNIVERSARY", "URL", "ROLE", "IMPP", "X-SOCIALPROFILE", "RELATED")
+_GROUPS = ("X-ADDRESSBOOKSERVER-KIND", "KIND")
+
+
+@dataclass(slots=True)
+class Property:
+    """A property of a card as it stands in the file, with the lines that continue it."""
+
+    line: int
+    text: str
+    quoted: bool = False
+    """Whether a line of it ends with a soft break of quoted-printable."""
+    _more: list[str] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next line continues it without a blank at its beginning."""
+        return self.quoted and (self._more[-1] if self._more else self.text).endswith("=")
+
+    def add(self, line: str) -> None:
+        """Add a line that continues it."""
+        if self.is_open:
+            self._more.append(f"\n{line}")
+        else:
+            self._more.append(line[1:])
+
+    @property
+    def whole(self) -> str:
+        """The property in one line."""
+        return "".join((self.text, *self._more))
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What a property says, with its label and whether it is the preferred one of its kind."""
+
+    name: str
+    group: str
+    raw: str
+    types: frozenset[str]
+    preferred: bool
+
+
+def cells_of(properties: Sequence[Property]) -> list[str] | None:
+    """Return the cells of HEADINGS; None for a card that is no person, but a group of some."""
+    values = [value for one in properties if (value := _read(one)) is not None]
+    if any(one.name in _GROUPS and one.raw.strip().lower() == "group" for one in values):
+        return None
+    by_name: dict[str, list[_Value]] = {}
+    for one in values:
+        by_name.setdefault(one.name, []).append(one)
+    labels = {one.group: one.raw for one in by_name.get("X-ABLABEL", ()) if one.group}
+    emails, phones = _ordered(by_name.get("EMAIL", ())), _ordered(by_name.get("TEL", ()))
+    called = [one for one in phones if one.types.isdisjoint(_FAX)]
+    organization = [part for one in by_name.get("ORG", ())[:1] for part in _parts(one.raw)]
+    company = organization[0] if organization else ""
+    email = _text(emails[0].raw) if emails else ""
+    phone = _number(called[0].raw) if called else ""
+    name = _name(by_name) or company or email.partition("@")[0] or phone
+    noted = [
+        *(_note(one, _text(one.raw), labels) for one in emails[1:]),
+        *(_note(one, _number(one.raw), labels) for one in phones if one not in called[:1]),
+        *(_note(one, ", ".join(_parts(one.raw)), labels) for one in by_name.get("ADR", ())),
+        *(f"ORG: {part}" for part in organization[1:]),
+        *(
+            _note(one, _text(one.raw), labels)
+            for kind in _NOTED for one in by_name.get(kind, ())
+        ),
+        *(_note(one, _text(one.raw), labels) for one in by_name.get("TITLE", ())[1:]),
+    ]  # fmt: skip
+    notes = [_text(one.raw) for one in by_name.get("NOTE", ())]
+    tags = [tag for one in by_name.get("CATEGORIES", ()) for tag in _texts(one.raw) if tag.strip()]
+    title = by_name.get("TITLE", ())
+    cells = (
+        name, email, phone, _text(title[0].raw) if title else "", company, "",
+        "\n".join(text for text in (*notes, *noted) if text),
+    )  # fmt: skip
+    written = [inert(cell) if cell else "" for cell in cells]
+    written[HEADINGS.index("tags")] = _list(tags)
+    return written
+
+
+def _read(one: Property) -> _Value | None:
+    """Return what a property says; None when it is none."""
+    # Only an import of cards pays for it.
+    from vobject.base import textLineToContentLine
+
+    text = one.whole
+    head = _HEAD.match(text)
+    if head is None or head.end() > MOST_HEAD:
+        return None
+    try:
+        line = textLineToContentLine(head[0].upper() + text[head.end() :])
+    except (LookupError, ValueError):
+        raise bad(
+            one.line, "invalid_encoding",
+            "This line is not in the encoding that it names; save the card as vCard 3.0 or 4.0.",
+        ) from None  # fmt: skip
+    words = [*line.singletonparams, *line.params.get("TYPE", ())]
+    types = frozenset(word.strip().lower() for text in words for word in text.split(","))
+    preferred = "pref" in types or "PREF" in line.params
+    return _Value(line.name, line.group or "", line.value, types, preferred)
+
+
+def _ordered(values: Iterable[_Value]) -> list[_Value]:
+    """Return the filled values, the preferred ones first."""
+    return sorted((one for one in values if one.raw.strip()), key=lambda one: not one.preferred)
+
+
+def _name(by_name: dict[str, list[_Value]]) -> str:
+    shown = next((text for one in by_name.get("FN", ()) if (text := _text(one.raw).strip())), "")
+    if shown or "N" not in by_name:
+        return shown
+    family, given, middle, prefix, suffix, *_ = [*_split(by_name["N"][0].raw), *[""] * 5]
+    return " ".join(filter(None, (prefix, given, middle, family, suffix)))
+
+
+def _note(one: _Value, text: str, labels: dict[str, str]) -> str:
+    """Return a line of the notes: `TEL (work): …`."""
+    if not text:
+        return ""
+    # Apple writes its own labels as _$!<Other>!$_.
+    own = _text(labels.get(one.group, "")).removeprefix("_$!<").removesuffix(">!$_")
+    label = own or " ".join(sorted(one.types - _NO_LABELS))
+    return f"{one.name} ({label}): {text}" if label else f"{one.name}: {text}"
+
+
+def _number(raw: str) -> str:
+    return _text(raw).strip().removeprefix("tel:").replace(";ext=", " x")
+
+
+def _texts(raw: str) -> list[str]:
+    from vobject.icalendar import stringToTextValues
+
+    found: list[str] = stringToTextValues(raw)
+    return found
+
+
+def _text(raw: str) -> str:
+    """Return the text of a value whose commas are not escaped in all versions."""
+    return ",".join(_texts(raw)).replace("\r\n", "\n").strip()
+
+
+def _split(raw: str) -> list[str]:
+    from vobject.vcard import splitFields
+
+    fields: list[Any] = splitFields(raw)
+    return [
+        (one if isinstance(one, str) else " ".join(one)).strip().replace("\n", ", ")
+        for one in fields
+    ]  # fmt: skip
+
+
+def _parts(raw: str) -> list[str]:
+    return [part for part in _split(raw) if part]
+
+
+def _list(items: Sequence[str]) -> str:
+    return dumps([item.strip() for item in items]) if items else ""

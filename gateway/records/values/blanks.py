@@ -1,0 +1,28 @@
+"""Removes from the text of a cell what nobody sees: outer blanks and invisible characters."""
+
+import re
+
+# Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks, and the like.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u2064\u2066-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]"
+)
+# Beside letters of scripts and pictures that need them, the two joiners change what is seen.
+_LETTER = "[^\x00-\u02ff\u200c\u200d\u2800\\s]"
+_JOINER = re.compile(f"(?<!{_LETTER})[\u200c\u200d]|[\u200c\u200d](?!{_LETTER})")
+_HARD_SPACE = re.compile("[\u00a0\u2007\u202f]")
+
+
+def clean(text: str) -> str:
+    """Return a text without outer blanks and invisible characters, hard spaces as plain ones."""
+    if text.isascii():
+        return text.strip()
+    text = _outer(_INVISIBLE.sub("", _HARD_SPACE.sub(" ", text)))
+    return _outer(_JOINER.sub("", text))
+
+
+def _outer(text: str) -> str:
+    """Return a text without blanks around it, the blank of Braille among them."""
+    while (shorter := text.strip().strip("\u2800")) != text:
+        text = shorter
+    return text
