@@ -14,7 +14,7 @@ from gateway.records import store as records
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault
-from gateway.records.query import Place
+from gateway.records.places import Place
 from gateway.records.record import Record
 from gateway.records.resource import (
     BY_NAME,
