@@ -35,6 +35,22 @@ _SEARCHED = {
     "discount_modals": ("title",),
 }
 _UNSORTED = ("orders", "coupons", "discount_modals")
+_THERE = """
+/*sqlite select count(*) as n from sqlite_master where name = 'refolding'*/
+/*postgres select count(*) as n from pg_tables
+  where tablename = 'refolding' and schemaname = current_schema()*/
+"""
+# What is left to do; the last step drops it.
+_WORK = """
+create table refolding (
+  kind text /*postgres collate "C"*/ not null,
+  record_id text /*postgres collate "C"*/ not null,
+  primary key (kind, record_id)
+)
+"""
+_LIST = "insert into refolding (kind, record_id) select '{0}', id from {0} where {1}"
+# Text with more bytes than letters is not ASCII.
+_FOREIGN = "/*sqlite length(cast({0} as blob))*/ /*postgres octet_length({0})*/ > length({0})"
 _NEXT = "select kind, record_id from refolding order by kind, record_id limit $1"
 _TERMS = "update product_terms set words = $2 where record_id = $1 and words <> $2"
 _PLACES = "update product_shelves set sort_name = $2 where record_id = $1 and sort_name <> $2"
@@ -49,6 +65,8 @@ log = structlog.get_logger("gateway")
 
 async def step(tx: Tx) -> bool:
     """Fold one batch; return whether more may be left."""
+    if not await _has_begun(tx):
+        await _begin(tx)
     listed = await tx.all(_NEXT, BATCH)
     for kind in dict.fromkeys(row["kind"] for row in listed):
         ids = [row["record_id"] for row in listed if row["kind"] == kind]
@@ -70,6 +88,23 @@ async def step(tx: Tx) -> bool:
         await tx.run("drop table refolding")
         return False
     return True
+
+
+async def _has_begun(tx: Tx) -> bool:
+    row = await tx.one(_THERE)
+    return row is not None and bool(row["n"])
+
+
+async def _begin(tx: Tx) -> None:
+    """List the rows that may follow an older rule."""
+    await tx.run(_WORK)
+    for kind in ("users", *_SEARCHED):
+        columns = ["email"] if kind == "users" else ["folded"]
+        columns += ["email"] if kind in ("contacts", "customers", "orders") else []
+        columns += ["categories"] if kind == "products" else []
+        old = [_FOREIGN.format(column) for column in columns]
+        old += ["phone_e164 is not null"] if kind in ("contacts", "companies") else []
+        await tx.run(_LIST.format(kind, " or ".join(old)))
 
 
 async def _columns(tx: Tx, kind: str, rows: Sequence[Row]) -> None:

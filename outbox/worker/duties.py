@@ -61,8 +61,8 @@ class _Duty:
 class Duties:
     """This node's share of the duties: all while it leads, none otherwise.
 
-    `look` must run every few seconds. A duty is cancelled where it awaits when its node stops
-    leading.
+    `look` must run every few seconds; `wake` spares one duty the wait for it. A duty is cancelled
+    where it awaits when its node stops leading.
     """
 
     def __init__(
@@ -73,6 +73,10 @@ class Duties:
         self._db = db
         self._duties: list[_Duty] = []
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._awaited: set[str] = set()
+        """Names of duties that were woken and not looked at since."""
+        self._wakes = 0
+        self._waking: asyncio.Task[None] | None = None
         leadership.on_loss(self._drop)
 
     def once_every(self, seconds: float, name: str, duty: Callable[[], Awaitable[object]]) -> None:
@@ -97,6 +101,9 @@ class Duties:
 
     async def stop(self) -> None:
         """Cancel running duties and give up the leadership."""
+        self._awaited.clear()
+        if self._waking is not None:
+            self._waking.cancel()
         self._drop()
         await self.idle()
         await self.leadership.stop()
@@ -104,6 +111,30 @@ class Duties:
     async def idle(self) -> None:
         """Wait until no duty runs in this process."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    def wake(self, name: str) -> None:
+        """Run a duty now, or once more after its run, instead of at the next look.
+
+        Nothing is lost where this node does not lead: the one that does looks every few seconds.
+        """
+        if not self.leadership.leads:
+            return
+        self._awaited.add(name)
+        self._wakes += 1
+        if self._waking is None or self._waking.done():
+            self._waking = asyncio.create_task(self._look_now(), name="duties-wake")
+
+    async def _look_now(self) -> None:
+        seen = 0
+        try:
+            # A look may have passed the duty that is woken meanwhile.
+            while seen != self._wakes:
+                seen = self._wakes
+                await self.look()
+        except DatabaseUnavailable as error:
+            log.warning("duty_put_off", duty="wake", error=str(error))
+        except Exception:
+            log.exception("duty_failed", duty="wake")
 
     async def look(self) -> None:
         """Start the due duties; return without waiting for their ends."""
@@ -115,13 +146,18 @@ class Duties:
             mark = marks.get(duty.name, NEVER)
             if duty.name in self._running or not self._is_due(duty, mark, now):
                 continue
-            if duty.is_needed is None or await duty.is_needed():
+            self._awaited.discard(duty.name)
+            needed = duty.is_needed is None or await duty.is_needed()
+            # Another look may have begun it meanwhile.
+            if needed and duty.name not in self._running:
                 task = asyncio.create_task(self._run(duty, mark), name=f"duty-{duty.name}")
                 self._running[duty.name] = task
                 task.add_done_callback(partial(self._ended, duty.name))
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:
         del self._running[name]
+        if name in self._awaited and not task.cancelled():
+            self.wake(name)
 
     def _is_due(self, duty: _Duty, mark: Mark, now: int) -> bool:
         if mark.began_at and not mark.ended_at:
@@ -129,6 +165,8 @@ class Duties:
                 return self._db.clock.monotonic() >= duty.not_before
             # The duty of a former leader, which may not know yet that it was replaced.
             return self.leadership.settled
+        if duty.name in self._awaited:
+            return True
         slack = min(duty.seconds * SLACK, 1.0)
         return mark.began_at <= now - round((duty.seconds - slack) * SECOND)
 

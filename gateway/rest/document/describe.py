@@ -292,8 +292,8 @@ def _walk(resource: Resource) -> tuple[Parameter, ...]:
         Parameter(
             "sort", {"type": "string", "pattern": f"^({one}(,{one})*)?$"},
             f"Sort keys, separated by commas; a leading minus sorts in descending order. Keys: "
-            f"{', '.join(sort.name for sort in resource.sorts)}. Records without a value are last in both "
-            "directions. Default: -createdAt.",
+            f"{', '.join(sort.name for sort in resource.sorts)}. "
+            "Records without a value are last in both directions. Default: -createdAt.",
             f"-{resource.sorts[0].name}",
         ),
         Parameter(

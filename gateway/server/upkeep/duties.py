@@ -7,7 +7,7 @@ duties that concern its own memory and machine.
 import asyncio
 import os
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells.registration import Registration
 from gateway.domain.imports import upkeep as imports
 from gateway.domain.imports.importing import Importing
+from gateway.domain.imports.jobs import RUNS
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
@@ -39,7 +40,7 @@ from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database import times
 from outbox.database.disk import measure
-from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.database.transaction import DUTIES, Database, LetGo, Tx
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.events.marks import Marks
@@ -168,6 +169,7 @@ class Upkeep:
         self._looks = False
         """Whether the scheduler runs the duties; without the leadership they do nothing."""
         self._lag: asyncio.Task[None] | None = None
+        self._unwatch: LetGo = lambda: None
 
     async def start(self) -> None:
         """Start what each process does for itself."""
@@ -178,6 +180,7 @@ class Upkeep:
             await self._measure_server()
             self._scheduler.every(SIZES_SECONDS, "sizes", self._measure_server)
         self._scheduler.start()
+        self._unwatch = self._db.on_change(self._changed)
         self._lag = asyncio.create_task(self._watch_loop(), name="loop-lag")
 
     async def start_duties(self) -> None:
@@ -198,11 +201,17 @@ class Upkeep:
 
     async def stop(self) -> None:
         """Stop, and save the data that is only in memory."""
+        self._unwatch()
         self._scheduler.stop()
         await self.duties.stop()
         if self._lag is not None:
             self._lag.cancel()
         await self._credentials.flush()
+
+    def _changed(self, names: Collection[str]) -> None:
+        """Run at once what a commit waits for."""
+        if self._looks and RUNS in names:
+            self.duties.wake("imports")
 
     async def read_gauges(self) -> None:
         """Count waiting deliveries if this node leads, measure the files, and time both."""

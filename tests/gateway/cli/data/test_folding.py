@@ -92,7 +92,7 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
 async def as_before(tx: Tx) -> None:
     """Make the schema and rows of the version before."""
     files = read_migrations("gateway", dict(SOURCES)["gateway"])
-    first = next(m.number for m in files if m.name.endswith("_folded_emails"))
+    first = next(m.number for m in files if m.name.endswith("_order_emails"))
     await migrate_at_once(
         tx, SOURCES, {name: first - 1 if name == "gateway" else 10_000 for name, _ in SOURCES}
     )
