@@ -1,7 +1,7 @@
 """Parses query parameters and request headers into typed values.
 
-Only an invalid `cursor`, `sort` or `updatedSince` is refused; values that cannot match give an
-empty list.
+Only an invalid `cursor`, `sort` or `updatedSince` is refused, and a bound of the calendar; filters
+that cannot match give an empty list.
 """
 
 import hashlib
