@@ -54,7 +54,7 @@ class SignIn:
             kept = None if stored is None else stored["password_hash"]
             right, better = await self._passwords.check(kept, password, share)
             if better is not None and stored is not None:
-                await self._db.write(users.rehash, stored["id"], kept, better)
+                await self._db.write(users.rehash, stored["id"], stored["password_hash"], better)
         except BaseException:
             self._attempts.unjudged(email, share)
             raise

@@ -290,7 +290,8 @@ async def test_every_order_is_walked_to_its_end_with_empty_values_last(
             full = [due for due in dates_of if due is not None]
             assert full == sorted(full, reverse=order.startswith("-"))
             assert dates_of == full + [None] * (len(rows) - len(full))
-        ids, pages, cursor = list[str](), list[list[str]](), ""
+        pages = list[list[str]]()
+        cursor: str | None = ""
         while cursor is not None:
             query = query_of(TASKS, {"sort": order, "limit": str(limit), "cursor": cursor})
             page = await db.read(actions.page, owner, TASKS, query)

@@ -60,7 +60,7 @@ class CustomerPasswords:
             credential = await self._db.read(customers.by_email, store_id, email)
             stored = None if credential is None else credential.password_hash
             account = "" if credential is None else credential.customer_id
-            right, _ = await self._verified(account, stored, password, address)
+            right, stored = await self._verified(account, stored, password, address)
         except BaseException:
             self._tries.undo(address, *holder)
             self._all_tries.undo(address)
@@ -69,6 +69,8 @@ class CustomerPasswords:
             raise invalid_credentials()
         self._tries.forgive(address, *holder)
         self._all_tries.undo(address)
+        # The sign-in compares it with what is stored then.
+        credential.password_hash = stored
         return credential
 
     async def check_own(
