@@ -39,11 +39,14 @@ def beyond(keys: Sequence[Key], place: Place, args: list[Any], *, backward: bool
     names = [sql for sql, _ in every]
     values = [f"${number}" for number in range(first, len(args) + 1)]
     signs = ["<" if down != backward else ">" for _, down in every]
+    # The first key alone bounds what is read of its index.
+    bound = f"{names[0]} {signs[0]}= {values[0]} and "
     if len(set(signs)) == 1:
-        return f"({', '.join(names)}) {signs[0]} ({', '.join(values)})"
+        # SQLite takes the bound of a row from an index of columns, but not of expressions.
+        plain = names[0].isidentifier()
+        return f"{'' if plain else bound}({', '.join(names)}) {signs[0]} ({', '.join(values)})"
     condition = ""
     for name, sign, value in reversed([*zip(names, signs, values, strict=True)]):
         later = f"{name} {sign} {value}"
         condition = f"({later} or ({name} = {value} and {condition}))" if condition else later
-    # The first key alone bounds what is read of its index.
-    return f"{names[0]} {signs[0]}= {values[0]} and {condition}"
+    return bound + condition

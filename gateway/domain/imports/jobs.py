@@ -25,8 +25,8 @@ MOST_FAULTS = 1_000
 """Faults of an import that are kept; all are counted."""
 DROPPED_AT_ONCE = 1_000
 OPEN = "('uploading', 'waiting', 'running')"
-RUNS = "imports"
-"""What Tx.changed says of an import that runs from now on, so that its runner looks at once."""
+TRIED = "imports"
+"""What Tx.changed says of a dry run, for which somebody waits, so that the runner looks at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ async def complete(
     )  # fmt: skip
     if not going:
         raise Refusal("conflict", "The import was cancelled.")
-    if not held:
-        tx.changed.add(RUNS)
+    if dry_run and not held:
+        tx.changed.add(TRIED)
 
 
 async def discard(db: Database, import_id: str) -> None:
@@ -164,8 +164,9 @@ async def start(
           created = 0, updated = 0, unchanged = 0, faulty = 0, paced_at = $4 where id = $1""",
         import_id, dry_run, json.encode(fields).decode(), tx.now,
     )  # fmt: skip
-    tx.changed.add(RUNS)
-    if not dry_run:
+    if dry_run:
+        tx.changed.add(TRIED)
+    else:
         audit.record(tx, actor, "imported", "import", import_id)
     return await own(tx, actor, import_id)
 

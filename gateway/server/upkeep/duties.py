@@ -19,7 +19,7 @@ from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells.registration import Registration
 from gateway.domain.imports import upkeep as imports
 from gateway.domain.imports.importing import Importing
-from gateway.domain.imports.jobs import RUNS
+from gateway.domain.imports.jobs import TRIED
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
@@ -210,7 +210,7 @@ class Upkeep:
 
     def _changed(self, names: Collection[str]) -> None:
         """Run at once what a commit waits for."""
-        if self._looks and RUNS in names:
+        if self._looks and TRIED in names:
             self.duties.wake("imports")
 
     async def read_gauges(self) -> None:

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.tasks import TASKS
-from gateway.records import actions, store
+from gateway.records import actions, statements, store
 from gateway.records.access import Actor
 from gateway.records.cursors import text_of
 from gateway.records.errors import Refusal
+from gateway.records.places import Place, beyond, order_by
+from gateway.records.query import Query, keys_of
 from gateway.records.resource import Resource
 from gateway.rest.params import query_of
 from outbox.database.transaction import Database, Tx
@@ -306,6 +309,24 @@ async def test_every_order_is_walked_to_its_end_with_empty_values_last(
             page = await db.read(actions.page, owner, TASKS, query)
             assert [record.id for record in page.records] == earlier
         assert page.back is None
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_a_page_by_cursor_reads_its_part_of_an_index(db: Database) -> None:
+    """In each order of each list: nothing is sorted, and nothing before the place is read."""
+    for resource in RESOURCES:
+        for name, down in ((s.name, down) for s in resource.sorts for down in (False, True)):
+            keys, args = keys_of(resource, Query(order=[(name, down)])), list[Any](["o"])
+            place = Place("a" if keys[0][0] == "sort_name" else 1, "0" * 24)
+            where = f"owner_id = $1 and {beyond(keys, place, args)}"
+            sql = statements.page(resource, where, order_by(keys), size=4, offset=5, late=False)
+            plan = await db.read(
+                lambda tx, sql, args: tx.all(f"explain query plan {sql}", *args, 21, 0), sql, args
+            )
+            steps = [str(row["detail"]) for row in plan]
+            assert not any("TEMP B-TREE" in step for step in steps), (resource.table, name)
+            [search] = [step for step in steps if f"SEARCH {resource.table} USING" in step]
+            assert search.endswith(("<?)", ">?)", "(?,?))")), search
 
 
 async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> None:

@@ -11,16 +11,16 @@ from tests.support.site import serving
 from tests.support.waiting import until
 
 
-async def test_an_import_is_looked_at_when_it_is_sent(
+async def test_a_dry_run_begins_when_it_is_sent(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # No look comes after the first: only the signal can begin it.
     monkeypatch.setattr(duties, "LOOK_SECONDS", 86_400.0)
     async with serving(db) as site:
         who = await RestApi(site).person()
-        for query in ("?dryRun=true", "", "?dryRun=true"):
+        for _ in range(3):
             sent = await who.call(
-                "POST", f"/api/import/contacts{query}", data=b"name\nAna\n",
+                "POST", "/api/import/contacts?dryRun=true", data=b"name\nAna\n",
                 Content_Type="text/csv",
             )  # fmt: skip
 
