@@ -8,14 +8,14 @@ that failed, or whose node died, has no end and is repeated.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
 from outbox.database.leadership import Leadership
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database, LetGo, Tx
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.state.lanes import due_now
@@ -76,6 +76,8 @@ class Duties:
         self._awaited: set[str] = set()
         """Names of duties that were woken and not looked at since."""
         self._wakes = 0
+        self._wakers: dict[str, str] = {}
+        self._unwatch: LetGo = lambda: None
         self._waking: asyncio.Task[None] | None = None
         leadership.on_loss(self._drop)
 
@@ -88,8 +90,14 @@ class Duties:
         is_needed: Callable[[], Awaitable[bool]],
         name: str,
         duty: Callable[[], Awaitable[object]],
+        woken_by: str = "",
     ) -> None:
-        """Run `duty` on one of all nodes at each look at which `is_needed` returns True."""
+        """Run `duty` on one of all nodes at each look at which `is_needed` returns True.
+
+        Where a commit changed `woken_by` (Tx.changed), it runs without waiting for the look.
+        """
+        if woken_by:
+            self._wakers[woken_by] = name
         self._duties.append(_Duty(name, self.look_seconds, duty, is_needed))
 
     @property
@@ -97,10 +105,12 @@ class Duties:
         return [duty.name for duty in self._duties]
 
     def start(self) -> None:
+        self._unwatch = self._db.on_change(self._changed)
         self.leadership.start()
 
     async def stop(self) -> None:
         """Cancel running duties and give up the leadership."""
+        self._unwatch()
         self._awaited.clear()
         if self._waking is not None:
             self._waking.cancel()
@@ -111,6 +121,10 @@ class Duties:
     async def idle(self) -> None:
         """Wait until no duty runs in this process."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    def _changed(self, names: Collection[str]) -> None:
+        for woken_by in self._wakers.keys() & names:
+            self.wake(self._wakers[woken_by])
 
     def wake(self, name: str) -> None:
         """Run a duty now, or once more after its run, instead of at the next look.

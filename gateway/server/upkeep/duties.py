@@ -7,7 +7,7 @@ duties that concern its own memory and machine.
 import asyncio
 import os
 import shutil
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database import times
 from outbox.database.disk import measure
-from outbox.database.transaction import DUTIES, Database, LetGo, Tx
+from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.events.marks import Marks
@@ -154,7 +154,7 @@ class Upkeep:
         recovering = parts.recovering(db, copies.read)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
         importing = Importing(db)
-        self.duties.when(importing.any_waiting, "imports", importing.run_once)
+        self.duties.when(importing.any_waiting, "imports", importing.run_once, TRIED)
         self.duties.once_every(MARK_SECONDS, "event-marks", Marks(db).run_once)
         self.duties.once_every(LINES_SECONDS, "lines", partial(ordering.repair, db))
         self.duties.when(
@@ -169,7 +169,6 @@ class Upkeep:
         self._looks = False
         """Whether the scheduler runs the duties; without the leadership they do nothing."""
         self._lag: asyncio.Task[None] | None = None
-        self._unwatch: LetGo = lambda: None
 
     async def start(self) -> None:
         """Start what each process does for itself."""
@@ -180,7 +179,6 @@ class Upkeep:
             await self._measure_server()
             self._scheduler.every(SIZES_SECONDS, "sizes", self._measure_server)
         self._scheduler.start()
-        self._unwatch = self._db.on_change(self._changed)
         self._lag = asyncio.create_task(self._watch_loop(), name="loop-lag")
 
     async def start_duties(self) -> None:
@@ -201,17 +199,11 @@ class Upkeep:
 
     async def stop(self) -> None:
         """Stop, and save the data that is only in memory."""
-        self._unwatch()
         self._scheduler.stop()
         await self.duties.stop()
         if self._lag is not None:
             self._lag.cancel()
         await self._credentials.flush()
-
-    def _changed(self, names: Collection[str]) -> None:
-        """Run at once what a commit waits for."""
-        if self._looks and TRIED in names:
-            self.duties.wake("imports")
 
     async def read_gauges(self) -> None:
         """Count waiting deliveries if this node leads, measure the files, and time both."""
