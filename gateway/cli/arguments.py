@@ -201,10 +201,11 @@ def verify(parser: argparse.ArgumentParser) -> None:
 
 
 def import_(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("first", metavar="TYPE", help="such as contacts; with --type, the file")
     parser.add_argument(
-        "file", metavar="FILE", help="the CSV file, with a heading in its first line"
+        "file", metavar="FILE", nargs="?", help="the CSV file, with a heading in its first line"
     )
-    parser.add_argument("--type", required=True, metavar="TYPE", help="such as contacts")
+    parser.add_argument("--type", metavar="TYPE", help="such as contacts, in place of TYPE")
     parser.add_argument("--owner", required=True, metavar="EMAIL", help="the account's address")
     parser.add_argument(
         "--columns", metavar="HEADING:FIELD,…",

@@ -118,7 +118,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "import", "Import records of an account from a CSV file.",
-        "carteiro import leads.csv --type contacts --owner maria@example.com --dry-run",
+        "carteiro import contacts leads.csv --owner ana@example.com --dry-run",
         _from("spreadsheets", "import_"), arguments.import_,
     ),
     Command(

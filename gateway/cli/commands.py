@@ -89,9 +89,10 @@ async def user_add(config: Config, arguments: Namespace, say: Say) -> None:
     """Create an account and print its id."""
     try:
         email = formats.email().check(arguments.email)
-    except Wrong:
+    except Wrong as wrong:
+        why = f": {wrong.message}" if "U+" in wrong.message else ""
         raise CannotStart(
-            f"{arguments.email!r} is not an email address such as maria@example.com"
+            f"{arguments.email!r} is not an email address such as maria@example.com{why}"
         ) from None
     if not arguments.name.strip() or len(arguments.name) > 200:
         raise CannotStart("--name must be 1 to 200 characters")

@@ -41,9 +41,11 @@ class NotAll(OutboxError):
 
 async def import_(config: Config, arguments: Namespace, say: Say) -> None:
     """Import a file. Raise CannotStart, Refusal, NotAll."""
-    entry = ENTRIES.get(arguments.type)
+    plural, file = _named(arguments)
+    entry = ENTRIES.get(plural)
     if entry is None:
-        raise CannotStart(f"--type must be one of {', '.join(ENTRIES)}")
+        name = "TYPE" if arguments.type is None else "--type"
+        raise CannotStart(f"{name} must be one of {', '.join(ENTRIES)}")
     named = None if arguments.columns is None else parse(arguments.columns)
     if arguments.column:
         named = {**(named or {}), **parse_each(arguments.column)}
@@ -51,7 +53,7 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
     async with existing(config) as db:
         actor = _actor(await user_of(db, arguments.owner))
         import_id = await uploads.receive(
-            db, actor, entry, _pieces(Path(arguments.file)), choices=lambda: choices
+            db, actor, entry, _pieces(Path(file)), choices=lambda: choices
         )
         job = await _ended(db, actor, import_id)
         _, faults = await db.read(jobs.read, actor, import_id)
@@ -113,6 +115,14 @@ async def _write_faulty(db: Database, job: Import, file: Path, say: Say) -> None
     except OSError as error:
         raise CannotStart(f"{file} cannot be written: {error.strerror}") from None
     say(f"The faulty lines are in {file}.")
+
+
+def _named(arguments: Namespace) -> tuple[str, str]:
+    """Return the type and the file of an import: two words, or `--type` and a word."""
+    words = [word for word in (arguments.type, arguments.first, arguments.file) if word]
+    if len(words) != 2:
+        raise CannotStart("enter TYPE and FILE, such as: carteiro import contacts leads.csv")
+    return words[0], words[1]
 
 
 def _actor(user: Row) -> Actor:

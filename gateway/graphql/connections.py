@@ -13,7 +13,8 @@ import msgspec
 
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault
-from gateway.records.query import MOST, Place
+from gateway.records.places import Place
+from gateway.records.query import MOST
 from gateway.records.slices import Slice, SliceRequest
 from outbox.ids import is_id
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gateway.records import statements, store
+from gateway.records.places import Key, Place, beyond, order_by
 from gateway.records.record import CREATED_AT, ID, UPDATED_AT, Record, Row, records_of
 from gateway.records.resource import CHANGED, Filter, Resource
 from gateway.records.values import dates
@@ -22,18 +23,9 @@ MOST = 100
 OWNED = "owner_id = $1"
 NEWEST = "created_at desc, id desc"
 CHANGES = f"{CHANGED}, id"
+_NEWEST_KEYS: Sequence[Key] = (("created_at", True),)
+_CHANGES_KEYS: Sequence[Key] = ((CHANGED, False),)
 Costly = Literal["searched", "filtered"]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A position in a list: the value that orders it and the id.
-
-    The value is the time of creation, of the last change, or of another sort.
-    """
-
-    at: int | str
-    record_id: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,27 +83,25 @@ class Page:
     """Ids of the records whose long texts are still unread; each is to be read alone."""
     rest: Sequence[str] = ()
     """Ids of the records of the page that come after these."""
-    back: bool = False
-    """Whether there are records before the page that a query with `before` or `after` reads."""
+    back: Place | None = None
+    """The position of the first record, if there are records before a page by position."""
 
 
 def order_of(resource: Resource, query: Query) -> str:
     """Return the order in SQL, made total by the id. Raises KeyError for an unknown name."""
-    if query.ordered_by:
-        return query.ordered_by
+    return query.ordered_by or order_by(keys_of(resource, query))
+
+
+def keys_of(resource: Resource, query: Query) -> Sequence[Key]:
+    """Return the keys of the order, each once. Raises KeyError for an unknown name."""
     if not query.order:
-        return NEWEST if query.since is None else CHANGES
-    columns = {sort.name: sort.column for sort in resource.sorts}
-    keys: dict[str, str] = {}
+        return _NEWEST_KEYS if query.since is None else _CHANGES_KEYS
+    sorts = {sort.name: sort for sort in resource.sorts}
+    keys: dict[str, Key] = {}
     for name, descending in query.order:
-        keys.setdefault(columns[name], " desc" * descending)
-    last = " desc" * query.order[-1][1]
-    return ", ".join(column + way for column, way in keys.items()) + f", id{last}"
-
-
-def walks(resource: Resource, query: Query) -> bool:
-    """Return whether the order is a default one, which supports pages by position (keyset)."""
-    return not (query.order or query.ordered_by) or order_of(resource, query) == NEWEST
+        sort = sorts[name]
+        keys.setdefault(name, ((descending and sort.falling) or sort.column, descending))
+    return tuple(keys.values())
 
 
 def costly(resource: Resource, query: Query) -> Costly | None:
@@ -137,17 +127,16 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     else:
         count = await store.total(tx, owner_id, resource)
     order, args, offset = order_of(resource, query), [owner_id, *args], 0
+    walked = () if query.ordered_by or query.limit > MOST else keys_of(resource, query)
+    # The keys of the default orders are columns of the record.
+    read = [sql for sql, _ in walked] if query.order and order != NEWEST else []
     place, backward = query.after or query.before, query.after is None
     if place is None:
         offset = (query.page - 1) * query.limit
     else:
-        assert walks(resource, query), "pages by position need a default order"
-        newest = order == NEWEST
-        key, sign = ("created_at", "<>"[backward]) if newest else (CHANGED, "><"[backward])
-        where += f" and ({key}, id) {sign} (${len(args) + 1}, ${len(args) + 2})"
-        args += (place.at, place.record_id)
-        if backward:
-            order = f"{key}, id" if newest else f"{key} desc, id desc"
+        assert walked, "pages by position need an order by keys"
+        where += f" and {beyond(walked, place, args, backward=backward)}"
+        order = order_by(walked, backward=backward)
     rows: list[Row] = []
     long: frozenset[str] = frozenset()
     rest: list[str] = []
@@ -157,7 +146,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
         args += (min(query.limit, MOST) + 1, offset)
         sql = statements.page(
             resource, where, order, size=len(args) - 1, offset=len(args),
-            late=bool(_folded_search(resource, query)) or offset > 0,
+            late=bool(_folded_search(resource, query)) or offset > 0, keys=tuple(read),
         )  # fmt: skip
         rows, long = await store.fetch_all(tx, sql, *args)
         if query.limit > MOST < len(rows):
@@ -170,10 +159,13 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     if turned:
         rows.reverse()
     further = bool(rows) if turned else more
-    onward = _place_after(rows[-1], order) if further and walks(resource, query) else None
+    onward = _place_of(rows[-1], order, len(read)) if further and walked else None
     back = more if turned else place is not None
+    start = _place_of(rows[0], order, len(read)) if back and rows else None
     total = count if query.counted else 0
-    return Page(records_of(resource, rows, tx.now, zone), total, onward, long, rest, back)
+    if read:
+        rows = [row[: -len(read)] for row in rows]
+    return Page(records_of(resource, rows, tx.now, zone), total, onward, long, rest, start)
 
 
 async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zone: str) -> Page:
@@ -243,7 +235,11 @@ def _value(offered: Filter, value: Any) -> Any:
     return dates.Day(value.day + DAY) if isinstance(value, dates.Day) else value + 1
 
 
-def _place_after(row: Row, order: str) -> Place:
+def _place_of(row: Row, order: str, keys: int) -> Place:
+    """Return the position of a row that ends with the values of so many keys of its own."""
+    if keys:
+        at, *further = row[-keys:]
+        return Place(at, row[ID], tuple(further))
     created_at, changed_at = row[CREATED_AT], row[UPDATED_AT]
     newest = order.startswith("created_at")
     return Place(created_at if newest or changed_at is None else changed_at, row[ID])

@@ -127,10 +127,16 @@ class Filter:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sort:
-    """A key of the `sort` parameter and the indexed column behind it."""
+    """A key of the `sort` parameter and the indexed column behind it, which is never null.
+
+    `falling` is the column of the descending order, where that puts empty values last by another.
+    """
 
     name: str
     column: str
+    falling: str = ""
+    text: bool = False
+    """Whether the values are texts, not numbers."""
 
 
 LASTS = "not exists (select 1 from pending_ends e where e.owner_id = $1 and e.record_id = {})"
@@ -138,7 +144,13 @@ LASTS = "not exists (select 1 from pending_ends e where e.owner_id = $1 and e.re
 CHANGED = "coalesce(updated_at, created_at)"
 """When a record last changed; indexed in exactly this spelling."""
 BY_TIME = (Sort("createdAt", "created_at"), Sort("updatedAt", CHANGED))
-BY_NAME = Sort("name", "sort_name")
+BY_NAME = Sort("name", "sort_name", text=True)
+
+
+def empty_last(name: str, column: str) -> Sort:
+    """Return a sort by numbers whose empty values are last; indexed in exactly this spelling."""
+    most = 9223372036854775807
+    return Sort(name, f"coalesce({column}, {most})", f"coalesce({column}, -{most})")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

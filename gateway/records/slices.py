@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.records import statements, store
-from gateway.records.query import MOST, Place, Query, conditions
+from gateway.records.places import Place
+from gateway.records.query import MOST, Query, conditions
 from gateway.records.record import CREATED_AT, ID, Record, records_of
 from gateway.records.resource import Resource
 from outbox.database.transaction import Tx

@@ -74,11 +74,20 @@ def update(resource: Resource, columns: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def page(resource: Resource, where: str, order: str, *, size: int, offset: int, late: bool) -> str:
+def page(
+    resource: Resource,
+    where: str,
+    order: str,
+    *,
+    size: int,
+    offset: int,
+    late: bool,
+    keys: tuple[str, ...] = (),
+) -> str:
     """Return the query for a page; `size` and `offset` are the numbers of their parameters.
 
-    After its columns each row has a flag: its long texts are left out, because they have more than
-    BESIDE bytes.
+    After its columns each row has the values of `keys`, which are SQL, and a flag: its long texts
+    are left out, because they have more than BESIDE bytes.
 
     `late` finds the ids in an index first and then reads only the records of the page. SQLite
     returns the rows as one JSON text, because its driver releases the interpreter lock at every row
@@ -91,10 +100,12 @@ def page(resource: Resource, where: str, order: str, *, size: int, offset: int, 
         bounds = ""
     # The outer query leaves the texts out, so that each row's length is computed once.
     long = {c: f"case when not is_long then {c} end" for c in resource.long}
-    shown = [*(long.get(c, c) for c in resource.columns), "is_long"]
+    named = {f"key_{number}": key for number, key in enumerate(keys)}
+    shown = [*(long.get(c, c) for c in resource.columns), *named, "is_long"]
+    values = "".join(f" {key} as {name}," for name, key in named.items())
     return (
         f"select /*sqlite json_group_array(json_array(*/ {', '.join(shown)} /*sqlite ))*/"
-        f" from (select {settled_rows.columns(resource)},"
+        f" from (select {settled_rows.columns(resource)},{values}"
         f" {text_bytes(resource)} > {BESIDE} as is_long"
         f" from {resource.table} where {where} order by {order} {bounds}) as page"
     )

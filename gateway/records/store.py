@@ -12,7 +12,7 @@ from gateway.records import statements
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import ID, Row
 from gateway.records.resource import Field, Resource, Unique
-from gateway.records.values.folding import fold, fold_all
+from gateway.records.values.folding import fold, fold_all, without_case
 from gateway.records.values.strictjson import decode
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
@@ -160,7 +160,7 @@ async def _claim(tx: Tx, resource: Resource, field: Field, unique: Unique, row: 
     scope = () if unique.within == "installation" else (row[resource.position[unique.scope]],)
     if None in scope:
         return
-    used = fold(value) if unique.folded else value
+    used = without_case(value) if unique.folded else value
     claimed = await tx.run(statements.claim(unique), *scope, used, row[ID])
     if not claimed:
         whose = "" if unique.within == "installation" else " of yours"

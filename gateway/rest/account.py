@@ -8,6 +8,7 @@ from gateway.domain.accounts.users import SIGN_IN as SIGN_IN_FIELDS
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
+from gateway.records.values.emails import fold_email
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate, presented
 from gateway.rest.body import read_draft, respond
@@ -68,7 +69,7 @@ async def create_token(request: web.Request) -> web.Response:
     user_id = await request.app[SIGN_IN].check(values["email"], values["password"], address)
     cells = request.app[CELLS]
     if user_id is None:
-        refusal = await cells.of_name("email", users.fold_email(values["email"]))
+        refusal = await cells.of_name("email", fold_email(values["email"]))
         raise refusal or Refusal("unauthenticated", "Incorrect email or password.")
     lifetime = request.app[CONFIG].auth.token_hours * 3600
     text = cells.marked(tokens.make(request.app[IDS]), user_id)

@@ -15,11 +15,11 @@ from aiohttp import web
 from gateway.domain.privacy import steps
 from gateway.records import actions, list_versions
 from gateway.records.access import Actor
+from gateway.records.cursors import text_of
 from gateway.records.list_versions import Edition
 from gateway.records.query import Page, Query
 from gateway.records.resource import Resource
 from gateway.rest import lists
-from gateway.rest.params import cursor_of
 from gateway.rest.record_json import shown
 
 MOST_BYTES = 8_388_608
@@ -100,7 +100,7 @@ async def read(
     if content.long or content.rest:
         return content
     data = shown(resource, content.records)
-    cursor = cursor_of(resource, query, content.onward)
+    cursor = text_of(resource, query, content.onward)
     beside = lists.envelope(content, query.page, query.limit, cursor)
     first = First(list_versions.of(resource, content), _encode({"data": data, **beside}), cursor)
     pages.put(key, first)

@@ -1,21 +1,20 @@
 """Parses query parameters and request headers into typed values.
 
-Only an invalid `cursor`, `sort` or `updatedSince` is refused; values that cannot match give an
-empty list.
+Only an invalid `cursor`, `sort` or `updatedSince` is refused, and a bound of the calendar; filters
+that cannot match give an empty list.
 """
 
-import binascii
 import hashlib
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.records.access import Actor
 from gateway.records.actions import ANY
+from gateway.records.cursors import place_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import Once
-from gateway.records.query import LIMIT, MOST, NEWEST, Place, Query, order_of, walks
+from gateway.records.query import LIMIT, MOST, Query
 from gateway.records.resource import Kind, Resource
 from gateway.records.values import cnpj, dates, formats, numbers
 from gateway.records.values.format import Format, Wrong, of_json
@@ -43,9 +42,11 @@ def query_of(resource: Resource, parameters: Mapping[str, str]) -> Query:
     if parameters.get("sort"):
         query.order = _order(resource, parameters["sort"])
     if parameters.get("cursor"):
-        if not walks(resource, query):
-            raise refused("cursor", "A cursor needs the default order; remove sort.")
-        query.after = _cursor(parameters["cursor"], order_of(resource, query))
+        query.after = place_of(resource, query, parameters["cursor"])
+        if query.after is None:
+            raise refused(
+                "cursor", "Send the nextCursor of the previous page with the same parameters."
+            )
     return query
 
 
@@ -65,14 +66,6 @@ def bound(text: str) -> int | dates.Day | None:
     if instant is None:
         instant = dates.parse("+".join(text.rsplit(" ", 1)))
     return dates.Day(instant) if instant is not None and dates.is_day(text) else instant
-
-
-def cursor_of(resource: Resource, query: Query, place: Place | None) -> str | None:
-    """Return the text of the cursor for `place`; None without one."""
-    if place is None:
-        return None
-    kind = "c" if order_of(resource, query) == NEWEST else "u"
-    return urlsafe_b64encode(f"{kind}{place.at}.{place.record_id}".encode()).decode().rstrip("=")
 
 
 def expected_of(if_match: str | None) -> frozenset[str] | None:
@@ -189,21 +182,6 @@ def _order(resource: Resource, text: str) -> list[tuple[str, bool]]:
             raise refused("sort", f"Sort by {names}; a leading minus sorts in descending order.")
         keys.append((name.removeprefix("-"), name.startswith("-")))
     return keys
-
-
-def _cursor(text: str, order: str) -> Place:
-    try:
-        plain = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii")
-        time, _, record_id = plain[1:].partition(".")
-        micros = int(time)
-    except (ValueError, binascii.Error):
-        plain, micros, record_id = "", 0, ""
-    kind = "c" if order == NEWEST else "u"
-    if plain[:1] != kind or not is_id(record_id) or abs(micros) > 2**62:
-        raise refused(
-            "cursor", "Send the nextCursor of the previous page with the same parameters."
-        )
-    return Place(micros, record_id)
 
 
 def _is_text(value: str) -> bool:

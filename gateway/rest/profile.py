@@ -5,7 +5,7 @@ from msgspec import Struct
 
 from gateway.domain.accounts import users
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.accounts.passwords import fault_of
+from gateway.domain.accounts.passwords import sentence_of, weakness_of
 from gateway.domain.accounts.users import PROFILE, SIGN_UP
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
@@ -56,9 +56,11 @@ async def sign_up(request: web.Request) -> web.Response:
     draft = draft_of(SIGN_UP, await read_body(request), creating=True)
     draft.must_hold()
     values = draft.values
-    fault = fault_of(values["password"], values["email"])
-    if fault is not None:
-        raise refusal([Fault("password", "too_common", fault)])
+    weakness = weakness_of(values["password"], values["email"])
+    if weakness is not None:
+        code = "invalid_characters" if weakness == "password_character" else "too_common"
+        sentence = sentence_of(weakness, values["password"])
+        raise refusal([Fault("password", code, sentence)])
     hashed = await request.app[PASSWORDS].hash(values["password"], share)
     user = await request.app[DB].write(
         users.made, email=values["email"], name=values["name"], password_hash=hashed,

@@ -10,6 +10,7 @@ from aiohttp import web
 from gateway.domain.catalogue import Change, Create, Delete
 from gateway.records import actions, idempotency, list_versions
 from gateway.records.access import Actor
+from gateway.records.cursors import text_of
 from gateway.records.draft import Draft
 from gateway.records.idempotency import Outcomes
 from gateway.records.query import costly
@@ -23,7 +24,7 @@ from gateway.rest.document.operations import Operation, path_of
 from gateway.rest.document.parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
-from gateway.rest.params import cursor_of, expected_of, once_of, query_of
+from gateway.rest.params import expected_of, once_of, query_of
 from gateway.rest.record_json import View, view
 from gateway.rest.scans import scan
 from gateway.rest.selections import selection_of
@@ -173,7 +174,7 @@ def page(resource: Resource, **of: str) -> Operation:
         chosen = selection_of(request, resource) if request.query_string else None
         if chosen is not None:
             content, included = await selections.read(request, caller, resource, query, chosen)
-            cursor = cursor_of(resource, query, content.onward)
+            cursor = text_of(resource, query, content.onward)
             envelope = lists.envelope(content, query.page, query.limit, cursor)
             link = _link(request, cursor)
             return selections.page(
@@ -190,7 +191,7 @@ def page(resource: Resource, **of: str) -> Operation:
             content = first
         else:
             content = await lists.read(request, actions.page, caller, resource, query)
-        cursor = cursor_of(resource, query, content.onward)
+        cursor = text_of(resource, query, content.onward)
         beside = lists.envelope(content, query.page, query.limit, cursor)
         return lists.page(request, caller, resource, content, beside, _link(request, cursor))
 

@@ -1,20 +1,19 @@
 """Handles the lists of tasks by due date."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 
 from gateway.domain.contacts import tasks
 from gateway.domain.contacts.tasks import TASKS
-from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.query import Page, Query
+from gateway.records.query import Page
 from gateway.rest import lists
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import PAGE, page_size
 from gateway.rest.document.operations import Handler, Parameter, operation
-from gateway.rest.params import bound, window
+from gateway.rest.params import bound, refused, window
 from outbox.database.transaction import Tx
 
 ByDate = Callable[[Tx, Actor, int, int], Awaitable[Page]]
@@ -47,24 +46,30 @@ upcoming = operation(
 @operation(
     "listTasksByDueDate", "Tasks", "Tasks of a period, for a calendar", DUE,
     description="Tasks that are due from `start` to `end`, both inclusive, done or not. Without "
-    "bounds the period is the current month, with one bound 31 days. An invalid bound returns an "
-    "empty list.",
+    "bounds the period is the current month, with one bound 31 days.",
     parameters=(
         Parameter("start", BOUND, "First instant or day.", "2026-12-01"),
         Parameter("end", BOUND, "Last instant or day (inclusive).", "2026-12-31"),
         *WINDOW,
     ),
+    refusals=("validation_error",),
 )  # fmt: skip
 async def calendar(request: web.Request) -> web.StreamResponse:
     """GET /api/tasks/calendar: list the tasks that are due from `start` to `end`."""
     caller = await authenticate(request)
     query = request.query
     page, limit = window(query, tasks.MOST, tasks.MOST)
-    texts = [query.get(name, "").strip() for name in ("start", "end")]
-    bounds = [bound(text) for text in texts]
-    if any(text and bound is None for text, bound in zip(texts, bounds, strict=True)):
-        nothing = Query(page=page, limit=limit, nothing=True)
-        content = await lists.read(request, actions.page, caller, TASKS, nothing)
-    else:
-        content = await lists.read(request, tasks.calendar, caller, page, limit, *bounds)
+    start, end = (_bound(query, name) for name in ("start", "end"))
+    content = await lists.read(request, tasks.calendar, caller, page, limit, start, end)
     return lists.page(request, caller, TASKS, content, lists.envelope(content, page, limit), {})
+
+
+def _bound(query: Mapping[str, str], name: str) -> tasks.Bound | None:
+    """Return a bound of the calendar, None for an empty one. Raises validation_error."""
+    text = query.get(name, "").strip()
+    found = bound(text)
+    if text and found is None:
+        raise refused(
+            name, "Send a valid date or date-time, such as 2026-12-01 or 2026-12-01T14:30:00Z."
+        )
+    return found

@@ -8,14 +8,14 @@ that failed, or whose node died, has no end and is repeated.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
 from outbox.database.leadership import Leadership
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database, LetGo, Tx
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.state.lanes import due_now
@@ -61,8 +61,8 @@ class _Duty:
 class Duties:
     """This node's share of the duties: all while it leads, none otherwise.
 
-    `look` must run every few seconds. A duty is cancelled where it awaits when its node stops
-    leading.
+    `look` must run every few seconds; `wake` spares one duty the wait for it. A duty is cancelled
+    where it awaits when its node stops leading.
     """
 
     def __init__(
@@ -73,6 +73,12 @@ class Duties:
         self._db = db
         self._duties: list[_Duty] = []
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._awaited: set[str] = set()
+        """Names of duties that were woken and not looked at since."""
+        self._wakes = 0
+        self._wakers: dict[str, str] = {}
+        self._unwatch: LetGo = lambda: None
+        self._waking: asyncio.Task[None] | None = None
         leadership.on_loss(self._drop)
 
     def once_every(self, seconds: float, name: str, duty: Callable[[], Awaitable[object]]) -> None:
@@ -84,8 +90,14 @@ class Duties:
         is_needed: Callable[[], Awaitable[bool]],
         name: str,
         duty: Callable[[], Awaitable[object]],
+        woken_by: str = "",
     ) -> None:
-        """Run `duty` on one of all nodes at each look at which `is_needed` returns True."""
+        """Run `duty` on one of all nodes at each look at which `is_needed` returns True.
+
+        Where a commit changed `woken_by` (Tx.changed), it runs without waiting for the look.
+        """
+        if woken_by:
+            self._wakers[woken_by] = name
         self._duties.append(_Duty(name, self.look_seconds, duty, is_needed))
 
     @property
@@ -93,10 +105,15 @@ class Duties:
         return [duty.name for duty in self._duties]
 
     def start(self) -> None:
+        self._unwatch = self._db.on_change(self._changed)
         self.leadership.start()
 
     async def stop(self) -> None:
         """Cancel running duties and give up the leadership."""
+        self._unwatch()
+        self._awaited.clear()
+        if self._waking is not None:
+            self._waking.cancel()
         self._drop()
         await self.idle()
         await self.leadership.stop()
@@ -104,6 +121,34 @@ class Duties:
     async def idle(self) -> None:
         """Wait until no duty runs in this process."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    def _changed(self, names: Collection[str]) -> None:
+        for woken_by in self._wakers.keys() & names:
+            self.wake(self._wakers[woken_by])
+
+    def wake(self, name: str) -> None:
+        """Run a duty now, or once more after its run, instead of at the next look.
+
+        Nothing is lost where this node does not lead: the one that does looks every few seconds.
+        """
+        if not self.leadership.leads:
+            return
+        self._awaited.add(name)
+        self._wakes += 1
+        if self._waking is None or self._waking.done():
+            self._waking = asyncio.create_task(self._look_now(), name="duties-wake")
+
+    async def _look_now(self) -> None:
+        seen = 0
+        try:
+            # A look may have passed the duty that is woken meanwhile.
+            while seen != self._wakes:
+                seen = self._wakes
+                await self.look()
+        except DatabaseUnavailable as error:
+            log.warning("duty_put_off", duty="wake", error=str(error))
+        except Exception:
+            log.exception("duty_failed", duty="wake")
 
     async def look(self) -> None:
         """Start the due duties; return without waiting for their ends."""
@@ -115,13 +160,18 @@ class Duties:
             mark = marks.get(duty.name, NEVER)
             if duty.name in self._running or not self._is_due(duty, mark, now):
                 continue
-            if duty.is_needed is None or await duty.is_needed():
+            self._awaited.discard(duty.name)
+            needed = duty.is_needed is None or await duty.is_needed()
+            # Another look may have begun it meanwhile.
+            if needed and duty.name not in self._running:
                 task = asyncio.create_task(self._run(duty, mark), name=f"duty-{duty.name}")
                 self._running[duty.name] = task
                 task.add_done_callback(partial(self._ended, duty.name))
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:
         del self._running[name]
+        if name in self._awaited and not task.cancelled():
+            self.wake(name)
 
     def _is_due(self, duty: _Duty, mark: Mark, now: int) -> bool:
         if mark.began_at and not mark.ended_at:
@@ -129,6 +179,8 @@ class Duties:
                 return self._db.clock.monotonic() >= duty.not_before
             # The duty of a former leader, which may not know yet that it was replaced.
             return self.leadership.settled
+        if duty.name in self._awaited:
+            return True
         slack = min(duty.seconds * SLACK, 1.0)
         return mark.began_at <= now - round((duty.seconds - slack) * SECOND)
 

@@ -2,7 +2,7 @@
 
 from gateway.domain.sales import boards
 from gateway.records.access import Actor
-from gateway.records.query import Place
+from gateway.records.places import Place
 from outbox.database.transaction import Database
 
 OWNER = Actor("a" * 24, "session", zone="UTC")

@@ -6,10 +6,10 @@ import msgspec
 
 from gateway.domain.catalogue import RESOURCES
 from gateway.records import list_versions, query
+from gateway.records.cursors import text_of
 from gateway.records.query import Query
 from gateway.rest import lists
 from gateway.rest.first_pages import FIRST_PAGES
-from gateway.rest.params import cursor_of
 from gateway.rest.record_json import shown
 from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
@@ -33,7 +33,7 @@ async def kept_pages_are_true(site: Site) -> int:
             == kept.edition
         ):
             page = await site.db.read(query.page, resource, owner_id, Query(limit=limit), zone)
-            cursor = cursor_of(resource, Query(limit=limit), page.onward)
+            cursor = text_of(resource, Query(limit=limit), page.onward)
             beside = lists.envelope(page, 1, limit, cursor)
             whole = {"data": shown(resource, page.records), **beside}
             assert kept == (kept.edition, msgspec.json.encode(whole), cursor), table

@@ -7,11 +7,12 @@ from msgspec import Struct
 
 from gateway.records import actions
 from gateway.records.access import Actor
+from gateway.records.cursors import text_of
 from gateway.records.draft import Draft, check
 from gateway.records.query import Page
 from gateway.records.resource import Form, Resource
 from gateway.records.values.format import of_json
-from gateway.rest.params import cursor_of, query_of
+from gateway.rest.params import query_of
 from gateway.rest.record_json import shown
 from outbox.database.transaction import Database
 
@@ -33,5 +34,5 @@ async def listed(
     """Return the page of a query, its records as shown, and the cursor."""
     query = query_of(resource, given)
     found = await db.read(actions.page, actor, resource, query)
-    cursor = cursor_of(resource, query, found.onward)
+    cursor = text_of(resource, query, found.onward)
     return found, shown(resource, found.records), cursor

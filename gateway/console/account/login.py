@@ -8,9 +8,10 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.frame.kept_forms import Kept
 from gateway.console.frame.reader import READER
 from gateway.domain.accounts import sessions, users
-from gateway.domain.accounts.passwords import LONGEST, SHORTEST, WEAKNESSES, weakness_of
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
+from gateway.records.values.emails import fold_email
 from gateway.records.values.format import Wrong
 from gateway.records.values.patterns import NOT_TEXT
 from gateway.server.app_keys import CELLS, CONFIG, DB, PASSWORDS, SIGN_IN
@@ -59,7 +60,7 @@ async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.Str
             raise
         return _slow(request, visitor, where, email, slow, kept)
     if user_id is None:
-        elsewhere = await request.app[CELLS].of_name("email", users.fold_email(email))
+        elsewhere = await request.app[CELLS].of_name("email", fold_email(email))
         if elsewhere is not None:
             raise elsewhere
         return _sign_in_form(request, visitor, where, email, "sign_in.wrong", status=401, kept=kept)
@@ -200,5 +201,5 @@ def _account_faults(email: str, name: str, password: str) -> list[Fault]:
         faults.append(Fault("name", "required", "Enter your name, at most 200 characters."))
     weakness = weakness_of(password, email)
     if weakness is not None:
-        faults.append(Fault("password", weakness, WEAKNESSES[weakness]))
+        faults.append(Fault("password", weakness, sentence_of(weakness, password)))
     return faults

@@ -9,7 +9,7 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.domain.accounts import sessions, users
-from gateway.domain.accounts.passwords import LONGEST, SHORTEST, WEAKNESSES, weakness_of
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
 from gateway.domain.accounts.sessions import Session
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
@@ -63,7 +63,7 @@ def _faults(request: web.Request, session: Session, new: str, again: str) -> Map
     texts = request[READER].texts
     weakness = weakness_of(new, session.user_email)
     if weakness is not None:
-        return {"new": wording.said(texts, Fault("new", weakness, WEAKNESSES[weakness]))}
+        return {"new": wording.said(texts, Fault("new", weakness, sentence_of(weakness, new)))}
     return {} if new == again else {"again": texts("password.differs")}
 
 

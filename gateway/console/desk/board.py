@@ -12,7 +12,6 @@ from gateway.console.frame import error_pages, pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER, Reader
-from gateway.console.records import listing
 from gateway.domain.sales import boards, deals, pipelines
 from gateway.domain.sales.boards import Card, Figures
 from gateway.domain.sales.deals import DEALS
@@ -20,6 +19,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
+from gateway.records.places import Place
 from gateway.records.record import Record
 from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
@@ -27,6 +27,7 @@ from outbox.database.transaction import Tx
 
 PATH = "/console/deals/board"
 ENDS = ("won", "lost")
+_PLACE = re.compile("([0-9]{1,18})-([0-9a-f]{24})", re.ASCII)
 TOLD = ("not_allowed", "too_many", "too_long")
 """Codes of faults of a stage that the console has a sentence for."""
 
@@ -36,9 +37,10 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     query, database = request.query, request.app[DB]
     place = query.get("first", "")
     first = int(place) if re.fullmatch("[0-9]{1,3}", place, re.ASCII) else 0
-    after = listing.place_of(query.get("after", ""))
+    cards = _PLACE.fullmatch(query.get("after", ""))
     context: dict[str, Any]
-    if after is not None:
+    if cards is not None:
+        after = Place(int(cards[1]), cards[2])
         stage = query.get("stage", "").replace("\0", "")
         column = await database.read(boards.more, visitor.actor, stage, after)
         context = {"column": column, **_common(request)}

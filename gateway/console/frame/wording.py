@@ -2,8 +2,9 @@
 
 The English text of a hint is the description of its field, that of a fault or a refusal is its
 message. Other languages have it in their catalogue by `hint.<noun>.<field>`, `fault.<code>` and
-`refused.<code>`; a fault may have a text of its own for a field (`fault.<code>.<field>`), or for so
-many numbers in its message (`fault.<code>.2`), which it then repeats.
+`refused.<code>`; a fault may have a text of its own for a field (`fault.<code>.<field>`), for a
+character that its message names (`fault.<code>.character`), or for so many numbers in its message
+(`fault.<code>.2`), which it then repeats.
 """
 
 import re
@@ -17,6 +18,7 @@ from gateway.texts import Texts
 
 NAMES = ("first", "second", "third")
 _NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?![\w])", re.ASCII)
+_CHARACTER = re.compile(r"U\+[0-9A-F]{4,6} [\w -]+")
 _WORD = re.compile("[A-Za-z]+")
 FORMS: Sequence[Form] = (*RESOURCES, PIPELINE)
 """What pages have forms of."""
@@ -31,6 +33,9 @@ def hint_of(texts: Texts, field: Field) -> str:
 
 def said(texts: Texts, fault: Fault) -> str:
     """Return what is wrong and how to mend it."""
+    named = _CHARACTER.search(fault.message)
+    if named is not None and (key := f"fault.{fault.code}.character") in texts:
+        return texts(key, character=named[0])
     field = (_WORD.findall(fault.field) or [""])[-1]
     numbers = [_shown(texts, number) for number in _NUMBER.findall(fault.message)][: len(NAMES)]
     code = f"fault.{fault.code}"

@@ -189,12 +189,11 @@ def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:
         )
     forward = backward = ""
     if page.onward is not None:
-        forward = asked.to(after=f"{page.onward.at}-{page.onward.record_id}")
-    elif asked.sort != listing.NEWEST and page.total > asked.page * asked.limit:
+        forward = asked.beyond(after=page.onward)
+    elif asked.numbered and page.total > asked.page * asked.limit:
         forward = asked.to(page=asked.page + 1) if asked.page < listing.MOST_PAGES else ""
-    if page.back and page.records:
-        first = page.records[0]
-        backward = asked.to(before=f"{first['created_at']}-{first.id}")
+    if page.back is not None:
+        backward = asked.beyond(before=page.back)
     elif asked.page > 1:
         backward = asked.to(page=asked.page - 1)
     return Listed(

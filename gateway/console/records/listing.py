@@ -10,7 +10,9 @@ from urllib.parse import urlencode
 from multidict import MultiMapping
 
 from gateway.console.frame import typed_numbers
-from gateway.records.query import Place, Query
+from gateway.records import cursors
+from gateway.records.places import Place
+from gateway.records.query import Query
 from gateway.records.resource import Filter, Resource
 from gateway.records.values import cnpj, dates, numbers, written_numbers
 from gateway.records.values.format import Wrong, of_json
@@ -22,9 +24,9 @@ LIMITS = (25, 50, 100)
 LONGEST = 200
 """Characters of a search or a filter."""
 MOST_PAGES = 400
-"""Pages of a list in an order of the reader's; further ones need a filter."""
+"""Pages of a list by number."""
 NEWEST = "-createdAt"
-CURSOR = pattern("([0-9]{1,18})-([0-9a-f]{24})", ASCII)
+CURSOR = pattern("[0-9A-Za-z_-]{1,4000}", ASCII)
 _MONEY = numbers.money()
 
 
@@ -74,6 +76,11 @@ class Asked:
         return bool(self.filters or self.search)
 
     @property
+    def numbered(self) -> bool:
+        """Whether this page is one by its number."""
+        return self.sort != NEWEST and not (self.after or self.before)
+
+    @property
     def placed(self) -> bool:
         """Whether this is another page than the first."""
         return bool(self.after or self.before or self.page > 1)
@@ -90,13 +97,23 @@ class Asked:
         asked.filters = values
         if self.sort != NEWEST:
             asked.order = [(self.sort.removeprefix("-"), self.sort.startswith("-"))]
-        asked.after, asked.before = place_of(self.after), place_of(self.before)
+        asked.after, asked.before = (
+            cursors.place_of(self.resource, asked, text) if text else None
+            for text in (self.after, self.before)
+        )
         return asked
 
     def _plain(self, name: str, text: str) -> str:
         """Return the text of a filter as a program would send it."""
         is_money = self.resource.offered[name].kind == "money"
         return typed_numbers.plain(text, self.texts) if is_money else text
+
+    def beyond(self, **places: Place) -> str:
+        """Return the address of the page that `after` or `before` a place is."""
+        query = self.query()
+        return self.to(
+            **{name: cursors.text_of(self.resource, query, at) for name, at in places.items()}
+        )
 
     def to(self, **changes: Any) -> str:
         """Return the address of this list with changes; it begins with the first page."""
@@ -172,8 +189,8 @@ def asked(
         columns=() if set(chosen) == set(usual) else chosen,
         search=_text(query.get("search", "")) if resource.search else "",
         limit=int(limit) if limit in map(str, LIMITS) else LIMIT,
-        after=_cursor(query.get("after", "")) if default else "",
-        before=_cursor(query.get("before", "")) if default and "after" not in query else "",
+        after=_cursor(query.get("after", "")),
+        before=_cursor(query.get("before", "")) if "after" not in query else "",
         page=min(int(page), MOST_PAGES) if page.isdecimal() and page.isascii() and len(page) < 5
         and int(page) and not default else 1,
         selecting="select" in query,
@@ -196,12 +213,6 @@ def _says(offered: Filter, text: str) -> bool:
 
 def _cursor(text: str) -> str:
     return text if CURSOR.fullmatch(text) else ""
-
-
-def place_of(text: str) -> Place | None:
-    """Return the place of a page that an address has; None when it has none."""
-    match = CURSOR.fullmatch(text)
-    return Place(int(match[1]), match[2]) if match else None
 
 
 def _money(text: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Literal, Protocol, TypeVar
 
 import argon2
 
+from gateway.domain.accounts.opaque_strings import forbidden, prepared
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
 from outbox.database.fair_limit import Crowded, Places
@@ -62,22 +63,41 @@ class Passwords:
 
     async def hash(self, password: str, holder: str = "") -> str:
         """Return the hash to store. Raises unavailable when too many are waiting."""
-        salt = self._ids.token(16)
-        return await self._run(holder, lambda: self._hasher.hash(password, salt=salt))
+        salt, text = self._ids.token(16), prepared(password)
+        return await self._run(
+            holder, lambda: self._hasher.hash(password if text is None else text, salt=salt)
+        )
 
     async def verify(self, stored: str | None, password: str, holder: str = "") -> bool:
-        """Return whether `password` matches `stored`; None (no user) takes as long and fails.
+        """Return whether `password` matches `stored`. See `check`."""
+        return (await self.check(stored, password, holder))[0]
 
-        `holder` is the client that takes turns. Raises unavailable when too many are waiting.
+    async def check(
+        self, stored: str | None, password: str, holder: str = ""
+    ) -> tuple[bool, str | None]:
+        """Return whether `password` matches `stored`, and the hash to store in its place if any.
+
+        Earlier releases hashed a password as it was typed; such a hash is to be replaced. None (no
+        user) takes as long and fails. `holder` is the client that takes turns. Raises unavailable
+        when too many are waiting.
         """
+        text, salt = prepared(password), self._ids.token(16)
 
-        def check() -> bool:
+        def matches(sent: str) -> bool:
             try:
-                return self._hasher.verify(stored or self._dummy, password)
+                return self._hasher.verify(stored or self._dummy, sent)
             except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
                 return False
 
-        return await self._run(holder, check) and stored is not None
+        def work() -> tuple[bool, str | None]:
+            if text is not None and matches(text):
+                return True, None
+            if text == password or not matches(password):
+                return False, None
+            return True, None if text is None else self._hasher.hash(text, salt=salt)
+
+        right, better = await self._run(holder, work)
+        return (right, better) if stored is not None else (False, None)
 
     def close(self) -> None:
         """Wait for running hashes, and start no more."""
@@ -110,8 +130,8 @@ SHORTEST, LONGEST = 8, 128
 COMMON_PASSWORDS = Path(__file__).parent / "vendor" / "common_passwords.txt"
 
 
-Weakness = Literal["password_length", "password_common", "password_email"]
-WEAKNESSES: Mapping[Weakness, str] = {
+Weakness = Literal["password_length", "password_character", "password_common", "password_email"]
+_SENTENCES: Mapping[Weakness, str] = {
     "password_length": f"A password must have {SHORTEST} to {LONGEST} characters.",
     "password_common": "This password is too common; use a few random words instead.",
     "password_email": "This password is your e-mail address; use a few random words instead.",
@@ -122,7 +142,10 @@ def weakness_of(password: str, email: str) -> Weakness | None:
     """Return why `password` is not allowed, or None when it is."""
     if not SHORTEST <= len(password) <= LONGEST:
         return "password_length"
-    folded = _folded(password)
+    text = prepared(password)
+    if text is None:
+        return "password_character"
+    folded = _folded(text)
     if folded in _common() or len(set(folded)) == 1:
         return "password_common"
     address = _folded(email)
@@ -132,7 +155,14 @@ def weakness_of(password: str, email: str) -> Weakness | None:
 def fault_of(password: str, email: str) -> str | None:
     """Return a sentence that says why `password` is not allowed, or None when it is."""
     weakness = weakness_of(password, email)
-    return None if weakness is None else WEAKNESSES[weakness]
+    return None if weakness is None else sentence_of(weakness, password)
+
+
+def sentence_of(weakness: Weakness, password: str) -> str:
+    """Return a sentence that says why `password` is not allowed."""
+    if weakness == "password_character":
+        return f"A password must not contain this character: {forbidden(password)}."
+    return _SENTENCES[weakness]
 
 
 def _folded(text: str) -> str:

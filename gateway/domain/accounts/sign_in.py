@@ -14,8 +14,9 @@ from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import AuthObserver
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
-from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
+from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.records.errors import Refusal
+from gateway.records.values.emails import fold_email
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.clock import Clock
 from outbox.database.transaction import Database
@@ -50,9 +51,10 @@ class SignIn:
         try:
             user = None if NOT_TEXT.search(email) else await self._db.read(users.by_email, email)
             stored = None if user is None or user["disabled_at"] is not None else user
-            right = await self._passwords.verify(
-                None if stored is None else stored["password_hash"], password, share
-            )
+            kept = None if stored is None else stored["password_hash"]
+            right, better = await self._passwords.check(kept, password, share)
+            if better is not None and stored is not None:
+                await self._db.write(users.rehash, stored["id"], stored["password_hash"], better)
         except BaseException:
             self._attempts.unjudged(email, share)
             raise

@@ -1,6 +1,5 @@
 """Stores users with hashed passwords (see gateway.domain.accounts.passwords)."""
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST
@@ -9,6 +8,7 @@ from gateway.records.access import Actor, Via
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, zones
+from gateway.records.values.emails import earlier_fold, fold_email
 from gateway.texts import CODES
 from outbox.database.claims import Claim
 from outbox.database.transaction import Row, Tx
@@ -62,11 +62,6 @@ PROFILE = Form(
     description="The changeable data of an account.",
     fields=(_NAME, _ZONE, _LANGUAGE),
 )
-
-
-def fold_email(email: str) -> str:
-    """Return the form in which an address is unique: composed, trimmed, case folded."""
-    return unicodedata.normalize("NFC", email).strip().casefold()
 
 
 async def add(
@@ -125,12 +120,17 @@ async def change(
     return row
 
 
+_BY_EMAIL = """
+select * from users where folded_email in ($1, $2) order by folded_email = $1 limit 1
+"""
+
+
 async def by_email(tx: Tx, email: str) -> Row | None:
     """Return the user with this address, also a disabled one, or None."""
     if len(email) > LONGEST_EMAIL:
         # No user has a longer address, and folding a very long one takes too long.
         return None
-    return await tx.one("select * from users where folded_email = $1", fold_email(email))
+    return await tx.one(_BY_EMAIL, fold_email(email), earlier_fold(email))
 
 
 async def one(tx: Tx, user_id: str) -> Row | None:
@@ -173,6 +173,14 @@ async def set_password(
     )  # fmt: skip
     _note(tx, user_id, actor, ["password"])
     await tx.run("delete from tokens where owner_id = $1", user_id)
+
+
+async def rehash(tx: Tx, user_id: str, before: str, after: str) -> None:
+    """Replace the hash of a password by another one of the same password."""
+    await tx.run(
+        "update users set password_hash = $3 where id = $1 and password_hash = $2",
+        user_id, before, after,
+    )  # fmt: skip
 
 
 async def disable(tx: Tx, user_id: str) -> None:

@@ -1,7 +1,6 @@
 """Declares contacts, the people (leads) of an owner, and erases them."""
 
 from gateway.domain import origins
-from gateway.domain.accounts.users import fold_email
 from gateway.records import actions, audit, store
 from gateway.records.access import Actor
 from gateway.records.resource import (
@@ -18,6 +17,7 @@ from gateway.records.resource import (
     Unset,
 )
 from gateway.records.values import formats, nested
+from gateway.records.values.emails import fold_email
 from outbox.database.transaction import Tx
 from outbox.queue.upkeep import erasure_requests
 

@@ -13,7 +13,7 @@ from gateway.records.resource import (
     Filter,
     Reference,
     Resource,
-    Sort,
+    empty_last,
 )
 from gateway.records.values import dates, formats, instants
 from outbox.database.transaction import Tx
@@ -89,7 +89,7 @@ TASKS = Resource(
             "dealId", f"deal_id = {{}} and {LASTS}", "id", "Only tasks about this deal.",
         ),
     ),
-    sorts=(*BY_TIME, Sort("dueDate", DUE)),
+    sorts=(*BY_TIME, empty_last("dueDate", "due_at")),
 )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import json
 
-from gateway.domain.accounts.users import fold_email
 from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions, store
@@ -19,6 +18,7 @@ from gateway.records.draft import Draft
 from gateway.records.errors import Fault
 from gateway.records.record import Record, record_of
 from gateway.records.values import formats
+from gateway.records.values.emails import fold_email
 from gateway.records.values.folding import fold
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx

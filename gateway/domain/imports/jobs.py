@@ -39,6 +39,8 @@ _DROP_KEYS = """
 delete from import_keys where import_id = $1 and digest in (
   select digest from import_keys where import_id = $1 limit $2)
 """
+TRIED = "imports"
+"""What Tx.changed says of a dry run, for which somebody waits, so that the runner looks at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,8 @@ async def complete(
     )  # fmt: skip
     if not going:
         raise Refusal("conflict", "The import was cancelled.")
+    if dry_run and not held:
+        tx.changed.add(TRIED)
 
 
 async def discard(db: Database, import_id: str) -> None:
@@ -198,7 +202,9 @@ async def start(
           kept_characters = 0, run = run + 1, options = $4, paced_at = $5 where id = $1""",
         import_id, dry_run, json.encode(fields).decode(), json.encode(options).decode(), tx.now,
     )  # fmt: skip
-    if not dry_run:
+    if dry_run:
+        tx.changed.add(TRIED)
+    else:
         audit.record(tx, actor, "imported", "import", import_id)
     return await own(tx, actor, import_id)
 

@@ -21,6 +21,7 @@ from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.records.values import dates
+from gateway.records.values.emails import spellings
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 from outbox.queue.upkeep import erasure_requests
@@ -131,7 +132,7 @@ def person_of(record: Record) -> Person:
     is_contact = record.resource is CONTACTS
     return Person(
         contacts=ids if is_contact else (), clients=() if is_contact else ids, left=ids,
-        emails=tuple(filter(None, [record["email"]])), names=(record["name"],),
+        emails=spellings(record["email"]) if record["email"] else (), names=(record["name"],),
         phones=tuple(filter(None, [record["phone"]])), wide=True,
     )  # fmt: skip
 

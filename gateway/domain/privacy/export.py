@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 from msgspec import json
 
-from gateway.domain.accounts.users import fold_email
 from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
@@ -24,6 +23,7 @@ from gateway.records.access import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Cascade, Drop, Resource
 from gateway.records.values import dates
+from gateway.records.values.emails import fold_email
 from outbox.database.transaction import Database, Tx
 
 PAGE = 50
@@ -43,7 +43,7 @@ _ORDERS_OF = """
 select id from orders where owner_id = $1 and customer_id = $2 and id > $3 order by id limit $4
 """
 _ORDERS_WITH = """
-select id from orders where owner_id = $1 and lower(email) = lower($2) and id > $3
+select id from orders where owner_id = $1 and email_folded = $2 and id > $3
 order by id limit $4
 """
 _IDENTITIES = """
@@ -158,7 +158,8 @@ async def _point(db: Database, actor: Actor, file: _File) -> None:
     for customer_id in file.person.clients:
         file.of(ORDERS).update(dict.fromkeys(await _ids(db, _ORDERS_OF, owner_id, customer_id)))
     for email in file.person.emails:
-        file.of(ORDERS).update(dict.fromkeys(await _ids(db, _ORDERS_WITH, owner_id, email)))
+        folded = fold_email(email)
+        file.of(ORDERS).update(dict.fromkeys(await _ids(db, _ORDERS_WITH, owner_id, folded)))
 
 
 def _pointing(cascade: Cascade) -> str:

@@ -17,7 +17,6 @@ from typing import Any
 from msgspec import json, structs
 
 from gateway.domain import import_lines, origins
-from gateway.domain.accounts.users import fold_email
 from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts import contacts, person_erasures
 from gateway.domain.contacts.contacts import CONTACTS
@@ -32,6 +31,7 @@ from gateway.records import statements, store
 from gateway.records.access import Actor
 from gateway.records.record import Record, Row
 from gateway.records.resource import Drop, Remove, Resource, Unset
+from gateway.records.values.emails import fold_email, spellings
 from gateway.records.values.strictjson import dumps
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
@@ -50,7 +50,7 @@ CHANGED = "person"
 """What Tx.changed says of an erased person, before the id of the owner."""
 
 _ORDERS_OF = "select id from orders where owner_id = $1 and customer_id = $2 limit $3"
-_ORDERS_WITH = "select id from orders where owner_id = $1 and lower(email) = lower($2) limit $3"
+_ORDERS_WITH = "select id from orders where owner_id = $1 and email_folded = $2 limit $3"
 _CONTACTS_WITH = """
 select id from contacts where owner_id = $1 and email_folded = $2 limit $3
 """
@@ -82,6 +82,9 @@ class _Unit:
 
     def learn(self, **found: Iterable[str | None]) -> None:
         """Add to what identifies the person."""
+        found["aliases"] = [
+            one for email in found.get("aliases", ()) if email for one in spellings(email)
+        ]
         more = {
             name: tuple(dict.fromkeys((*getattr(self.person, name), *filter(None, values))))
             for name, values in found.items()
@@ -314,7 +317,7 @@ async def _others(unit: _Unit) -> bool:
         if found:
             unit.learn(clients=found, left=found)
             return False
-        for row in await tx.all(_ORDERS_WITH, owner_id, email.strip(), unit.left):
+        for row in await tx.all(_ORDERS_WITH, owner_id, folded, unit.left):
             await _order(unit, row["id"])
         if unit.left <= 0:
             return False

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from gateway.domain.accounts.users import fold_email
+from gateway.records.values.emails import fold_email
 
 DOTTED = {"gmail.com": "gmail.com", "googlemail.com": "gmail.com"}
 """Providers that ignore dots before the @, with the name under which they are counted."""

@@ -15,8 +15,9 @@ from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.resource import BY_TIME, Field, Filter, Reference, Remove, Resource, Unique
-from gateway.records.values import formats, instants, numbers
+from gateway.records.values import dates, formats, instants, numbers
 from outbox.database.transaction import Tx
+from outbox.durations import DAY
 
 COUPONS = Resource(
     noun="coupon",
@@ -48,11 +49,15 @@ COUPONS = Resource(
             "Number of orders of one customer that may use it.", 1,
         ),
         Field(
-            "startsAt", "starts_at", instants.instant(), "Time from which it applies.",
+            "startsAt", "starts_at", instants.moment(),
+            "Time from which it applies; a date without a time is the begin of that day in the "
+            "owner's time zone.",
             "2026-11-01T03:00:00.000Z",
         ),
         Field(
-            "endsAt", "ends_at", instants.instant(), "Time at which it expires.",
+            "endsAt", "ends_at", instants.moment(),
+            "Time at which it expires; a date without a time includes that day in the owner's time "
+            "zone.",
             "2026-12-01T03:00:00.000Z",
         ),
         Field("active", "active", formats.boolean(), "Whether it applies.", True, default=True),
@@ -82,6 +87,7 @@ COUPONS = Resource(
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     """Create a coupon. Raises forbidden, the faults of the draft, conflict for a taken code."""
     actor.must("write")
+    _settle(draft, actor.zone)
     values = await actions.check(tx, actor, COUPONS, draft, faults=rules({}, draft))
     return await actions.insert(tx, actor, COUPONS, values)
 
@@ -91,10 +97,20 @@ async def change(
 ) -> Record:
     """Change a coupon. See actions.change; raises conflict for a taken code."""
     before = await actions.own(tx, actor, COUPONS, record_id, "write", lock=True)
+    _settle(draft, actor.zone)
     values = await actions.check(tx, actor, COUPONS, draft, before, rules(before.stored, draft))
     actions.must_match(before, expected)
     changes = actions.changes_of(before, values)
     return await actions.update(tx, actor, before, changes) if changes else before
+
+
+def _settle(draft: Draft, zone: str) -> None:
+    """Make the period of a draft one of instants: from the begin of a day to the end of a day."""
+    for column in ("starts_at", "ends_at"):
+        value = draft.values.get(column)
+        if isinstance(value, dates.Day):
+            day = dates.Day(value.day + DAY) if column == "ends_at" else value
+            draft.values[column] = min(day.begins(zone), dates.LAST)
 
 
 def rules(before: Mapping[str, Any], draft: Draft) -> list[Fault]:

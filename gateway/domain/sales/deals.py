@@ -22,6 +22,7 @@ from gateway.records.resource import (
     Resource,
     Sort,
     Unset,
+    empty_last,
 )
 from gateway.records.values import dates, formats, instants, nested, numbers
 from outbox.database.transaction import Tx
@@ -110,8 +111,7 @@ DEALS = Resource(
     sorts=(
         *BY_TIME,
         Sort("value", "value"),
-        # Deals without a date come last; indexed in exactly this spelling.
-        Sort("expectedCloseDate", "coalesce(expected_close_at, 9223372036854775807)"),
+        empty_last("expectedCloseDate", "expected_close_at"),
     ),
     cascades=(
         Unset("tasks", "deal_id"),

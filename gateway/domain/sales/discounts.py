@@ -10,7 +10,7 @@ from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field
 from gateway.records.values import dates, formats, numbers
-from gateway.records.values.folding import fold
+from gateway.records.values.folding import without_case
 from gateway.records.values.format import Wrong
 from outbox.database.transaction import Row, Tx
 
@@ -85,7 +85,7 @@ async def by_code(tx: Tx, store_id: str, code: str) -> Discount | None:
         code = CODE.check(code.strip())
     except Wrong:
         return None
-    row = await tx.one(_BY_CODE, store_id, fold(code))
+    row = await tx.one(_BY_CODE, store_id, without_case(code))
     return None if row is None else of_row(row)
 
 

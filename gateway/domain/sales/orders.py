@@ -6,6 +6,7 @@ from gateway.domain.sales import document_lines, documents
 from gateway.records.resource import (
     BY_TIME,
     LASTS,
+    Beside,
     Field,
     Filter,
     Kind,
@@ -14,6 +15,7 @@ from gateway.records.resource import (
     Sort,
 )
 from gateway.records.values import formats, instants, nested, numbers, postal, taxpayer
+from gateway.records.values.emails import fold_email
 from gateway.records.values.format import Format
 from gateway.records.values.nested import Member
 
@@ -111,7 +113,7 @@ ORDERS = Resource(
         _shown("name", "name", formats.title(), "Name of the buyer.", "Maria da Silva", made=True),
         _shown(
             "email", "email", formats.email(), "Email of the buyer.", "maria@example.com",
-            made=True,
+            made=True, beside=(Beside("email_folded", fold_email),),
         ),
         _shown("phone", "phone", formats.phone(), "Phone of the buyer.", "(11) 98888-7777"),
         _shown(

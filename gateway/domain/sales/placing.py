@@ -14,6 +14,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.record import Record
+from gateway.records.values.emails import fold_email
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
 
@@ -88,6 +89,7 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
         **amounts,
         **parties,
         **what.buyer,
+        "email_folded": fold_email(what.buyer["email"]),
         "number": number,
         "status": "pending",
         "store_id": what.store_id,

@@ -23,7 +23,7 @@ from gateway.records.resource import (
     Unique,
 )
 from gateway.records.values import formats, nested, numbers
-from gateway.records.values.folding import fold
+from gateway.records.values.folding import fold, without_case
 from gateway.records.values.nested import Member
 from gateway.records.values.words import index_terms
 from outbox.database.sql import insert
@@ -201,7 +201,7 @@ def _categories(product: Record) -> Sequence[str]:
     """Return the folded names of the product's categories."""
     return [
         name
-        for name in map(fold, json.decode(product["categories"]))
+        for name in map(without_case, json.decode(product["categories"]))
         if name and not name.startswith(IN_STOCK)
     ]
 

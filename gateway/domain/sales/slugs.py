@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gateway.records import statements
 from gateway.records.record import Record
-from gateway.records.values.folding import fold
+from gateway.records.values.folding import transliterate
 from outbox.database.transaction import Tx
 
 LENGTH = 100
@@ -14,8 +14,8 @@ _OTHERS = re.compile("[^a-z0-9]+")
 
 
 def slug_of(name: str) -> str:
-    """Return the words of a name with hyphens between them; empty when it has no ASCII letters."""
-    return _OTHERS.sub("-", fold(name)).strip("-")[:LENGTH].rstrip("-")
+    """Return the words of a name with hyphens between them; empty when it has none."""
+    return _OTHERS.sub("-", transliterate(name)).strip("-")[:LENGTH].rstrip("-")
 
 
 async def complete(tx: Tx, record: Record) -> Record:

@@ -20,7 +20,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.slices import NOTHING, Slice
 from gateway.records.values import dates, formats
-from gateway.records.values.folding import fold
+from gateway.records.values.folding import without_case
 from gateway.records.values.format import Format, Wrong
 from outbox.database.transaction import Tx
 
@@ -145,7 +145,7 @@ async def _category_names(tx: Any, shop: Record, text: str, below: bool) -> Sequ
     category = await _category(tx, shop, text)
     if category is None:
         return []
-    return await categories.names_below(tx, category) if below else [fold(category["name"])]
+    return await categories.names_below(tx, category) if below else [without_case(category["name"])]
 
 
 def _checked(form: Format, text: str, field: str) -> str:

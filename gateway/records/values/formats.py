@@ -12,6 +12,7 @@ import phonenumbers
 
 from gateway.records.values import cnpj as cnpj_number
 from gateway.records.values import zones
+from gateway.records.values.emails import character_name, invisible
 from gateway.records.values.format import Format, Wrong
 from gateway.records.values.patterns import (
     BLANK,
@@ -36,9 +37,11 @@ _URL = re.compile(URL)
 _SLUG = re.compile(SLUG)
 _CODE = re.compile(CODE)
 _PHONE = re.compile(PHONE)
-# The usual spellings of numbers with an area code; without +55 the area 55 needs the library.
+# The usual spellings of valid numbers; without +55 the area 55 needs the library.
+_AREA = r"(?:[14689][1-9]|2[12478]|3[1-578]|5[13-5]|7[13-579])"
 _BRAZILIAN = re.compile(
-    r"(?:\+55 ?|(?!\(?55))\(?([1-9][1-9])\)? ?([2-9][0-9]{3,4})[- ]?([0-9]{4})", re.ASCII
+    rf"(?:\+55 ?|(?!\(?55))\(?({_AREA})\)? ?([2-57][0-9]{{3}}|9[0-9]{{4}})[- ]?([0-9]{{4}})",
+    re.ASCII,
 )
 _ID = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
 # PostgreSQL's text cannot store U+0000.
@@ -84,6 +87,9 @@ def email() -> Format:
 
     def check(value: Any) -> str:
         sent = string(value, 254)
+        if hidden := invisible(sent):
+            name = character_name(hidden)
+            raise Wrong("invalid_email", f"Remove this character from the address: {name}.")
         if _EMAIL.fullmatch(sent) is None or sent.index("@") > 64:
             raise Wrong("invalid_email", "Send an e-mail address such as maria@example.com.")
         return sent
@@ -105,7 +111,7 @@ def phone() -> Format:
 
 
 def e164(sent: str) -> str | None:
-    """Return the E.164 form of a phone number, Brazilian without a country code, or None."""
+    """Return the E.164 form of a number, Brazilian without a country code; None if not valid."""
     usual = _BRAZILIAN.fullmatch(sent)
     return "+55" + "".join(usual.groups()) if usual else _parsed(sent)
 
@@ -116,7 +122,7 @@ def _parsed(sent: str) -> str | None:
         number = phonenumbers.parse(sent, "BR")
     except phonenumbers.NumberParseException:
         return None
-    if not phonenumbers.is_possible_number(number):
+    if not phonenumbers.is_valid_number(number):
         return None
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 

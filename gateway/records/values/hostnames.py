@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from gateway.records.values.emails import ascii_domain
 from gateway.records.values.format import Format, Wrong
 from gateway.records.values.formats import string
 
@@ -17,11 +18,7 @@ def normal(text: str) -> str | None:
     if len(text) > 2 * LONGEST:
         return None
     name = _PORT.sub("", text.strip().lower()).removesuffix(".")
-    if not name.isascii():
-        try:
-            name = name.encode("idna").decode("ascii")
-        except UnicodeError:
-            return None
+    name = ascii_domain(name)
     return name if len(name) <= LONGEST and _NAME.fullmatch(name) else None
 
 

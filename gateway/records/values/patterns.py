@@ -8,11 +8,14 @@ BLANK = (
     r"\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
 )
 VISIBLE = rf"^[^\u0000]*[^{BLANK}][^\u0000]*$"
-_ATOM = r"[^\s\"(),.:;<>@\[\\\]\u0000-\u0020\u007f-\u00a0]+"
+# Format characters that show, and characters of private use; `emails` knows those above U+FFFF.
+_HIDDEN = rf"{BLANK}\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\ue000-\uf8ff"
+_ATOM = rf"[^{_HIDDEN}\"(),.:;<>@\[\\\]]+"
 _LETTER = r"[^\s\u0000-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a0]"
 _INNER = r"[^\s\u0000-\u002c\u002e\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a0]"
 _LABEL = rf"{_LETTER}(?:{_INNER}{{0,61}}{_LETTER})?"
-EMAIL = rf"^{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})+$"
+_MAIL_LABEL = _LABEL.replace(r"\u007b-\u00a0", rf"\u007b-\u00a0{_HIDDEN}")
+EMAIL = rf"^{_ATOM}(?:\.{_ATOM})*@{_MAIL_LABEL}(?:\.{_MAIL_LABEL})+$"
 # 1 to 65535.
 _PORT = r"[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 _REST = rf"(?::(?:{_PORT}))?(?:[/?#][^\s\u0000-\u0020\u007f]*)?$"

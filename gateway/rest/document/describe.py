@@ -298,13 +298,14 @@ def _walk(resource: Resource) -> tuple[Parameter, ...]:
         Parameter(
             "sort", {"type": "string", "pattern": f"^({one}(,{one})*)?$"},
             f"Sort keys, separated by commas; a leading minus sorts in descending order. Keys: "
-            f"{', '.join(sort.name for sort in resource.sorts)}. Default: -createdAt.",
+            f"{', '.join(sort.name for sort in resource.sorts)}. "
+            "Records without a value are last in both directions. Default: -createdAt.",
             f"-{resource.sorts[0].name}",
         ),
         Parameter(
             "cursor", {"type": "string", "format": "cursor"},
-            "The nextCursor of the previous page, for the default order; concurrent writes cause "
-            "no gaps and no repeats.",
+            "The nextCursor of the previous page, with the same sort; concurrent writes cause no "
+            "gaps and no repeats.",
             urlsafe_b64encode(f"c{shapes.MOMENT}.{example}".encode()).decode().rstrip("="),
         ),
     )  # fmt: skip

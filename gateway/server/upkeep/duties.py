@@ -19,6 +19,7 @@ from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells.registration import Registration
 from gateway.domain.imports import upkeep as imports
 from gateway.domain.imports.importing import Importing
+from gateway.domain.imports.jobs import TRIED
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.sales import order_mails, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
@@ -153,7 +154,7 @@ class Upkeep:
         recovering = parts.recovering(db, copies.read)
         self.duties.when(recovering.any_running, "jobs", recovering.run_once)
         importing = Importing(db)
-        self.duties.when(importing.any_waiting, "imports", importing.run_once)
+        self.duties.when(importing.any_waiting, "imports", importing.run_once, TRIED)
         self.duties.once_every(MARK_SECONDS, "event-marks", Marks(db).run_once)
         self.duties.once_every(LINES_SECONDS, "lines", partial(ordering.repair, db))
         self.duties.when(

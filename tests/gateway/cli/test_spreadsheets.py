@@ -25,7 +25,7 @@ def test_a_file_goes_in_and_out(tmp_path: Path) -> None:
     add_user(tmp_path)
     file = tmp_path / "leads.csv"
     file.write_text(FILE, newline="")
-    words = ("import", str(file), "--type", "contacts", *OWNER)
+    words = ("import", "contacts", str(file), *OWNER)
     tried = command(*words, "--dry-run", folder=tmp_path)
     assert tried.stdout == (
         "2 lines: 2 would be created, 0 would be updated, 0 unchanged, 0 faulty.\n"
@@ -97,6 +97,9 @@ def test_faulty_lines_and_wrong_words_are_told(tmp_path: Path) -> None:
         ((*words, "--columns", "x"), "Heading:field"),
         (("import", "none.csv", "--type", "contacts", *OWNER), "No such file"),
         (("import", str(file), "--type", "orders", *OWNER), "--type must be one of contacts"),
+        (("import", "orders", str(file), *OWNER), "TYPE must be one of contacts"),
+        (("import", str(file), *OWNER), "enter TYPE and FILE"),
+        (("import", "contacts", str(file), "--type", "contacts", *OWNER), "enter TYPE and FILE"),
         (("export", "persons", *OWNER), "TYPE must be one of contacts"),
     ):
         told = command(*wrong, folder=tmp_path)

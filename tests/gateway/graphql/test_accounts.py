@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.accounts import passwords
 from gateway.domain.storefront.visitors import customer_sessions
 from outbox.database.transaction import Tx
 from tests.support.shop import Answer, Browser, Shop
@@ -103,6 +104,38 @@ async def test_two_sign_ups_at_once_make_one_account(shop: Shop) -> None:
     assert codes == ["EMAIL_ALREADY_EXISTS"] * 5 + ["made"]
     contacts = (await shop.owner.get("/api/contacts")).body
     assert contacts["total"] == 1
+
+
+async def test_an_email_is_one_account_in_all_its_spellings(shop: Shop) -> None:
+    for email, code in (
+        ("ana@exämple.de", ""), ("ana@xn--exmple-cua.de", "EMAIL_ALREADY_EXISTS"),
+        ("ANA@EXÄMPLE.DE", "EMAIL_ALREADY_EXISTS"), ("straße@x.co", ""), ("strasse@x.co", ""),
+        ("STRAßE@x.co", "EMAIL_ALREADY_EXISTS"),
+    ):  # fmt: skip
+        made = await sign_up(shop.browser(), email=email)
+        assert (made.code if "errors" in made.body else "") == code, email
+    assert (await log_in(shop.browser(), "Ana@xn--exmple-cua.de")).data
+    refused = await sign_up(shop.browser(), email="ana\u200b@example.com")
+    assert refused.code == "BAD_USER_INPUT"
+    assert "U+200B ZERO WIDTH SPACE" in refused.body["errors"][0]["message"]
+
+
+async def test_a_password_of_an_earlier_release_is_known_by_all_its_spellings_afterwards(
+    shop: Shop,
+) -> None:
+    await sign_up(shop.browser())
+    typed, composed = "cafe\u0301 com leite", "caf\u00e9 com leite"
+
+    async def as_before(tx: Tx) -> None:
+        await tx.run("update customers set password_hash = $1", passwords.HASHER.hash(typed))
+
+    await shop.db.write(as_before)
+    for password, right in ((composed, False), (typed, True), (composed, True), (typed, True)):
+        assert ("errors" not in (await log_in(shop.browser(), password=password)).body) is right
+    for password in ("segredo\u200b1", "\ufeffsegredo"):
+        refused = await sign_up(shop.browser(), email="bia@example.com", password=password)
+        assert refused.code == "BAD_USER_INPUT"
+        assert "without this character: U+" in refused.body["errors"][0]["message"]
 
 
 async def test_escapes_of_a_document_reach_no_database(shop: Shop) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.graphql.connections import NEWEST, connection, cursor, slice_request
 from gateway.records.errors import Refusal
-from gateway.records.query import Place
+from gateway.records.places import Place
 from gateway.records.slices import Slice, SliceRequest
 
 ID = "018f3a5b7c9d1e2f3a4b5c6d"

@@ -102,6 +102,13 @@ async def test_a_token_without_an_email_makes_an_account_too(
     assert (await idp_shop.owner.get("/api/contacts")).body["total"] == 0
 
 
+async def test_a_trusted_domain_is_compared_as_idna(idp_shop: Shop, issuer: Issuer) -> None:
+    await change_idp(idp_shop, issuer, trustedDomains=["Exämple.de"])
+    for email in ("ana@exämple.de", "bia@xn--exmple-cua.de"):
+        answer = await enter(idp_shop.browser(), issuer.token(email=email, sub=email[:3]))
+        assert answer.data["clientIdpLogin"]["user"]["emailVerified"] is True
+
+
 async def test_a_trusted_token_links_a_verified_account(idp_shop: Shop, issuer: Issuer) -> None:
     browser = idp_shop.browser()
     await sign_up(browser)

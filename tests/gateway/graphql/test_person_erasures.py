@@ -22,7 +22,7 @@ from outbox.webhooks import Draft, create
 from tests.gateway.graphql.test_late_writers import between, guest
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.carts import sell
-from tests.support.checkouts import BUYER, bought, sign_up
+from tests.support.checkouts import BUYER, bought, check_out, put, sign_up
 from tests.support.shop import Shop
 
 EMAIL = BUYER["email"]
@@ -100,6 +100,28 @@ async def test_all_that_has_the_email_goes_and_sales_stay_without_the_person(sho
     assert listed == {"data": [certificate]}
     for table in ("person_erasures where person is not null", "erasures"):
         assert await rows(shop, f"select * from {table}") == []
+
+
+@pytest.mark.parametrize("named", ["ana@exämple.de", "ana@xn--exmple-cua.de"])
+async def test_both_spellings_of_a_domain_are_the_person(shop: Shop, named: str) -> None:
+    spellings = ("Ana@exämple.de", "ana@xn--exmple-cua.de")
+    for email in spellings:
+        await contact(shop, email=email, name="Ana")
+    product = await sell(shop, 100)
+    for email in spellings:
+        browser = shop.browser()
+        await put(browser, product)
+        assert (await check_out(browser, email=email)).data
+    note = await shop.owner.post("/api/tasks", {"title": f"Write to {' or '.join(spellings)}"})
+    contact_id = await contact(shop, email=named, name="Ana")
+    await shop.owner.put(f"/api/tasks/{note.body['id']}", {"contactId": contact_id})
+    await erased(shop, f"/api/contacts/{contact_id}")
+    assert await rows(shop, "select id from contacts") == []
+    assert {row["email"] for row in await rows(shop, "select email from orders")} == {
+        "erased@invalid.invalid"
+    }
+    task = (await shop.owner.get(f"/api/tasks/{note.body['id']}")).body
+    assert task["title"] == "Write to *** or ***"
 
 
 async def test_a_stored_response_keeps_the_id_so_that_nothing_is_made_twice(shop: Shop) -> None:

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gateway.records.values import cnpj, dates, formats, instants, nested, numbers
-from gateway.records.values.folding import BYTES, fold
+from gateway.records.values.folding import BYTES, fold, without_case
 from gateway.records.values.format import Format, Wrong, of_json
 from gateway.records.values.nested import Member
 from gateway.records.values.strictjson import decode
@@ -170,6 +170,13 @@ def test_a_long_list_reports_only_the_first_faults() -> None:
         ("11 3333-4444", "+551133334444"),
         ("+1 212 555 0100", "+12125550100"),
         ("+44 20 7946 0958", "+442079460958"),
+        ("0800 123 4567", "+558001234567"),
+        ("(55) 3333-4444", "+555533334444"),
+        ("3333-4444", None),
+        ("98888-7777", None),
+        ("(11) 1333-4444", None),
+        ("(20) 3333-4444", None),
+        ("+1 555 0100", None),
         ("123", None),
         ("---", None),
         ("+999 1", None),
@@ -184,7 +191,7 @@ def library_e164(sent: str) -> str | None:
         number = phonenumbers.parse(sent, "BR")
     except phonenumbers.NumberParseException:
         return None
-    if not phonenumbers.is_possible_number(number):
+    if not phonenumbers.is_valid_number(number):
         return None
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
@@ -278,12 +285,20 @@ LETTERS = "aZçÃéñÖøß ǅﬁİıΣς\u0300\u0301\u0345\u20dd한½①Ａ"
 @given(st.text(max_size=50) | st.text(LETTERS, max_size=20))
 def test_every_text_is_folded_by_the_definition(text: str) -> None:
     spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    assert fold(text) == "".join(c for c in spread if unicodedata.category(c)[0] != "M")
+    plain = "".join(c for c in spread if unicodedata.category(c)[0] != "M")
+    assert without_case(text) == plain
+    assert fold(fold(text)) == fold(text)
+    assert "".join(c for c in fold(text) if not c.isascii()) == "".join(
+        c for c in plain if not c.isascii() and not unicodedata.name(c, "").startswith("LATIN ")
+    )
 
 
 def test_folding_drops_case_and_accents() -> None:
     assert fold("José ÁÉÍÕÇ Straße") == "jose aeioc strasse"
     assert fold("ﬁn") == "fin"
+    assert fold("Łódź Øyvind Đặng Æsir Œuvre ẞ Þór") == "lodz oyvind dang aesir oeuvre ss thor"
+    assert fold("L’Oréal d‘água A–B") == "l'oreal d'agua a-b"
+    assert (fold("Чай"), fold("東京")) == ("чаи", "東京")
     assert fold("Cafe\u0301") == fold("CAFÉ")
     assert len(fold("é" * 5000).encode()) == 1000
     assert fold("日" * 400) == "日" * 333

@@ -1,15 +1,24 @@
 """Tests lists on both engines: pages, search, filters, sorting, cursors."""
 
+from base64 import urlsafe_b64encode
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
-from gateway.records import actions
+from gateway.domain.contacts.tasks import TASKS
+from gateway.records import actions, statements, store
 from gateway.records.access import Actor
+from gateway.records.cursors import text_of
 from gateway.records.errors import Refusal
+from gateway.records.places import Place, beyond, order_by
+from gateway.records.query import Query, keys_of
 from gateway.records.resource import Resource
 from gateway.rest.params import query_of
 from outbox.database.transaction import Database, Tx
@@ -237,17 +246,87 @@ async def test_sorting(db: Database) -> None:
     both = members(await listed(db, sort="name,-createdAt"))
     twins = [r["createdAt"] + r["id"] for r in both[2:4]]
     assert twins == sorted(twins, reverse=True)
-    assert (await listed(db, sort="name", limit="2")).cursor is None
     pages = [await listed(db, sort="name", limit="2", page=str(p)) for p in (1, 2, 3)]
     assert [n for p in pages for n in names(p)] == by_name
+    walked = members(first := await listed(db, sort="name,-createdAt", limit="2"))
+    while first.cursor is not None:
+        first = await listed(db, sort="name,-createdAt", limit="2", cursor=first.cursor)
+        walked += members(first)
+    assert walked == both
     assert names(await listed(db, sort="name,name,-name")) == by_name
     # The default order, given by name, still supports a cursor.
     first = await listed(db, sort="-createdAt", limit="3")
     assert first.cursor is not None
     rest = await listed(db, sort="-createdAt", limit="3", cursor=first.cursor)
     assert names(first) + names(rest) == oldest[::-1]
-    assert (await listed(db, sort="updatedAt", limit="3")).cursor is None
     assert refused({"sort": "updatedAt", "cursor": first.cursor}).faults[0].field == "cursor"
+
+
+NUMBERS = st.sampled_from((None, 0, 1, 2))
+ORDERS = (
+    "dueDate", "-dueDate", "-dueDate,createdAt", "createdAt", "updatedAt", "-updatedAt,dueDate",
+    "dueDate,-createdAt", "createdAt,-dueDate,updatedAt", "",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(NUMBERS, NUMBERS), max_size=12), limit=st.integers(1, 4))
+async def test_every_order_is_walked_to_its_end_with_empty_values_last(
+    db: Database, rows: list[tuple[int | None, int | None]], limit: int
+) -> None:
+    """Property: the pages by cursor, one after another, are the whole list, forwards and back."""
+    owner = Actor(db.ids.new(db.clock.wall()), "api_key")
+
+    async def unit(tx: Tx) -> None:
+        for due, changed in rows:
+            values = {"title": "t", "due_at": due, "due_day": False, "priority": "low"}
+            made = await store.insert(tx, TASKS, owner.owner_id, values | {"completed": False})
+            await tx.run("update tasks set updated_at = $2 where id = $1", made[0], changed)
+
+    await db.write(unit)
+    for order in ORDERS:
+        query = query_of(TASKS, {"sort": order, "limit": str(limit)})
+        whole = await db.read(actions.page, owner, TASKS, replace(query, limit=100))
+        dates_of = [record["due_at"] for record in whole.records]
+        if order.removeprefix("-") == "dueDate":
+            full = [due for due in dates_of if due is not None]
+            assert full == sorted(full, reverse=order.startswith("-"))
+            assert dates_of == full + [None] * (len(rows) - len(full))
+        pages = list[list[str]]()
+        cursor: str | None = ""
+        while cursor is not None:
+            query = query_of(TASKS, {"sort": order, "limit": str(limit), "cursor": cursor})
+            page = await db.read(actions.page, owner, TASKS, query)
+            pages.append([record.id for record in page.records])
+            cursor = text_of(TASKS, query, page.onward)
+        ids = [one for page in pages for one in page]
+        assert ids == [record.id for record in whole.records]
+        assert len(ids) == len(rows)
+        for earlier in reversed(pages[:-1]):
+            assert page.back is not None
+            query = replace(query, after=None, before=page.back)
+            page = await db.read(actions.page, owner, TASKS, query)
+            assert [record.id for record in page.records] == earlier
+        assert page.back is None
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_a_page_by_cursor_reads_its_part_of_an_index(db: Database) -> None:
+    """In each order of each list: nothing is sorted, and nothing before the place is read."""
+    for resource in RESOURCES:
+        for name, down in ((s.name, down) for s in resource.sorts for down in (False, True)):
+            keys, args = keys_of(resource, Query(order=[(name, down)])), list[Any](["o"])
+            place = Place("a" if keys[0][0] == "sort_name" else 1, "0" * 24)
+            where = f"owner_id = $1 and {beyond(keys, place, args)}"
+            sql = statements.page(resource, where, order_by(keys), size=4, offset=5, late=False)
+            plan = await db.read(
+                lambda tx, sql, args: tx.all(f"explain query plan {sql}", *args, 21, 0), sql, args
+            )
+            steps = [str(row["detail"]) for row in plan]
+            assert not any("TEMP B-TREE" in step for step in steps), (resource.table, name)
+            [search] = [step for step in steps if f"SEARCH {resource.table} USING" in step]
+            assert search.endswith(("<?)", ">?)", "(?,?))")), search
 
 
 async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> None:
@@ -305,3 +384,17 @@ async def test_a_cursor_of_another_order_is_refused(db: Database) -> None:
     assert refused({"cursor": changes}).code == "validation_error"
     assert refused({"cursor": newest, "updatedSince": "2000-01-01"}).code == "validation_error"
     assert refused({"cursor": newest, "sort": "name"}).code == "validation_error"
+    named_ = (await listed(db, limit="1", sort="name")).cursor
+    assert named_
+    assert query_of(CONTACTS, {"cursor": named_, "sort": "name"}).after
+    for other in ({}, {"sort": "-name"}, {"sort": "name,createdAt"}, {"sort": "createdAt"}):
+        assert refused({"cursor": named_, **other}).faults[0].field == "cursor"
+
+
+@pytest.mark.parametrize(
+    "values", [[1, "0" * 24], ["a\0", "0" * 24], ["a", "x"], ["a"], ["a", "b", "0" * 24], [None, 1]]
+)
+def test_a_cursor_of_values_that_no_record_has_is_refused(values: list[Any]) -> None:
+    plain = b"s" + msgspec.json.encode(["name", *values])
+    text = urlsafe_b64encode(plain).decode().rstrip("=")
+    assert refused({"cursor": text, "sort": "name"}).faults[0].field == "cursor"

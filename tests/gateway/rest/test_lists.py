@@ -56,6 +56,14 @@ async def test_a_page_of_long_records_is_complete_and_in_order(ana: Person, db: 
     assert listed["data"] == body["data"][:100]
 
 
+@pytest.mark.parametrize("name", ["start", "end"])
+async def test_an_invalid_bound_of_the_calendar_is_refused(ana: Person, name: str) -> None:
+    other = {"start": "end", "end": "start"}[name]
+    for bound in ("x", "2026-02-30", "2026-13-01T00:00:00Z", "%00", "%ED%A0%80", "01/12/2026"):
+        refused = await ana.get(f"/api/tasks/calendar?{other}=2026-12-01&{name}={bound}")
+        assert (refused.status, refused.faults) == (400, {name: "invalid_parameter"}), bound
+
+
 async def test_a_list_without_pages_is_truncated(ana: Person, db: Database) -> None:
     await db.write(activities, ana.user_id, 60, 60_000)
     path = "/api/activities/recent?limit=100"

@@ -110,10 +110,11 @@ def test_a_count_has_a_form_for_one() -> None:
 
 
 def test_counts_of_one_and_of_many() -> None:
-    for texts_of, one, many in (
-        (EN, "1 later delivery", "1,234 later deliveries"),
-        (PT, "1 entrega seguinte", "1.234 entregas seguintes"),
+    for texts_of, one, many, none in (
+        (EN, "1 later delivery", "1,234 later deliveries", "0 later deliveries"),
+        (PT, "1 entrega seguinte", "1.234 entregas seguintes", "0 entregas seguintes"),
     ):
+        assert texts_of("lines.place_count", count=0).startswith(none)
         assert texts_of("lines.place_count", count=1).startswith(one)
         assert texts_of("lines.place_count", count=1234).startswith(many)
         # A count that stopped at its limit is a text.

@@ -215,3 +215,35 @@ async def test_a_duty_is_cut_off_when_its_node_stops_leading(db: Database) -> No
     await duties.look()
     await cut.wait()
     await duties.stop()
+
+
+async def test_a_duty_that_is_woken_runs_at_once_and_once_more_if_it_runs(db: Database) -> None:
+    begun, go_on = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def work() -> None:
+        begun.release()
+        await go_on.acquire()
+
+    async def needed() -> bool:
+        return True
+
+    leadership = Alone()
+    duties = Duties(db, leadership, 3600)
+    duties.when(needed, "work", work)
+    duties.wake("work")
+    leadership.start()
+    # A node that does not lead leaves it to the one that does.
+    assert duties.names == ["work"]
+    assert begun.locked()
+    for _ in range(2):
+        duties.wake("work")
+        await begun.acquire()
+        # Woken in the middle of its run: it may have looked already.
+        duties.wake("work")
+        duties.wake("work")
+        go_on.release()
+        await begun.acquire()
+        go_on.release()
+        await duties.idle()
+    assert begun.locked()
+    await duties.stop()

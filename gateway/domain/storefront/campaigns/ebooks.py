@@ -29,7 +29,7 @@ EBOOKS = Resource(
     derived=(global_id_of("Ebook"),),
     search=("title",),
     folded_sort="title",
-    sorts=(*BY_TIME, Sort("title", "sort_name")),
+    sorts=(*BY_TIME, Sort("title", "sort_name", text=True)),
     filters=(
         Filter("storeId", "store_id = {}", "id", "Only e-books of this store."),
         Filter("active", "active = {}", "boolean", "Only active (true) or inactive e-books."),

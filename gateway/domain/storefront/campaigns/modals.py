@@ -24,7 +24,7 @@ from gateway.records.resource import (
     Resource,
 )
 from gateway.records.values import formats, numbers
-from gateway.records.values.folding import fold
+from gateway.records.values.folding import without_case
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
@@ -222,7 +222,7 @@ async def _issue(
 async def _free(tx: Tx, modal: Record, random: Sequence[bytes]) -> str:
     for number in random:
         text = code_of(modal["prefix"], number)
-        if await tx.one(_TAKEN, modal["store_id"], fold(text)) is None:
+        if await tx.one(_TAKEN, modal["store_id"], without_case(text)) is None:
             return text
     raise Refusal("unavailable", "No code is free; try again.", facts={"retry_after": 1})
 

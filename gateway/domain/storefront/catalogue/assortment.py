@@ -10,7 +10,7 @@ from gateway.domain.storefront.catalogue.selection import Selection, size
 from gateway.domain.storefront.stores import stores
 from gateway.records import slices, statements, store
 from gateway.records.errors import Refusal
-from gateway.records.query import Place
+from gateway.records.places import Place
 from gateway.records.record import Record
 from gateway.records.slices import NOTHING, Slice, SliceRequest
 from gateway.records.values.folding import fold

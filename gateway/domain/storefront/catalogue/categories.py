@@ -14,7 +14,7 @@ from gateway.records import store as records
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault
-from gateway.records.query import Place
+from gateway.records.places import Place
 from gateway.records.record import Record
 from gateway.records.resource import (
     BY_NAME,
@@ -29,7 +29,7 @@ from gateway.records.resource import (
 )
 from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import formats
-from gateway.records.values.folding import fold
+from gateway.records.values.folding import fold, without_case
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
@@ -130,7 +130,7 @@ async def _faults(
     """Return the faults of the name and of the parent."""
     faults = []
     name, parent_id = draft.sent.get("name"), draft.sent.get("parentId")
-    if name is not None and not fold(name):
+    if name is not None and not without_case(name):
         faults.append(Fault("name", "blank", "Send a name with letters or digits."))
     if parent_id is None:
         return faults
@@ -202,7 +202,7 @@ async def named(tx: Tx, store: Record, record_id: str | None, slug: str | None) 
 async def names_below(tx: Tx, category: Record) -> Sequence[str]:
     """Return the folded names of a category and of all categories below it."""
     rows = await tx.all(_BELOW, category.id, category.owner_id)
-    return sorted({fold(row["name"]) for row in rows})
+    return sorted({without_case(row["name"]) for row in rows})
 
 
 async def of_products(tx: Tx, ids: Sequence[str]) -> Mapping[str, Sequence[Record]]:

@@ -19,7 +19,7 @@ from gateway.records.access import Actor
 from gateway.records.derived import global_id_of
 from gateway.records.draft import Draft, check, refusal
 from gateway.records.errors import Fault, Refusal
-from gateway.records.query import Place
+from gateway.records.places import Place
 from gateway.records.record import CREATED_AT, Record, Row, records_of
 from gateway.records.resource import Field, Filter, Form, Reference, Resource
 from gateway.records.slices import Slice, SliceRequest

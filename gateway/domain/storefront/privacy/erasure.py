@@ -18,7 +18,6 @@ from typing import Any
 
 from msgspec import json
 
-from gateway.domain.accounts.users import fold_email
 from gateway.domain.contacts import contacts, person_erasures, upsert
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
@@ -35,6 +34,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
+from gateway.records.values.emails import fold_email
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
 
@@ -212,6 +212,7 @@ async def anonymise(
     without = {
         **redacted(order),
         "customer_id": None, "name": ERASED_NAME, "email": ERASED_EMAIL,
+        "email_folded": ERASED_EMAIL,
         "phone": None, "address": None, "notes": None, "contact_id": None,
     }  # fmt: skip
     await store.update(tx, ORDERS, row, without)

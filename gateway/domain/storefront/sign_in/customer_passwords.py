@@ -10,12 +10,14 @@ from contextlib import asynccontextmanager
 
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.networks import share_of
+from gateway.domain.accounts.opaque_strings import forbidden
 from gateway.domain.accounts.passwords import Passwords
-from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
+from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.customers import Credential
 from gateway.records.errors import Fault, Refusal
+from gateway.records.values.emails import fold_email
 from outbox.database.fair_limit import Crowded, Places
 from outbox.database.transaction import Database
 
@@ -57,10 +59,8 @@ class CustomerPasswords:
         try:
             credential = await self._db.read(customers.by_email, store_id, email)
             stored = None if credential is None else credential.password_hash
-            async with self._turn(address):
-                # No password contains what UTF-8 cannot express.
-                text = password.encode("utf-8", "replace").decode()
-                right = await self._passwords.verify(stored, text, HOLDER)
+            account = "" if credential is None else credential.customer_id
+            right, stored = await self._verified(account, stored, password, address)
         except BaseException:
             self._tries.undo(address, *holder)
             self._all_tries.undo(address)
@@ -69,6 +69,8 @@ class CustomerPasswords:
             raise invalid_credentials()
         self._tries.forgive(address, *holder)
         self._all_tries.undo(address)
+        # The sign-in compares it with what is stored then.
+        credential.password_hash = stored
         return credential
 
     async def check_own(
@@ -82,9 +84,7 @@ class CustomerPasswords:
         self._begin(address, *holder)
         try:
             stored = await self._db.read(customers.password_hash, customer_id)
-            async with self._turn(address):
-                text = password.encode("utf-8", "replace").decode()
-                right = await self._passwords.verify(stored, text, HOLDER)
+            right, stored = await self._verified(customer_id, stored, password, address)
         except BaseException:
             self._tries.undo(address, *holder)
             self._all_tries.undo(address)
@@ -99,6 +99,19 @@ class CustomerPasswords:
         """Return the hash of a new password. Raises unavailable."""
         async with self._turn(address):
             return await self._passwords.hash(password, HOLDER)
+
+    async def _verified(
+        self, customer_id: str, stored: str | None, password: str, address: str
+    ) -> tuple[bool, str | None]:
+        """Return whether a password is right, and the hash that is stored now."""
+        # No password contains what UTF-8 cannot express.
+        text = password.encode("utf-8", "replace").decode()
+        async with self._turn(address):
+            right, better = await self._passwords.check(stored, text, HOLDER)
+        if better is None or stored is None:
+            return right, stored
+        await self._db.write(customers.rehash, customer_id, stored, better)
+        return right, better
 
     def _begin(self, address: str, *holder: str) -> None:
         """Count a try for an account and for the address. Raises rate_limited."""
@@ -135,10 +148,12 @@ def fault_of(password: str, field: str) -> Refusal | None:
         )  # fmt: skip
     if len(password) > LONGEST:
         message = f"Send at most {LONGEST} characters."
-    elif _is_text(password):
+    elif not _is_text(password):
+        message = "Send text without U+0000 and lone surrogates."
+    elif not (character := forbidden(password)):
         return None
     else:
-        message = "Send text without U+0000 and lone surrogates."
+        message = f"Send a password without this character: {character}."
     code = "too_long" if len(password) > LONGEST else "invalid_characters"
     return Refusal("validation_error", f"{field}: {message}", faults=[Fault(field, code, message)])
 

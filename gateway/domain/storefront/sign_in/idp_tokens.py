@@ -17,6 +17,7 @@ from gateway.domain.storefront.visitors.compact_jws import Unreadable
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values import formats
+from gateway.records.values.emails import ascii_domain
 from gateway.records.values.format import Format, Wrong
 from outbox.durations import SECOND
 
@@ -146,13 +147,13 @@ def _is_trusted(email: str, claims: Mapping[str, Any], provider: Mapping[str, An
     verified = claims.get("email_verified")
     if verified is not True and verified != "true":
         return False
-    domain = email.rpartition("@")[2].lower()
+    domain = ascii_domain(email.rpartition("@")[2])
     trusted: Sequence[str] = json.decode(provider.get("trustedDomains") or "[]")
     if domain in trusted:
         return True
     hosted = claims.get("hd")
     return provider["issuer"] == GOOGLE and (
-        domain in GOOGLE_MAIL or (isinstance(hosted, str) and hosted.lower() == domain)
+        domain in GOOGLE_MAIL or (isinstance(hosted, str) and ascii_domain(hosted) == domain)
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.domain.accounts.users import LONGEST_EMAIL, fold_email
+from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.domain.contacts import upsert
 from gateway.domain.storefront.visitors.visitor import Visitor, account_deleted
 from gateway.records import actions, store
@@ -20,6 +20,7 @@ from gateway.records.resource import (
     Unset,
 )
 from gateway.records.values import formats
+from gateway.records.values.emails import earlier_fold, fold_email
 from outbox.database.transaction import Tx
 
 TAG = "customer"
@@ -70,7 +71,8 @@ CUSTOMERS = Resource(
 
 _BY_EMAIL = """
 select c.id, c.password_hash, c.email_verified from customer_emails e
-join customers c on c.id = e.record_id where e.store_id = $1 and e.value = $2
+join customers c on c.id = e.record_id where e.store_id = $1 and e.value in ($2, $3)
+order by e.value = $2 limit 1
 """
 _CLAIM = """
 insert into customer_emails (store_id, value, record_id) values ($1, $2, $3)
@@ -94,7 +96,7 @@ async def by_email(tx: Tx, store_id: str, email: str) -> Credential | None:
     if len(email) > 2 * LONGEST_EMAIL or "\0" in email:
         # No account has such an address, and folding a very long one takes too long.
         return None
-    row = await tx.one(_BY_EMAIL, store_id, fold_email(email))
+    row = await tx.one(_BY_EMAIL, store_id, fold_email(email), earlier_fold(email))
     if row is None:
         return None
     return Credential(row["id"], row["password_hash"], bool(row["email_verified"]))
@@ -173,6 +175,14 @@ async def save_contact(tx: Tx, visitor: Visitor, customer: Record) -> None:
 async def set_password(tx: Tx, customer_id: str, hashed: str | None) -> None:
     """Store the hash of a new password, or remove the password."""
     await tx.run("update customers set password_hash = $2 where id = $1", customer_id, hashed)
+
+
+async def rehash(tx: Tx, customer_id: str, before: str, after: str) -> None:
+    """Replace the hash of a password by another one of the same password."""
+    await tx.run(
+        "update customers set password_hash = $3 where id = $1 and password_hash = $2",
+        customer_id, before, after,
+    )  # fmt: skip
 
 
 async def verify_email(tx: Tx, actor: Actor, customer: Record) -> Record:

@@ -6,8 +6,8 @@ import asyncio
 import json
 from pathlib import Path
 
-from gateway.domain.accounts.users import fold_email
 from gateway.domain.cells.directory import Name
+from gateway.records.values.emails import fold_email
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.queue.state.figures import STEP, start_of

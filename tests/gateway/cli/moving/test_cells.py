@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain.accounts.users import fold_email
 from gateway.domain.cells.directory import CellDirectory, Kind, Name
+from gateway.records.values.emails import fold_email
 from gateway.server.cells import directory_of
 from gateway.server.config import Cell, Config
 from outbox.clock import SystemClock

@@ -103,7 +103,14 @@ async def test_a_list_is_read_forward_and_back(console: Site, maria: Guest) -> N
         for one in section.resource.sorts:
             for sign in ("", "-"):
                 page = await maria.get(f"{section.path}?sort={sign}{one.name}&limit=50")
-                assert len(re.findall(r'id="r-', page.html)) == 28, one.name
+                whole = re.findall(r'id="r-([0-9a-f]{24})"', page.html)
+                assert len(whole) == 28, one.name
+                first = await maria.get(f"{section.path}?sort={sign}{one.name}")
+                last = await maria.get(first.link("Next page"))
+                assert re.findall(r'id="r-([0-9a-f]{24})"', first.html + last.html) == whole
+                assert 'rel="next"' not in last.html
+                back = await maria.get(last.link("Previous page"))
+                assert re.findall(r'id="r-([0-9a-f]{24})"', back.html) == whole[:25]
                 way = "descending" if sign else "ascending"
                 assert one.name not in section.columns or f'aria-sort="{way}"' in page.html
         head = await maria.http.head(section.path)

@@ -87,11 +87,35 @@ def test_rules_of_new_passwords() -> None:
         ("short", "8 to 128"), ("x" * 129, "8 to 128"), ("password", "too common"),
         ("  PassWord1 ", "too common"), ("QwertyUiop", "too common"),
         ("zzzzzzzzzzzz", "too common"), ("maria.silva@example.com", "e-mail"),
-        ("Maria.Silva", "e-mail"),
+        ("Maria.Silva", "e-mail"), ("pass\u200bword1", "U+200B ZERO WIDTH SPACE"),
+        ("a\tgood password", "U+0009"), ("sum\u00e1rio \u2764\ufe0f", "U+FE0F"),
     ):  # fmt: skip
         assert says in str(fault_of(password, "Maria.Silva@example.com"))
     for password in ("correct horse battery", "maria.silva plants trees"):
         assert fault_of(password, "Maria.Silva@example.com") is None
+
+
+async def test_a_password_is_known_by_all_its_spellings(watched: Watched) -> None:
+    hashing = hasher(watched)
+    stored = await hashing.hash("caf\u00e9 com p\u00e3o")
+    for typed in ("cafe\u0301 com p\u00e3o", "caf\u00e9\u3000com\u00a0pa\u0303o"):
+        assert await hashing.check(stored, typed) == (True, None)
+    # Neither case nor width are the same password.
+    assert not await hashing.verify(stored, "CAF\u00c9 com p\u00e3o")
+    assert not await hashing.verify(stored, "caf\u00e9 \uff43om p\u00e3o")
+    hashing.close()
+
+
+async def test_a_hash_of_an_earlier_release_is_replaced(watched: Watched) -> None:
+    hashing = hasher(watched)
+    typed, bare = "cafe\u0301 com pa\u0303o", "with \u200b nothing"
+    right, better = await hashing.check(passwords.HASHER.hash(typed), typed)
+    assert right
+    assert await hashing.check(better, "caf\u00e9 com p\u00e3o") == (True, None)
+    # What no new password has still signs in.
+    assert await hashing.check(passwords.HASHER.hash(bare), bare) == (True, None)
+    assert await hashing.check(passwords.HASHER.hash(typed), "cafe com pao") == (False, None)
+    hashing.close()
 
 
 def test_every_password_of_the_list_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateway.domain.accounts import api_keys, sessions, tokens
+from gateway.domain.accounts import api_keys, passwords, sessions, tokens
 from gateway.domain.accounts.sign_in import DELAYS
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx
@@ -34,6 +34,20 @@ async def test_wrong_passwords_delay_every_client_of_an_account(still: Database)
             # The right password is not checked, because the response would reveal it.
             assert (await token(site, email, PASSWORD, "203.0.113.1"))[0] == 429
         assert (await token(site, "rui@example.com", PASSWORD, "203.0.113.1"))[0] == 401
+
+
+async def test_a_hash_of_an_earlier_release_is_replaced_at_the_sign_in(db: Database) -> None:
+    typed, composed = "cafe\u0301 com leite", "caf\u00e9 com leite"
+
+    async def as_before(tx: Tx) -> None:
+        hashed = passwords.HASHER.hash(typed)
+        await tx.run("update users set password_hash = $1", hashed)
+
+    async with serving(db, UNLIMITED) as site:
+        await site.user()
+        await db.write(as_before)
+        for password, status in ((composed, 401), (typed, 200), (composed, 200), (typed, 200)):
+            assert (await token(site, EMAIL, password))[0] == status
 
 
 async def test_networks_are_limited_too(still: Database) -> None:

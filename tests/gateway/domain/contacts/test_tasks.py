@@ -157,8 +157,7 @@ async def test_the_calendar(ana: Person, bia: Person) -> None:
         ("?start=2026-11-01", "123456"), ("?start=2026-11-01T00:00:00Z", "123456"),
         ("?end=2026-11-30", "012346"), ("?end=2026-12-01", "123456"),
         ("?start=0001-01-01&end=9999-12-31", "012345678"), ("?start=9999-12-31", ""),
-        ("?start=2026-12-01&end=2026-11-01", ""), ("?start=soon&end=2026-11-30", ""),
-        ("?start=2026-11-01&end=2026-02-30", ""), ("?end=x", ""),
+        ("?start=2026-12-01&end=2026-11-01", ""),
     ):  # fmt: skip
         found = await listed(ana, f"/calendar{query}")
         assert found == [CALENDAR[int(n)] for n in expected], query

@@ -9,7 +9,7 @@ from gateway.domain.sales import coupons
 from gateway.domain.sales.discounts import Discount
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from tests.support.rest import Person, Reply
+from tests.support.rest import Person, Reply, RestApi
 
 STORE = {"hostname": "shop.example", "name": "Coffee Shop"}
 
@@ -53,12 +53,33 @@ async def test_faults_of_a_coupon(ana: Person) -> None:
         ({"discountValue": 1, "code": ""}, {"code": "too_short"}),
         ({"discountValue": 1, "code": "x" * 65}, {"code": "too_long"}),
         (
-            {"discountValue": 1, "startsAt": "2026-02-01", "endsAt": "2026-02-01"},
+            {"discountValue": 1, "startsAt": "2026-02-02", "endsAt": "2026-02-01"},
             {"endsAt": "disagrees"},
         ),
     ):  # fmt: skip
         refused = await create(ana, store, **values)
         assert (refused.status, refused.faults) == (400, faults)
+
+
+@pytest.mark.parametrize(
+    ("zone", "starts", "ends"),
+    [
+        ("America/Sao_Paulo", "2026-02-01T03:00:00.000Z", "2026-02-02T03:00:00.000Z"),
+        ("Asia/Tokyo", "2026-01-31T15:00:00.000Z", "2026-02-01T15:00:00.000Z"),
+    ],
+)
+async def test_a_coupon_of_a_bare_date_applies_until_the_day_ends(
+    api: RestApi, ana: Person, zone: str, starts: str, ends: str
+) -> None:
+    await api.move(ana, zone)
+    made = await create(
+        ana, await opened(ana), discountValue=1, startsAt="2026-02-01", endsAt="2026-02-01"
+    )
+    assert (made.status, made.body["startsAt"], made.body["endsAt"]) == (201, starts, ends)
+    path = f"/api/coupons/{made.body['id']}"
+    last = await ana.put(path, {"endsAt": "9999-12-31", "startsAt": "2026-02-01T03:00:00Z"})
+    assert last.body["endsAt"].startswith("9999-12-31T")
+    assert (await ana.put(path, {"endsAt": "2026-02-01T03:00:00Z"})).status == 400
 
 
 async def test_a_change_is_judged_with_what_it_leaves(ana: Person) -> None:
