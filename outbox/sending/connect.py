@@ -75,7 +75,7 @@ class Route:
             None if via is DIRECT else cast(URL, via), None, None,
         )  # fmt: skip
         self._start = (
-            f"POST {target.url.raw_path_qs} HTTP/1.1\r\n"
+            f"POST {target.path} HTTP/1.1\r\n"
             f"Host: {target.url.host_port_subcomponent}\r\n"
             "Content-Length: "
         )

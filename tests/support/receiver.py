@@ -47,7 +47,7 @@ class Receiver:
         body = await request.read()
         headers = {n.decode(): v.decode("latin-1") for n, v in request.raw_headers}
         async with self.changed:
-            self.requests.append(Received(request.path_qs, headers, body))
+            self.requests.append(Received(request.raw_path, headers, body))
             self.changed.notify_all()
         if self.secret is not None:
             digest = hmac.new(self.secret.encode(), body, "sha256").hexdigest()
