@@ -25,7 +25,7 @@ PORT = re.compile(r"[1-9][0-9]{0,4}")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-Kind = Literal["spelling", "http", "address"]
+Kind = Literal["spelling", "form", "http", "address"]
 
 
 class Refused(Exception):
@@ -185,7 +185,7 @@ def _name(text: str) -> str:
         except ValueError:
             again = None
         if again != typed:
-            raise _misspelt(_standard(again))
+            raise _standard(again)
     labels = name.split(".")
     # The last label decides whether software reads the host as a number: the URL standard, 3.5.
     if NUMERIC.fullmatch(labels[-1]):
@@ -193,15 +193,16 @@ def _name(text: str) -> str:
     if len(name) > LONGEST_HOST or not all(LABEL.fullmatch(label) for label in labels):
         raise _misspelt("this is not a valid host name")
     if "xn--" in name and (form := _again(name)) != name:
-        raise _misspelt(_standard(form))
+        raise _standard(form)
     return name
 
 
-def _standard(form: str | None) -> str:
-    """Return what is said of a host name that has another standard form, or None."""
+def _standard(form: str | None) -> Refused:
+    """Return the refusal of a host name with another standard form; None for one without."""
+    text = "the host name must be in its standard form"
     if form is None:
-        return "the host name must be in its standard form, and this one has none"
-    return f"the host name must be in its standard form: {form}"
+        return _misspelt(f"{text}, and has none")
+    return Refused(f"{text}: {form}", "form")
 
 
 def _again(name: str) -> str | None:

@@ -48,7 +48,7 @@ STATUSES = (
     (500, "answer", "http_5xx", "answered 500: it failed"),
     (429, "answer", "throttled", "answered 429: it limits requests."),
     (503, "answer", "throttled", "answered 503: it is unavailable or overloaded."),
-    (308, "answer", "http_3xx", "a redirect"),
+    (308, "answer", "http_3xx", "a redirect to http://127.0.0.1:"),
 )
 SCRIPTS = (
     ("hangs-up", _hangs_up, "connect_error", "closed the connection without a response"),

@@ -25,6 +25,10 @@ PATTERNS = (
     ),
     ("limited", r"The receiver answered (?P<status>\d+): it limits requests\."),
     ("unavailable", r"The receiver answered (?P<status>\d+): it is unavailable or overloaded\."),
+    (
+        "redirect_to",
+        r"The receiver answered (?P<status>\d+), a redirect to (?P<place>\S+)\. Redirects .*",
+    ),
     ("redirect", r"The receiver answered (?P<status>\d+), a redirect\. .*"),
     ("broken", r"The receiver answered (?P<status>\d+): it failed\. .*"),
     ("unsigned", r"The receiver answered (?P<status>\d+): it refused the signature or wants .*"),
