@@ -10,11 +10,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class ConnectProxy:
-    """`says` replaces the answer; `wants` is the credential that the proxy requires."""
+    """`says` replaces the answer; `wants` is the credential that the proxy requires.
+
+    A host that `hangs` never gets an answer; `names` are the addresses that the proxy knows.
+    """
 
     port: int = 0
     says: bytes | None = None
     wants: str = ""
+    hangs: str = "none"
+    names: dict[str, str] = field(default_factory=dict)
     heads: list[list[str]] = field(default_factory=list)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -39,8 +44,11 @@ class ConnectProxy:
         self, place: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         host, _, port = place.rpartition(":")
+        if self.hangs in host:
+            await asyncio.Event().wait()
+        address = self.names.get(host, host.strip("[]"))
         try:
-            there, to = await asyncio.open_connection(host.strip("[]"), int(port))
+            there, to = await asyncio.open_connection(address, int(port))
         except OSError:
             writer.write(b"HTTP/1.1 502 Bad Gateway\r\n\r\n")
             return

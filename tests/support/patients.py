@@ -78,7 +78,7 @@ async def patients(stall: Callable[[], None] = lambda: None) -> AsyncIterator[li
             ),
             Patient(
                 "refused-port", f"http://127.0.0.1:{free_port()}/", "connect", "connect_error",
-                "Connection refused.",
+                "Connection refused (tried 127.0.0.1:",
             ),
         ]  # fmt: skip
         for status, step, outcome, says in STATUSES:
