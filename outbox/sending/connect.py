@@ -42,6 +42,9 @@ from outbox.sending.wire import Progress, Wire, current
 
 TUNNEL_STAGGER_SECONDS = 0.5
 """The same through a proxy, which has a way to both."""
+AGAIN_SECONDS = 1.0
+"""For the other addresses of a host after TLS has failed at one; what is slow would take longer."""
+NO_TLS = "TLS failed"
 KEEP_ALIVE_SECONDS = 15.0
 FRESH_KEY = 1
 
@@ -140,17 +143,30 @@ class Dialler:
             delay = STAGGER_SECONDS
         else:
             connect, delay = await self._tunnels(route, progress), TUNNEL_STAGGER_SECONDS
-        progress.tried = {}
+        progress.tried = tried = dict[str, str]()
+        stage = progress.stage
+        failure: OSError | None = None
         while True:
-            address, sock = await first_connected(left, connect, delay)
+            try:
+                async with asyncio.timeout(AGAIN_SECONDS if failure else None):
+                    address, sock = await first_connected(left, connect, delay)
+            except OSError:
+                if failure is None:
+                    raise
+                progress.stage = "tls"
+                raise failure  # noqa: B904 - it has its own cause
             try:
                 return await self._wire(route, context, sock, address)
-            except OSError:
+            except OSError as error:
                 # Another address may have a receiver that speaks TLS, or the right certificate.
-                left = [one for one in left if place_of(one, route.port) not in progress.tried]
+                failure = error
+                tried[place_of(address, route.port)] = NO_TLS
+                left = [one for one in left if not tried.get(place_of(one, route.port))]
                 if not left:
                     raise
-                progress.stage = "connect" if route.via.proxy is None else "proxy"
+                # uvloop knows the descriptor, which may be given again, until its next round.
+                await asyncio.sleep(0)
+                progress.stage = stage
 
     async def _allowed(self, route: Route, progress: Progress) -> list[str]:
         """Return the addresses to connect to. Raise Refused, ClientConnectorDNSError."""

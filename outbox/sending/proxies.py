@@ -1,7 +1,8 @@
 """The operator's egress proxies, and a tunnel through one by HTTP CONNECT.
 
-The proxy gets an address that the guard has allowed, never a name: a proxy that looks names up by
-itself could connect to another address than the guard has checked.
+The proxy gets an address that the guard has allowed: a proxy that looks names up by itself could
+connect to another address than the guard has checked. It gets names only where the operator says
+that it alone has name servers; what they resolve to is then for the proxy to judge.
 """
 
 import asyncio

@@ -60,7 +60,8 @@ def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list
         ]
     failing = failing_step(outcome)
     steps = [Step("url", "passed", _of_url(target))]
-    for step in _on_the_way(target, outcome, failing):
+    unseen = rules.proxies_resolve and outcome.dns_us is None
+    for step in _on_the_way(target, outcome, failing, unseen=unseen):
         steps.append(step)
         if step.verdict == "failed":
             return steps
@@ -86,15 +87,24 @@ def failing_step(outcome: Outcome) -> StepName | None:
     return "connect" if name == "connect_error" and outcome.address is None else "answer"
 
 
-def _on_the_way(target: Target, outcome: Outcome, failing: StepName | None) -> list[Step]:
-    """Return the steps before the response; those behind the failing one mean nothing."""
+def _on_the_way(
+    target: Target, outcome: Outcome, failing: StepName | None, *, unseen: bool
+) -> list[Step]:
+    """Return the steps before the response; those behind the failing one mean nothing.
+
+    `unseen`: the proxy alone knows the address.
+    """
     wrong = _sentence(outcome.error or "it failed")
     dns = Step("dns", "passed", f"{target.host} has an address.", outcome.dns_us)
     if target.literal:
         dns = Step("dns", "skipped", "The URL has an IP address, so there is no name to look up.")
     elif failing == "dns":
         dns = Step("dns", "failed", f"{target.host}: {outcome.error}.", outcome.dns_us)
+    elif unseen:
+        dns = Step("dns", "skipped", "The proxy looks the name up.")
     egress = Step("egress", "passed", "Deliveries to this address are allowed.")
+    if unseen and not target.literal:
+        egress = Step("egress", "skipped", "The proxy decides which addresses it reaches.")
     if failing == "egress":
         egress = Step("egress", "failed", wrong)
     where = f" to {outcome.address}" if outcome.address else ""

@@ -11,6 +11,8 @@ PATTERNS = (
     ("url", r"(?P<scheme>https?) to (?P<host>\S+), port (?P<port>\d+)\."),
     ("has_address", r"(?P<host>\S+) has an address\."),
     ("literal", r"The URL has an IP address, so there is no name to look up\."),
+    ("proxy_resolves", r"The proxy looks the name up\."),
+    ("proxy_decides", r"The proxy decides which addresses it reaches\."),
     ("allowed", r"Deliveries to this address are allowed\."),
     ("not_allowed", r"Deliveries to this address are not allowed.*"),
     ("connected", r"Connected to (?P<address>\S+)\."),

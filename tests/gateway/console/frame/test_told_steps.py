@@ -32,6 +32,8 @@ def test_the_steps_to_a_response_are_all_told() -> None:
         outcome.response_headers = [("Location", "/x")] if status == 301 else []
         steps = steps_of("https://shop.example/hook", outcome, Rules(), 15)
         assert [step.name for step in steps] == ["url", "dns", "egress", "connect", "tls", "answer"]
+        outcome.dns_us = None
+        steps += steps_of("https://shop.example/hook", outcome, Rules(proxies_resolve=True), 15)
         for step in steps:
             assert told(EN, step.text) == step.text
             assert told(PT, step.text) != step.text, step.text
