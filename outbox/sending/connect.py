@@ -5,11 +5,10 @@ send.
 """
 
 import asyncio
-import copy
 import resource
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import inf
@@ -26,7 +25,6 @@ from aiohttp import (
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
-from yarl import URL
 
 from outbox.clock import Clock
 from outbox.sending.client_certificates import Contexts, Trust
@@ -34,10 +32,10 @@ from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.outcome import system
 from outbox.sending.proxies import ProxyFailed, open_tunnel, place_of
-from outbox.sending.request import DIRECT, Via
+from outbox.sending.routes import Route
 from outbox.sending.staggered import STAGGER_SECONDS, Connect, connected, first_connected, place_for
 from outbox.sending.trust import prepared, shared, trust_of
-from outbox.sending.urls import Refused, Target
+from outbox.sending.urls import Refused
 from outbox.sending.wire import Progress, Wire, current
 
 TUNNEL_STAGGER_SECONDS = 0.5
@@ -46,8 +44,6 @@ AGAIN_SECONDS = 1.0
 """For the other addresses of a host after TLS has failed at one; what is slow would take longer."""
 NO_TLS = "TLS failed"
 KEEP_ALIVE_SECONDS = 15.0
-FRESH_KEY = 1
-
 SPARE_SHARE = 4
 """Idle connections close when less than a fourth of the process's descriptors may be free.
 
@@ -56,46 +52,6 @@ They close in the event loop's next round; all slots may open a connection in th
 
 CONNECT = ClientTimeout()
 """Connecting and TLS share the webhook's timeout with the rest of the attempt."""
-
-
-class Route:
-    """The destination of requests to one URL, as a connector needs it, and the head's start."""
-
-    __slots__ = ("_start", "connection_key", "host", "literal", "port", "tls", "via")
-
-    proxy = None
-    """That of aiohttp."""
-
-    def __init__(self, target: Target, via: Via = DIRECT) -> None:
-        self.via = via
-        self.host = target.host
-        self.port = target.port
-        self.literal = target.literal
-        self.tls = target.scheme == "https"
-        self.connection_key = ConnectionKey(
-            target.host, target.port, self.tls, True,
-            # Connections with another certificate or proxy are never used: none is shared.
-            None if via is DIRECT else cast(URL, via), None, None,
-        )  # fmt: skip
-        self._start = (
-            f"POST {target.path} HTTP/1.1\r\n"
-            f"Host: {target.url.host_port_subcomponent}\r\n"
-            "Content-Length: "
-        )
-
-    def apart(self) -> "Route":
-        """Return the same destination with its own key, so that it takes no pooled connection."""
-        route = copy.copy(self)
-        route.connection_key = self.connection_key._replace(proxy_headers_hash=FRESH_KEY)
-        return route
-
-    def head(self, headers: Sequence[tuple[str, str]], length: int) -> bytes:
-        """Build the head of the request. Raise ValueError for a header with a line break."""
-        lines = "\r\n".join([f"{name}: {value}" for name, value in headers])
-        breaks = len(headers) - 1
-        if lines.count("\n") != breaks or lines.count("\r") != breaks or "\0" in lines:
-            raise ValueError("a header contains a line break")
-        return f"{self._start}{length}\r\n{lines}\r\n\r\n".encode("ascii")
 
 
 class Dialler:
@@ -280,7 +236,7 @@ class _Connector(TCPConnector):
         pooled = self._conns.get(key)
         if pooled:
             now = self._clock.monotonic()
-            while pooled and cast(Wire, pooled[0][0]).retires <= now:
+            while pooled and _ends(cast(Wire, pooled[0][0]), now):
                 pooled.popleft()[0].close()
         return super()._get(key, traces)
 
@@ -288,6 +244,11 @@ class _Connector(TCPConnector):
         self, req: ClientRequest, traces: list[Any], timeout: ClientTimeout
     ) -> ResponseHandler:
         return await self._create(cast(Route, req))
+
+
+def _ends(wire: Wire, now: float) -> bool:
+    """Return whether a pooled connection takes no further request."""
+    return wire.retires <= now or not wire.is_connected()
 
 
 @contextmanager
