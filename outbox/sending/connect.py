@@ -8,10 +8,11 @@ import asyncio
 import resource
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import inf
+from time import monotonic
 from typing import Any, cast
 
 from aiohttp import (
@@ -67,7 +68,7 @@ class Dialler:
         self._contexts = Contexts(trust or trust_of(rules.ca_file))
         self._context = shared(rules.ca_file) if trust is None else prepared(trust())
         self._connector = _Connector(
-            self._create, clock, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS,
+            self._create, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS,
             # No other one is made, which would open sockets of its own.
             resolver=guard,
         )  # fmt: skip
@@ -224,31 +225,33 @@ class Dialler:
 class _Connector(TCPConnector):
     """aiohttp's pool, whose connections are made by `create` and retire at their age."""
 
-    def __init__(
-        self, create: Callable[[Route], Awaitable[Wire]], clock: Clock, **settings: Any
-    ) -> None:
+    def __init__(self, create: Callable[[Route], Awaitable[Wire]], **settings: Any) -> None:
         super().__init__(**settings)
         self._create = create
-        self._clock = clock
 
-    def _get(self, key: ConnectionKey, traces: list[Any]) -> Coroutine[Any, Any, Connection | None]:
-        # Only unused ones retire, just before a request would use them: no request fails by it.
+    async def _get(self, key: ConnectionKey, traces: list[Any]) -> Connection | None:
+        # As aiohttp does, and by age too. Only unused ones end: no request fails by it.
         pooled = self._conns.get(key)
-        if pooled:
-            now = self._clock.monotonic()
-            while pooled and _ends(cast(Wire, pooled[0][0]), now):
-                pooled.popleft()[0].close()
-        return super()._get(key, traces)
+        if pooled is None:
+            return None
+        idle_since = monotonic() - KEEP_ALIVE_SECONDS
+        began = current.get().began
+        wire: Any
+        while pooled:
+            wire, released = pooled.popleft()
+            if began < wire.retires and released >= idle_since and wire.is_connected():
+                if not pooled:
+                    del self._conns[key]
+                self._acquired.add(wire)
+                return Connection(self, key, wire, self._loop)
+            wire.close()
+        del self._conns[key]
+        return None
 
     async def _create_connection(
         self, req: ClientRequest, traces: list[Any], timeout: ClientTimeout
     ) -> ResponseHandler:
         return await self._create(cast(Route, req))
-
-
-def _ends(wire: Wire, now: float) -> bool:
-    """Return whether a pooled connection takes no further request."""
-    return wire.retires <= now or not wire.is_connected()
 
 
 @contextmanager

@@ -29,16 +29,18 @@ class ConnectProxy:
         return [head[0].split(" ")[1] for head in self.heads]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[:-2]
-            self.heads.append(head)
-            if self.says is not None:
-                writer.write(self.says)
-            elif self.wants and f"Proxy-Authorization: {self.wants}" not in head:
-                writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
-            else:
-                await self._tunnel(head[0].split(" ")[1], reader, writer)
-        writer.close()
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[:-2]
+                self.heads.append(head)
+                if self.says is not None:
+                    writer.write(self.says)
+                elif self.wants and f"Proxy-Authorization: {self.wants}" not in head:
+                    writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+                else:
+                    await self._tunnel(head[0].split(" ")[1], reader, writer)
+        finally:
+            writer.close()
 
     async def _tunnel(
         self, place: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -27,6 +27,7 @@ from tests.outbox.sending.test_client_certificates import pasted
 from tests.support.process import free_port
 from tests.support.receiver import Receiver, Visit, hostile, receiver
 from tests.support.senders import LOOPBACK, post, sender
+from tests.support.waiting import HANG_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,11 @@ async def moving() -> AsyncIterator[Moving]:
 
 
 @pytest.mark.parametrize("seconds", [60.0, 10.0])
-async def test_a_name_that_moves_is_noticed_by_steady_traffic(seconds: float) -> None:
+async def test_a_name_that_moves_is_noticed_by_steady_traffic(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a busy machine the old addresses would be used meanwhile.
+    monkeypatch.setattr("outbox.sending.lookups.REFRESH_SECONDS", HANG_SECONDS)
     clock, rules = Clock(), replace(LOOPBACK, connection_seconds=seconds)
     async with moving() as name, sender(rules, look_up=name, clock=clock) as http:
         outcomes = [await post(http, name.url)]
@@ -163,7 +168,10 @@ async def test_a_name_that_moves_is_noticed_by_steady_traffic(seconds: float) ->
     assert name.asked == sum(not one.reused for one in outcomes) == 10 + 1
 
 
-async def test_the_guard_judges_where_a_name_has_moved_to() -> None:
+async def test_the_guard_judges_where_a_name_has_moved_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("outbox.sending.lookups.REFRESH_SECONDS", HANG_SECONDS)
     clock = Clock()
     async with moving() as name, sender(look_up=name, clock=clock) as http:
         assert (await post(http, name.url)).outcome == "success"
@@ -173,7 +181,10 @@ async def test_the_guard_judges_where_a_name_has_moved_to() -> None:
         assert len(name.old.requests) == 1
 
 
-async def test_an_answer_in_use_for_long_shortens_the_age() -> None:
+async def test_an_answer_in_use_for_long_shortens_the_age(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("outbox.sending.lookups.REFRESH_SECONDS", HANG_SECONDS)
     clock = Clock()
     async with moving() as name, sender(look_up=name, clock=clock) as http:
         await post(http, name.url, fresh=True)
