@@ -178,6 +178,7 @@ class Dialler:
     ) -> Wire:
         """Return the connection of a socket, after the TLS handshake with the receiver."""
         loop = asyncio.get_running_loop()
+        made: Wire | None = None
         try:
             _, made = await loop.create_connection(
                 partial(Wire, loop, self._clock), sock=sock, ssl=context,
@@ -187,6 +188,11 @@ class Dialler:
             raise ClientConnectorCertificateError(route.connection_key, error) from error
         except ssl.SSLError as error:
             raise ClientConnectorSSLError(route.connection_key, error) from error
+        finally:
+            if made is None and not isinstance(loop, asyncio.BaseEventLoop):
+                # uvloop has closed the descriptor. The socket does not know so where the receiver
+                # was quick to hang up, and would close it again, when it is another one's.
+                sock.detach()
         age = 0.0 if route.literal else self._guard.age(route.host)
         made.retires = self._clock.monotonic() + self._guard.rules.connection_seconds - age
         if route.via.proxy is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import ssl
@@ -92,6 +93,18 @@ async def test_every_address_that_was_tried_is_named() -> None:
         assert place in (late.error or "")
     assert (late.error or "").startswith("the connection timed out (tried ")
     assert f"127.0.0.1:{port}: no answer" in (late.error or "")
+
+
+async def test_no_descriptor_is_closed_twice_after_a_receiver_hangs_up_at_once() -> None:
+    async def hang_up(visit: Visit) -> None:
+        visit.reset()
+
+    async with hostile(hang_up) as there, sender() as http:
+        url = there.url.replace("http://", "https://")
+        outcomes = [await post(http, url) for _ in range(50)]
+    assert {one.outcome for one in outcomes} == {"tls_error"}
+    # A socket that still seems open closes its number again, and is told of as unclosed.
+    gc.collect()
 
 
 async def test_an_address_whose_tls_fails_leaves_the_others_their_turn() -> None:
