@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import inf
-from time import monotonic
 from typing import Any, cast
 
 from aiohttp import (
@@ -240,7 +239,7 @@ class _Connector(TCPConnector):
         pooled = self._conns.get(key)
         if pooled is None:
             return None
-        idle_since = monotonic() - KEEP_ALIVE_SECONDS
+        idle_since = self._loop.time() - KEEP_ALIVE_SECONDS
         began = current.get().began
         wire: Any
         while pooled:
