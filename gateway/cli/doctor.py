@@ -152,7 +152,8 @@ async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
 
 async def _list_moved(config: Config, say: Say, *, as_json: bool) -> None:
     """List the webhooks that earlier versions requested at another path."""
-    t, after, listed = spoken(), "", 0
+    t, listed = spoken(), 0
+    after: str | None = ""
     async with existing(config) as db:
         while after is not None:
             found, after = await db.read(requested_urls.moved, after, WEBHOOKS_AT_ONCE)
