@@ -95,8 +95,10 @@ def store_add(parser: argparse.ArgumentParser) -> None:
 
 def doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "target", metavar="URL", help="the URL of the receiver, or the id of a webhook"
-    )
+        "target", nargs="?", metavar="URL",
+        help="the URL of the receiver, or the id of a webhook; without it, list the webhooks that "
+        "earlier versions requested at another path or query than their URL has",
+    )  # fmt: skip
     parser.add_argument(
         "--secret", metavar="whsec_…", help="sign with this secret (default: a temporary one)"
     )

@@ -1,4 +1,7 @@
-"""`carteiro doctor`: examines a receiver, by its URL or as the webhook that it belongs to."""
+"""`carteiro doctor`: examines a receiver, by its URL or as the webhook that it belongs to.
+
+Without either it lists the webhooks that earlier versions requested at another path.
+"""
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,12 +31,14 @@ from outbox.queue.state.policy import JITTER, Schedule
 from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.request import SECRET_BYTES, new_secret, sign_standard
+from outbox.sending.request_targets import requested
 from outbox.sending.steps import Step
 from outbox.sending.urls import Refused, check_url
-from outbox.webhooks import Webhook
+from outbox.webhooks import Webhook, requested_urls
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.doctor import Doctor, Examination
 
+WEBHOOKS_AT_ONCE = 500
 Addresses = Sequence[tuple[str, bool]]
 """The addresses of a host, and whether deliveries to each are allowed."""
 NAMES = {
@@ -64,7 +69,7 @@ def record(examination: Examination, addresses: Addresses) -> Mapping[str, Any]:
     """Return the same as JSON."""
     outcome, failed = examination.outcome, examination.failed
     return {
-        "url": examination.url,
+        "url": requested(examination.url),
         "succeeds": failed is None,
         "failedStep": failed.name if failed else None,
         "outcome": outcome.outcome if outcome else None,
@@ -114,6 +119,9 @@ def _at(now: int, seconds: float) -> str:
 
 async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
     """Examine a URL, or a webhook by its id. Raise Ended when a delivery would fail."""
+    if arguments.target is None:
+        await _list_moved(config, say, as_json=arguments.json)
+        return
     clock, ids = (arguments.parts or PARTS).clock, Ids()
     guard = Guard(rules_of(config.egress), clock)
     examiner = doctor_of(config, guard, clock, ids)
@@ -140,6 +148,24 @@ async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
             say(line)
     if examination.failed is not None:
         raise Ended(FAILED)
+
+
+async def _list_moved(config: Config, say: Say, *, as_json: bool) -> None:
+    """List the webhooks that earlier versions requested at another path."""
+    t, listed = spoken(), 0
+    after: str | None = ""
+    async with existing(config) as db:
+        while after is not None:
+            found, after = await db.read(requested_urls.moved, after, WEBHOOKS_AT_ONCE)
+            listed += len(found)
+            for one in found:
+                if as_json:
+                    say(json.encode({"id": one.id, "url": one.url, "before": one.before}).decode())
+                    continue
+                say(f"{one.id}  {tables.inert(one.url)}")
+                say(t("cli.doctor.before", path=tables.inert(one.before)))
+    if not as_json:
+        say(t("cli.doctor.moved" if listed else "cli.doctor.none_moved"))
 
 
 async def _of_webhook(config: Config, examiner: Doctor, webhook_id: str, ids: Ids) -> Examination:
@@ -174,6 +200,8 @@ def _must_sign(secret: str) -> None:
 
 async def _addresses(guard: Guard, examination: Examination) -> Addresses:
     """Return the addresses of the host with the verdict on each, which only operators may see."""
+    if any(step.name == "dns" and step.verdict == "skipped" for step in examination.steps):
+        return []
     with suppress(Refused, LookupFailed):
         target = check_url(examination.url, guard.rules)
         if not target.literal:

@@ -57,7 +57,8 @@ def rules_of(egress: Egress) -> Rules:
         http_setting="[egress] allow_http, and [egress] allow for a private address, in "
         "config.local.toml and restart",
         allow_setting="[egress] allow in config.local.toml and restart",
-        proxies=named_proxies(egress.proxies),
+        proxies=named_proxies(egress.proxies), proxies_resolve=egress.resolve == "proxy",
+        ca_file=egress.ca_file, connection_seconds=egress.connection_seconds,
     )  # fmt: skip
 
 

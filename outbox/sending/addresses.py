@@ -84,7 +84,9 @@ class Place:
 class Rules:
     """The operator's additions to the tables, and their settings' names for error messages.
 
-    `proxies` are the egress proxies that webhooks may use, by name.
+    `proxies` are the egress proxies that webhooks may use, by name; with `proxies_resolve` they get
+    host names. `ca_file` has authorities to trust beside the system's. No connection is used for
+    longer than `connection_seconds`.
     """
 
     allow_http: bool = False
@@ -92,6 +94,9 @@ class Rules:
     http_setting: str = "the option --allow-http, and --allow for a private address"
     allow_setting: str = "the option --allow"
     proxies: Mapping[str, Proxy] = field(default_factory=dict, hash=False)
+    proxies_resolve: bool = False
+    ca_file: str = ""
+    connection_seconds: float = 60.0
 
 
 def parse_place(text: str) -> Place:

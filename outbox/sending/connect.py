@@ -1,15 +1,15 @@
 """Open connections that the guard allows, for the requests of all webhooks.
 
-aiohttp's connector keeps the pool, connects and handles TLS; a ClientSession above it would cost
-more than the rest of a send.
+aiohttp's connector keeps the pool; a ClientSession above it would cost more than the rest of a
+send.
 """
 
 import asyncio
-import copy
 import resource
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from math import inf
 from typing import Any, cast
@@ -22,111 +22,55 @@ from aiohttp import (
     ClientTimeout,
     TCPConnector,
 )
-from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
-from yarl import URL
 
 from outbox.clock import Clock
 from outbox.sending.client_certificates import Contexts, Trust
 from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
+from outbox.sending.outcome import system
 from outbox.sending.proxies import ProxyFailed, open_tunnel, place_of
-from outbox.sending.request import DIRECT, Via
-from outbox.sending.urls import Refused, Target
+from outbox.sending.routes import Route
+from outbox.sending.staggered import STAGGER_SECONDS, Connect, connected, first_connected, place_for
+from outbox.sending.trust import prepared, shared, trust_of
+from outbox.sending.urls import Refused
 from outbox.sending.wire import Progress, Wire, current
 
-CONNECT_SECONDS = 5.0
+TUNNEL_STAGGER_SECONDS = 0.5
+"""The same through a proxy, which has a way to both."""
+AGAIN_SECONDS = 1.0
+"""For the other addresses of a host after TLS has failed at one; what is slow would take longer."""
+NO_TLS = "TLS failed"
 KEEP_ALIVE_SECONDS = 15.0
-FRESH_KEY = 1
-
 SPARE_SHARE = 4
 """Idle connections close when less than a fourth of the process's descriptors may be free.
 
 They close in the event loop's next round; all slots may open a connection in this one.
 """
 
-Direct = Callable[["Route"], Awaitable[ResponseHandler]]
-"""Creates a connection as aiohttp does."""
-CONNECT = ClientTimeout(connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
+CONNECT = ClientTimeout()
+"""Connecting and TLS share the webhook's timeout with the rest of the attempt."""
 
 
-class Route:
-    """The destination of requests to one URL, as a connector needs it, and the head's start."""
-
-    __slots__ = ("_start", "connection_key", "host", "literal", "port", "ssl", "tls", "url", "via")
-
-    proxy = None
-    proxy_headers = None
-    server_hostname = None
-
-    def __init__(self, target: Target, via: Via = DIRECT) -> None:
-        self.ssl: bool | ssl.SSLContext = True
-        self.via = via
-        self.url = target.url
-        self.host = target.host
-        self.port = target.port
-        self.literal = target.literal
-        self.tls = target.scheme == "https"
-        self.connection_key = ConnectionKey(
-            target.host, target.port, self.tls, True,
-            # Connections with another certificate or proxy are never used: none is shared.
-            None if via is DIRECT else cast(URL, via), None, None,
-        )  # fmt: skip
-        self._start = (
-            f"POST {target.url.raw_path_qs} HTTP/1.1\r\n"
-            f"Host: {target.url.host_port_subcomponent}\r\n"
-            "Content-Length: "
-        )
-
-    def is_ssl(self) -> bool:
-        return self.tls
-
-    def apart(self) -> "Route":
-        """Return the same destination with its own key, so that it takes no pooled connection."""
-        route = copy.copy(self)
-        route.connection_key = self.connection_key._replace(proxy_headers_hash=FRESH_KEY)
-        return route
-
-    def with_context(self, context: ssl.SSLContext) -> "Route":
-        """Return the same destination with this TLS context."""
-        route = copy.copy(self)
-        route.ssl = context
-        return route
-
-    def head(self, headers: Sequence[tuple[str, str]], length: int) -> bytes:
-        """Build the head of the request. Raise ValueError for a header with a line break."""
-        lines = "\r\n".join([f"{name}: {value}" for name, value in headers])
-        breaks = len(headers) - 1
-        if lines.count("\n") != breaks or lines.count("\r") != breaks or "\0" in lines:
-            raise ValueError("a header contains a line break")
-        return f"{self._start}{length}\r\n{lines}\r\n\r\n".encode("ascii")
-
-
-class Dialler(AbstractResolver):
+class Dialler:
     """Opens connections that the guard allows, and notes each step in the attempt's progress."""
 
     def __init__(
         self, guard: Guard, clock: Clock, trust: Trust | None, scarce_from: float | None
     ) -> None:
+        rules = guard.rules
         self._guard = guard
         self._clock = clock
         self._scarce = few_left_from() if scarce_from is None else scarce_from
-        self._contexts = Contexts(trust or ssl.create_default_context)
+        self._contexts = Contexts(trust or trust_of(rules.ca_file))
+        self._context = shared(rules.ca_file) if trust is None else prepared(trust())
         self._connector = _Connector(
-            self._create,
-            limit=0,
-            keepalive_timeout=KEEP_ALIVE_SECONDS,
-            # The guard caches names itself, and checks addresses for each connection.
-            use_dns_cache=False,
-            resolver=self,
-            socket_factory=self._open_socket,
-            ssl=True if trust is None else trust(),
-        )
-        # aiohttp has no parameter for this setting.
-        made_of = cast("partial[ResponseHandler]", partial(Wire, clock=clock))
-        self._connector._factory = partial(made_of, loop=asyncio.get_running_loop())
+            self._create, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS,
+            # No other one is made, which would open sockets of its own.
+            resolver=guard,
+        )  # fmt: skip
 
     async def connect(self, route: Route, progress: Progress) -> Connection:
         """Return a connection, pooled or new, with its Wire in `progress`."""
@@ -142,82 +86,119 @@ class Dialler(AbstractResolver):
         progress.stage = "answer"
         return connection
 
-    async def _create(self, route: Route, direct: Direct) -> ResponseHandler:
-        """Create a connection: `direct`, or with a client certificate, or through a proxy."""
-        if route.via is DIRECT:
-            return await direct(route)
-        if route.via.certificate is not None and route.tls:
-            route = route.with_context(await self._contexts.of(route.via.certificate))
-        return await (direct(route) if route.via.proxy is None else self._through_proxy(route))
-
-    async def _through_proxy(self, route: Route) -> ResponseHandler:
-        proxy = self._guard.rules.proxies[cast(str, route.via.proxy)]
+    async def _create(self, route: Route) -> Wire:
+        """Create a connection to the first address that answers, directly or through a proxy."""
         progress = current.get()
+        context = None
+        if route.tls:
+            certificate = route.via.certificate
+            context = await self._contexts.of(certificate) if certificate else self._context
+        left = await self._allowed(route, progress)
+        if route.via.proxy is None:
+            connect: Connect = partial(self._dial, route, progress)
+            delay = STAGGER_SECONDS
+        else:
+            connect, delay = await self._tunnels(route, progress), TUNNEL_STAGGER_SECONDS
+        progress.tried = tried = dict[str, str]()
+        stage = progress.stage
+        failure: OSError | None = None
+        while True:
+            try:
+                async with asyncio.timeout(AGAIN_SECONDS if failure else None):
+                    address, sock = await first_connected(left, connect, delay)
+            except OSError:
+                if failure is None:
+                    raise
+                progress.stage = "tls"
+                raise failure  # noqa: B904 - it has its own cause
+            try:
+                return await self._wire(route, context, sock, address)
+            except OSError as error:
+                # Another address may have a receiver that speaks TLS, or the right certificate.
+                failure = error
+                tried[place_of(address, route.port)] = NO_TLS
+                left = [one for one in left if not tried.get(place_of(one, route.port))]
+                if not left:
+                    raise
+                # uvloop knows the descriptor, which may be given again, until its next round.
+                await asyncio.sleep(0)
+                progress.stage = stage
+
+    async def _allowed(self, route: Route, progress: Progress) -> list[str]:
+        """Return the addresses to connect to. Raise Refused, ClientConnectorDNSError."""
         try:
-            addresses = await self._allowed(route)
+            if route.literal:
+                self._guard.must_allow(route.host, route.port)
+                return [route.host]
+            if route.via.proxy is not None and self._guard.rules.proxies_resolve:
+                return [route.host]
+            progress.stage = "dns"
+            began = self._clock.monotonic()
+            try:
+                found = await self._guard.resolve(route.host, route.port, socket.AF_UNSPEC)
+            finally:
+                progress.resolved_in = self._clock.monotonic() - began
+        except Refused as refused:
+            progress.refused = refused
+            raise
         except LookupFailed as error:
             raise ClientConnectorDNSError(route.connection_key, error) from error
+        progress.stage = "connect"
+        return [one["host"] for one in found]
+
+    async def _dial(self, route: Route, progress: Progress, address: str) -> socket.socket:
+        """Return a socket that is connected to an address of the receiver."""
+        family, place = place_for(address, route.port)
+        info = (family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", place)
+        sock = self._open_socket(info, progress)
+        with _noted(progress, place_of(address, route.port)):
+            return await connected(sock, place)
+
+    async def _tunnels(self, route: Route, progress: Progress) -> Connect:
+        """Return what opens a tunnel through the proxy to an address. Raise ProxyFailed."""
+        proxy = self._guard.rules.proxies[cast(str, route.via.proxy)]
         progress.stage, progress.proxy = "proxy", proxy.name
         progress.dialled = self._clock.monotonic()
         try:
             own = await self._guard.addresses(proxy.host)
         except LookupFailed:
             raise ProxyFailed(f"the proxy {proxy.name} cannot be found") from None
-        for place, address in enumerate(addresses, start=1):
-            try:
+
+        async def tunnel(address: str) -> socket.socket:
+            with _noted(progress, place_of(address, route.port)):
                 sock = await open_tunnel(proxy, own, address, route.port)
-            except ProxyFailed:
-                if place == len(addresses):
-                    raise
-            else:
-                break
-        return await self._secure(route, sock, f"{place_of(address, route.port)} via {proxy.name}")
+            self._spare(sock)
+            return sock
 
-    async def _allowed(self, route: Route) -> Sequence[str]:
-        """Return the addresses of a receiver; the guard never sees those in the proxy's socket."""
-        if not route.literal:
-            return [one["host"] for one in await self.resolve(route.host, route.port)]
-        try:
-            self._guard.must_allow(route.host, route.port)
-        except Refused as refused:
-            current.get().refused = refused
-            raise
-        return [route.host]
+        return tunnel
 
-    async def _secure(self, route: Route, sock: socket.socket, address: str) -> ResponseHandler:
-        """Return the connection in a tunnel, after the TLS handshake with the receiver."""
-        self._spare(sock)
+    async def _wire(
+        self, route: Route, context: ssl.SSLContext | None, sock: socket.socket, address: str
+    ) -> Wire:
+        """Return the connection of a socket, after the TLS handshake with the receiver."""
+        loop = asyncio.get_running_loop()
+        made: Wire | None = None
         try:
-            _, wire = await asyncio.get_running_loop().create_connection(
-                self._connector._factory, sock=sock,
-                ssl=self._connector._get_ssl_context(cast(ClientRequest, route)),
-                server_hostname=route.host.rstrip(".") if route.tls else None,
+            _, made = await loop.create_connection(
+                partial(Wire, loop, self._clock), sock=sock, ssl=context,
+                server_hostname=route.host if route.tls else None,
             )  # fmt: skip
         except ssl.CertificateError as error:
             raise ClientConnectorCertificateError(route.connection_key, error) from error
         except ssl.SSLError as error:
             raise ClientConnectorSSLError(route.connection_key, error) from error
-        cast(Wire, wire).address = address
-        return wire
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        progress = current.get()
-        progress.stage = "dns"
-        began = self._clock.monotonic()
-        try:
-            addresses = await self._guard.resolve(host, port, family)
-        except Refused as refused:
-            progress.refused = refused
-            raise
         finally:
-            progress.resolved_in = self._clock.monotonic() - began
-        progress.stage = "connect"
-        return addresses
+            if made is None and not isinstance(loop, asyncio.BaseEventLoop):
+                # uvloop has closed the descriptor. The socket does not know so where the receiver
+                # was quick to hang up, and would close it again, when it is another one's.
+                sock.detach()
+        age = 0.0 if route.literal else self._guard.age(route.host)
+        made.retires = self._clock.monotonic() + self._guard.rules.connection_seconds - age
+        if route.via.proxy is not None:
+            made.address = f"{place_of(address, route.port)} via {route.via.proxy}"
+        return made
 
-    def _open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
-        progress = current.get()
+    def _open_socket(self, address_info: tuple[Any, ...], progress: Progress) -> socket.socket:
         if progress.dialled is None:
             progress.dialled = self._clock.monotonic()
         try:
@@ -242,29 +223,53 @@ class Dialler(AbstractResolver):
         self._connector._conns.clear()
 
     async def close(self) -> None:
-        """Close the pool. aiohttp also calls this to close its resolver."""
-        if not self._connector.closed:
-            await self._connector.close()
+        """Close the pool."""
+        await self._connector.close()
 
 
 class _Connector(TCPConnector):
-    """aiohttp's connector, with another way to create some connections."""
+    """aiohttp's pool, whose connections are made by `create` and retire at their age."""
 
-    def __init__(
-        self, create: Callable[[Route, Direct], Awaitable[ResponseHandler]], **settings: Any
-    ) -> None:
+    def __init__(self, create: Callable[[Route], Awaitable[Wire]], **settings: Any) -> None:
         super().__init__(**settings)
         self._create = create
+
+    async def _get(self, key: ConnectionKey, traces: list[Any]) -> Connection | None:
+        # As aiohttp does, and by age too. Only unused ones end: no request fails by it.
+        pooled = self._conns.get(key)
+        if pooled is None:
+            return None
+        idle_since = self._loop.time() - KEEP_ALIVE_SECONDS
+        began = current.get().began
+        wire: Any
+        while pooled:
+            wire, released = pooled.popleft()
+            if began < wire.retires and released >= idle_since and wire.is_connected():
+                if not pooled:
+                    del self._conns[key]
+                self._acquired.add(wire)
+                return Connection(self, key, wire, self._loop)
+            wire.close()
+        del self._conns[key]
+        return None
 
     async def _create_connection(
         self, req: ClientRequest, traces: list[Any], timeout: ClientTimeout
     ) -> ResponseHandler:
-        direct = super()._create_connection
+        return await self._create(cast(Route, req))
 
-        async def connect(route: Route) -> ResponseHandler:
-            return await direct(cast(ClientRequest, route), traces, timeout)
 
-        return await self._create(cast(Route, req), connect)
+@contextmanager
+def _noted(progress: Progress, place: str) -> Iterator[None]:
+    """Note that a place is tried, and why it fails."""
+    tried = progress.tried
+    assert tried is not None
+    tried[place] = ""
+    try:
+        yield
+    except OSError as error:
+        tried[place] = system(error)
+        raise
 
 
 def few_left_from() -> float:

@@ -17,7 +17,8 @@ from aiohttp.helpers import is_ip_address
 
 from outbox.clock import Clock
 from outbox.sending.addresses import Rules, may_dial
-from outbox.sending.lookups import LookUp, Lookups, ask_system
+from outbox.sending.lookups import FRESH_SECONDS, LookUp, Lookups, ask_system
+from outbox.sending.staggered import interleaved
 from outbox.sending.urls import refused
 
 MOST_ADDRESSES = 8
@@ -33,7 +34,8 @@ class Guard(AbstractResolver):
 
     def __init__(self, rules: Rules, clock: Clock, look_up: LookUp = ask_system) -> None:
         self.rules = rules
-        self._lookups = Lookups(clock, look_up)
+        # With half for the answer, it and a connection made with it last no longer together.
+        self._lookups = Lookups(clock, look_up, min(FRESH_SECONDS, rules.connection_seconds / 2))
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -54,7 +56,8 @@ class Guard(AbstractResolver):
                 proto=socket.IPPROTO_TCP,
                 flags=socket.AI_NUMERICHOST,
             )
-            for address in addresses[:MOST_ADDRESSES]
+            # In turns before the cut: many of one family would leave none of the other.
+            for address in interleaved(addresses)[:MOST_ADDRESSES]
         ]
 
     def must_allow(self, address: str, port: int) -> None:
@@ -64,7 +67,13 @@ class Guard(AbstractResolver):
 
     async def addresses(self, host: str) -> Sequence[str]:
         """Return the addresses of one of the operator's proxies. Raise LookupFailed."""
-        return [host] if is_ip_address(host) else await self._lookups.addresses(host)
+        if is_ip_address(host):
+            return [host]
+        return interleaved(await self._lookups.addresses(host))[:MOST_ADDRESSES]
+
+    def age(self, host: str) -> float:
+        """Return how long the addresses of `host` are known, in seconds; 0 for an unknown host."""
+        return self._lookups.age(host)
 
     async def judge(self, host: str, port: int) -> list[tuple[str, bool]]:
         """Return the addresses of `host` and whether each is allowed; only for the operator.

@@ -72,9 +72,12 @@ class Lookups:
     Daemon threads, because getaddrinfo cannot be interrupted and must not delay the exit.
     """
 
-    def __init__(self, clock: Clock, look_up: LookUp = ask_system) -> None:
+    def __init__(
+        self, clock: Clock, look_up: LookUp = ask_system, fresh: float = FRESH_SECONDS
+    ) -> None:
         self._clock = clock
         self._look_up = look_up
+        self._fresh = fresh
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
         self._threads = asyncio.Semaphore(MOST_THREADS)
         self._suspects = asyncio.Semaphore(MOST_SUSPECTS)
@@ -85,7 +88,7 @@ class Lookups:
         """Return all addresses of `name`. Raise LookupFailed after at most 5 s."""
         host = self._host(name)
         now = self._clock.monotonic()
-        if now - host.answered_at < FRESH_SECONDS:
+        if now - host.answered_at < self._fresh:
             return host.addresses
         if host.addresses and now - host.answered_at < STALE_SECONDS:
             # The cached result is used when a new one takes long.
@@ -98,6 +101,16 @@ class Lookups:
         if now - host.answered_at < STALE_SECONDS:
             return host.addresses
         raise LookupFailed(host.error or FAILED)
+
+    def age(self, name: str) -> float:
+        """Return the seconds since the name servers gave the addresses of `name`, 0 for none.
+
+        At most those for which a result is fresh: an older one is used because there is none.
+        """
+        host = self._hosts.get(name)
+        if host is None or host.answered_at == NEVER:
+            return 0.0
+        return min(self._clock.monotonic() - host.answered_at, self._fresh)
 
     async def close(self) -> None:
         """Abandon the running look-ups; their threads end by themselves."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from aiohttp import (
     ClientConnectorCertificateError,
     ClientConnectorDNSError,
-    ClientConnectorError,
     ClientConnectorSSLError,
     ClientError,
     ClientOSError,
@@ -22,6 +21,9 @@ from outbox.states import OutcomeName
 
 THROTTLING = frozenset({429, 502, 503, 504})
 CLOSED_EARLY = "the receiver closed the connection without a response"
+ASKED = "the receiver asks for a client certificate, and the webhook has none"
+MISSING = "certificate required"
+"""What the alert of TLS 1.3 says."""
 CUT_OFF = "the receiver closed the connection before the response headers were complete"
 
 
@@ -89,7 +91,7 @@ def name_failure(error: Exception, progress: Progress) -> tuple[OutcomeName, str
     if isinstance(error, TimeoutError):
         return _late(progress)
     if isinstance(error, ProxyFailed):
-        return "proxy_error", str(error)
+        return "proxy_error", f"{error}{_asked_for(progress)}"
     if progress.stage == "answer":
         return _broken(error, progress)
     if isinstance(error, ClientConnectorDNSError):
@@ -97,15 +99,16 @@ def name_failure(error: Exception, progress: Progress) -> tuple[OutcomeName, str
     if isinstance(error, ClientConnectorCertificateError):
         reason = getattr(error.certificate_error, "verify_message", None)
         return "tls_error", f"certificate refused: {reason or 'it does not match the host'}"
+    if progress.asked and progress.stage == "tls":
+        alert = _alert(error)
+        return "tls_error", f"{ASKED} ({alert})" if alert else ASKED
     if isinstance(error, ClientConnectorSSLError):
         reason = getattr(error.os_error, "reason", None) or "handshake failed"
         return "tls_error", f"TLS: {str(reason).lower().replace('_', ' ')}"
     if progress.stage == "tls":
         return "tls_error", "the receiver closed the connection during the TLS handshake"
-    if isinstance(error, ClientConnectorError):
-        return "connect_error", _system(error.os_error)
     if isinstance(error, OSError):
-        return "connect_error", _system(error)
+        return "connect_error", f"{system(error)}{_tried(progress)}"
     return "connect_error", f"internal error during the request: {type(error).__name__}"
 
 
@@ -113,9 +116,10 @@ def _late(progress: Progress) -> tuple[OutcomeName, str]:
     if progress.stage == "dns":
         return "dns_error", "the name servers did not respond in time"
     if progress.stage == "proxy":
-        return "proxy_error", f"the proxy {progress.proxy} did not answer in time"
+        text = f"the proxy {progress.proxy} did not answer in time"
+        return "proxy_error", f"{text}{_asked_for(progress)}"
     if progress.stage == "connect":
-        return "connect_error", "the connection timed out"
+        return "connect_error", f"the connection timed out{_tried(progress)}"
     if progress.stage == "tls":
         return "tls_error", "the TLS handshake timed out"
     return "timeout", "no response in time"
@@ -129,7 +133,7 @@ def _broken(error: Exception, progress: Progress) -> tuple[OutcomeName, str]:
         return "protocol_error", "not an HTTP/1.1 response"
     if isinstance(error, ssl.SSLError | ClientOSError) and (alert := _alert(error)):
         # With TLS 1.3 a receiver refuses a client certificate after the handshake.
-        return "tls_error", alert
+        return "tls_error", f"{ASKED} ({alert})" if MISSING in alert else alert
     if isinstance(error, ClientError | OSError | EofStream):
         wire = progress.wire
         if wire is not None and wire.received:
@@ -140,14 +144,31 @@ def _broken(error: Exception, progress: Progress) -> tuple[OutcomeName, str]:
 
 def _alert(error: BaseException) -> str | None:
     """Return what the receiver's TLS objects to; None when it said nothing."""
-    cause = error if isinstance(error, ssl.SSLError) else error.__cause__
+    cause = error.__cause__ if isinstance(error.__cause__, ssl.SSLError) else error
     reason = str(getattr(cause, "reason", None) or "") if isinstance(cause, ssl.SSLError) else ""
     if "ALERT" not in reason:
         return None
     return f"TLS: {reason.lower().replace('_', ' ')}"
 
 
-def _system(error: OSError) -> str:
+def _tried(progress: Progress) -> str:
+    """Return the addresses that were tried, each with its own failure if they differ."""
+    tried = progress.tried
+    if not tried:
+        return ""
+    if len(set(tried.values())) == 1:
+        return f" (tried {', '.join(tried)})"
+    each = [f"{place}: {why or 'no answer'}" for place, why in tried.items()]
+    return f" (tried {', '.join(each)})"
+
+
+def _asked_for(progress: Progress) -> str:
+    """Return the addresses that a proxy was asked for, if they were several."""
+    tried = progress.tried or ()
+    return f" (asked for {', '.join(tried)})" if len(tried) > 1 else ""
+
+
+def system(error: OSError) -> str:
     """Return the system's error text, without the addresses that asyncio adds."""
     if error.errno is None:
         return "no connection"

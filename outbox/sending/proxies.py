@@ -1,7 +1,8 @@
 """The operator's egress proxies, and a tunnel through one by HTTP CONNECT.
 
-The proxy gets an address that the guard has allowed, never a name: a proxy that looks names up by
-itself could connect to another address than the guard has checked.
+The proxy gets an address that the guard has allowed: a proxy that looks names up by itself could
+connect to another address than the guard has checked. It gets names only where the operator says
+that it alone has name servers; what they resolve to is then for the proxy to judge.
 """
 
 import asyncio
@@ -12,6 +13,8 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
+
+from outbox.sending.staggered import STAGGER_SECONDS, connected, first_connected, place_for
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 LARGEST_HEAD = 8 * 1024
@@ -62,7 +65,7 @@ async def open_tunnel(
 ) -> socket.socket:
     """Return a connected socket whose other end is `address`. Raise ProxyFailed."""
     loop = asyncio.get_running_loop()
-    sock = await _reach(loop, proxy, proxy_addresses)
+    sock = await _reach(proxy, proxy_addresses)
     try:
         place = place_of(address, port)
         head = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n"
@@ -88,27 +91,18 @@ def place_of(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-async def _reach(
-    loop: asyncio.AbstractEventLoop, proxy: Proxy, addresses: Sequence[str]
-) -> socket.socket:
+async def _reach(proxy: Proxy, addresses: Sequence[str]) -> socket.socket:
     """Connect to the first address of the proxy that accepts a connection."""
-    last: OSError | None = None
-    for address in addresses:
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setblocking(False)
-        try:
-            await loop.sock_connect(sock, (address, proxy.port))
-        except OSError as error:
-            sock.close()
-            last = error
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            return sock
-    why = "" if last is None or last.errno is None else f": {os.strerror(last.errno).lower()}"
-    raise ProxyFailed(f"the proxy {proxy.name} cannot be reached{why}")
+
+    async def connect(address: str) -> socket.socket:
+        family, place = place_for(address, proxy.port)
+        return await connected(socket.socket(family, socket.SOCK_STREAM), place)
+
+    try:
+        return (await first_connected(addresses, connect, STAGGER_SECONDS))[1]
+    except OSError as error:
+        why = "" if error.errno is None else f": {os.strerror(error.errno).lower()}"
+        raise ProxyFailed(f"the proxy {proxy.name} cannot be reached{why}") from error
 
 
 async def _head(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> bytes:

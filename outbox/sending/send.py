@@ -11,10 +11,11 @@ from aiohttp.streams import StreamReader
 from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.sending.client_certificates import Trust
-from outbox.sending.connect import Dialler, Route
+from outbox.sending.connect import Dialler
 from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome, gone_stale, judge, name_failure
 from outbox.sending.request import DIRECT, Via
+from outbox.sending.routes import Route
 from outbox.sending.urls import Refused, check_url
 from outbox.sending.wire import LARGEST_BODY, SWITCHING_PROTOCOLS, Progress, Wire
 from outbox.states import OutcomeName

@@ -3,13 +3,15 @@
 The sentences say no more about the network than the outcome in the delivery log does.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from outbox.durations import SECOND
 from outbox.sending.addresses import Rules
 from outbox.sending.outcome import Outcome
+from outbox.sending.request_targets import encoded
 from outbox.sending.urls import DEFAULT_PORTS, Refused, Target, check_url
 
 StepName = Literal["url", "sign", "dns", "egress", "connect", "tls", "answer"]
@@ -30,6 +32,7 @@ REFUSALS = {
     415: "it does not accept JSON.",
 }
 LIMITED = 429
+LONGEST_LOCATION = 300
 PLAIN_PORT = ("wrong version number", "record layer failure", "http request")
 """What TLS reports when the receiver answers in plain http."""
 
@@ -57,12 +60,13 @@ def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list
         ]
     failing = failing_step(outcome)
     steps = [Step("url", "passed", _of_url(target))]
-    for step in _on_the_way(target, outcome, failing):
+    unseen = rules.proxies_resolve and outcome.dns_us is None
+    for step in _on_the_way(target, outcome, failing, unseen=unseen):
         steps.append(step)
         if step.verdict == "failed":
             return steps
     verdict: Verdict = "passed" if failing is None else "failed"
-    steps.append(Step("answer", verdict, _of_answer(outcome, timeout_s), _waited(outcome)))
+    steps.append(Step("answer", verdict, _of_answer(url, outcome, timeout_s), _waited(outcome)))
     return steps
 
 
@@ -83,15 +87,24 @@ def failing_step(outcome: Outcome) -> StepName | None:
     return "connect" if name == "connect_error" and outcome.address is None else "answer"
 
 
-def _on_the_way(target: Target, outcome: Outcome, failing: StepName | None) -> list[Step]:
-    """Return the steps before the response; those behind the failing one mean nothing."""
+def _on_the_way(
+    target: Target, outcome: Outcome, failing: StepName | None, *, unseen: bool
+) -> list[Step]:
+    """Return the steps before the response; those behind the failing one mean nothing.
+
+    `unseen`: the proxy alone knows the address.
+    """
     wrong = _sentence(outcome.error or "it failed")
     dns = Step("dns", "passed", f"{target.host} has an address.", outcome.dns_us)
     if target.literal:
         dns = Step("dns", "skipped", "The URL has an IP address, so there is no name to look up.")
     elif failing == "dns":
         dns = Step("dns", "failed", f"{target.host}: {outcome.error}.", outcome.dns_us)
+    elif unseen:
+        dns = Step("dns", "skipped", "The proxy looks the name up.")
     egress = Step("egress", "passed", "Deliveries to this address are allowed.")
+    if unseen and not target.literal:
+        egress = Step("egress", "skipped", "The proxy decides which addresses it reaches.")
     if failing == "egress":
         egress = Step("egress", "failed", wrong)
     where = f" to {outcome.address}" if outcome.address else ""
@@ -122,7 +135,7 @@ def _to(scheme: str, host: str, port: int) -> str:
     return f"{scheme} to {host}, port {port}."
 
 
-def _of_answer(outcome: Outcome, timeout_s: float) -> str:
+def _of_answer(url: str, outcome: Outcome, timeout_s: float) -> str:
     name, status = outcome.outcome, outcome.status
     if name == "timeout":
         return f"No response within {timeout_s:g} s. Respond first, and work afterwards."
@@ -137,10 +150,24 @@ def _of_answer(outcome: Outcome, timeout_s: float) -> str:
         limits = "it limits requests." if status == LIMITED else "it is unavailable or overloaded."
         return f"{said}: {limits}"
     if name == "http_3xx":
-        return f"{said}, a redirect. Redirects are not followed: use the URL of the target."
+        to = _location(url, outcome)
+        said = f"{said}, a redirect{to and f' to {to}'}."
+        return f"{said} Redirects are not followed: use the URL of the target."
     if name == "http_5xx":
         return f"{said}: it failed. Its own log has the reason."
     return f"{said}: {REFUSALS.get(status, 'it refused the request.')}"
+
+
+def _location(url: str, outcome: Outcome) -> str:
+    """Return where a redirect leads, as an absolute URL; empty when it does not say so."""
+    named = [value for name, value in outcome.response_headers if name.lower() == "location"]
+    if not named or not named[0].strip():
+        return ""
+    place = named[0].strip()
+    with suppress(ValueError):
+        place = urljoin(url, place)
+    shown = encoded(place[:LONGEST_LOCATION])
+    return f"{shown}…" if len(place) > LONGEST_LOCATION else shown
 
 
 def _waited(outcome: Outcome) -> int | None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from yarl import URL
 
 from outbox.sending.addresses import Rules, may_dial, port_may_open
+from outbox.sending.request_targets import target_of
 
 REFUSED_ADDRESS = "deliveries to this address are not allowed"
 """The start of every refusal by address: none reveals anything about the internal network."""
@@ -24,7 +25,7 @@ PORT = re.compile(r"[1-9][0-9]{0,4}")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-Kind = Literal["spelling", "http", "address"]
+Kind = Literal["spelling", "form", "http", "address"]
 
 
 class Refused(Exception):
@@ -43,11 +44,14 @@ class Target:
     """A valid URL and its parts."""
 
     url: URL
+    """As it is requested."""
     scheme: str
     host: str
     """Lower-case ASCII; an IPv6 literal has no brackets."""
     port: int
     literal: bool
+    path: str
+    """The path and query of the request line."""
 
 
 def check_url(url: str, rules: Rules) -> Target:
@@ -70,11 +74,13 @@ def check_url(url: str, rules: Rules) -> Target:
     dialled = (host,) if literal else _loopback(host)
     if dialled and not any(may_dial(address, port, rules) for address in dialled):
         raise refused(rules)
+    path = target_of(url)
     parsed = URL(url)
+    sent = URL(f"{scheme}://{parsed.host_port_subcomponent}{path}", encoded=True)
     # Other software that reads the URL must find the same host and port.
-    if (parsed.raw_host, parsed.port, parsed.scheme) != (host, port, scheme):
+    if any(one != (host, port, scheme) for one in map(_read, (parsed, sent))):
         raise _misspelt("this URL is ambiguous; write it in its standard form")
-    return Target(parsed, scheme, host, port, literal)
+    return Target(sent, scheme, host, port, literal, path)
 
 
 def same_server(one: str, other: str) -> bool:
@@ -87,6 +93,10 @@ def same_server(one: str, other: str) -> bool:
     except ValueError:
         return False
     return mine == theirs
+
+
+def _read(url: URL) -> tuple[str | None, int | None, str]:
+    return url.raw_host, url.port, url.scheme
 
 
 def _misspelt(text: str) -> Refused:
@@ -175,24 +185,33 @@ def _name(text: str) -> str:
         except ValueError:
             again = None
         if again != typed:
-            raise _misspelt("the host name must be in its standard form")
+            raise _standard(again)
     labels = name.split(".")
     # The last label decides whether software reads the host as a number: the URL standard, 3.5.
     if NUMERIC.fullmatch(labels[-1]):
         raise _misspelt("write an IPv4 address as four decimal numbers, such as 192.0.2.7")
     if len(name) > LONGEST_HOST or not all(LABEL.fullmatch(label) for label in labels):
         raise _misspelt("this is not a valid host name")
-    if "xn--" in name and not _round_trips(name):
-        raise _misspelt("the host name must be in its standard form")
+    if "xn--" in name and (form := _again(name)) != name:
+        raise _standard(form)
     return name
 
 
-def _round_trips(name: str) -> bool:
+def _standard(form: str | None) -> Refused:
+    """Return the refusal of a host name with another standard form; None for one without."""
+    text = "the host name must be in its standard form"
+    if form is None:
+        return _misspelt(f"{text}, and has none")
+    return Refused(f"{text}: {form}", "form")
+
+
+def _again(name: str) -> str | None:
+    """Return a name after decoding and encoding; None when either fails or changes nothing."""
     try:
         unicode = URL(f"https://{name}/").host
-        return unicode != name and URL(f"https://{unicode}/").raw_host == name
+        return None if unicode == name else URL(f"https://{unicode}/").raw_host
     except ValueError:
-        return False
+        return None
 
 
 def _loopback(name: str) -> tuple[str, ...]:

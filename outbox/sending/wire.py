@@ -8,6 +8,7 @@ import asyncio
 import re
 from contextvars import ContextVar
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, NamedTuple, cast
 
 from aiohttp.client_proto import ResponseHandler
@@ -73,6 +74,10 @@ class Progress:
     refused: Refused | None = None
     proxy: str | None = None
     """The name of the egress proxy in use."""
+    tried: dict[str, str] | None = None
+    """The places that were connected to, each with why it failed, or empty."""
+    asked: bool = False
+    """Whether the receiver asks for a client certificate, and the webhook has none."""
     wire: "Wire | None" = None
     head: Head | None = None
     body: bytes = b""
@@ -95,6 +100,8 @@ class Wire(ResponseHandler):
         self.first_byte: float | None = None
         self.broken = False
         """Whether the body of the response ended early."""
+        self.retires = inf
+        """When it is too old for another request, on the monotonic clock."""
         self._clock = clock
         self._idle = False
         self._answered = False

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import pytest
 import uvloop
 
-ON_BOTH_LOOPS = ("test_send", "test_wire", "test_receivers", "test_deadlines")
+ON_BOTH_LOOPS = ("test_connections", "test_send", "test_wire", "test_receivers", "test_deadlines")
 
 
 def pytest_asyncio_loop_factories(

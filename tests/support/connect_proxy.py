@@ -10,11 +10,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class ConnectProxy:
-    """`says` replaces the answer; `wants` is the credential that the proxy requires."""
+    """`says` replaces the answer; `wants` is the credential that the proxy requires.
+
+    A host that `hangs` never gets an answer; `names` are the addresses that the proxy knows.
+    """
 
     port: int = 0
     says: bytes | None = None
     wants: str = ""
+    hangs: str = "none"
+    names: dict[str, str] = field(default_factory=dict)
     heads: list[list[str]] = field(default_factory=list)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -24,23 +29,28 @@ class ConnectProxy:
         return [head[0].split(" ")[1] for head in self.heads]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[:-2]
-            self.heads.append(head)
-            if self.says is not None:
-                writer.write(self.says)
-            elif self.wants and f"Proxy-Authorization: {self.wants}" not in head:
-                writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
-            else:
-                await self._tunnel(head[0].split(" ")[1], reader, writer)
-        writer.close()
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[:-2]
+                self.heads.append(head)
+                if self.says is not None:
+                    writer.write(self.says)
+                elif self.wants and f"Proxy-Authorization: {self.wants}" not in head:
+                    writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+                else:
+                    await self._tunnel(head[0].split(" ")[1], reader, writer)
+        finally:
+            writer.close()
 
     async def _tunnel(
         self, place: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         host, _, port = place.rpartition(":")
+        if self.hangs in host:
+            await asyncio.Event().wait()
+        address = self.names.get(host, host.strip("[]"))
         try:
-            there, to = await asyncio.open_connection(host.strip("[]"), int(port))
+            there, to = await asyncio.open_connection(address, int(port))
         except OSError:
             writer.write(b"HTTP/1.1 502 Bad Gateway\r\n\r\n")
             return

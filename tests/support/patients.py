@@ -48,7 +48,7 @@ STATUSES = (
     (500, "answer", "http_5xx", "answered 500: it failed"),
     (429, "answer", "throttled", "answered 429: it limits requests."),
     (503, "answer", "throttled", "answered 503: it is unavailable or overloaded."),
-    (308, "answer", "http_3xx", "a redirect"),
+    (308, "answer", "http_3xx", "a redirect to http://127.0.0.1:"),
 )
 SCRIPTS = (
     ("hangs-up", _hangs_up, "connect_error", "closed the connection without a response"),
@@ -78,7 +78,7 @@ async def patients(stall: Callable[[], None] = lambda: None) -> AsyncIterator[li
             ),
             Patient(
                 "refused-port", f"http://127.0.0.1:{free_port()}/", "connect", "connect_error",
-                "Connection refused.",
+                "Connection refused (tried 127.0.0.1:",
             ),
         ]  # fmt: skip
         for status, step, outcome, says in STATUSES:

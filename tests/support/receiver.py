@@ -47,7 +47,7 @@ class Receiver:
         body = await request.read()
         headers = {n.decode(): v.decode("latin-1") for n, v in request.raw_headers}
         async with self.changed:
-            self.requests.append(Received(request.path_qs, headers, body))
+            self.requests.append(Received(request.raw_path, headers, body))
             self.changed.notify_all()
         if self.secret is not None:
             digest = hmac.new(self.secret.encode(), body, "sha256").hexdigest()
@@ -77,16 +77,18 @@ async def receiver(
     secret: str | None = None,
     answer: Answer | None = None,
     tls: ssl.SSLContext | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
 ) -> AsyncIterator[Receiver]:
-    """Run a Receiver on its own port."""
+    """Run a Receiver, on its own port unless told another."""
     behaved = Receiver(secret, answer)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", behaved.handle)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
+    site = web.TCPSite(runner, host, port, ssl_context=tls)
     await site.start()
-    behaved.url = f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
+    behaved.url = f"{'https' if tls else 'http'}://{host}:{runner.addresses[0][1]}"
     try:
         yield behaved
     finally:
@@ -170,8 +172,14 @@ class Hostile:
 
 
 @asynccontextmanager
-async def hostile(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[Hostile]:
-    """Run a Hostile on its own port."""
+async def hostile(
+    script: Script,
+    tls: ssl.SSLContext | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+) -> AsyncIterator[Hostile]:
+    """Run a Hostile, on its own port unless told another."""
     server = Hostile(script)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -186,9 +194,9 @@ async def hostile(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIte
         finally:
             tasks.discard(task)
 
-    listening = await asyncio.start_server(visit, "127.0.0.1", 0, ssl=tls, limit=2**20)
+    listening = await asyncio.start_server(visit, host, port, ssl=tls, limit=2**20)
     port = listening.sockets[0].getsockname()[1]
-    server.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}/hook"
+    server.url = f"{'https' if tls else 'http'}://{host}:{port}/hook"
     try:
         yield server
     finally:

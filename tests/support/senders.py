@@ -4,7 +4,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from outbox.clock import SystemClock
+from outbox.clock import Clock, SystemClock
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.client_certificates import Trust
 from outbox.sending.guard import Guard
@@ -28,8 +28,9 @@ async def sender(
     trust: Trust | None = None,
     guarded: type[Guard] = Guard,
     scarce_from: float | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Sender]:
-    clock = SystemClock()
+    clock = clock or SystemClock()
     guard = guarded(rules, clock, look_up)
     made = Sender(guard, clock, trust or (None if tls is None else lambda: tls), scarce_from)
     try:

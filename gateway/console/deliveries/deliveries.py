@@ -91,11 +91,12 @@ async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.
 def curl(attempt: Attempt, body: bytes | None) -> str | None:
     """Return an attempt as a curl command; values of custom headers are masked, as in the log.
 
+    curl would otherwise read `[]` and `{}` as patterns, and fold `/../`.
     None when the body is gone, or too long for a command line.
     """
     if body is None or len(body) > LONGEST:
         return None
-    words = [f"curl -X POST {shlex.quote(display.inert(attempt.url))}"]
+    words = [f"curl -X POST --globoff --path-as-is {shlex.quote(display.inert(attempt.url))}"]
     words += [
         f"  -H {shlex.quote(f'{display.inert(name)}: {display.inert(value)}')}"
         for name, value in attempt.request_headers

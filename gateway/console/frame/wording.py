@@ -4,7 +4,7 @@ The English text of a hint is the description of its field, that of a fault or a
 message. Other languages have it in their catalogue by `hint.<noun>.<field>`, `fault.<code>` and
 `refused.<code>`; a fault may have a text of its own for a field (`fault.<code>.<field>`), for a
 character that its message names (`fault.<code>.character`), or for so many numbers in its message
-(`fault.<code>.2`), which it then repeats.
+(`fault.<code>.2`), which it then repeats, or repeat as `{after}` what follows the last colon.
 """
 
 import re
@@ -41,7 +41,8 @@ def said(texts: Texts, fault: Fault) -> str:
     code = f"fault.{fault.code}"
     for key in (f"{code}.{field}", f"{code}.{len(numbers)}", code):
         if key in texts:
-            return texts(key, **dict(zip(NAMES, numbers, strict=False)))
+            after = fault.message.rpartition(": ")[2].removesuffix(".")
+            return texts(key, after=after, **dict(zip(NAMES, numbers, strict=False)))
     return fault.message
 
 

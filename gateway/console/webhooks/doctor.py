@@ -17,6 +17,7 @@ from gateway.server.telemetry.logs import logger
 from outbox.durations import SECOND
 from outbox.queue.log.delivery_types import Attempt
 from outbox.queue.state.policy import Schedule
+from outbox.sending.request_targets import requested
 from outbox.webhooks import Webhook
 from outbox.worker.doctor import Examination
 
@@ -77,7 +78,7 @@ def attempt_of(examination: Examination) -> Attempt | None:
     return Attempt(
         1, "test", outcome.outcome, outcome.status, outcome.error, examination.started_at,
         outcome.dns_us, outcome.connect_us, outcome.tls_us, outcome.first_byte_us,
-        outcome.total_us, outcome.address, examination.url, list(examination.headers),
+        outcome.total_us, outcome.address, requested(examination.url), list(examination.headers),
         outcome.response_headers, outcome.response_body, outcome.truncated,
     )  # fmt: skip
 

@@ -82,6 +82,9 @@ class Egress(Struct, frozen=True):
     allow_http: bool = False
     allow: Words = ()
     proxies: Words = ()
+    resolve: Literal["here", "proxy"] = "here"
+    ca_file: str = ""
+    connection_seconds: Annotated[float, Meta(ge=1, le=3_600)] = 60.0
 
 
 class Limits(Struct, frozen=True):

@@ -10,6 +10,7 @@ from gateway.server.origins import normal
 from outbox.sending.addresses import parse_place
 from outbox.sending.proxies import Proxy, parse_proxy
 from outbox.sending.request import check_header
+from outbox.sending.trust import must_be_authorities
 
 MAILBOX = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII)
 POSTGRES = ("postgresql://", "postgres://")
@@ -43,6 +44,11 @@ def named_proxies(values: Sequence[str]) -> Mapping[str, Proxy]:
             raise ValueError(f"the name {name[:40]!r} appears twice")
         named[name] = parse_proxy(name, url)
     return named
+
+
+def _authorities(value: str) -> None:
+    if value:
+        must_be_authorities(value)
 
 
 def _database_url(value: str) -> None:
@@ -182,6 +188,7 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "connect.apps": _apps,
     "egress.allow": _places,
     "egress.proxies": _proxies,
+    "egress.ca_file": _authorities,
     "metrics.allow": _networks,
     "mail.from_address": _mailbox,
     "tracing.headers": _headers,

@@ -7,6 +7,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt,
 
 from gateway.domain.storefront.sign_in.idp_keys import Fetched, FetchFailed
 from outbox.sending.guard import Guard
+from outbox.sending.trust import shared
 from outbox.sending.urls import Refused, check_url
 
 MOST_BYTES = 262_144
@@ -65,6 +66,7 @@ class Fetcher:
                 # The guard caches names itself, and checks addresses for each connection.
                 use_dns_cache=False,
                 force_close=True,
+                ssl=shared(self._guard.rules.ca_file),
             )
             self._http = aiohttp.ClientSession(
                 connector=connector,

@@ -15,6 +15,7 @@ from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
 from outbox.queue.state.head_deliveries import follow
 from outbox.sending.outcome import Outcome
+from outbox.sending.request_targets import requested
 from outbox.states import NOT_THE_RECEIVER
 
 # The claim implies that the delivery is in flight; a condition on `state` beside it would let
@@ -133,8 +134,8 @@ def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
         "probe" if d.probe else d.origin,
         outcome.outcome, outcome.status, outcome.error, s.started_at, outcome.dns_us,
         outcome.connect_us, outcome.tls_us, outcome.first_byte_us, outcome.total_us,
-        outcome.address, s.url, items(s.request_headers), items(outcome.response_headers),
-        outcome.response_body, outcome.truncated, s.node_id,
+        outcome.address, requested(s.url), items(s.request_headers),
+        items(outcome.response_headers), outcome.response_body, outcome.truncated, s.node_id,
     )  # fmt: skip
 
 

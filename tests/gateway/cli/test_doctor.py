@@ -42,7 +42,9 @@ class Still(SystemClock):
 CLOCK = Still()
 
 
-async def doctor(target: str, config: Config | None = None, **given: Any) -> tuple[list[str], str]:
+async def doctor(
+    target: str | None, config: Config | None = None, **given: Any
+) -> tuple[list[str], str]:
     """Return the lines, and why it ended: `exit 1` when the lines say so, or its message."""
     lines: list[str] = []
     parts = Parts(clock=CLOCK)
@@ -151,3 +153,32 @@ async def test_the_retries_are_printed_with_their_range() -> None:
     [first] = [line for line in lines if line.startswith("    2 ")]
     assert "after       5 s" in first
     assert len([line for line in lines if "  after " in line]) == 9
+
+
+async def test_webhooks_whose_requests_have_changed_are_listed(db: Database, db_url: str) -> None:
+    keys = new_key_line(db.ids, db.clock.wall()).strip()
+    ring = parse_keys(keys, db.ids, "the test's keys")
+    config = Config(egress=EGRESS, database=Settings(url=db_url), secrets=Secrets(keys=keys))
+    assert await doctor(None, config) == ([texts.of("en")("cli.doctor.none_moved")], "")
+    same = ("/hook", "", "/a%2Fb?x=1&y=%C3%A9", "/ação", "//a", "/a b".replace(" ", "+"))
+    for url in same:
+        await add_webhook(db, ring, f"https://hooks.example{url}", "contact.updated")
+    moved = {
+        "/?sig=a%2Fb": "/?sig=a/b", "/%3A?": "/:", "/a/../b": "/b", "/?a[]=1": "/?a%5B%5D=1",
+        "/é?%c3%a9=%": "/%C3%A9?%C3%A9=%25",
+    }  # fmt: skip
+    ids = [
+        (await add_webhook(db, ring, f"https://hooks.example{url}", "contact.updated"))[0]
+        for url in moved
+    ]
+    lines, reason = await doctor(None, config)
+    assert reason == ""
+    assert dict(zip(lines[::2], lines[1::2], strict=False)) == {
+        f"{webhook_id}  https://hooks.example{url.replace('é', '%C3%A9')}": f"  before: {before}"
+        for webhook_id, (url, before) in zip(ids, moved.items(), strict=True)
+    }
+    assert lines[-1] == texts.of("en")("cli.doctor.moved")
+    shown = [json.loads(line) for line in (await doctor(None, config, json=True))[0]]
+    assert [(one["id"], one["before"]) for one in shown] == list(
+        zip(ids, moved.values(), strict=True)
+    )

@@ -203,6 +203,11 @@ def test_each_refusal_of_a_url_has_a_text() -> None:
         (Fault("shippingRules[2].cepTo", "disagrees", "cepFrom must not be after cepTo."),
          "cepFrom must not be after cepTo.", "O primeiro CEP não pode vir depois do último."),
         (Fault("x", "of_no_text", "Mend it."), "Mend it.", "Mend it."),
+        (
+            Fault("url", "refused_form", "The host name must be in its standard form: bücher.br."),
+            "The host name must be in its standard form: bücher.br.",
+            "O nome do host precisa estar na forma padrão: bücher.br.",
+        ),
     ],
 )  # fmt: skip
 def test_a_fault_is_told_in_each_language(fault: Fault, english: str, portuguese: str) -> None:

@@ -107,9 +107,12 @@ SPELLINGS = {
         "https://127.1/", "https://127.0.1/", "https://0x7f.1/", "https://0X7F.1/",
         "https://0177.0.0.1/", "https://1.1.1.01/", "https://1.1.1.256/", "https://1.1.1.1.1/",
         "https://example.0x/"],
-    "standard form": ["https://１２７.０.０.１/", "https://①②⑦.0.0.1/", "https://127。0。0。1/",
-        "https://example。com/", "https://ｅxample.com/", "https://ℯxample.com/",
-        "https://xn--a.example/"],
+    r"standard form: example\.com": ["https://example。com/", "https://ｅxample.com/",
+        "https://ℯxample.com/"],
+    "standard form: bücher.example": ["https://bu\u0308cher.example/"],
+    "standard form, and has none": ["https://xn--a.example/", "https://℀.example/"],
+    "standard form: 127.0.0.1": ["https://１２７.０.０.１/", "https://①②⑦.0.0.1/",
+        "https://127。0。0。1/"],
     "standard form|valid host": ["https://xn--exmple-cua.xn--/"],
     "valid host": ["https://exa$mple.com/", "https://-example.com/", "https://example..com/",
         f"https://{'a' * 64}.com/", f"https://{'a.' * 130}com/"],
@@ -123,7 +126,8 @@ SPELLINGS = {
 def test_bad_spellings_are_named(url: str, hint: str) -> None:
     with pytest.raises(Refused, match=hint) as refused:
         check_url(url, STRICT)
-    assert refused.value.kind == ("http" if hint == "plain http" else "spelling")
+    kind = "form" if "form: " in hint else "http" if hint == "plain http" else "spelling"
+    assert refused.value.kind == kind
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from dataclasses import replace
 
 import pytest
 import trustme
@@ -53,6 +54,49 @@ async def test_the_proxy_gets_the_address_and_the_receiver_its_name() -> None:
         assert {dict(got.headers)["Host"] for got in there.requests} == {f"hooks.example:{port}"}
         sent = [name.lower() for got in there.requests for name in got.headers]
         assert "proxy-authorization" not in sent
+
+
+async def test_an_address_that_hangs_behind_the_proxy_leaves_the_others_their_turn() -> None:
+    names = {"two.example": ["::1", "127.0.0.1"]}
+    async with (
+        connect_proxy() as proxy, receiver() as there,
+        sender(through(proxy), look_up=names.__getitem__) as http,
+    ):  # fmt: skip
+        proxy.hangs = "::1"
+        port = _port(there.url)
+        outcome = await post(http, f"http://two.example:{port}/", via=OFFICE)
+        assert (outcome.outcome, proxy.places) == (
+            "success", [f"[::1]:{port}", f"127.0.0.1:{port}"],
+        )  # fmt: skip
+        proxy.hangs = "1"
+        late = await post(
+            http, f"http://two.example:{port}/x", via=OFFICE, timeout_s=2.0, fresh=True
+        )
+    assert (late.outcome, late.error) == (
+        "proxy_error",
+        f"the proxy office did not answer in time (asked for [::1]:{port}, 127.0.0.1:{port})",
+    )
+
+
+async def test_a_proxy_that_resolves_gets_names_and_no_private_address() -> None:
+    asked: list[str] = []
+    strict = Rules(allow_http=True)
+    async with connect_proxy() as proxy, receiver() as there:
+        proxy.names = {"hooks.example": "127.0.0.1"}
+        rules = replace(through(proxy, strict), proxies_resolve=True)
+        port = _port(there.url)
+        async with sender(rules, look_up=lambda name: asked.append(name) or []) as http:  # type: ignore[func-returns-value] # it notes the name
+            sent = await post(http, f"http://hooks.example:{port}/", via=OFFICE)
+            assert (sent.outcome, sent.address) == ("success", f"hooks.example:{port} via office")
+            for host in ("127.0.0.1", "10.0.0.5", "[::1]", "localhost", "[::ffff:10.0.0.5]"):
+                refused = await post(http, f"http://{host}:{port}/", via=OFFICE)
+                assert refused.outcome == "blocked", host
+            unknown = await post(http, f"http://gone.example:{port}/", via=OFFICE)
+            assert unknown.error == "the proxy office could not connect to the receiver (502)"
+            # Without the proxy names are looked up here.
+            assert (await post(http, f"http://hooks.example:{port}/")).outcome == "dns_error"
+        assert proxy.places == [f"hooks.example:{port}", f"gone.example:{port}"]
+        assert asked == ["hooks.example"]
 
 
 async def test_plain_http_goes_through_a_tunnel_too() -> None:

@@ -18,7 +18,7 @@ from outbox.sending.steps import steps_of
 from outbox.worker import WorkerSettings
 from outbox.worker.doctor import Doctor, Examination
 from tests.support.patients import patients
-from tests.support.receiver import receiver
+from tests.support.receiver import Visit, hostile, receiver
 from tests.support.senders import LOOPBACK
 
 SECRET = new_secret(b"k" * 32)
@@ -90,6 +90,32 @@ async def test_a_refused_address_gets_no_connection_and_says_no_more_than_the_lo
     )
     # Not even whether it was one address or several, and which.
     assert not any(address in said for address in addresses)
+
+
+@pytest.mark.parametrize(
+    ("location", "named"),
+    [
+        ("https://new.example/hook?a=%2F", " to https://new.example/hook?a=%2F"),
+        ("/other", " to {url}/other"), ("x?y=1", " to {url}/x?y=1"),
+        ("//b.example", " to http://b.example"), ("http://[", " to http://["),
+        ("https://b.example/a b\x1b[2Jç",
+         " to https://b.example/a%20b%1B[2J%C3%A7"),
+        ("https://b.example/" + "x" * 999, " to https://b.example/" + "x" * 282 + "…"),
+        (" ", ""), (None, ""),
+    ],
+)  # fmt: skip
+async def test_the_target_of_a_redirect_is_named(location: str | None, named: str) -> None:
+    head = "HTTP/1.1 301 Moved\r\nContent-Length: 0\r\n"
+    head += "\r\n" if location is None else f"Location: {location}\r\n\r\n"
+
+    async def answer(visit: Visit) -> None:
+        await visit.reply(head.encode())
+
+    async with hostile(answer) as there, doctor() as checker:
+        examination = await checker.examine(request(there.url))
+    url = there.url.removesuffix("/hook")
+    said = f"The receiver answered 301, a redirect{named.format(url=url)}. Redirects are not "
+    assert examination.steps[-1].text == f"{said}followed: use the URL of the target."
 
 
 async def test_a_slow_success_gets_a_warning() -> None:

@@ -70,7 +70,8 @@ def test_a_command_has_the_exact_words() -> None:
     text = curl(ATTEMPT, body)
     assert text is not None
     assert shlex.split(text.replace("\\\n", " ")) == [
-        "curl", "-X", "POST", ATTEMPT.url, "-H", "X-Webhook-Event: contact.created",
+        "curl", "-X", "POST", "--globoff", "--path-as-is", ATTEMPT.url,
+        "-H", "X-Webhook-Event: contact.created",
         "-H", "X-Key: ***", "--data-binary", body.decode(),
     ]  # fmt: skip
     assert curl(ATTEMPT, None) is None

@@ -24,13 +24,16 @@ def test_every_pattern_has_a_text_with_its_values() -> None:
 
 def test_the_steps_to_a_response_are_all_told() -> None:
     names: dict[int, OutcomeName] = {2: "success", 3: "http_3xx", 4: "http_4xx", 5: "http_5xx"}
-    for status in (200, 301, 418, 429, 500, 503, *REFUSALS):
+    for status in (200, 301, 302, 418, 429, 500, 503, *REFUSALS):
         outcome = Outcome(
             "throttled" if status in (429, 503) else names[status // 100], status, None, None,
             "192.0.2.1:443", 1, 1, 1, 1, 4, [], b"", False, False,
         )  # fmt: skip
+        outcome.response_headers = [("Location", "/x")] if status == 301 else []
         steps = steps_of("https://shop.example/hook", outcome, Rules(), 15)
         assert [step.name for step in steps] == ["url", "dns", "egress", "connect", "tls", "answer"]
+        outcome.dns_us = None
+        steps += steps_of("https://shop.example/hook", outcome, Rules(proxies_resolve=True), 15)
         for step in steps:
             assert told(EN, step.text) == step.text
             assert told(PT, step.text) != step.text, step.text

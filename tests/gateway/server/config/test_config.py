@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+import trustme
 
 from gateway.__main__ import read_config
 from gateway.server.config import SECTIONS, Config, ConfigFaults, load
@@ -168,6 +169,22 @@ def test_a_wrong_value_is_told_what_it_must_be(tmp_path: Path, text: str, told: 
     file.write_text(text + "\n")
     [fault] = faults_of(file, {})
     assert fault.partition(": must be ")[2] == f"{told} (from c.toml)"
+
+
+def test_a_file_of_authorities_is_read_at_the_start(tmp_path: Path) -> None:
+    file, inner = tmp_path / "c.toml", tmp_path / "inner.pem"
+    file.write_text(f'[egress]\nca_file = "{inner}"\n')
+    start = f"egress.ca_file: {inner}"
+    assert faults_of(file, {}) == [
+        f"{start} cannot be read: no such file or directory (from c.toml)"
+    ]
+    for content in (b"", b"no certificate", b"-----BEGIN CERTIFICATE-----\nMII\n"):
+        inner.write_bytes(content)
+        assert faults_of(file, {}) == [
+            f"{start} has no certificate in PEM, or a damaged one (from c.toml)"
+        ]
+    trustme.CA().cert_pem.write_to_path(str(inner))
+    assert load(file, {}).egress.ca_file == str(inner)
 
 
 def test_a_wrong_variable_is_told_what_it_must_be() -> None:
