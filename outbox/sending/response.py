@@ -1,0 +1,461 @@
+"""Read one HTTP/1 response from the bytes of a connection.
+
+The status decides an attempt, so everything with a readable status line is read, as other clients
+do. What RFC 9112 does not allow becomes a note, and after a response with a note the connection
+closes: none of its bytes can be taken for the response to another request.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+Header = tuple[str, str]
+
+LARGEST_PLAIN = 16 * 1024
+NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+HEAD = re.compile(
+    rf"HTTP/1\.1 ([2-5][0-9][0-9]) [\t\x20-\x7e]*\r\n((?:{NAME}:[\t\x20-\x7e]*\r\n){{1,64}})"
+)
+LINE = re.compile(r"([^:\r\n]+):[\t ]*([^\r\n]*?)[\t ]*\r\n")
+LENGTH = re.compile(r"[0-9]{1,5}")
+NO_BODY = frozenset({204, 304})
+SWITCHING_PROTOCOLS = 101
+
+LARGEST_BODY = 16 * 1024
+LARGEST_HEAD = 64 * 1024
+"""Bytes that a receiver may send before the head of its final response is complete."""
+LONGEST_LINE = 8190
+USUAL_LINES = 128
+MOST_LINES = 1000
+LONGEST_SIZE_LINE = 4096
+
+STRICT = re.compile(
+    rf"HTTP/1\.1 ([0-9]{{3}}) [\t\x20-\x7e\x80-\xff]*\r\n"
+    rf"((?:{NAME}:[\t\x20-\x7e\x80-\xff]*\r\n)*)\r\n".encode("latin-1")
+)
+FIELD = re.compile(rb"([^:\r\n]+):[\t ]*([^\r\n]*?)[\t ]*\r\n")
+STATUS_LINE = re.compile(
+    rb"HTTP/([0-9](?:\.[0-9])?)([ \t]+)([0-9]{3})(?=[ \t\r\n]|\Z)([^\n]*)", re.IGNORECASE
+)
+BLANK = re.compile(rb"(?:\r?\n)+")
+HEAD_END = re.compile(rb"\n\r?\n")
+TOKEN = re.compile(NAME)
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r]*)?(\r?)")
+ANY_LENGTH = re.compile(r"[0-9]{1,18}")
+
+NOTES = {
+    "early": "the response came before the request",
+    "blank": "blank lines come before the status line",
+    "version": "the version of the response is not HTTP/1.1",
+    "status_line": "the status line is not in its standard form",
+    "line_end": "a line does not end with CR LF",
+    "folded": "a header is folded over several lines",
+    "colon": "there is a space before the colon of a header",
+    "no_colon": "a header line has no colon",
+    "name": "a header name has characters that are not allowed",
+    "control": "a header has control characters",
+    "long_line": f"a header has more than {LONGEST_LINE:,} bytes",
+    "many": f"there are more than {USUAL_LINES} headers",
+    "too_many": f"only the first {MOST_LINES:,} headers are stored",
+    "too_long": f"the headers have more than {LARGEST_HEAD // 1024} KiB",
+    "cut_off": "the connection closed before the headers were complete",
+    "lengths": "there are several Content-Length values",
+    "length": "the Content-Length is not a number",
+    "both": "there are Content-Length and Transfer-Encoding",
+    "coding": "the Transfer-Encoding is not chunked",
+    "chunk": "a chunk of the body is not valid",
+    "short": "the connection closed before the body was complete",
+    "more": "there are bytes after the response",
+    "repeated": "it ended an idle connection, so the request is sent again on a new one",
+}
+"""What may be odd about a response whose status decides, as the log says it."""
+BETWEEN = "; "
+"""Separates notes in the log; no note has it."""
+Note = Literal[
+    "early", "blank", "version", "status_line", "line_end", "folded", "colon", "no_colon", "name",
+    "control", "long_line", "many", "too_many", "too_long", "cut_off", "lengths", "length", "both",
+    "coding", "chunk", "short", "more", "repeated",
+]  # fmt: skip
+
+
+class Head(NamedTuple):
+    """The head of a final response."""
+
+    status: int
+    headers: list[Header]
+    retry_after: str | None
+
+
+def read_plain(data: bytes) -> tuple[Head, bytes] | None:
+    """Parse a complete and simple response into head and body; return None for any other.
+
+    Most responses are one small packet with a Content-Length, and the general reader takes longer
+    for one. It handles everything unusual.
+    """
+    end = data.find(b"\r\n\r\n")
+    if end < 0 or len(data) > LARGEST_PLAIN:
+        return None
+    try:
+        text = data[: end + 2].decode("ascii")
+    except UnicodeDecodeError:
+        return None
+    match = HEAD.fullmatch(text)
+    if match is None or int(match[1]) in NO_BODY:
+        return None
+    headers = LINE.findall(match[2])
+    fields = {name.lower(): value for name, value in headers}
+    length = fields.get("content-length", "")
+    if (
+        len(fields) < len(headers)
+        or not LENGTH.fullmatch(length)
+        or int(length) != len(data) - end - 4
+        or "transfer-encoding" in fields
+        or "upgrade" in fields
+        or fields.get("connection", "keep-alive").lower() != "keep-alive"
+    ):
+        return None
+    return Head(int(match[1]), headers, fields.get("retry-after")), data[end + 4 :]
+
+
+class Reading:
+    """Reads one response: feed it the bytes of the connection as they arrive."""
+
+    def __init__(self) -> None:
+        self.head: Head | None = None
+        self.body = bytearray()
+        self.refusal: str | None = None
+        """Why there can be no response; never beside a head."""
+        self.ended = False
+        """Whether nothing more is read."""
+        self.complete = False
+        """Whether the body arrived as a whole."""
+        self.closes = False
+        """Whether the connection must not carry another request."""
+        self._notes: dict[Note, None] = {}
+        self._data = bytearray()
+        self._searched = 0
+        self._before = 0
+        """Bytes of interim responses."""
+        self._interim: int | None = None
+        self._framing: Literal["length", "chunks", "close"] = "close"
+        self._left = 0
+        """Bytes of the body, or of its chunk, that have not arrived."""
+        self._place: Literal["size", "chunk", "end", "trailers"] = "size"
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what was odd."""
+        return [NOTES[note] for note in self._notes]
+
+    def odd(self, note: Note) -> None:
+        """Note a deviation from the standard; the connection must close."""
+        self._notes[note] = None
+        self.closes = True
+
+    def feed(self, data: bytes) -> None:
+        """Read these bytes, the next ones of the connection."""
+        if self.ended:
+            if self.complete:
+                self.odd("more")
+            return
+        self._data += data
+        while self.head is None and self._read_head():
+            pass
+        if self.head is not None and not self.ended:
+            self._read_body()
+
+    def lose(self, *, cleanly: bool) -> None:
+        """End with the connection, which the receiver has closed `cleanly` or not."""
+        if self.head is None:
+            self._decide_early("cut_off")
+        elif not self.ended:
+            self.complete = self._framing == "close" and cleanly
+            if not self.complete:
+                self.odd("short")
+            self._end()
+
+    def lacks(self) -> str | None:
+        """Return what was missing of a response when the connection was lost; None if all."""
+        if self._interim is not None and not self._data:
+            return f"only an interim response ({self._interim}) came before the connection closed"
+        return None
+
+    def _end(self) -> None:
+        self.ended = True
+        if not self.complete:
+            self.closes = True
+        elif self._data:
+            self.odd("more")
+        self._data.clear()
+
+    def _read_head(self) -> bool:
+        """Read the next head; return whether there may be another one behind it."""
+        data = self._data
+        if blank := BLANK.match(data):
+            self.odd("blank")
+            self._before += blank.end()
+            del data[: blank.end()]
+            self._searched = 0
+        if b"HTTP/"[: len(data)] != data[:5].upper() and bytes(data) != b"\r":
+            self._refuse(not_http(bytes(data[:80])))
+            return False
+        found = HEAD_END.search(data, self._searched)
+        if found is None:
+            self._searched = max(len(data) - 2, 0)
+            if b"\n" in data and STATUS_LINE.match(data) is None:
+                self._refuse(bad_status_line(bytes(data[:80])))
+            elif self._before + len(data) > LARGEST_HEAD and not self._decide_early("too_long"):
+                self._refuse("no final response within 64 KiB")
+            return False
+        head = bytes(data[: found.end()])
+        del data[: found.end()]
+        self._searched = 0
+        self._before += len(head)
+        self._begin(head)
+        if self._before > LARGEST_HEAD and self.head is None and self.refusal is None:
+            self._refuse("no final response within 64 KiB")
+        return self.head is None and self.refusal is None
+
+    def _refuse(self, why: str) -> None:
+        self.refusal = why
+        self.ended = self.closes = True
+        self._data.clear()
+
+    def _decide_early(self, note: Note) -> bool:
+        """Decide by a status line of a head that has no end; return whether there is one."""
+        data = bytes(self._data)
+        lines, end, _ = data.rpartition(b"\n")
+        match = STATUS_LINE.match(data)
+        if not end or match is None or _is_interim(int(match[3])):
+            return False
+        self._data.clear()
+        self._begin(lines + b"\n\n", guessed=True)
+        self.odd(note)
+        self._end()
+        return True
+
+    def _begin(self, head: bytes, *, guessed: bool = False) -> None:
+        """Take the lines of a head, and find out how its body ends."""
+        strict = STRICT.fullmatch(head)
+        version = "1.1"
+        if strict is not None:
+            status = int(strict[1])
+            pairs = FIELD.findall(strict[2])
+            if len(pairs) > MOST_LINES:
+                pairs = pairs[:MOST_LINES]
+                self.odd("too_many")
+        else:
+            match = STATUS_LINE.match(head)
+            if match is None:
+                self._refuse(bad_status_line(head[:80]))
+                return
+            version, status = match[1].decode(), int(match[3])
+            if not guessed:
+                self._judge_status_line(match)
+            pairs = self._tolerant(head[match.end() + 1 :], guessed=guessed)
+        if _is_interim(status):
+            self._interim = status
+            return
+        if len(pairs) > USUAL_LINES and "too_many" not in self._notes:
+            self.odd("many")
+        if len(head) > LONGEST_LINE and any(len(n) + len(v) > LONGEST_LINE for n, v in pairs):
+            self.odd("long_line")
+        headers = [(n.decode("latin-1"), v.decode("utf-8", "replace")) for n, v in pairs]
+        fields: dict[str, list[str]] = {}
+        for name, value in headers:
+            fields.setdefault(name.lower(), []).append(value)
+        if version != "1.1":
+            self.odd("version")
+        if "close" in _tokens(fields.get("connection", ())):
+            self.closes = True
+        retry_after = fields.get("retry-after")
+        self.head = Head(status, headers, retry_after[0] if retry_after else None)
+        self._frame(status, fields)
+
+    def _judge_status_line(self, match: re.Match[bytes]) -> None:
+        rest = match[4]
+        if match[2] != b" " or rest[:1] != b" " or not match[0].startswith(b"HTTP/"):
+            self.odd("status_line")
+        if not rest.endswith(b"\r"):
+            self.odd("line_end")
+        if CONTROL.search(rest.removesuffix(b"\r").decode("latin-1")):
+            self.odd("status_line")
+
+    def _tolerant(self, block: bytes, *, guessed: bool) -> list[tuple[bytes, bytes]]:
+        """Return the headers of lines that are not all as they should be."""
+        pairs: list[tuple[bytes, bytes]] = []
+        lines = block.split(b"\n", MOST_LINES)
+        if len(lines) > MOST_LINES:
+            del lines[MOST_LINES:]
+            self.odd("too_many")
+        for raw in lines:
+            line = raw.removesuffix(b"\r")
+            if not line:
+                continue
+            if line is raw and not guessed:
+                self.odd("line_end")
+            if line[:1] in (b" ", b"\t"):
+                self.odd("folded")
+                if pairs:
+                    name, value = pairs[-1]
+                    pairs[-1] = name, (value + b" " + line.strip()).strip()
+                    continue
+            name, colon, value = line.partition(b":")
+            if not colon:
+                self.odd("no_colon")
+                continue
+            stripped = name.strip(b" \t")
+            if len(stripped) < len(name):
+                self.odd("colon")
+            if not TOKEN.fullmatch(stripped.decode("latin-1")):
+                self.odd("name")
+            if CONTROL.search(value.decode("latin-1")):
+                self.odd("control")
+            pairs.append((stripped, value.strip(b" \t")))
+        return pairs
+
+    def _frame(self, status: int, fields: dict[str, list[str]]) -> None:
+        """Find out where the body ends (RFC 9112, section 6.3)."""
+        if status in NO_BODY or status == SWITCHING_PROTOCOLS:
+            self.complete = status != SWITCHING_PROTOCOLS
+            self._end()
+            return
+        lengths = _tokens(fields.get("content-length", ()))
+        if "transfer-encoding" in fields:
+            if "content-length" in fields:
+                self.odd("both")
+            codings = [one for one in _tokens(fields["transfer-encoding"]) if one != "identity"]
+            if codings != ["chunked"]:
+                self.odd("coding")
+            if codings[-1:] == ["chunked"]:
+                self._framing = "chunks"
+                return
+            if codings:
+                lengths = []
+        if "content-length" in fields:
+            if len(lengths) > 1:
+                self.odd("lengths")
+            if not all(map(ANY_LENGTH.fullmatch, lengths)):
+                self.odd("length")
+            elif lengths and len(set(map(int, lengths))) == 1:
+                self._framing, self._left = "length", int(lengths[0])
+        self.closes = self.closes or self._framing == "close"
+
+    def _read_body(self) -> None:
+        if self._framing == "chunks":
+            self._read_chunks()
+        elif self._framing == "length":
+            part = self._data[: self._left]
+            self._take(part)
+            del self._data[: len(part)]
+            if not self.ended and not self._left:
+                self.complete = True
+                self._end()
+        else:
+            self._take(self._data)
+            self._data.clear()
+
+    def _take(self, part: bytearray) -> None:
+        """Store these bytes of the body; end when there are more than are stored."""
+        self._left -= len(part)
+        self.body += part[: LARGEST_BODY + 1 - len(self.body)]
+        if len(self.body) > LARGEST_BODY:
+            self._end()
+
+    def _read_chunks(self) -> None:
+        data, at, size = self._data, 0, len(self._data)
+        while not self.ended:
+            if self._place == "chunk":
+                part = data[at : at + self._left]
+                at += len(part)
+                self._take(part)
+                if self._left or self.ended:
+                    break
+                self._place = "end"
+            if self._place == "end":
+                if data[at : at + 2] == b"\r\n":
+                    at += 2
+                elif data[at : at + 1] == b"\n":
+                    self.odd("line_end")
+                    at += 1
+                elif at == size or data[at:] == b"\r":
+                    break
+                else:
+                    self._spoil()
+                    break
+                self._place = "size"
+            end = data.find(b"\n", at)
+            if end < 0:
+                if size - at > LONGEST_SIZE_LINE:
+                    self._spoil()
+                break
+            line, at = data[at:end], end + 1
+            if self._place == "trailers":
+                if not line or line == b"\r":
+                    del data[:at]
+                    self.complete = True
+                    self._end()
+                    return
+                self._before += len(line)
+                if self._before > 2 * LARGEST_HEAD:
+                    self._spoil()
+                continue
+            match = CHUNK_SIZE.fullmatch(line)
+            if match is None:
+                self._spoil()
+                break
+            if not match[2]:
+                self.odd("line_end")
+            self._left = int(match[1], 16)
+            self._place = "chunk" if self._left else "trailers"
+        del data[:at]
+
+    def _spoil(self) -> None:
+        self.odd("chunk")
+        self._end()
+
+
+def _is_interim(status: int) -> bool:
+    return 100 <= status < 200 and status != SWITCHING_PROTOCOLS
+
+
+def _tokens(values: list[str] | tuple[()]) -> list[str]:
+    return [one.strip().lower() for value in values for one in value.split(",")]
+
+
+KNOWN = (
+    (re.compile(rb"[\x14-\x17]\x03[\x00-\x04]"), "the receiver speaks TLS; use an https URL"),
+    (re.compile(rb"PRI \* HTTP/2"), "the start of an HTTP/2 connection"),
+    (re.compile(rb"\x00..[\x04\x07].\x00\x00\x00\x00", re.DOTALL), "HTTP/2"),
+    (re.compile(rb"SSH-"), "an SSH server"),
+    (re.compile(rb"(POST|GET) \S+ HTTP/", re.IGNORECASE), "the request itself came back"),
+    (re.compile(rb"[245][0-9]{2}[ -]"), "a mail or FTP server"),
+    (re.compile(rb"\s*<"), "HTML or XML without a status line (HTTP/0.9)"),
+    (re.compile(rb"\s*[{\[]"), "JSON without a status line (HTTP/0.9)"),
+)
+NOT_HTTP = "not an HTTP/1.1 response"
+
+
+def not_http(start: bytes) -> str:
+    """Return why no HTTP/1 response begins with these bytes."""
+    for pattern, what in KNOWN:
+        if pattern.match(start):
+            return f"{NOT_HTTP}: {what}"
+    return f"{NOT_HTTP}: it starts with {_shown(start)}"
+
+
+def bad_status_line(start: bytes) -> str:
+    """Return why a line that begins with HTTP/ has no readable status."""
+    return f"{NOT_HTTP}: no status in “{_text(start)}”"
+
+
+def _shown(start: bytes) -> str:
+    text = _text(start)
+    if text and text.isascii():
+        return f"“{text}”"
+    return f"the bytes {start[:8].hex(' ')}"
+
+
+def _text(start: bytes) -> str:
+    line = re.split(rb"[\r\n]", start, maxsplit=1)[0][:30].decode("latin-1")
+    return "".join(one if one.isprintable() else "\ufffd" for one in line)
