@@ -33,6 +33,10 @@ STRICT = re.compile(
     rf"((?:{NAME}:[\t\x20-\x7e\x80-\xff]*\r\n)*)\r\n".encode("latin-1")
 )
 FIELD = re.compile(rb"([^:\r\n]+):[\t ]*([^\r\n]*?)[\t ]*\r\n")
+DECIDING = (b"connection", b"content-length", b"retry-after", b"transfer-encoding")
+IMPORTANT = re.compile(
+    rb"\n(" + b"|".join(DECIDING) + rb")[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=[\r\n])", re.IGNORECASE
+)
 STATUS_LINE = re.compile(
     rb"HTTP/([0-9](?:\.[0-9])?)([ \t]+)([0-9]{3})(?=[ \t\r\n]|\Z)([^\n]*)", re.IGNORECASE
 )
@@ -56,7 +60,7 @@ NOTES = {
     "control": "a header has control characters",
     "long_line": f"a header has more than {LONGEST_LINE:,} bytes",
     "many": f"there are more than {USUAL_LINES} headers",
-    "too_many": f"only the first {MOST_LINES:,} headers are stored",
+    "too_many": f"of more than {MOST_LINES:,} headers only the first are stored",
     "too_long": f"the headers have more than {LARGEST_HEAD // 1024} KiB",
     "cut_off": "the connection closed before the headers were complete",
     "lengths": "there are several Content-Length values",
@@ -242,7 +246,9 @@ class Reading:
             status = int(strict[1])
             pairs = FIELD.findall(strict[2])
             if len(pairs) > MOST_LINES:
-                pairs = pairs[:MOST_LINES]
+                pairs[MOST_LINES:] = [
+                    one for one in pairs[MOST_LINES:] if one[0].lower() in DECIDING
+                ]
                 self.odd("too_many")
         else:
             match = STATUS_LINE.match(head)
@@ -252,6 +258,8 @@ class Reading:
             version, status = match[1].decode(), int(match[3])
             if not guessed:
                 self._judge_status_line(match)
+                if head.endswith(b"\n\n"):
+                    self.odd("line_end")
             pairs = self._tolerant(head[match.end() + 1 :], guessed=guessed)
         if _is_interim(status):
             self._interim = status
@@ -266,7 +274,7 @@ class Reading:
             fields.setdefault(name.lower(), []).append(value)
         if version != "1.1":
             self.odd("version")
-        if "close" in _tokens(fields.get("connection", ())):
+        if "close" in _tokens(fields.get("connection", ())) or not 100 <= status < 600:
             self.closes = True
         retry_after = fields.get("retry-after")
         self.head = Head(status, headers, retry_after[0] if retry_after else None)
@@ -284,10 +292,7 @@ class Reading:
     def _tolerant(self, block: bytes, *, guessed: bool) -> list[tuple[bytes, bytes]]:
         """Return the headers of lines that are not all as they should be."""
         pairs: list[tuple[bytes, bytes]] = []
-        lines = block.split(b"\n", MOST_LINES)
-        if len(lines) > MOST_LINES:
-            del lines[MOST_LINES:]
-            self.odd("too_many")
+        *lines, rest = block.split(b"\n", MOST_LINES)
         for raw in lines:
             line = raw.removesuffix(b"\r")
             if not line:
@@ -312,6 +317,9 @@ class Reading:
             if CONTROL.search(value.decode("latin-1")):
                 self.odd("control")
             pairs.append((stripped, value.strip(b" \t")))
+        if rest:
+            self.odd("too_many")
+            pairs += IMPORTANT.findall(b"\n" + rest)
         return pairs
 
     def _frame(self, status: int, fields: dict[str, list[str]]) -> None:
@@ -401,7 +409,7 @@ class Reading:
                     self._spoil()
                 continue
             match = CHUNK_SIZE.fullmatch(line)
-            if match is None:
+            if match is None or len(line) > LONGEST_SIZE_LINE:
                 self._spoil()
                 break
             if not match[2]:
