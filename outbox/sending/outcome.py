@@ -15,8 +15,9 @@ from aiohttp import (
 from aiohttp.streams import EofStream
 
 from outbox.durations import SECOND
+from outbox.sending.oddities import NOT_HTTP
 from outbox.sending.proxies import ProxyFailed
-from outbox.sending.response import NOT_HTTP, SWITCHING_PROTOCOLS
+from outbox.sending.response import SWITCHING_PROTOCOLS
 from outbox.sending.wire import NotHttp, Progress
 from outbox.states import OutcomeName
 

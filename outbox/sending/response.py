@@ -3,29 +3,28 @@
 The status decides an attempt, so everything with a readable status line is read, as other clients
 do. What RFC 9112 does not allow becomes a note, and after a response with a note the connection
 closes: none of its bytes can be taken for the response to another request.
+
+It is one module because a head, its framing and its body share the bytes that are not read yet.
 """
 
 import re
-from typing import Literal, NamedTuple
+from typing import Literal
 
-Header = tuple[str, str]
-
-LARGEST_PLAIN = 16 * 1024
-NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-HEAD = re.compile(
-    rf"HTTP/1\.1 ([2-5][0-9][0-9]) [\t\x20-\x7e]*\r\n((?:{NAME}:[\t\x20-\x7e]*\r\n){{1,64}})"
+from outbox.sending.oddities import (
+    LARGEST_HEAD,
+    LONGEST_LINE,
+    MOST_LINES,
+    NOTES,
+    USUAL_LINES,
+    Note,
+    bad_status_line,
+    not_http,
 )
-LINE = re.compile(r"([^:\r\n]+):[\t ]*([^\r\n]*?)[\t ]*\r\n")
-LENGTH = re.compile(r"[0-9]{1,5}")
-NO_BODY = frozenset({204, 304})
+from outbox.sending.plain_response import NAME, NO_BODY, Head
+
 SWITCHING_PROTOCOLS = 101
 
 LARGEST_BODY = 16 * 1024
-LARGEST_HEAD = 64 * 1024
-"""Bytes that a receiver may send before the head of its final response is complete."""
-LONGEST_LINE = 8190
-USUAL_LINES = 128
-MOST_LINES = 1000
 LONGEST_SIZE_LINE = 4096
 
 STRICT = re.compile(
@@ -46,79 +45,6 @@ TOKEN = re.compile(NAME)
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r]*)?(\r?)")
 ANY_LENGTH = re.compile(r"[0-9]{1,18}")
-
-NOTES = {
-    "early": "the response came before the request",
-    "blank": "blank lines come before the status line",
-    "version": "the version of the response is not HTTP/1.1",
-    "status_line": "the status line is not in its standard form",
-    "line_end": "a line does not end with CR LF",
-    "folded": "a header is folded over several lines",
-    "colon": "there is a space before the colon of a header",
-    "no_colon": "a header line has no colon",
-    "name": "a header name has characters that are not allowed",
-    "control": "a header has control characters",
-    "long_line": f"a header has more than {LONGEST_LINE:,} bytes",
-    "many": f"there are more than {USUAL_LINES} headers",
-    "too_many": f"of more than {MOST_LINES:,} headers only the first are stored",
-    "too_long": f"the headers have more than {LARGEST_HEAD // 1024} KiB",
-    "cut_off": "the connection closed before the headers were complete",
-    "lengths": "there are several Content-Length values",
-    "length": "the Content-Length is not a number",
-    "both": "there are Content-Length and Transfer-Encoding",
-    "coding": "the Transfer-Encoding is not chunked",
-    "chunk": "a chunk of the body is not valid",
-    "short": "the connection closed before the body was complete",
-    "more": "there are bytes after the response",
-    "repeated": "it ended an idle connection, so the request is sent again on a new one",
-}
-"""What may be odd about a response whose status decides, as the log says it."""
-BETWEEN = "; "
-"""Separates notes in the log; no note has it."""
-Note = Literal[
-    "early", "blank", "version", "status_line", "line_end", "folded", "colon", "no_colon", "name",
-    "control", "long_line", "many", "too_many", "too_long", "cut_off", "lengths", "length", "both",
-    "coding", "chunk", "short", "more", "repeated",
-]  # fmt: skip
-
-
-class Head(NamedTuple):
-    """The head of a final response."""
-
-    status: int
-    headers: list[Header]
-    retry_after: str | None
-
-
-def read_plain(data: bytes) -> tuple[Head, bytes] | None:
-    """Parse a complete and simple response into head and body; return None for any other.
-
-    Most responses are one small packet with a Content-Length, and the general reader takes longer
-    for one. It handles everything unusual.
-    """
-    end = data.find(b"\r\n\r\n")
-    if end < 0 or len(data) > LARGEST_PLAIN:
-        return None
-    try:
-        text = data[: end + 2].decode("ascii")
-    except UnicodeDecodeError:
-        return None
-    match = HEAD.fullmatch(text)
-    if match is None or int(match[1]) in NO_BODY:
-        return None
-    headers = LINE.findall(match[2])
-    fields = {name.lower(): value for name, value in headers}
-    length = fields.get("content-length", "")
-    if (
-        len(fields) < len(headers)
-        or not LENGTH.fullmatch(length)
-        or int(length) != len(data) - end - 4
-        or "transfer-encoding" in fields
-        or "upgrade" in fields
-        or fields.get("connection", "keep-alive").lower() != "keep-alive"
-    ):
-        return None
-    return Head(int(match[1]), headers, fields.get("retry-after")), data[end + 4 :]
 
 
 class Reading:
@@ -281,13 +207,12 @@ class Reading:
         self._frame(status, fields)
 
     def _judge_status_line(self, match: re.Match[bytes]) -> None:
-        rest = match[4]
-        if match[2] != b" " or rest[:1] != b" " or not match[0].startswith(b"HTTP/"):
+        rest = match[4].removesuffix(b"\r")
+        usual = match[0].startswith(b"HTTP/") and match[2] == b" " and rest[:1] == b" "
+        if not usual or CONTROL.search(rest.decode("latin-1")):
             self.odd("status_line")
-        if not rest.endswith(b"\r"):
+        if not match[4].endswith(b"\r"):
             self.odd("line_end")
-        if CONTROL.search(rest.removesuffix(b"\r").decode("latin-1")):
-            self.odd("status_line")
 
     def _tolerant(self, block: bytes, *, guessed: bool) -> list[tuple[bytes, bytes]]:
         """Return the headers of lines that are not all as they should be."""
@@ -429,41 +354,3 @@ def _is_interim(status: int) -> bool:
 
 def _tokens(values: list[str] | tuple[()]) -> list[str]:
     return [one.strip().lower() for value in values for one in value.split(",")]
-
-
-KNOWN = (
-    (re.compile(rb"[\x14-\x17]\x03[\x00-\x04]"), "the receiver speaks TLS; use an https URL"),
-    (re.compile(rb"PRI \* HTTP/2"), "the start of an HTTP/2 connection"),
-    (re.compile(rb"\x00..[\x04\x07].\x00\x00\x00\x00", re.DOTALL), "HTTP/2"),
-    (re.compile(rb"SSH-"), "an SSH server"),
-    (re.compile(rb"(POST|GET) \S+ HTTP/", re.IGNORECASE), "the request itself came back"),
-    (re.compile(rb"[245][0-9]{2}[ -]"), "a mail or FTP server"),
-    (re.compile(rb"\s*<"), "HTML or XML without a status line (HTTP/0.9)"),
-    (re.compile(rb"\s*[{\[]"), "JSON without a status line (HTTP/0.9)"),
-)
-NOT_HTTP = "not an HTTP/1.1 response"
-
-
-def not_http(start: bytes) -> str:
-    """Return why no HTTP/1 response begins with these bytes."""
-    for pattern, what in KNOWN:
-        if pattern.match(start):
-            return f"{NOT_HTTP}: {what}"
-    return f"{NOT_HTTP}: it starts with {_shown(start)}"
-
-
-def bad_status_line(start: bytes) -> str:
-    """Return why a line that begins with HTTP/ has no readable status."""
-    return f"{NOT_HTTP}: no status in “{_text(start)}”"
-
-
-def _shown(start: bytes) -> str:
-    text = _text(start)
-    if text and text.isascii():
-        return f"“{text}”"
-    return f"the bytes {start[:8].hex(' ')}"
-
-
-def _text(start: bytes) -> str:
-    line = re.split(rb"[\r\n]", start, maxsplit=1)[0][:30].decode("latin-1")
-    return "".join(one if one.isprintable() else "\ufffd" for one in line)

@@ -12,6 +12,7 @@ from outbox.durations import SECOND
 from outbox.sending.client_certificates import Trust
 from outbox.sending.connect import Dialler, Route
 from outbox.sending.guard import Guard
+from outbox.sending.oddities import NOTES, joined
 from outbox.sending.outcome import (
     REQUEST_TIMEOUT,
     Outcome,
@@ -21,7 +22,7 @@ from outbox.sending.outcome import (
     no_status,
 )
 from outbox.sending.request import DIRECT, Via
-from outbox.sending.response import BETWEEN, LARGEST_BODY, NOTES
+from outbox.sending.response import LARGEST_BODY
 from outbox.sending.urls import Refused, check_url
 from outbox.sending.wire import Progress, Wire
 from outbox.states import OutcomeName
@@ -159,7 +160,7 @@ class Sender:
             if progress.head is not None and wire.reading is not None:
                 progress.complete = wire.reading.complete
                 progress.body = bytes(wire.reading.body)
-            if progress.complete and not wire.should_close and not fresh:
+            if progress.complete and not wire.should_close and not fresh and not _is_idle(progress):
                 wire.rest()
                 connection.release()
             else:
@@ -175,14 +176,14 @@ class Sender:
         odd = [] if wire.reading is None else wire.reading.notes
         if name == "protocol_error":
             odd.insert(0, no_status(head.status))
-        stale = head.status == REQUEST_TIMEOUT and wire.uses > 1
+        stale = _is_idle(progress) and wire.uses > 1
         if stale:
             odd.append(NOTES["repeated"])
         return self._outcome(
             progress,
             name,
             head.status,
-            BETWEEN.join(odd) or None,
+            joined(odd),
             head.retry_after,
             head.headers,
             not progress.complete,
@@ -229,6 +230,11 @@ class Sender:
             wire is not None and wire.uses > 1,
             stale,
         )
+
+
+def _is_idle(progress: Progress) -> bool:
+    """Return whether the response ends the connection for being idle."""
+    return progress.head is not None and progress.head.status == REQUEST_TIMEOUT
 
 
 def _between(start: float | None, end: float | None) -> int | None:

@@ -12,7 +12,9 @@ from typing import Any, Literal, cast
 from aiohttp.client_proto import ResponseHandler
 
 from outbox.clock import Clock
-from outbox.sending.response import LARGEST_HEAD, Head, Reading, read_plain
+from outbox.sending.oddities import LARGEST_HEAD
+from outbox.sending.plain_response import Head, read_plain
+from outbox.sending.response import Reading
 from outbox.sending.urls import Refused
 
 Stage = Literal["dns", "connect", "proxy", "tls", "answer"]

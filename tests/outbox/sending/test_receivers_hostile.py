@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from outbox.sending.oddities import LARGEST_HEAD, NOTES
 from outbox.sending.outcome import Outcome
-from outbox.sending.response import LARGEST_BODY, LARGEST_HEAD
+from outbox.sending.response import LARGEST_BODY
 from tests.support.hostilities import (
     BROKEN,
     BROKEN_OFF,
@@ -152,6 +153,27 @@ async def test_a_stale_connection_is_recognised(reset: bool) -> None:
         outcome = await post(client, there.url, fresh=True)
         assert (outcome.outcome, outcome.reused, outcome.stale) == ("success", False, False)
         assert there.visits == 2
+
+
+async def test_a_408_on_a_reused_connection_is_stale() -> None:
+    """Load balancers end idle connections so, and never read the request that crosses it."""
+
+    async def script(visit: Visit) -> None:
+        if visit.number == 1:
+            await visit.request()
+            await visit.write(EMPTY)
+            await visit.head()
+        await visit.write(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+        await visit.gone()
+
+    async with hostile(script) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        outcome = await post(client, there.url)
+        assert (outcome.outcome, outcome.status, outcome.stale) == ("http_4xx", 408, True)
+        assert outcome.error == NOTES["repeated"]
+        for fresh in (True, False):
+            outcome = await post(client, there.url, fresh=fresh)
+            assert (outcome.status, outcome.reused, outcome.stale) == (408, False, False)
 
 
 async def test_a_kept_connection_that_answered_a_byte_is_not_replaced() -> None:
