@@ -57,23 +57,34 @@ def separated(text: str | None) -> list[str]:
     return text.split(BETWEEN) if text else []
 
 
-KNOWN = (
-    (re.compile(rb"[\x14-\x17]\x03[\x00-\x04]"), "the receiver speaks TLS; use an https URL"),
-    (re.compile(rb"PRI \* HTTP/2"), "the start of an HTTP/2 connection"),
-    (re.compile(rb"\x00..[\x04\x07].\x00\x00\x00\x00", re.DOTALL), "HTTP/2"),
-    (re.compile(rb"SSH-"), "an SSH server"),
-    (re.compile(rb"(POST|GET) \S+ HTTP/", re.IGNORECASE), "the request itself came back"),
-    (re.compile(rb"[245][0-9]{2}[ -]"), "a mail or FTP server"),
-    (re.compile(rb"\s*<"), "HTML or XML without a status line (HTTP/0.9)"),
-    (re.compile(rb"\s*[{\[]"), "JSON without a status line (HTTP/0.9)"),
+REFUSALS = {
+    "tls": "the receiver speaks TLS, so the URL needs https",
+    "preface": "it is the start of an HTTP/2 connection",
+    "http2": "it is HTTP/2",
+    "ssh": "it comes from an SSH server",
+    "mail": "it comes from a mail or FTP server",
+    "echo": "the request itself came back",
+    "markup": "it is HTML or XML without a status line (HTTP/0.9)",
+    "json": "it is JSON without a status line (HTTP/0.9)",
+}
+STARTS = (
+    ("tls", re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")),
+    ("preface", re.compile(rb"PRI \* HTTP/2")),
+    ("http2", re.compile(rb"\x00..[\x04\x07].\x00\x00\x00\x00", re.DOTALL)),
+    ("ssh", re.compile(rb"SSH-")),
+    ("mail", re.compile(rb"[245][0-9]{2}[ -]")),
+    ("echo", re.compile(rb"POST \S+ HTTP/")),
+    ("markup", re.compile(rb"\s*<")),
+    ("json", re.compile(rb"\s*[{\[]")),
 )
+TOO_MUCH = f"no final response within {LARGEST_HEAD // 1024} KiB"
 
 
 def not_http(start: bytes) -> str:
     """Return why no HTTP/1 response begins with these bytes."""
-    for pattern, what in KNOWN:
+    for name, pattern in STARTS:
         if pattern.match(start):
-            return f"{NOT_HTTP}: {what}"
+            return f"{NOT_HTTP}: {REFUSALS[name]}"
     return f"{NOT_HTTP}: it starts with {_shown(start)}"
 
 

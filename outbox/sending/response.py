@@ -15,6 +15,7 @@ from outbox.sending.oddities import (
     LONGEST_LINE,
     MOST_LINES,
     NOTES,
+    TOO_MUCH,
     USUAL_LINES,
     Note,
     bad_status_line,
@@ -135,7 +136,7 @@ class Reading:
             if b"\n" in data and STATUS_LINE.match(data) is None:
                 self._refuse(bad_status_line(bytes(data[:80])))
             elif self._before + len(data) > LARGEST_HEAD and not self._decide_early("too_long"):
-                self._refuse("no final response within 64 KiB")
+                self._refuse(TOO_MUCH)
             return False
         head = bytes(data[: found.end()])
         del data[: found.end()]
@@ -143,7 +144,7 @@ class Reading:
         self._before += len(head)
         self._begin(head)
         if self._before > LARGEST_HEAD and self.head is None and self.refusal is None:
-            self._refuse("no final response within 64 KiB")
+            self._refuse(TOO_MUCH)
         return self.head is None and self.refusal is None
 
     def _refuse(self, why: str) -> None:
