@@ -130,21 +130,21 @@ class Reading:
         if b"HTTP/"[: len(data)] != data[:5].upper() and bytes(data) != b"\r":
             self._refuse(not_http(bytes(data[:80])))
             return False
-        found = HEAD_END.search(data, self._searched)
-        if found is None:
+        found, room = HEAD_END.search(data, self._searched), LARGEST_HEAD - self._before
+        if found is None or found.end() > room:
             self._searched = max(len(data) - 2, 0)
             if b"\n" in data and STATUS_LINE.match(data) is None:
                 self._refuse(bad_status_line(bytes(data[:80])))
-            elif self._before + len(data) > LARGEST_HEAD and not self._decide_early("too_long"):
-                self._refuse(TOO_MUCH)
+            elif len(data) > room:
+                del data[max(room, 0) :]
+                if not self._decide_early("too_long"):
+                    self._refuse(TOO_MUCH)
             return False
         head = bytes(data[: found.end()])
         del data[: found.end()]
         self._searched = 0
         self._before += len(head)
         self._begin(head)
-        if self._before > LARGEST_HEAD and self.head is None and self.refusal is None:
-            self._refuse(TOO_MUCH)
         return self.head is None and self.refusal is None
 
     def _refuse(self, why: str) -> None:

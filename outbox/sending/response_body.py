@@ -68,7 +68,9 @@ def show(headers: Sequence[Header], body: bytes, *, truncated: bool) -> BodyText
     for errors in ("strict", "replace"):
         decoder = codecs.getincrementaldecoder(charset)(errors)
         with suppress(UnicodeDecodeError):
-            return BodyText(decoder.decode(body[start:], not cut), exact and errors == "strict", cut)
+            return BodyText(
+                decoder.decode(body[start:], not cut), exact and errors == "strict", cut
+            )
     raise AssertionError("every byte can be replaced")
 
 

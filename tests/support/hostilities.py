@@ -65,6 +65,13 @@ GOOD_HEAD_BAD_BODY = {
 }
 
 
+ODD = (
+    b"HTTP/1.0 410 Gone\nContent-Encoding: gzip\nContent-Type: text/plain; charset=windows-1252\n\n"
+    + gzip.compress(b"n\xe3o \x81")
+)
+"""A readable status, odd in two ways, over a coded body of which a byte is no text."""
+
+
 BROKEN = {
     "bad status line": says(b"HELLO\r\n\r\n"),
     "TLS bytes": says(b"\x15\x03\x01\x00\x02\x02\x46"),

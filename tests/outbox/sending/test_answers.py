@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from outbox.sending.response import Reading
 from tests.support.other_clients import Raw, raw_answers, served, verdicts
 from tests.support.requirements import need
 from tests.support.senders import post, sender
@@ -32,6 +36,33 @@ def test_each_difference_has_its_reason() -> None:
         status = raw.ours.partition(" ")[0]
         differs = any(verdict.split()[0] != status for verdict in raw.verdicts.values())
         assert differs == bool(raw.why), raw.name
+
+
+def read(pieces: Iterable[bytes]) -> tuple[object, ...]:
+    reading = Reading()
+    for piece in pieces:
+        reading.feed(piece)
+    reading.lose(cleanly=True)
+    return reading.head, bytes(reading.body), reading.notes, bool(reading.refusal), reading.complete
+
+
+def test_pieces_are_read_as_the_whole() -> None:
+    for raw in ANSWERS:
+        whole, size = read([raw.data]), len(raw.data)
+        for step in {1, 3, 7, size // 2 + 1} if size < 1000 else {999}:
+            pieces = [raw.data[at : at + step] for at in range(0, size, step)]
+            assert read(pieces) == whole, (raw.name, step)
+
+
+@given(st.data())
+def test_no_bytes_break_it(data: st.DataObject) -> None:
+    """What differs in a few bytes from an answer is read to an end too."""
+    raw = bytearray(data.draw(st.sampled_from(ANSWERS)).data[:500])
+    for _ in range(data.draw(st.integers(0, 5))):
+        at = data.draw(st.integers(0, len(raw)))
+        raw[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    cut = data.draw(st.integers(0, len(raw)))
+    read([bytes(raw[:cut]), bytes(raw[cut:])])
 
 
 @pytest.mark.proof
