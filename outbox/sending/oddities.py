@@ -47,9 +47,9 @@ Note = Literal[
 ]  # fmt: skip
 
 
-def joined(notes: Sequence[str]) -> str | None:
-    """Return notes as the log has them; None without one."""
-    return BETWEEN.join(notes) or None
+def joined(notes: Sequence[str]) -> str:
+    """Return notes as the log has them."""
+    return BETWEEN.join(notes)
 
 
 def separated(text: str | None) -> list[str]:

@@ -12,7 +12,7 @@ HEAD = re.compile(
 )
 LINE = re.compile(r"([^:\r\n]+):[\t ]*([^\r\n]*?)[\t ]*\r\n")
 LENGTH = re.compile(r"[0-9]{1,5}")
-NO_BODY = frozenset({204, 304})
+NO_BODY = frozenset({"204", "304"})
 
 
 class Head(NamedTuple):
@@ -37,7 +37,7 @@ def read_plain(data: bytes) -> tuple[Head, bytes] | None:
     except UnicodeDecodeError:
         return None
     match = HEAD.fullmatch(text)
-    if match is None or int(match[1]) in NO_BODY:
+    if match is None or match[1] in NO_BODY:
         return None
     headers = LINE.findall(match[2])
     fields = {name.lower(): value for name, value in headers}

@@ -21,8 +21,9 @@ from outbox.sending.oddities import (
     bad_status_line,
     not_http,
 )
-from outbox.sending.plain_response import NAME, NO_BODY, Head
+from outbox.sending.plain_response import LINE, NAME, Head, Header
 
+NO_BODY = frozenset({204, 304})
 SWITCHING_PROTOCOLS = 101
 
 LARGEST_BODY = 16 * 1024
@@ -32,10 +33,9 @@ STRICT = re.compile(
     rf"HTTP/1\.1 ([0-9]{{3}}) [\t\x20-\x7e\x80-\xff]*\r\n"
     rf"((?:{NAME}:[\t\x20-\x7e\x80-\xff]*\r\n)*)\r\n".encode("latin-1")
 )
-FIELD = re.compile(rb"([^:\r\n]+):[\t ]*([^\r\n]*?)[\t ]*\r\n")
-DECIDING = (b"connection", b"content-length", b"retry-after", b"transfer-encoding")
+DECIDING = ("connection", "content-length", "retry-after", "transfer-encoding")
 IMPORTANT = re.compile(
-    rb"\n(" + b"|".join(DECIDING) + rb")[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=[\r\n])", re.IGNORECASE
+    rf"\n({'|'.join(DECIDING)})[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=[\r\n])".encode(), re.IGNORECASE
 )
 STATUS_LINE = re.compile(
     rb"HTTP/([0-9](?:\.[0-9])?)([ \t]+)([0-9]{3})(?=[ \t\r\n]|\Z)([^\n]*)", re.IGNORECASE
@@ -122,12 +122,12 @@ class Reading:
     def _read_head(self) -> bool:
         """Read the next head; return whether there may be another one behind it."""
         data = self._data
-        if blank := BLANK.match(data):
+        if data[:1] <= b"\r" and (blank := BLANK.match(data)):
             self.odd("blank")
             self._before += blank.end()
             del data[: blank.end()]
             self._searched = 0
-        if b"HTTP/"[: len(data)] != data[:5].upper() and bytes(data) != b"\r":
+        if not data.startswith(b"HTTP/") and not _may_start(bytes(data[:5])):
             self._refuse(not_http(bytes(data[:80])))
             return False
         found, room = HEAD_END.search(data, self._searched), LARGEST_HEAD - self._before
@@ -168,44 +168,44 @@ class Reading:
     def _begin(self, head: bytes, *, guessed: bool = False) -> None:
         """Take the lines of a head, and find out how its body ends."""
         strict = STRICT.fullmatch(head)
-        version = "1.1"
+        version = b"1.1"
         if strict is not None:
             status = int(strict[1])
-            pairs = FIELD.findall(strict[2])
-            if len(pairs) > MOST_LINES:
-                pairs[MOST_LINES:] = [
-                    one for one in pairs[MOST_LINES:] if one[0].lower() in DECIDING
-                ]
+            headers = LINE.findall(strict[2].decode("utf-8", "replace"))
+            if len(headers) > MOST_LINES:
+                rest = headers[MOST_LINES:]
+                headers[MOST_LINES:] = [pair for pair in rest if pair[0].lower() in DECIDING]
                 self.odd("too_many")
         else:
             match = STATUS_LINE.match(head)
             if match is None:
                 self._refuse(bad_status_line(head[:80]))
                 return
-            version, status = match[1].decode(), int(match[3])
+            version, status = match[1], int(match[3])
             if not guessed:
                 self._judge_status_line(match)
                 if head.endswith(b"\n\n"):
                     self.odd("line_end")
-            pairs = self._tolerant(head[match.end() + 1 :], guessed=guessed)
+            headers = self._tolerant(head[match.end() + 1 :], guessed=guessed)
         if _is_interim(status):
             self._interim = status
             return
-        if len(pairs) > USUAL_LINES and "too_many" not in self._notes:
+        if len(headers) > USUAL_LINES and "too_many" not in self._notes:
             self.odd("many")
-        if len(head) > LONGEST_LINE and any(len(n) + len(v) > LONGEST_LINE for n, v in pairs):
+        if len(head) > LONGEST_LINE and any(len(n) + len(v) > LONGEST_LINE for n, v in headers):
             self.odd("long_line")
-        headers = [(n.decode("latin-1"), v.decode("utf-8", "replace")) for n, v in pairs]
-        fields: dict[str, list[str]] = {}
-        for name, value in headers:
-            fields.setdefault(name.lower(), []).append(value)
-        if version != "1.1":
+        if version != b"1.1":
             self.odd("version")
-        if "close" in _tokens(fields.get("connection", ())) or not 100 <= status < 600:
+        deciding: dict[str, list[str]] = {}
+        for name, value in headers:
+            folded = name.lower()
+            if folded in DECIDING:
+                deciding.setdefault(folded, []).append(value)
+        if not 100 <= status < 600 or "close" in _tokens(deciding.get("connection")):
             self.closes = True
-        retry_after = fields.get("retry-after")
+        retry_after = deciding.get("retry-after")
         self.head = Head(status, headers, retry_after[0] if retry_after else None)
-        self._frame(status, fields)
+        self._frame(status, deciding)
 
     def _judge_status_line(self, match: re.Match[bytes]) -> None:
         rest = match[4].removesuffix(b"\r")
@@ -215,7 +215,7 @@ class Reading:
         if not match[4].endswith(b"\r"):
             self.odd("line_end")
 
-    def _tolerant(self, block: bytes, *, guessed: bool) -> list[tuple[bytes, bytes]]:
+    def _tolerant(self, block: bytes, *, guessed: bool) -> list[Header]:
         """Return the headers of lines that are not all as they should be."""
         pairs: list[tuple[bytes, bytes]] = []
         *lines, rest = block.split(b"\n", MOST_LINES)
@@ -246,7 +246,7 @@ class Reading:
         if rest:
             self.odd("too_many")
             pairs += IMPORTANT.findall(b"\n" + rest)
-        return pairs
+        return [(n.decode("latin-1"), v.decode("utf-8", "replace")) for n, v in pairs]
 
     def _frame(self, status: int, fields: dict[str, list[str]]) -> None:
         """Find out where the body ends (RFC 9112, section 6.3)."""
@@ -254,7 +254,7 @@ class Reading:
             self.complete = status != SWITCHING_PROTOCOLS
             self._end()
             return
-        lengths = _tokens(fields.get("content-length", ()))
+        lengths = _tokens(fields.get("content-length"))
         if "transfer-encoding" in fields:
             if "content-length" in fields:
                 self.odd("both")
@@ -349,9 +349,14 @@ class Reading:
         self._end()
 
 
+def _may_start(start: bytes) -> bool:
+    """Return whether a response may begin with these bytes, of which more may follow."""
+    return start in (b"", b"\r") or (len(start) <= 5 and b"HTTP/".startswith(start.upper()))
+
+
 def _is_interim(status: int) -> bool:
     return 100 <= status < 200 and status != SWITCHING_PROTOCOLS
 
 
-def _tokens(values: list[str] | tuple[()]) -> list[str]:
-    return [one.strip().lower() for value in values for one in value.split(",")]
+def _tokens(values: list[str] | None) -> list[str]:
+    return [one.strip().lower() for value in values or () for one in value.split(",")]

@@ -160,7 +160,11 @@ class Sender:
             if progress.head is not None and wire.reading is not None:
                 progress.complete = wire.reading.complete
                 progress.body = bytes(wire.reading.body)
-            if progress.complete and not wire.should_close and not fresh and not _is_idle(progress):
+            if (
+                progress.complete and not wire.should_close and not fresh
+                # A response of this kind ends the connection for being idle.
+                and progress.head is not None and progress.head.status != REQUEST_TIMEOUT
+            ):  # fmt: skip
                 wire.rest()
                 connection.release()
             else:
@@ -173,17 +177,17 @@ class Sender:
         assert head is not None
         assert wire is not None
         name = judge(head.status)
-        odd = [] if wire.reading is None else wire.reading.notes
+        odd = wire.reading.notes if wire.reading is not None else []
         if name == "protocol_error":
             odd.insert(0, no_status(head.status))
-        stale = _is_idle(progress) and wire.uses > 1
+        stale = head.status == REQUEST_TIMEOUT and wire.uses > 1
         if stale:
             odd.append(NOTES["repeated"])
         return self._outcome(
             progress,
             name,
             head.status,
-            joined(odd),
+            joined(odd) if odd else None,
             head.retry_after,
             head.headers,
             not progress.complete,
@@ -230,11 +234,6 @@ class Sender:
             wire is not None and wire.uses > 1,
             stale,
         )
-
-
-def _is_idle(progress: Progress) -> bool:
-    """Return whether the response ends the connection for being idle."""
-    return progress.head is not None and progress.head.status == REQUEST_TIMEOUT
 
 
 def _between(start: float | None, end: float | None) -> int | None:
