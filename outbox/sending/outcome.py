@@ -58,6 +58,11 @@ class Outcome:
     """Whether a kept-alive connection was already closed, or ended with a 408 for being idle."""
 
     @property
+    def failure(self) -> str | None:
+        """Return why there is no valid response; None when the status decides."""
+        return None if self.decided else self.error
+
+    @property
     def decided(self) -> bool:
         """Return whether the status decides the attempt."""
         return decides(self.outcome, self.status)

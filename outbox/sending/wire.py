@@ -108,7 +108,9 @@ class Wire(ResponseHandler):
         """Send a request. Raise ConnectionResetError when the connection is closed already."""
         transport = self.transport
         if transport is None or transport.is_closing():
-            raise ConnectionResetError
+            # What came before the request may say why.
+            fault = self.exception()
+            raise fault if isinstance(fault, NotHttp) else ConnectionResetError
         if len(body) <= JOINED_BODY:
             transport.write(head + body)
         else:

@@ -93,7 +93,9 @@ async def test_what_is_odd_about_a_response_is_told(monkeypatch: pytest.MonkeyPa
         assert reason == "exit 1"
         assert any(NOTES["version"] in line for line in lines)
         [shown], _ = await doctor(there.url, json=True)
-        assert json.loads(shown)["notes"] == [NOTES["line_end"], NOTES["version"]]
+        assert json.loads(shown)["notes"] == [
+            NOTES[one] for one in ("line_end", "name", "control", "version")
+        ]
         monkeypatch.setenv("LC_ALL", "pt_BR.UTF-8")
         lines, _ = await doctor(there.url)
         assert any("a versão da resposta não é HTTP/1.1" in line for line in lines)

@@ -147,7 +147,7 @@ async def test_an_odd_response_counts_and_its_body_is_shown_as_text(
     [attempt] = reply.body["attempts"]
     assert (attempt["outcome"], attempt["responseBody"]) == ("http_4xx", "não \ufffd")
     assert b64decode(attempt["responseBodyBase64"]) == ODD.partition(b"\n\n")[2]
-    assert attempt["notes"] == [NOTES["line_end"], NOTES["version"]]
+    assert attempt["notes"] == [NOTES[one] for one in ("line_end", "name", "control", "version")]
     assert "error" not in attempt
 
 
