@@ -6,6 +6,7 @@ from typing import Literal
 
 LARGEST_HEAD = 64 * 1024
 """Bytes that a receiver may send before the head of its final response is complete."""
+MOST_INTERIM = 100
 LONGEST_LINE = 8190
 USUAL_LINES = 128
 MOST_LINES = 1000
@@ -77,7 +78,7 @@ STARTS = (
     ("markup", re.compile(rb"\s*<")),
     ("json", re.compile(rb"\s*[{\[]")),
 )
-TOO_MUCH = f"no final response within {LARGEST_HEAD // 1024} KiB"
+TOO_MUCH = f"no final response within {LARGEST_HEAD // 1024} KiB and {MOST_INTERIM} interim ones"
 
 
 def not_http(start: bytes) -> str:

@@ -13,6 +13,7 @@ from typing import Literal
 from outbox.sending.oddities import (
     LARGEST_HEAD,
     LONGEST_LINE,
+    MOST_INTERIM,
     MOST_LINES,
     NOTES,
     TOO_MUCH,
@@ -28,6 +29,7 @@ SWITCHING_PROTOCOLS = 101
 
 LARGEST_BODY = 16 * 1024
 LONGEST_SIZE_LINE = 4096
+MOST_TOKENS = 64
 
 STRICT = re.compile(
     rf"HTTP/1\.1 ([0-9]{{3}}) [\t\x20-\x7e\x80-\xff]*\r\n"
@@ -44,6 +46,7 @@ BLANK = re.compile(rb"(?:\r?\n)+")
 HEAD_END = re.compile(rb"\n\r?\n")
 TOKEN = re.compile(NAME)
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+WHOLE_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n")
 CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r]*)?(\r?)")
 ANY_LENGTH = re.compile(r"[0-9]{1,18}")
 
@@ -68,6 +71,7 @@ class Reading:
         self._before = 0
         """Bytes of interim responses."""
         self._interim: int | None = None
+        self._interims = 0
         self._framing: Literal["length", "chunks", "close"] = "close"
         self._left = 0
         """Bytes of the body, or of its chunk, that have not arrived."""
@@ -171,11 +175,10 @@ class Reading:
         version = b"1.1"
         if strict is not None:
             status = int(strict[1])
-            headers = LINE.findall(strict[2].decode("utf-8", "replace"))
-            if len(headers) > MOST_LINES:
-                rest = headers[MOST_LINES:]
-                headers[MOST_LINES:] = [pair for pair in rest if pair[0].lower() in DECIDING]
-                self.odd("too_many")
+            if strict[2].count(b"\n") > MOST_LINES:
+                headers = self._tolerant(strict[2], guessed=False)
+            else:
+                headers = LINE.findall(strict[2].decode("utf-8", "replace"))
         else:
             match = STATUS_LINE.match(head)
             if match is None:
@@ -189,6 +192,9 @@ class Reading:
             headers = self._tolerant(head[match.end() + 1 :], guessed=guessed)
         if _is_interim(status):
             self._interim = status
+            self._interims += 1
+            if self._interims > MOST_INTERIM:
+                self._refuse(TOO_MUCH)
             return
         if len(headers) > USUAL_LINES and "too_many" not in self._notes:
             self.odd("many")
@@ -318,6 +324,14 @@ class Reading:
                     self._spoil()
                     break
                 self._place = "size"
+            elif self._place == "size" and (usual := WHOLE_SIZE.match(data, at)):
+                # Most chunks arrive as a whole.
+                start, length = usual.end(), int(usual[1], 16)
+                end = start + length
+                if length and data[end : end + 2] == b"\r\n":
+                    self._take(data[start:end])
+                    at = end + 2
+                    continue
             end = data.find(b"\n", at)
             if end < 0:
                 if size - at > LONGEST_SIZE_LINE:
@@ -359,4 +373,4 @@ def _is_interim(status: int) -> bool:
 
 
 def _tokens(values: list[str] | None) -> list[str]:
-    return [one.strip().lower() for value in values or () for one in value.split(",")]
+    return [one.strip().lower() for value in values or () for one in value.split(",", MOST_TOKENS)]

@@ -31,6 +31,8 @@ KNOWN = re.compile(
     r"utf-(8|16|16le|16be)|iso-8859-[0-9]{1,2}|windows-125[0-8]|koi8-[ru]|macintosh"
     r"|gb18030|big5|euc-jp|iso-2022-jp|cp(437|850|852|866|874|932|949)"
 )
+ONE_BYTE = re.compile(r"iso8859-[0-9]+|cp125[0-8]|koi8-[ru]|mac-roman|cp(437|850|852|866|874)")
+"""Python's names of charsets in which a byte is a character."""
 LABELS = {
     "utf8": "utf-8", "us-ascii": "windows-1252", "ascii": "windows-1252",
     "iso-8859-1": "windows-1252", "latin1": "windows-1252", "gb2312": "gb18030", "gbk": "gb18030",
@@ -65,6 +67,9 @@ def show(headers: Sequence[Header], body: bytes, *, truncated: bool) -> BodyText
             break
         body, cut, exact = data[:MOST_TEXT], cut or not whole, exact and whole
     charset, start = _charset(headers, body)
+    if ONE_BYTE.fullmatch(charset):
+        text, _ = codecs.charmap_decode(body, "strict", _table(charset))
+        return BodyText(text, exact and "\ufffd" not in text, cut)
     for errors in ("strict", "replace"):
         decoder = codecs.getincrementaldecoder(charset)(errors)
         with suppress(UnicodeDecodeError):
@@ -99,6 +104,15 @@ def _charset(headers: Sequence[Header], body: bytes) -> tuple[str, int]:
         with suppress(LookupError):
             return codecs.lookup(label).name, 0
     return "utf-8", 0
+
+
+@cache
+def _table(charset: str) -> str:
+    """Return the characters of the 256 bytes; Python's own decoder is slow where some have none."""
+    # Browsers take the rest of this one for control characters.
+    rest = "latin-1" if charset == "cp1252" else "ascii"
+    known = (bytes([one]).decode(charset, "ignore") for one in range(256))
+    return "".join(text or bytes([one]).decode(rest, "replace") for one, text in enumerate(known))
 
 
 def _gzip(data: bytes) -> Undone:

@@ -67,7 +67,7 @@ GOOD_HEAD_BAD_BODY = {
 
 ODD = (
     b"HTTP/1.0 410 Gone\nX\0: \0\nContent-Encoding: gzip\n"
-    b"Content-Type: text/plain; charset=windows-1252\n\n" + gzip.compress(b"n\xe3o \x81")
+    b"Content-Type: text/plain; charset=windows-1254\n\n" + gzip.compress(b"n\xe3o \x81")
 )
 """A readable status, odd in some ways, over a coded body of which a byte is no text."""
 

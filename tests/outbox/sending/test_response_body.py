@@ -70,6 +70,8 @@ def test_text() -> None:
 
 
 def test_bytes_that_are_no_text_are_told() -> None:
+    hebrew = "Content-Type: text/plain; charset=iso-8859-8"
+    assert shown(b"\xf9\xa1", hebrew) == ("\u05e9\ufffd", False, False)
     assert shown(b"a\xff\xfe b") == ("a\ufffd\ufffd b", False, False)
     assert shown("ação".encode("latin-1")) == ("a\ufffd\ufffdo", False, False)
     assert not shown(b"\x80\x81", "Content-Encoding: compress").exact
