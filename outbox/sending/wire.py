@@ -120,6 +120,7 @@ class Wire(ResponseHandler):
     def rest(self) -> None:
         """Mark the response as read; until the next request no data may arrive."""
         self._idle = True
+        self.reading = None
 
     def data_received(self, data: bytes) -> None:
         if self._idle:

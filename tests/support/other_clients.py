@@ -1,7 +1,7 @@
 """What other HTTP clients make of raw answers: curl, Go's net/http and Node's fetch.
 
 A verdict is the status that the client reports, with ` broken` when it fails afterwards, or
-`refused`.
+`refused`. They were recorded with curl 7.88, Go 1.26 and Node 20.
 """
 
 from __future__ import annotations
