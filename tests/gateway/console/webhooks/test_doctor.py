@@ -38,7 +38,7 @@ async def change(tx: Tx, sql: str, *args: Any) -> None:
     await tx.run(sql, *args)
 
 
-async def examine(who: Guest, webhook_id: str, **headers: str) -> Seen:
+async def examine(who: Guest, webhook_id: str, **headers: Any) -> Seen:
     path = f"/console/webhooks/{webhook_id}/doctor"
     page = await who.get(path)
     return await who.post(path, [("csrf_token", page.csrf)], **headers)
