@@ -178,16 +178,17 @@ class Sender:
         assert wire is not None
         name = judge(head.status)
         odd = wire.reading.notes if wire.reading is not None else []
-        if name == "protocol_error":
-            odd.insert(0, no_status(head.status))
         stale = head.status == REQUEST_TIMEOUT and wire.uses > 1
         if stale:
             odd.append(NOTES["repeated"])
+        error = joined(odd) if odd else None
+        if name == "protocol_error":
+            error = no_status(head.status)
         return self._outcome(
             progress,
             name,
             head.status,
-            joined(odd) if odd else None,
+            error,
             head.retry_after,
             head.headers,
             not progress.complete,
