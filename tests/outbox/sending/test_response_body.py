@@ -45,6 +45,9 @@ CASES: tuple[tuple[bytes, tuple[str, ...], str], ...] = (
     # Senders that name a coding and do not use it.
     (UTF8, ("Content-Encoding: gzip",), TEXT),
     (UTF8, ("Content-Encoding: utf-8",), TEXT),
+    (UTF8, ("Content-Encoding: ",), TEXT),
+    (GZIP, ("Content-Encoding: aws-chunked, gzip",), TEXT),
+    (UTF8, ("Content-Type: text/xml; charset=utf-8,charset=utf-8",), TEXT),
     (b"", ("Content-Encoding: gzip",), ""),
     (TEXT.encode("latin-1"), ("Content-Type: text/plain; charset=ISO-8859-1",), TEXT),
     (b"\x93a\x94", ("Content-Type: text/plain;charset=\"iso-8859-1\"",), "“a”"),
