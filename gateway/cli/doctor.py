@@ -14,6 +14,7 @@ from gateway.cli import tables
 from gateway.cli.commands import Say, existing
 from gateway.cli.endings import FAILED, Ended
 from gateway.cli.language import spoken
+from gateway.console.frame.told_steps import told
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
 from gateway.records.values import dates
@@ -30,6 +31,7 @@ from outbox.queue.state.deliveries import Claimed, Endpoint
 from outbox.queue.state.policy import JITTER, Schedule
 from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
+from outbox.sending.oddities import separated
 from outbox.sending.request import SECRET_BYTES, new_secret, sign_standard
 from outbox.sending.request_targets import requested
 from outbox.sending.steps import Step
@@ -54,6 +56,8 @@ def lines(examination: Examination, addresses: Addresses, *, own_secret: bool) -
         spent = "" if step.micros is None else t.took(step.micros)
         mark = t(f"cli.doctor.{step.verdict}")
         yield f"{mark:7} {NAMES[step.name]:9} {spent:>8}  {_text(step, addresses)}"
+    for note in _notes(examination):
+        yield f"{'':7} {NAMES['answer']:9} {'':>8}  {tables.inert(told(t, note))}"
     yield ""
     if examination.failed is None:
         yield t("doctor.well")
@@ -74,6 +78,7 @@ def record(examination: Examination, addresses: Addresses) -> Mapping[str, Any]:
         "failedStep": failed.name if failed else None,
         "outcome": outcome.outcome if outcome else None,
         "status": outcome.status if outcome else None,
+        "notes": _notes(examination),
         "steps": [
             {"step": step.name, "verdict": step.verdict, "micros": step.micros, "text": step.text}
             for step in examination.steps
@@ -87,6 +92,12 @@ def record(examination: Examination, addresses: Addresses) -> Mapping[str, Any]:
             for retry in examination.schedule.preview()
         ],
     }  # fmt: skip
+
+
+def _notes(examination: Examination) -> list[str]:
+    """Return what was odd about a response that counts."""
+    outcome = examination.outcome
+    return separated(outcome.error) if outcome is not None and outcome.decided else []
 
 
 def _retries(t: Texts, schedule: Schedule, now: int) -> Iterator[str]:
@@ -110,7 +121,7 @@ def _text(step: Step, addresses: Addresses) -> str:
     closed = [address for address, allowed in addresses if not allowed]
     if step.name == "egress" and step.verdict == "failed" and closed:
         text = f"{text} Not allowed: {', '.join(closed)}."
-    return tables.inert(text)
+    return tables.inert(told(spoken(), text))
 
 
 def _at(now: int, seconds: float) -> str:

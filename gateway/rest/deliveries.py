@@ -1,5 +1,6 @@
 """Handles deliveries: the list, one with its attempts, and its replay."""
 
+from base64 import b64encode
 from typing import Any
 from urllib.parse import urlencode
 
@@ -64,8 +65,11 @@ class AttemptHeader(Struct, frozen=True):
 class Attempt(Struct, frozen=True, rename="camel"):
     """One request of a delivery, and its response.
 
-    `responseBody` is the beginning of the body, at most what the log stores; bytes that are not
-    UTF-8 are replaced.
+    `responseBody` is the beginning of the body as text: the coding of `Content-Encoding` is undone
+    (gzip, deflate, and br and zstd where installed; at most 32 KiB), and its charset decoded. A
+    U+FFFD stands for bytes that are no text. If it does not show all stored bytes,
+    `responseBodyBase64` has them as they arrived. `error` says why there is no valid response;
+    `notes` say what was odd about a response that counts.
     """
 
     number: int
@@ -81,6 +85,8 @@ class Attempt(Struct, frozen=True, rename="camel"):
     address: str | UnsetType = UNSET
     response_body: str | UnsetType = UNSET
     response_truncated: bool | UnsetType = UNSET
+    response_body_base64: str | UnsetType = UNSET
+    notes: list[str] | UnsetType = UNSET
 
 
 class DeliveryDetail(Delivery, frozen=True, kw_only=True, rename="camel"):
@@ -271,16 +277,19 @@ def _members(delivery: log.Delivery, active: bool, now: int) -> dict[str, Any]:
 
 def _attempt(attempt: log.Attempt) -> Attempt:
     answered = attempt.status is not None and attempt.answer_digest is None
-    body = None if attempt.response_body is None else attempt.response_body.decode(errors="replace")
+    body = attempt.body
+    exact = body is None or body.exact
     return Attempt(
         attempt.number, attempt.kind, attempt.outcome, dates.show(attempt.started_at),
         attempt.total_us / 1000, attempt.url, _headers(attempt.request_headers),
         _headers(attempt.response_headers),
         UNSET if attempt.status is None else attempt.status,
-        UNSET if attempt.error is None else attempt.error,
+        UNSET if attempt.failure is None else attempt.failure,
         UNSET if attempt.address is None else attempt.address,
-        UNSET if not answered or body is None else body,
-        attempt.truncated if answered else UNSET,
+        UNSET if body is None else body.text,
+        UNSET if not answered else attempt.truncated if body is None else body.cut,
+        UNSET if exact else b64encode(attempt.response_body or b"").decode("ascii"),
+        attempt.notes or UNSET,
     )  # fmt: skip
 
 

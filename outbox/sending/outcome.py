@@ -11,14 +11,16 @@ from aiohttp import (
     ClientError,
     ClientOSError,
 )
-from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import EofStream
 
 from outbox.durations import SECOND
+from outbox.sending.oddities import NOT_HTTP
 from outbox.sending.proxies import ProxyFailed
-from outbox.sending.wire import HeadTooLong, Progress
+from outbox.sending.response import SWITCHING_PROTOCOLS
+from outbox.sending.wire import NotHttp, Progress
 from outbox.states import OutcomeName
 
+REQUEST_TIMEOUT = 408
 THROTTLING = frozenset({429, 502, 503, 504})
 CLOSED_EARLY = "the receiver closed the connection without a response"
 ASKED = "the receiver asks for a client certificate, and the webhook has none"
@@ -38,7 +40,10 @@ class Outcome:
     outcome: OutcomeName
     status: int | None
     error: str | None
-    """A short description of the failure; None when the status is enough."""
+    """A short description of the failure; None when the status is enough.
+
+    Beside a status that decides it has what was odd about the response: see `decided`.
+    """
     retry_after: str | None
     address: str | None
     dns_us: int | None
@@ -52,7 +57,29 @@ class Outcome:
     truncated: bool
     reused: bool
     stale: bool = False
-    """Whether a kept-alive connection was already closed: no response arrived on it."""
+    """Whether a kept-alive connection was already closed, or ended with a 408 for being idle."""
+
+    @property
+    def failure(self) -> str | None:
+        """Return why there is no valid response; None when the status decides."""
+        return None if self.decided else self.error
+
+    @property
+    def decided(self) -> bool:
+        """Return whether the status decides the attempt."""
+        return decides(self.outcome, self.status)
+
+
+def decides(outcome: str, status: int | None) -> bool:
+    """Return whether an attempt with this outcome was decided by its status."""
+    return status is not None and outcome != "protocol_error"
+
+
+def no_status(status: int) -> str:
+    """Return why this status does not decide."""
+    if status == SWITCHING_PROTOCOLS:
+        return "the receiver switched protocols"
+    return f"{NOT_HTTP}: the status {status:03} is not in 100 to 599"
 
 
 def unanswered(outcome: OutcomeName, error: str, seconds: float) -> Outcome:
@@ -126,18 +153,16 @@ def _late(progress: Progress) -> tuple[OutcomeName, str]:
 
 
 def _broken(error: Exception, progress: Progress) -> tuple[OutcomeName, str]:
-    if isinstance(error, HttpProcessingError):
-        cause = error if isinstance(error, HeadTooLong) else error.__cause__
-        if isinstance(cause, HeadTooLong | LineTooLong):
-            return "protocol_error", "the response headers are too long"
-        return "protocol_error", "not an HTTP/1.1 response"
+    if isinstance(error, NotHttp):
+        return "protocol_error", str(error)
     if isinstance(error, ssl.SSLError | ClientOSError) and (alert := _alert(error)):
         # With TLS 1.3 a receiver refuses a client certificate after the handshake.
         return "tls_error", f"{ASKED} ({alert})" if MISSING in alert else alert
     if isinstance(error, ClientError | OSError | EofStream):
         wire = progress.wire
         if wire is not None and wire.received:
-            return "protocol_error", CUT_OFF
+            lacks = None if wire.reading is None else wire.reading.lacks()
+            return "protocol_error", lacks or CUT_OFF
         return "connect_error", CLOSED_EARLY
     return "protocol_error", f"internal error during the request: {type(error).__name__}"
 

@@ -6,18 +6,26 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from aiohttp import ClientError
-from aiohttp.streams import StreamReader
 
 from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.sending.client_certificates import Trust
 from outbox.sending.connect import Dialler
 from outbox.sending.guard import Guard
-from outbox.sending.outcome import Outcome, gone_stale, judge, name_failure
+from outbox.sending.oddities import NOTES, joined
+from outbox.sending.outcome import (
+    REQUEST_TIMEOUT,
+    Outcome,
+    gone_stale,
+    judge,
+    name_failure,
+    no_status,
+)
 from outbox.sending.request import DIRECT, Via
+from outbox.sending.response import LARGEST_BODY
 from outbox.sending.routes import Route
 from outbox.sending.urls import Refused, check_url
-from outbox.sending.wire import LARGEST_BODY, SWITCHING_PROTOCOLS, Progress, Wire
+from outbox.sending.wire import Progress, Wire
 from outbox.states import OutcomeName
 
 BODY_SECONDS = 1.0
@@ -143,14 +151,21 @@ class Sender:
             wire.begin()
             wire.write(head, body)
             progress.sent = self._clock.monotonic()
-            progress.head, payload, progress.body = await wire.answer()
-            if payload is None:
+            progress.head, reading, progress.body = await wire.answer()
+            if reading is None:
                 progress.complete = True
-            elif progress.head.proper and judge(progress.head.status) != "protocol_error":
-                await self._read(payload, progress)
-                progress.complete = progress.complete and not wire.broken
+            else:
+                progress.ends = min(progress.ends, self._clock.monotonic() + BODY_SECONDS)
+                await wire.body(reading)
         finally:
-            if progress.complete and not wire.should_close and not fresh:
+            if progress.head is not None and wire.reading is not None:
+                progress.complete = wire.reading.complete
+                progress.body = bytes(wire.reading.body)
+            if (
+                progress.complete and not wire.should_close and not fresh
+                # A response of this kind ends the connection for being idle.
+                and progress.head is not None and progress.head.status != REQUEST_TIMEOUT
+            ):  # fmt: skip
                 wire.rest()
                 connection.release()
             else:
@@ -158,21 +173,18 @@ class Sender:
                 wire.abort()
                 connection.close()
 
-    async def _read(self, payload: StreamReader, progress: Progress) -> None:
-        """Read a body until it ends or exceeds the stored size."""
-        progress.ends = min(progress.ends, self._clock.monotonic() + BODY_SECONDS)
-        while len(progress.body) <= LARGEST_BODY:
-            part = await payload.readany()
-            if not part:
-                progress.complete = True
-                return
-            progress.body += part
-
     def _answered(self, progress: Progress) -> Outcome:
-        head = progress.head
+        head, wire = progress.head, progress.wire
         assert head is not None
-        name = judge(head.status) if head.proper else "protocol_error"
-        error = _odd(head.status) if name == "protocol_error" else None
+        assert wire is not None
+        name = judge(head.status)
+        odd = wire.reading.notes if wire.reading is not None else []
+        stale = head.status == REQUEST_TIMEOUT and wire.uses > 1
+        if stale:
+            odd.append(NOTES["repeated"])
+        error = joined(odd) if odd else None
+        if name == "protocol_error":
+            error = no_status(head.status)
         return self._outcome(
             progress,
             name,
@@ -181,6 +193,7 @@ class Sender:
             head.retry_after,
             head.headers,
             not progress.complete,
+            stale,
         )
 
     def _failed(
@@ -223,12 +236,6 @@ class Sender:
             wire is not None and wire.uses > 1,
             stale,
         )
-
-
-def _odd(status: int) -> str:
-    if status == SWITCHING_PROTOCOLS:
-        return "the receiver switched protocols"
-    return "not an HTTP/1.1 response"
 
 
 def _between(start: float | None, end: float | None) -> int | None:

@@ -5,56 +5,30 @@ tests/outbox/sending/test_wire.py states what they must do.
 """
 
 import asyncio
-import re
 from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.helpers import _EXC_SENTINEL, EMPTY_BODY_STATUS_CODES
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.http_parser import RawResponseMessage
-from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from outbox.clock import Clock
+from outbox.sending.oddities import LARGEST_HEAD
+from outbox.sending.plain_response import Head, read_plain
+from outbox.sending.response import Reading
 from outbox.sending.urls import Refused
 
 Stage = Literal["dns", "connect", "proxy", "tls", "answer"]
-Header = tuple[str, str]
 
-LARGEST_PLAIN = 16 * 1024
-NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-HEAD = re.compile(
-    rf"HTTP/1\.1 ([2-5][0-9][0-9]) [\t\x20-\x7e]*\r\n((?:{NAME}:[\t\x20-\x7e]*\r\n){{1,64}})"
-)
-LINE = re.compile(r"([^:\r\n]+):[\t ]*([^\r\n]*?)[\t ]*\r\n")
-LENGTH = re.compile(r"[0-9]{1,5}")
-NO_BODY = frozenset({"204", "304"})
-LARGEST_BODY = 16 * 1024
-LARGEST_HEAD = 64 * 1024
-"""Bytes that a receiver may send before the head of its final response is complete."""
 JOINED_BODY = 64 * 1024
 """Up to this size, a body is appended to its head, to leave in one write."""
-SWITCHING_PROTOCOLS = 101
+
+Answer = tuple[Head, Reading | None, bytes]
+"""The head; then the reading that has the body, or the complete body."""
 
 
-class Head(NamedTuple):
-    """The head of a final response."""
-
-    status: int
-    headers: list[Header]
-    retry_after: str | None
-    proper: bool = True
-    """Whether the response is HTTP/1."""
-
-
-Answer = tuple[Head, StreamReader | None, bytes]
-"""The head, and the body: unread, or complete."""
-
-
-class HeadTooLong(HttpProcessingError):
-    """The receiver sent too many bytes without completing the head of a final response."""
+class NotHttp(Exception):
+    """The receiver sent something that is not a response."""
 
 
 @dataclass(slots=True)
@@ -98,14 +72,15 @@ class Wire(ResponseHandler):
         self.received = 0
         """Received bytes of the current response."""
         self.first_byte: float | None = None
-        self.broken = False
-        """Whether the body of the response ended early."""
         self.retires = inf
         """When it is too old for another request, on the monotonic clock."""
+        self.reading: Reading | None = None
+        """What is read of the current response, unless it is a plain one."""
         self._clock = clock
         self._idle = False
         self._answered = False
-        self._opening = b""
+        self._early = b""
+        self._waiting: asyncio.Future[None] | None = None
         progress = current.get()
         # Connectors create this object after the TCP handshake and before TLS.
         progress.connected = clock.monotonic()
@@ -124,12 +99,13 @@ class Wire(ResponseHandler):
         self.received = 0
         self.first_byte = None
         self._idle = self._answered = False
-        self._opening = b""
-        self._payload = None
         # Created when a response arrives that needs it.
-        self._parser = None
-        if self._tail:
-            self._set_params()
+        self.reading = None
+        if self._early:
+            data, self._early = self._early, b""
+            self.reading = Reading()
+            self.reading.odd("early")
+            self.data_received(data)
 
     async def answer(self) -> Answer:
         """Return the final response to the request. Raise the error that ended the connection."""
@@ -139,7 +115,9 @@ class Wire(ResponseHandler):
         """Send a request. Raise ConnectionResetError when the connection is closed already."""
         transport = self.transport
         if transport is None or transport.is_closing():
-            raise ConnectionResetError
+            # What came before the request may say why.
+            fault = self.exception()
+            raise fault if isinstance(fault, NotHttp) else ConnectionResetError
         if len(body) <= JOINED_BODY:
             transport.write(head + body)
         else:
@@ -149,131 +127,67 @@ class Wire(ResponseHandler):
     def rest(self) -> None:
         """Mark the response as read; until the next request no data may arrive."""
         self._idle = True
+        self.reading = None
 
     def data_received(self, data: bytes) -> None:
         if self._idle:
             # A response without a request would be taken for the response to the next request.
             self._abort()
             return
-        if not data or not self.uses:
-            super().data_received(data)
+        if not self.uses:
+            self._early += data
+            if len(self._early) > LARGEST_HEAD:
+                self._abort()
             return
         if self.first_byte is None:
             self.first_byte = self._clock.monotonic()
         self.received += len(data)
-        if self._parser is None:
+        reading = self.reading
+        if reading is None:
+            if self._answered:
+                self.force_close()
+                return
             plain = read_plain(data)
             if plain is not None:
                 self._hand_over(plain[0], None, plain[1])
                 return
-            self._set_params()
-        if self._answered:
-            super().data_received(data)
-            return
-        self._opening += data
-        super().data_received(data)
-        if not self._answered and self.received > LARGEST_HEAD:
-            self.set_exception(HeadTooLong())
-            self._abort()
+            reading = self.reading = Reading()
+        reading.feed(data)
+        self._follow(reading)
 
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        # Called at the end of every body, usually with nothing to resume.
-        if self._reading_paused or self._buffer_paused:
-            super().resume_reading(resume_parser)
+    def connection_lost(self, exc: BaseException | None) -> None:
+        reading = self.reading
+        if reading is not None:
+            reading.lose(cleanly=exc is None)
+            self._follow(reading)
+        super().connection_lost(exc)
 
-    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        message, payload = data
-        status = message.code
-        if 100 <= status < 200 and status != SWITCHING_PROTOCOLS:
-            return
-        headers = [
-            (name.decode("latin-1"), value.decode("utf-8", "replace"))
-            for name, value in message.raw_headers
-        ]
-        retry_after = message.headers.get("Retry-After")
-        proper = message.version.major == 1
-        self._hand_over(Head(status, headers, retry_after, proper), payload, b"")
+    async def body(self, reading: Reading) -> None:
+        """Wait until nothing more of the body is read."""
+        if not reading.ended:
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
 
-    def _hand_over(self, head: Head, payload: StreamReader | None, body: bytes) -> None:
+    def _follow(self, reading: Reading) -> None:
+        """Hand over what has been read."""
+        if reading.closes:
+            self.force_close()
+        if not self._answered:
+            if reading.head is not None:
+                self._hand_over(reading.head, reading, b"")
+            elif reading.refusal is not None:
+                self._answered = True
+                self.set_exception(NotHttp(reading.refusal))
+                self._abort()
+        if reading.ended and self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    def _hand_over(self, head: Head, reading: Reading | None, body: bytes) -> None:
         self._answered = True
-        self._opening = b""
         # aiohttp's queue of responses carries this one.
-        super().feed_data(cast(Any, (head, payload, body)))
-
-    def set_exception(self, exc: BaseException, exc_cause: BaseException = _EXC_SENTINEL) -> None:
-        if isinstance(exc, HttpProcessingError) and not self._answered and self._salvage():
-            return
-        super().set_exception(exc, exc_cause)
-        self._break_body()
-
-    def _salvage(self) -> bool:
-        """Return whether a valid head arrived before a parser error, and use it as the response.
-
-        The parser discards heads together with an invalid body that arrived behind them.
-        """
-        rest, self._opening = self._opening, b""
-        self._set_params()
-        parser = self._parser
-        assert parser is not None
-        try:
-            while not self._answered:
-                head, end, rest = rest.partition(b"\r\n\r\n")
-                if not end:
-                    return False
-                for message, payload in parser.feed_data(head + end)[0]:
-                    self._payload = payload
-                    empty = message.code in EMPTY_BODY_STATUS_CODES
-                    self.feed_data((message, EMPTY_PAYLOAD if empty else payload))
-            parser.feed_data(rest)
-        except HttpProcessingError:
-            self._break_body()
-        self.force_close()
-        return self._answered
-
-    def _break_body(self) -> None:
-        """End the body at a parser error; the parser drops it, and a reader would wait for ever."""
-        payload = self._payload
-        if payload is not None and not payload.is_eof():
-            self.broken = True
-            payload.feed_eof()
-
-    def _set_params(self) -> None:
-        self.set_response_params(
-            read_until_eof=True, auto_decompress=False, read_bufsize=LARGEST_BODY
-        )
+        super().feed_data(cast(Any, (head, reading, body)))
 
     def _abort(self) -> None:
         # Not self.abort(), which discards the exception for the reader.
         if self.transport is not None:
             self.transport.abort()
-
-
-def read_plain(data: bytes) -> tuple[Head, bytes] | None:
-    """Parse a complete and simple response into head and body; return None for any other.
-
-    Most responses are one small packet with a Content-Length, and the general parser takes longer
-    for one than the rest of a send. It handles everything unusual.
-    """
-    end = data.find(b"\r\n\r\n")
-    if end < 0 or len(data) > LARGEST_PLAIN:
-        return None
-    try:
-        text = data[: end + 2].decode("ascii")
-    except UnicodeDecodeError:
-        return None
-    match = HEAD.fullmatch(text)
-    if match is None or match[1] in NO_BODY:
-        return None
-    headers = LINE.findall(match[2])
-    fields = {name.lower(): value for name, value in headers}
-    length = fields.get("content-length", "")
-    if (
-        len(fields) < len(headers)
-        or not LENGTH.fullmatch(length)
-        or int(length) != len(data) - end - 4
-        or "transfer-encoding" in fields
-        or "upgrade" in fields
-        or fields.get("connection", "keep-alive").lower() != "keep-alive"
-    ):
-        return None
-    return Head(int(match[1]), headers, fields.get("retry-after")), data[end + 4 :]

@@ -100,7 +100,7 @@ def attempt_fields(result: Result) -> Fields:
         if outcome.status is not None:
             fields["status"] = outcome.status
         if outcome.error is not None:
-            fields["error"] = outcome.error
+            fields["note" if outcome.decided else "error"] = outcome.error
         fields["duration_ms"] = outcome.total_us / 1000
     fields["state"] = decision.state
     if outcome is None or decision.reason != outcome.outcome:

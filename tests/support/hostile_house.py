@@ -22,6 +22,7 @@ import trustme
 from tests.architecture.tree import ROOT
 from tests.support.hostilities import (
     BROKEN,
+    BROKEN_OFF,
     EMPTY,
     ENDLESS,
     GOOD_HEAD_BAD_BODY,
@@ -75,6 +76,8 @@ def modes() -> dict[str, Mode]:
         # What has no end may also end with the deadline on a busy machine.
         late = ("timeout",) if "for ever" in name or "endless" in name else ()
         add(name, script, "protocol_error", *late)
+    for name, script in BROKEN_OFF.items():
+        add(name, script, "success")
     for name, data in GOOD_HEAD_BAD_BODY.items():
         add(name, says(data), "success")
     for name, (head, part) in ENDLESS.items():

@@ -60,6 +60,8 @@ TOOLS = {
     "make": Tool(("make",), "apt-get install make"),
 }
 MODULES = {
+    "backports": "make test installs it from requirements-dev.lock",
+    "brotli": "make test installs it from requirements-dev.lock",
     "codespell_lib": "make test installs it from requirements-docs.lock",
     "material": "make test installs it from requirements-docs.lock",
     "playwright": "make test installs it from requirements-browser.lock",

@@ -90,7 +90,7 @@ def _result(outcome: Outcome) -> str:
     status = outcome.status or ""
     if outcome.outcome == "success":
         return f"{status} in {ENGLISH.took(outcome.total_us)}"
-    error = f": {outcome.error}" if outcome.error else ""
+    error = f": {outcome.failure}" if outcome.failure else ""
     return f"FAILED {status} {outcome.outcome}{error}".replace("  ", " ")
 
 

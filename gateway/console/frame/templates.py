@@ -1,5 +1,6 @@
 """The templates of the console: their filters, and what each page has."""
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -75,6 +76,7 @@ def environment() -> jinja2.Environment:
             name: _format(name)
             for name in ("took", "percent", "lasting", "size", "money", "number")
         },
+        base64=_base64,
         exact=_exact,
         told=_told,
         browser=display.browser,
@@ -85,6 +87,10 @@ def environment() -> jinja2.Environment:
         pretty=display.pretty,
     )
     return engine
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode("ascii")
 
 
 def render(

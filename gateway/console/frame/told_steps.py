@@ -1,4 +1,6 @@
-"""Tells the steps of an attempt in the reader's language: the engine says them in English.
+"""Tells steps, failures and notes of an attempt in the reader's language.
+
+The engine says them in English.
 
 A sentence that no pattern knows, such as what an operating system reports, stays as it is.
 """
@@ -6,6 +8,8 @@ A sentence that no pattern knows, such as what an operating system reports, stay
 import re
 
 from gateway.texts import Texts
+from outbox.sending.oddities import NOT_HTTP, NOTES, REFUSALS, TOO_MUCH
+from outbox.sending.outcome import CLOSED_EARLY, CUT_OFF
 
 PATTERNS = (
     ("url", r"(?P<scheme>https?) to (?P<host>\S+), port (?P<port>\d+)\."),
@@ -40,12 +44,26 @@ PATTERNS = (
     ("too_large", r"The receiver answered (?P<status>\d+): the body is too large for it\."),
     ("no_json", r"The receiver answered (?P<status>\d+): it does not accept JSON\."),
     ("refused", r"The receiver answered (?P<status>\d+): it refused the request\."),
+    *((f"not_http_{name}", rf"{NOT_HTTP}: {re.escape(why)}\.?") for name, why in REFUSALS.items()),
+    ("starts_with", rf"{NOT_HTTP}: it starts with (the bytes )?(?P<start>.+?)\.?"),
+    ("no_status", rf"{NOT_HTTP}: no status in (?P<start>.+?)\.?"),
+    ("odd_status", rf"{NOT_HTTP}: the status (?P<status>\d+) is not in 100 to 599\.?"),
+    ("switched", r"the receiver switched protocols\.?"),
+    ("too_much", rf"{TOO_MUCH}\.?"),
+    (
+        "interim",
+        r"only an interim response \((?P<status>\d+)\) came before the connection closed\.?",
+    ),
+    ("closed_early", rf"{CLOSED_EARLY}\.?"),
+    ("cut_off", rf"{CUT_OFF}\.?"),
+    *((f"note_{name}", re.escape(note)) for name, note in NOTES.items()),
 )
-_KNOWN = tuple((name, re.compile(pattern)) for name, pattern in PATTERNS)
+# The log has the same texts, but not as sentences.
+_KNOWN = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in PATTERNS)
 
 
 def told(texts: Texts, sentence: str) -> str:
-    """Return the sentence of a step in the language of these texts, if they have it."""
+    """Return a sentence of the engine in the language of these texts, if they have it."""
     for name, pattern in _KNOWN:
         found = pattern.fullmatch(sentence)
         if found is not None and f"told.{name}" in texts:

@@ -141,7 +141,7 @@ class Spans:
         failed = None
         if outcome.outcome != "success":
             attributes["error.type"] = outcome.outcome
-            failed = outcome.error or outcome.outcome
+            failed = outcome.failure or outcome.outcome
         self._put(
             Span(
                 f"deliver {delivery.event_name}", "client", parent[0],

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from outbox.sending.oddities import separated
+from outbox.sending.outcome import decides
+from outbox.sending.response_body import BodyText, show
 from outbox.states import Origin
 
 Shown = Literal[
@@ -78,6 +81,7 @@ class Attempt:
     outcome: str
     status: int | None
     error: str | None
+    """Why it failed, or what was odd about a response that counts: see `failure` and `notes`."""
     started_at: int
     dns_us: int | None
     connect_us: int | None
@@ -95,6 +99,23 @@ class Attempt:
     digest: bytes | None = None
     answer_digest: bytes | None = None
     """Stands for a response that was erased with a person."""
+
+    @property
+    def failure(self) -> str | None:
+        """Return why there is no valid response; None when the status decides."""
+        return None if decides(self.outcome, self.status) else self.error
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what was odd about a response whose status decides."""
+        return separated(self.error) if decides(self.outcome, self.status) else []
+
+    @property
+    def body(self) -> BodyText | None:
+        """Return the body of the response as text; None without a stored response."""
+        if self.response_body is None or self.status is None or self.answer_digest is not None:
+            return None
+        return show(self.response_headers, self.response_body, truncated=self.truncated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from outbox.database.plans import by_index
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Tx
 from outbox.queue.state import fanout_remainders
+from outbox.sending.response_body import show
 
 DAMAGED = "the request is stored in a damaged row"
 PAGE = 1_000
@@ -153,11 +154,11 @@ async def texts(tx: Tx, owner_id: str, record_id: str, most: int) -> list[str]:
     """Return the newest bodies of the events of a record, and responses to their deliveries."""
     await by_index(tx)
     events = await tx.all(NEWEST, owner_id, record_id, most)
-    found = [bytes(row["body"]) for row in events if row["body"] is not None]
+    found = [bytes(row["body"]).decode() for row in events if row["body"] is not None]
     for row in await tx.all(ANSWERS, items([row["id"] for row in events]), most):
-        found.append(row["response_headers"].encode())
-        found.append(bytes(row["response_body"] or b""))
-    return [text.decode(errors="replace") for text in found]
+        headers, body = row["response_headers"], bytes(row["response_body"] or b"")
+        found += [headers, show(json.loads(headers), body, truncated=False).text]
+    return found
 
 
 async def any_event(tx: Tx, owner_id: str, record_id: str, name: str) -> bool:

@@ -60,7 +60,7 @@ def judge(check: Check, tried: Sequence[Tried], timeout_s: float) -> Finding:
     if check.crowded and verdict == "passed" and _is_slow(waited, timeout_s):
         verdict, code = "warning", "slow"
     return Finding(
-        check.name, verdict, code, worst.outcome.status, worst.outcome.error, waited,
+        check.name, verdict, code, worst.outcome.status, worst.outcome.failure, waited,
         worst.post.value("x-webhook-event") or None, len(tried),
         sum(found != "passed" for (found, _), _ in judged),
     )  # fmt: skip

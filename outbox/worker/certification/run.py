@@ -13,6 +13,7 @@ from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Request, key_of
+from outbox.sending.response_body import show
 from outbox.sending.send import Sender
 from outbox.worker.certification.checks import CHECKS, GENUINE, SEEN, Check
 from outbox.worker.certification.judging import (
@@ -170,9 +171,9 @@ class Certifier:
         return one
 
     def _tells(self, post: Post, outcome: Outcome) -> bool:
-        shown = outcome.response_body.decode("latin-1") + "".join(
-            value for _, value in outcome.response_headers
-        )
+        headers, body = outcome.response_headers, outcome.response_body
+        told = show(headers, body, truncated=outcome.truncated).text
+        shown = told + body.decode("latin-1") + "".join(value for _, value in headers)
         # A right signature that the request itself had is no news.
         given = "".join(value for _, value in post.headers)
         return any(text in shown and text not in given for text in self._kit.secret_texts(post))

@@ -18,11 +18,13 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.errors import OutboxError
 from outbox.sending.guard import Guard
+from outbox.sending.oddities import NOTES
 from outbox.sending.request import new_secret
 from outbox.webhooks.secrets import new_key_line, parse_keys
 from tests.support.drain import add_webhook
+from tests.support.hostilities import ODD, says_and_closes
 from tests.support.patients import patients
-from tests.support.receiver import receiver
+from tests.support.receiver import hostile, receiver
 
 EGRESS = Egress(allow_http=True, allow=("127.0.0.0/8",))
 
@@ -85,6 +87,20 @@ async def test_each_fault_is_named_and_told_on_one_line_and_once() -> None:
             shown = json.loads(shown)
             assert (shown["failedStep"], shown["status"]) == (patient.step, patient.status)
             assert shown["succeeds"] is False
+
+
+async def test_what_is_odd_about_a_response_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with hostile(says_and_closes(ODD)) as there:
+        lines, reason = await doctor(there.url)
+        assert reason == "exit 1"
+        assert any(NOTES["version"] in line for line in lines)
+        [shown], _ = await doctor(there.url, json=True)
+        assert json.loads(shown)["notes"] == [
+            NOTES[one] for one in ("line_end", "name", "control", "version")
+        ]
+        monkeypatch.setenv("LC_ALL", "pt_BR.UTF-8")
+        lines, _ = await doctor(there.url)
+        assert any("a versão da resposta não é HTTP/1.1" in line for line in lines)
 
 
 async def test_it_is_no_way_around_the_egress_rules(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -18,8 +19,11 @@ from outbox.queue.log.delivery_types import FILTERS
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.erasure_requests import request as erase_events
+from outbox.sending.oddities import NOTES
 from tests.support.document import answer_faults
 from tests.support.drain import Inbox, add_webhook, inbox, rows
+from tests.support.hostilities import ODD, says_and_closes
+from tests.support.receiver import hostile
 from tests.support.rest import UNLIMITED, Person, Reply, RestApi
 from tests.support.site import serving
 from tests.support.waiting import until
@@ -126,6 +130,25 @@ async def test_a_delivery_shows_what_was_sent_and_answered(
     assert sent["X-Webhook-Signature"] == got.headers["X-Webhook-Signature"]
     assert {"name": "X-Told", "value": "you"} in attempt["responseHeaders"]
     assert "hidden" not in reply.text
+
+
+async def test_an_odd_response_counts_and_its_body_is_shown_as_text(
+    running: tuple[RestApi, Inbox],
+) -> None:
+    api, _ = running
+    ana = await api.person()
+    async with hostile(says_and_closes(ODD)) as there:
+        await hook(api, ana, there.url)
+        await ana.post("/api/contacts", {"name": "João"})
+        [one] = await ended(ana)
+    assert (one["state"], one["lastStatus"]) == ("gone", 410)
+    reply = await ana.get(f"/api/deliveries/{one['id']}")
+    assert answer_faults("GET", "/api/deliveries/{id}", 200, reply.body) == []
+    [attempt] = reply.body["attempts"]
+    assert (attempt["outcome"], attempt["responseBody"]) == ("http_4xx", "não \ufffd")
+    assert b64decode(attempt["responseBodyBase64"]) == ODD.partition(b"\n\n")[2]
+    assert attempt["notes"] == [NOTES[one] for one in ("line_end", "name", "control", "version")]
+    assert "error" not in attempt
 
 
 async def test_a_replay_is_sent_with_the_same_id_and_bytes(

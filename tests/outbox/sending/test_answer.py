@@ -9,7 +9,7 @@ from aiohttp.client_proto import ResponseHandler
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from outbox.sending.wire import read_plain
+from outbox.sending.plain_response import read_plain
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
 

@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 
+from outbox.sending.oddities import LARGEST_HEAD, NOTES
 from outbox.sending.outcome import Outcome
-from outbox.sending.wire import LARGEST_BODY, LARGEST_HEAD
+from outbox.sending.response import LARGEST_BODY
 from tests.support.hostilities import (
     BROKEN,
+    BROKEN_OFF,
     EMPTY,
     ENDLESS,
     GOOD_HEAD_BAD_BODY,
@@ -96,14 +98,15 @@ async def test_a_body_at_the_limit(size: int) -> None:
     assert again.outcome == "success"
 
 
-@pytest.mark.parametrize("name", BROKEN)
-async def test_an_invalid_response_is_a_protocol_error(name: str) -> None:
-    async with hostile(BROKEN[name]) as there, sender() as client:
+@pytest.mark.parametrize("name", [*BROKEN, *BROKEN_OFF])
+async def test_a_response_without_an_end_is_judged_by_its_status_line(name: str) -> None:
+    script = BROKEN.get(name) or BROKEN_OFF[name]
+    async with hostile(script) as there, sender() as client:
         outcome = await post(client, there.url)
         await there.ended.wait()
-    assert outcome.outcome == "protocol_error"
+    assert outcome.outcome == ("protocol_error" if name in BROKEN else "success")
     assert outcome.error
-    assert len(outcome.error) < 80
+    assert len(outcome.error) < 100
     assert there.written <= MOST_READ + LARGEST_HEAD + 100_000
     assert there.visits == 1
 
@@ -150,6 +153,27 @@ async def test_a_stale_connection_is_recognised(reset: bool) -> None:
         outcome = await post(client, there.url, fresh=True)
         assert (outcome.outcome, outcome.reused, outcome.stale) == ("success", False, False)
         assert there.visits == 2
+
+
+async def test_a_408_on_a_reused_connection_is_stale() -> None:
+    """Load balancers end idle connections so, and never read the request that crosses it."""
+
+    async def script(visit: Visit) -> None:
+        if visit.number == 1:
+            await visit.request()
+            await visit.write(EMPTY)
+            await visit.head()
+        await visit.write(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+        await visit.gone()
+
+    async with hostile(script) as there, sender() as client:
+        assert (await post(client, there.url)).outcome == "success"
+        outcome = await post(client, there.url)
+        assert (outcome.outcome, outcome.status, outcome.stale) == ("http_4xx", 408, True)
+        assert outcome.error == NOTES["repeated"]
+        for fresh in (True, False):
+            outcome = await post(client, there.url, fresh=fresh)
+            assert (outcome.status, outcome.reused, outcome.stale) == (408, False, False)
 
 
 async def test_a_kept_connection_that_answered_a_byte_is_not_replaced() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from outbox.sending.connect import few_left_from
 from outbox.sending.guard import Guard
+from outbox.sending.oddities import NOT_HTTP, REFUSALS
 from tests.support.receiver import Visit, hostile, receiver
 from tests.support.senders import post, sender
 
@@ -22,6 +23,19 @@ async def test_a_receiver_that_sends_first_does_not_stall() -> None:
     async with hostile(eager) as there, sender() as client:
         outcome = await post(client, there.url)
         assert outcome.outcome == "success"
+
+
+async def test_a_server_that_greets_first_is_named() -> None:
+    async def greet(visit: Visit) -> None:
+        await visit.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+        await visit.gone()
+
+    async with hostile(greet) as there, sender() as client:
+        for _ in range(3):
+            outcome = await post(client, there.url)
+            assert (outcome.outcome, outcome.error) == (
+                "protocol_error", f"{NOT_HTTP}: {REFUSALS['ssh']}"
+            )  # fmt: skip
 
 
 async def test_idle_connections_close_where_few_descriptors_are_left() -> None:

@@ -27,10 +27,15 @@ async def test_every_event_gets_the_next_seq_without_gap(db: Database) -> None:
         assert len(ids) == len(box.got) == 700
 
 
-async def test_a_stale_connection_says_nothing_of_the_webhooks_health(db: Database) -> None:
+@pytest.mark.parametrize("ending", ["abort", pytest.param("408", marks=pytest.mark.slow)])
+async def test_a_stale_connection_says_nothing_of_the_webhooks_health(
+    db: Database, ending: str
+) -> None:
     async with inbox() as box, drain(db, ring(), schedule=Schedule((60.0,))) as running:
 
         async def fail_then_hang_up(request: web.Request) -> web.Response:
+            if len(box.got) == 2 and ending == "408":
+                return web.Response(status=408)
             if len(box.got) == 2:
                 assert request.transport is not None
                 request.transport.abort()
@@ -48,6 +53,8 @@ async def test_a_stale_connection_says_nothing_of_the_webhooks_health(db: Databa
         assert after is not None
         assert after.last_success_at == before.last_success_at
         assert after.failures == 1
+        [_, again] = await db.read(rows, DELIVERIES)
+        assert (again["attempts"], again["tries"], again["last_status"]) == (2, 1, 500)
 
 
 async def test_unsendable_deliveries_end_dead_and_delay_nobody(db: Database) -> None:

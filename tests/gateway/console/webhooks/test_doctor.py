@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,6 +21,7 @@ from outbox.sending.request import restored
 from tests.gateway.console.deliveries.test_deliveries import EVIL
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import Inbox, add_webhook, inbox, rows
+from tests.support.hostilities import ODD, says_and_closes
 from tests.support.patients import patients
 from tests.support.receiver import Visit, hostile, receiver
 from tests.support.site import Site, serving
@@ -36,11 +38,10 @@ async def change(tx: Tx, sql: str, *args: Any) -> None:
     await tx.run(sql, *args)
 
 
-async def examine(who: Guest, webhook_id: str, *, htmx: bool = False) -> Seen:
+async def examine(who: Guest, webhook_id: str, **headers: Any) -> Seen:
     path = f"/console/webhooks/{webhook_id}/doctor"
     page = await who.get(path)
-    fields = [("csrf_token", page.csrf)]
-    return await (who.post(path, fields, HX_Request="true") if htmx else who.post(path, fields))
+    return await who.post(path, [("csrf_token", page.csrf)], **headers)
 
 
 async def actor_of(site: Site) -> Actor:
@@ -113,6 +114,20 @@ async def test_a_response_is_shown_inert(maria: Guest) -> None:
     assert "<img src=x" not in page.html
     assert "\u202e" not in page.html
     assert "server error" in page.html
+
+
+async def test_an_odd_response_is_told_in_both_languages(maria: Guest) -> None:
+    async with hostile(says_and_closes(ODD)) as there:
+        webhook = await maria.webhook(there.url)
+        page = await examine(maria, webhook.id)
+        assert "the version of the response is not HTTP/1.1" in page.html
+        assert page.test_id("response-body") == "não \ufffd"
+        assert page.test_id("response-bytes") == b64encode(ODD.partition(b"\n\n")[2]).decode()
+        page = await examine(maria, webhook.id, Accept_Language="pt-BR")
+        assert "a versão da resposta não é HTTP/1.1" in page.html
+        there.script = says_and_closes(b"SSH-2.0-OpenSSH_9.2\r\n")
+        page = await examine(maria, webhook.id, Accept_Language="pt-BR")
+        assert page.html.count("A resposta não é HTTP/1.1: vem de um servidor SSH.") == 2
 
 
 async def test_examinations_are_limited_per_second_and_to_one_at_a_time(still: Database) -> None:

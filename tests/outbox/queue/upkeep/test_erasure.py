@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from dataclasses import replace
 
 import pytest
@@ -199,6 +200,20 @@ async def test_a_damaged_request_is_left_alone_and_stops_no_other(
     [row] = await db.read(rows, "select body, erased_at from events")
     assert row["body"] is None
     assert row["erased_at"] is not None
+
+
+async def test_coded_responses_are_searched_as_text(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+
+        async def answer(_: web.Request) -> web.Response:
+            body = gzip.compress(b"thanks, Maria")
+            return web.Response(body=body, headers={"Content-Encoding": "gzip"})
+
+        box.answer = answer
+        await running.webhook(box.url)
+        await db.write(make, PERSON)
+        await running.watch.until("delivery_finished")
+    assert "thanks, Maria" in await db.read(erasure_requests.texts, OWNER, PERSON, 9)
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
