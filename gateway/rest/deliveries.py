@@ -1,7 +1,6 @@
 """Handles deliveries: the list, one with its attempts, and its replay."""
 
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
@@ -13,12 +12,13 @@ from gateway.records import idempotency
 from gateway.records.idempotency import Outcomes
 from gateway.records.values import dates
 from gateway.records.values.schemas import ID, Id, Instant
+from gateway.rest import paging
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
-from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of
+from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of, page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.errors import JSON
-from gateway.rest.params import once_of, refused
+from gateway.rest.params import once_of, window
 from gateway.rest.scans import scan
 from gateway.rest.stored_responses import Response, keep, respond_to_write, restore
 from gateway.server.app_keys import DB
@@ -99,7 +99,7 @@ class DeliveryDetail(Delivery, frozen=True, kw_only=True, rename="camel"):
 
 
 class Deliveries(Struct, frozen=True, rename="camel"):
-    """Deliveries, newest first. Send `nextCursor` as `after` for the next page while `hasMore`."""
+    """Deliveries, newest first. Send `nextCursor` as `cursor` for the next page while `hasMore`."""
 
     data: list[Delivery]
     has_more: bool
@@ -151,10 +151,8 @@ REPLAYED = msgspec.structs.replace(
             "recordId", ID, "Only deliveries of events of this record.",
             shapes.example_id("contact"),
         ),
-        Parameter(
-            "after", {"type": "string"}, "The nextCursor of the previous page.",
-            shapes.example_id("delivery"),
-        ),
+        *paging.places({"type": "string"}, shapes.example_id("delivery")),
+        page_size(history.PAGE),
     ),
 )  # fmt: skip
 async def list_deliveries(request: web.Request) -> web.Response:
@@ -164,9 +162,9 @@ async def list_deliveries(request: web.Request) -> web.Response:
     wanted = {name: query.get(name, "").strip() for name in ("event", "webhookId", "recordId")}
     state = query.get("state", "").strip() or "all"
     only = next((one for one in log.FILTERS if one == state), None)
-    after = query.get("after", "").strip()
+    (after, name), (_, limit) = paging.place_of(query), window(query, history.PAGE)
     if after and not history.is_cursor(after):
-        raise refused("after", "Send the nextCursor of the previous page.")
+        raise paging.no_place(name)
     page = history.DeliveryList((), ())
     caller.must("read")
     if (
@@ -177,15 +175,13 @@ async def list_deliveries(request: web.Request) -> web.Response:
         page = await scan(
             request, caller, "searched", history.deliveries, caller, db.clock, "",
             wanted["webhookId"].lower(), log.DeliveryQuery(only, wanted["event"]), after.lower(),
-            record_id=wanted["recordId"].lower(),
+            record_id=wanted["recordId"].lower(), size=limit,
         )  # fmt: skip
     now = db.clock.wall()
     data = [Delivery(**_members(one, page.active(one), now)) for one in page.deliveries]
     headers = {"Content-Type": JSON}
     if page.after is not None:
-        onward = [(name, value) for name, value in query.items() if name != "after"]
-        target = urlencode([*onward, ("after", page.after)], errors="replace")
-        headers["Link"] = f'<{request.rel_url.raw_path}?{target}>; rel="next"'
+        headers["Link"] = paging.link_of(request, page.after)
     more = page.after is not None
     body = Deliveries(data, more, page.after if page.after is not None else UNSET)
     return web.Response(body=_encode(body), headers=headers)

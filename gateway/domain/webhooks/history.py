@@ -60,7 +60,7 @@ class EventList:
 
 async def deliveries(
     tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str, query: DeliveryQuery,
-    after: str, record_id: str = "",
+    after: str, record_id: str = "", size: int = PAGE,
 ) -> DeliveryList:  # fmt: skip
     """Return a page of deliveries; `search` is an id of a delivery, event, record or request.
 
@@ -68,7 +68,7 @@ async def deliveries(
     """
     listed = await webhooks.listed(tx, actor)
     if search or record_id:
-        page = await _of_id(tx, actor, clock, record_id or search, listed, after)
+        page = await _of_id(tx, actor, clock, record_id or search, listed, after, size)
         rows = [
             one
             for one in page.deliveries
@@ -78,7 +78,7 @@ async def deliveries(
         ]
         return DeliveryList(rows, listed, page.after, page.searched)
     chosen = [one for one in listed if webhook_id in ("", one.id)]
-    return await _page(tx, clock, chosen, listed, query, after)
+    return await _page(tx, clock, chosen, listed, query, after, size)
 
 
 async def of_webhook(
@@ -90,8 +90,9 @@ async def of_webhook(
 
 
 async def events(
-    tx: Tx, actor: Actor, clock: Clock, search: str, query: history.EventQuery, after: int | None
-) -> EventList:
+    tx: Tx, actor: Actor, clock: Clock, search: str, query: history.EventQuery, after: int | None,
+    size: int = PAGE,
+) -> EventList:  # fmt: skip
     """Return a page of events; `search` is an id of an event, delivery, record or request."""
     listed = await webhooks.listed(tx, actor)
     if is_id(search):
@@ -105,14 +106,14 @@ async def events(
     began, rows = clock.monotonic(), list[Listed]()
     least = ROUNDS if query.cause else 1
     for done in count(1):
-        page = await history.page(tx, actor.owner_id, query, after, PAGE - len(rows))
+        page = await history.page(tx, actor.owner_id, query, after, size - len(rows))
         rows += page.events
         after = page.after
-        if not page.searched or len(rows) == PAGE:
+        if not page.searched or len(rows) == size:
             break
         if done >= least and clock.monotonic() - began > SECONDS:
             break
-    searched = page.examined if page.searched and len(rows) < PAGE else None
+    searched = page.examined if page.searched and len(rows) < size else None
     return await _with_deliveries(tx, actor, rows, listed, page.after, searched)
 
 
@@ -149,30 +150,31 @@ def place_of(after: str) -> int | None:
 
 async def _page(
     tx: Tx, clock: Clock, chosen: Sequence[Webhook], listed: Sequence[Webhook],
-    query: DeliveryQuery, after: str,
+    query: DeliveryQuery, after: str, size: int = PAGE,
 ) -> DeliveryList:  # fmt: skip
     began, rows, scanned = clock.monotonic(), list[Delivery](), FIRST_SCANNED
     while True:
-        page = await delivery_search.page(tx, chosen, query, after, PAGE - len(rows), scanned)
+        page = await delivery_search.page(tx, chosen, query, after, size - len(rows), scanned)
         scanned = min(4 * scanned, delivery_search.SCANNED)
         rows += page.deliveries
         after = page.after or ""
-        if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
+        if not page.searched or len(rows) == size or clock.monotonic() - began > SECONDS:
             break
-    searched = page.searched and len(rows) < PAGE
+    searched = page.searched and len(rows) < size
     reached = _moment(after.rpartition("-")[2]) if searched else None
     return DeliveryList(rows, listed, page.after, reached)
 
 
 async def _of_id(
-    tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], after: str
-) -> DeliveryList:
+    tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], after: str,
+    size: int,
+) -> DeliveryList:  # fmt: skip
     if is_id(search):
         delivery = await delivery_log.one(tx, search.lower())
         if delivery is not None and delivery.owner_id == actor.owner_id:
             return DeliveryList([delivery], listed)
     place = place_of(after)
-    page = await events(tx, actor, clock, search, history.EventQuery(cause=search), place)
+    page = await events(tx, actor, clock, search, history.EventQuery(cause=search), place, size)
     # The event itself may be past its retention while its deliveries are not.
     rows = page.deliveries or (
         await delivery_search.of_events(tx, actor.owner_id, [search.lower()])

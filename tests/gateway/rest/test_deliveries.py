@@ -182,22 +182,25 @@ async def test_pages_return_each_delivery_once(api: RestApi, ana: Person) -> Non
     for n in range(60):
         await ana.post("/api/contacts", {"name": f"N {n}"})
     await api.db.write(fan_out, ROOM)
-    for query in ("", "&state=waiting", "&event=contact.created"):
-        seen, after, more = list[str](), "", True
+    for query in ("", "state=waiting&limit=25", "event=contact.created&after="):
+        seen, where, more = list[str](), f"/api/deliveries?{query}", True
         while more:
-            reply = await ana.get(f"/api/deliveries?{query}{after}")
+            reply = await ana.get(where)
             seen += [row["id"] for row in reply.body["data"]]
             more = reply.body["hasMore"]
             assert ("Link" in reply.headers) is more
-            after = f"&after={reply.body.get('nextCursor')}"
-            assert len(seen) < 200
+            if more:
+                where = reply.headers["Link"].partition(">")[0][1:]
+                assert f"cursor={reply.body['nextCursor']}" in where
+            assert len(reply.body["data"]) <= (25 if "limit" in query else 50)
         assert (len(seen), len({*seen})) == (60, 60)
 
 
 @pytest.mark.parametrize("after", ["x", "0" * 23, "g" * 24, "%00", "1-x", "-1", "1" * 30, "%ff"])
-async def test_an_invalid_after_is_refused(api: RestApi, ana: Person, after: str) -> None:
-    reply = await ana.get(f"/api/deliveries?after={after}")
-    assert (reply.status, reply.faults) == (400, {"after": "invalid_parameter"})
+async def test_an_invalid_place_is_refused(api: RestApi, ana: Person, after: str) -> None:
+    for name in ("after", "cursor"):
+        reply = await ana.get(f"/api/deliveries?{name}={after}")
+        assert (reply.status, reply.faults) == (400, {name: "invalid_parameter"})
 
 
 async def test_only_its_owner_reaches_a_delivery(api: RestApi, ana: Person, bia: Person) -> None:
