@@ -28,7 +28,8 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     )
     delivery, active = page.delivery, page.active
     context = {
-        "delivery": delivery, "webhook": page.webhook, "event": page.event,
+        "delivery": delivery, "webhook": page.webhook, "deleted": page.deleted,
+        "event": page.event,
         "attempts": page.attempts, "others": page.siblings, "replayed_by": page.replayed_by,
         "state": shown(delivery, active), "state_of": lambda other: shown(other, active),
         "stages": display.stages, "moving": delivery.state in deliveries.UNFINISHED and active,

@@ -28,8 +28,9 @@ LIST = "/console/webhooks"
 async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """List all webhooks with their health; htmx polls the table."""
     rows = await request.app[DB].read(overviews.with_health, visitor.actor)
+    deleted = await request.app[DB].read(webhooks.all_deleted, visitor.actor)
     context = {
-        "rows": rows, "total": len(EVENT_NAMES), "cap": COUNTED,
+        "rows": rows, "deleted": deleted, "total": len(EVENT_NAMES), "cap": COUNTED,
         "state_of": display.webhook_state,
         "most": request.app[CONFIG].limits.webhooks_per_owner,
     }  # fmt: skip
@@ -73,9 +74,17 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a webhook: state, health, settings, latest deliveries, and the secret of a new one."""
     webhook_id = pages.id_of(request)
     view = window(request)
-    page = await request.app[DB].read(
-        overviews.of_webhook, visitor.actor, webhook_id, view.steps, doctor.usual_schedule(request)
-    )
+    try:
+        page = await request.app[DB].read(
+            overviews.of_webhook, visitor.actor, webhook_id, view.steps,
+            doctor.usual_schedule(request),
+        )  # fmt: skip
+    except Refusal as refusal:
+        if refusal.code != "not_found":
+            raise
+        # Of a deleted one its log is left.
+        await request.app[DB].read(webhooks.deleted, visitor.actor, webhook_id)
+        return pages.to(f"{LIST}/{webhook_id}/deliveries")
     webhook, now = page.webhook, request.app[DB].clock.wall()
     secret = await reveal.now(request, visitor, webhook_id)
     context: dict[str, Any] = {
@@ -163,11 +172,12 @@ async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.St
 
 async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask for confirmation before a webhook is deleted."""
-    webhook, waiting = await request.app[DB].read(
-        webhooks.waiting, visitor.actor, pages.id_of(request)
+    webhook, waiting, sending = await request.app[DB].read(
+        webhooks.to_delete, visitor.actor, pages.id_of(request)
     )
     context = {
         "webhook": webhook, "waiting": waiting, "cap": webhooks.WAITING_COUNTED,
+        "sending": sending,
         "days": request.app[CONFIG].retention.deliveries_days,
     }  # fmt: skip
     return templates.render(request, visitor, "delete.html", context)
@@ -176,8 +186,8 @@ async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
 async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Delete a webhook; its waiting deliveries are cancelled."""
     webhook_id = pages.id_of(request)
-    await webhooks.delete(request.app[DB], visitor.actor, webhook_id)
-    return pages.to(LIST, "deleted")
+    removed = await webhooks.delete(request.app[DB], visitor.actor, webhook_id)
+    return pages.to(LIST, "deleted", removed.cancelled if removed else 0)
 
 
 async def test(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:

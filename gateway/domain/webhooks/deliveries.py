@@ -15,9 +15,10 @@ from outbox.queue.log.delivery_types import Announced, Attempt, Delivery
 from outbox.queue.order import record_lines
 from outbox.queue.replays import replay, steering
 from outbox.queue.replays.replay import NotReplayable
-from outbox.queue.state import lanes
+from outbox.queue.state import deleted_webhooks, lanes
 from outbox.queue.state.policy import Schedule
 from outbox.webhooks import Webhook
+from outbox.webhooks.deleted import DeletedWebhook
 
 MOST = 200
 """Deliveries in one transaction, which other writes wait for on SQLite."""
@@ -42,6 +43,8 @@ class DeliveryPage:
     """The name of who requested the replay."""
     schedule: Schedule
     place: record_lines.Place | None
+    deleted: DeletedWebhook | None = None
+    """Its webhook, when that is deleted."""
 
     @property
     def active(self) -> bool:
@@ -83,9 +86,11 @@ async def page(tx: Tx, actor: Actor, delivery_id: str, usual: Schedule) -> Deliv
     """
     delivery = await own(tx, actor, delivery_id, NO_PAGE)
     by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
+    webhook = await webhooks.one(tx, delivery.webhook_id)
     return DeliveryPage(
         delivery=delivery,
-        webhook=await webhooks.one(tx, delivery.webhook_id),
+        webhook=webhook,
+        deleted=None if webhook else await deleted_webhooks.one(tx, delivery.webhook_id),
         event=await delivery_log.event(tx, delivery.event_id),
         attempts=await delivery_log.attempts(tx, delivery_id),
         attempted=await delivery_log.attempted(tx, delivery_id),

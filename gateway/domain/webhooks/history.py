@@ -1,7 +1,7 @@
 """Finds deliveries and events of an owner: filtered lists, and what belongs to an id."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from gateway.domain.webhooks import webhooks
@@ -13,8 +13,10 @@ from outbox.events import history
 from outbox.events.history import Listed
 from outbox.ids import is_id
 from outbox.queue.log import delivery_log, delivery_search
+from outbox.queue.log.delivery_search import Logged
 from outbox.queue.log.delivery_types import Announced, Delivery, DeliveryQuery
 from outbox.webhooks import Webhook
+from outbox.webhooks.deleted import DeletedWebhook
 
 PAGE = 50
 SECONDS = 0.15
@@ -37,6 +39,7 @@ class DeliveryList:
     webhooks: Sequence[Webhook]
     after: str | None = None
     searched: int | None = None
+    deleted: Sequence[DeletedWebhook] = ()
 
     def active(self, delivery: Delivery) -> bool:
         """Return whether the webhook of a delivery is active."""
@@ -77,16 +80,23 @@ async def deliveries(
             and query.matches(one, page.active(one))
         ]
         return DeliveryList(rows, listed, page.after, page.searched)
-    chosen = [one for one in listed if webhook_id in ("", one.id)]
+    chosen: list[Logged] = [one for one in listed if webhook_id in ("", one.id)]
+    if not chosen and is_id(webhook_id):
+        chosen = await _deleted(tx, actor, webhook_id)
     return await _page(tx, clock, chosen, listed, query, after, size)
 
 
 async def of_webhook(
     tx: Tx, actor: Actor, clock: Clock, webhook_id: str, query: DeliveryQuery, after: str
 ) -> DeliveryList:
-    """Return the same of one webhook, the only one in `webhooks`. Raises not_found, forbidden."""
-    listed = [await webhooks.one(tx, actor, webhook_id)]
-    return await _page(tx, clock, listed, listed, query, after)
+    """Return the same of one webhook, which may be deleted. Raises not_found, forbidden.
+
+    It is the only one in `webhooks` or in `deleted`.
+    """
+    webhook = await webhooks.with_log(tx, actor, webhook_id)
+    if isinstance(webhook, Webhook):
+        return await _page(tx, clock, [webhook], [webhook], query, after)
+    return replace(await _page(tx, clock, [webhook], [], query, after), deleted=[webhook])
 
 
 async def events(
@@ -149,7 +159,7 @@ def place_of(after: str) -> int | None:
 
 
 async def _page(
-    tx: Tx, clock: Clock, chosen: Sequence[Webhook], listed: Sequence[Webhook],
+    tx: Tx, clock: Clock, chosen: Sequence[Logged], listed: Sequence[Webhook],
     query: DeliveryQuery, after: str, size: int = PAGE,
 ) -> DeliveryList:  # fmt: skip
     began, rows, scanned = clock.monotonic(), list[Delivery](), FIRST_SCANNED
@@ -163,6 +173,14 @@ async def _page(
     searched = page.searched and len(rows) < size
     reached = _moment(after.rpartition("-")[2]) if searched else None
     return DeliveryList(rows, listed, page.after, reached)
+
+
+async def _deleted(tx: Tx, actor: Actor, webhook_id: str) -> list[Logged]:
+    """Return a deleted webhook of the actor; empty for any other id."""
+    try:
+        return [await webhooks.deleted(tx, actor, webhook_id)]
+    except Refusal:
+        return []
 
 
 async def _of_id(

@@ -3,6 +3,7 @@
 gateway.domain.webhooks.settings judges what was typed; outbox.webhooks stores the rows.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from gateway.domain.webhooks import brakes, settings
@@ -16,14 +17,18 @@ from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.queue.order import ordering
 from outbox.queue.replays import steering
+from outbox.queue.state import deleted_webhooks
 from outbox.queue.upkeep import parking
+from outbox.queue.upkeep.parking import Removed
 from outbox.sending.client_certificates import ClientCertificate
 from outbox.sending.request import Header
 from outbox.webhooks import Draft, Webhook
+from outbox.webhooks.deleted import DeletedWebhook
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 WAITING_COUNTED = 10_000
 """Waiting deliveries are counted up to this number before a webhook is activated or deleted."""
+DELETED_LISTED = 100
 TOO_MANY = "You have {most} webhooks, the limit of this installation; delete one first."
 NAME_TAKEN = "Another webhook of this account has this name; choose a different one."
 TOO_MANY_LISTEN = "You have {most} operational webhooks, the most of an account; delete one first."
@@ -132,6 +137,34 @@ async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:
     return paused
 
 
+async def deleted(tx: Tx, actor: Actor, webhook_id: str) -> DeletedWebhook:
+    """Return a deleted webhook of the actor while the log has it. Raises not_found, forbidden."""
+    webhook = await deleted_webhooks.one(tx, webhook_id)
+    if webhook is None:
+        raise Refusal("not_found", "This webhook does not exist.")
+    must_own(actor, webhook.owner_id, "webhook")
+    return webhook
+
+
+async def with_log(tx: Tx, actor: Actor, webhook_id: str) -> Webhook | DeletedWebhook:
+    """Return a webhook of the actor, or one that is deleted. Raises not_found, forbidden."""
+    if await webhooks.one(tx, webhook_id) is None:
+        return await deleted(tx, actor, webhook_id)
+    return await one(tx, actor, webhook_id)
+
+
+async def all_deleted(tx: Tx, actor: Actor) -> Sequence[DeletedWebhook]:
+    """Return the webhooks that the actor has deleted last, up to DELETED_LISTED."""
+    actor.must("read")
+    return await deleted_webhooks.listed(tx, actor.owner_id, DELETED_LISTED)
+
+
+async def to_delete(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int, int]:
+    """Return a webhook, how many of its deliveries wait, and how many requests are in flight."""
+    webhook, count = await waiting(tx, actor, webhook_id)
+    return webhook, count, await deleted_webhooks.sending(tx, webhook_id)
+
+
 async def waiting(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:
     """Return a webhook, and how many of its deliveries wait, counted up to WAITING_COUNTED.
 
@@ -160,11 +193,14 @@ async def activate(db: Database, actor: Actor, webhook_id: str, parked: str) -> 
     await parking.activate(db, webhook_id, choice, partial(_note, actor, "activated", webhook_id))
 
 
-async def delete(db: Database, actor: Actor, webhook_id: str) -> None:
-    """Delete a webhook; its waiting deliveries are cancelled. Raises not_found, forbidden."""
+async def delete(db: Database, actor: Actor, webhook_id: str) -> Removed | None:
+    """Delete a webhook; return what became of its deliveries, None if somebody else deleted it.
+
+    Raises not_found, forbidden.
+    """
     await db.read(one, actor, webhook_id)
     actor.must("write")
-    await parking.remove(db, webhook_id, partial(_note, actor, "deleted", webhook_id))
+    return await parking.remove(db, webhook_id, partial(_note, actor, "deleted", webhook_id))
 
 
 def _note(actor: Actor, action: audit.Action, webhook_id: str, tx: Tx) -> None:

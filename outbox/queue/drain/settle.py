@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Insert, Tx, brief
 from outbox.queue.drain.rescue import uncount
-from outbox.queue.state import chain, circuits, figures, lanes, operational
+from outbox.queue.state import chain, circuits, deleted_webhooks, figures, lanes, operational
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
@@ -70,7 +70,7 @@ class Settlement:
 
     `wait_us`: microseconds until one of its lanes is due again, None when none is. `transitions`:
     what became of webhooks. `unreadable`: webhooks that cannot sign any more, with the
-    reasons.
+    reasons. `ended`: by delivery, results of deleted webhooks as they were recorded.
     """
 
     held: frozenset[str]
@@ -78,6 +78,7 @@ class Settlement:
     wait_us: int | None
     transitions: Sequence[Transition] = ()
     unreadable: Sequence[tuple[str, str]] = ()
+    ended: Mapping[str, Result] = field(default_factory=dict)
 
 
 @brief
@@ -101,11 +102,19 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         for s in batch if s.delivery.webhook_id not in busy
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
-    chains = {row["id"]: row["chain"] for row in rows}
+    chains: dict[str, str | None] = {row["id"]: row["chain"] for row in rows}
     await follow(tx, rows)
     if fenced := [(end[0], end[1]) for end in ends if end[0] not in chains]:
         await uncount(tx, fenced)
     settled = [s for s in batch if s.delivery.id in chains]
+    # A lane always has a chain.
+    late = [s for s in settled if chains[s.delivery.id] is None]
+    ended: dict[str, Result] = {}
+    if late:
+        ended = await deleted_webhooks.ended(tx, late)
+        settled = [ended.get(s.delivery.id, s) for s in settled]
+        of_deleted = await deleted_webhooks.chains(tx, [s.delivery.webhook_id for s in late])
+        chains |= {s.delivery.id: of_deleted.get(s.delivery.webhook_id) for s in late}
     attempts, heads = chain.link(
         [
             (_attempt(s, s.outcome), s.delivery.body_digest, _event(s), s.decision.state)
@@ -115,6 +124,10 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     )  # fmt: skip
     for attempt in attempts:
         tx.later(ATTEMPT, attempt)
+    if late:
+        gone = {s.delivery.webhook_id for s in late}
+        await deleted_webhooks.go_on(tx, {w: head for w, head in heads.items() if w in gone})
+        settled = [s for s in settled if s.delivery.webhook_id not in gone]
     await figures.count_results(tx, settled)
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
@@ -123,7 +136,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     wait_us, transitions = await _health(tx, by_webhook, heads)
     await operational.tell(tx, transitions, settled)
     await lanes.mark(tx)
-    return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable)
+    return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
 
 
 def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:

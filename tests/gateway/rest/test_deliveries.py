@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from outbox.queue.log.delivery_types import FILTERS
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.erasure_requests import request as erase_events
+from outbox.queue.upkeep.parking import Removed
 from tests.support.document import answer_faults
 from tests.support.drain import Inbox, add_webhook, inbox, rows
 from tests.support.rest import UNLIMITED, Person, Reply, RestApi
@@ -201,6 +203,37 @@ async def test_an_invalid_place_is_refused(api: RestApi, ana: Person, after: str
     for name in ("after", "cursor"):
         reply = await ana.get(f"/api/deliveries?{name}={after}")
         assert (reply.status, reply.faults) == (400, {name: "invalid_parameter"})
+
+
+async def test_the_log_of_a_deleted_webhook_is_listed(running: tuple[RestApi, Inbox]) -> None:
+    api, box = running
+    ana, bia = await api.person(), await api.person()
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.set()
+        await go.wait()
+        return web.Response(status=202)
+
+    box.answer = answer
+    webhook_id = await hook(api, ana, f"{box.url}/in")
+    await hook(api, ana, f"{box.url}/in")
+    await ana.post("/api/contacts", {"name": "João"})
+    await asked.wait()
+    assert await webhooks.delete(api.db, Actor(ana.user_id, "session"), webhook_id) == Removed(0, 1)
+    go.set()
+
+    async def look() -> Any:
+        [one] = await listed(ana, f"?webhookId={webhook_id}")
+        return one if "finishedAt" in one else None
+
+    one = await until(look)
+    assert (one["state"], one["attemptCount"], one["lastStatus"]) == ("delivered", 1, 202)
+    detail = await ana.get(f"/api/deliveries/{one['id']}")
+    assert [attempt["status"] for attempt in detail.body["attempts"]] == [202]
+    assert await listed(ana, f"?webhookId={webhook_id}&state=delivered") == [one]
+    assert await listed(ana, f"?webhookId={webhook_id}&state=waiting") == []
+    assert await listed(bia, f"?webhookId={webhook_id}") == []
 
 
 async def test_only_its_owner_reaches_a_delivery(api: RestApi, ana: Person, bia: Person) -> None:

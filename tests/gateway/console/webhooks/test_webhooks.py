@@ -177,9 +177,21 @@ async def test_what_an_activation_and_a_removal_cancel_is_counted(maria: Guest) 
     for count, action in ((2, "activate"), (5, "delete")):
         await maria.submit(f"{path}/pause", at=path)
         await db.write(add_parked, webhook.id, range(count - 2, count))
-        await maria.submit(f"{path}/{action}")
+        done = await maria.submit(f"{path}/{action}")
         deliveries = await db.read(rows, "select state from deliveries")
         assert {row["state"] for row in deliveries} == {"cancelled"}
+        if action == "delete":
+            # The page after it says the true number, and its log stays where it was.
+            assert "2 waiting deliveries were canceled" in done.html
+            link = f"{path}/deliveries"
+            assert link in done.html
+            assert "2 deliveries canceled" in done.html
+            log = await maria.get(path)
+            assert log.path == link
+            assert log.html.count('id="row-') == 4
+            assert "This webhook was deleted" in log.html
+            everything = await maria.get(f"/console/deliveries?webhook={webhook.id}")
+            assert everything.html.count('id="row-') == 4
         name, labels = "webhook_deliveries_finished_total", {"result": "cancelled"}
         assert metrics.registry.get_sample_value(name, labels) == len(deliveries)
 
@@ -190,7 +202,7 @@ async def add_parked(tx: Tx, webhook_id: str, numbers: range) -> None:
             "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry,"
             " next_at, tries, attempts, record_id, seq, created_at) values ($1, 'o', $1, $2,"
             " 'event', 'ready', false, 0, 0, 0, 'r', $3, 1)",
-            str(number), webhook_id, number,
+            f"{number + 1:024x}", webhook_id, number,
         )  # fmt: skip
 
 
