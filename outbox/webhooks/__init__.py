@@ -160,7 +160,7 @@ where webhook_id = $1 and exists (
   select 1 from webhooks w where w.id = $1 and w.version = $2 and w.url <> $3)
 """
 START_HEALTHY = """
-update webhooks set failing_since = null, failures = 0, circuit = 'closed',
+update webhooks set failing_since = null, failures = 0, failed_events = null, circuit = 'closed',
   circuit_opened_at = null, circuit_backoff = null
 where id = $1
 """

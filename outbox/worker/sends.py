@@ -13,6 +13,7 @@ from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.state.deliveries import Claimed, Endpoint, Result
+from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import (
     Decision,
     Schedule,
@@ -59,6 +60,8 @@ class WorkerSettings:
     schedule: Schedule = field(default_factory=Schedule)
     service: str = "Carteiro"
     links: Links | None = None
+    needed: Evidence = field(default_factory=Evidence)
+    """The evidence that disables a webhook after days of failures."""
 
 
 class Sends:
@@ -81,6 +84,7 @@ class Sends:
         put: Callable[[Result], None],
     ) -> None:
         self.windows = Windows(settings.slots)
+        self.needed = settings.needed
         self._sender = sender
         self._clock = clock
         self._ids = ids

@@ -13,6 +13,7 @@ from outbox.queue.state import chain, circuits, deleted_webhooks, figures, lanes
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
+from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.head_deliveries import follow
 from outbox.sending.outcome import Outcome
 from outbox.states import NOT_THE_RECEIVER
@@ -46,15 +47,17 @@ update webhooks set last_attempt_at = $2, last_outcome = s.outcome, last_status 
   last_success_at = case when s.succeeded = 1 then $2 else last_success_at end,
   failing_since = case when s.since is null then failing_since when s.since = 0 then null
     when s.succeeded = 1 or failing_since is null then $2 else failing_since end,
-  failures = case when s.succeeded = 1 then s.since else failures + coalesce(s.since, 0) end
+  failures = case when s.succeeded = 1 then s.since else failures + coalesce(s.since, 0) end,
+  failed_events = case when s.since is null then failed_events else s.failed end
 from (
   select value ->> 0 as webhook, value ->> 1 as outcome, cast(value ->> 2 as bigint) as status,
-    cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since
+    cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since,
+    value ->> 5 as failed
   from {ITEMS}) as s
 where webhooks.id = s.webhook returning {circuits.RETURNED}
 """
 
-URLS = f"select id, url from webhooks where id in {IDS}"
+URLS = f"select id, url, failed_events from webhooks where id in {IDS}"
 
 UNREADABLE = f"""
 update webhooks set unreadable = s.why
@@ -62,6 +65,9 @@ from (select value ->> 0 as webhook, value ->> 1 as why from {ITEMS}) as s
 where webhooks.id = s.webhook and coalesce(unreadable, '') <> s.why
 returning id, unreadable
 """
+
+
+USUAL = Evidence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +88,8 @@ class Settlement:
 
 
 @brief
-async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
-    """Record the results of attempts.
+async def settle(tx: Tx, batch: Sequence[Result], needed: Evidence = USUAL) -> Settlement:
+    """Record the results of attempts; `needed` is the evidence that disables a webhook.
 
     A result whose claim is lost changes nothing: another worker has the delivery now. This waits
     for no lock: results in locked lanes are recorded a little later.
@@ -133,7 +139,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
     unreadable = await _unreadable(tx, settled)
-    wait_us, transitions = await _health(tx, by_webhook, heads)
+    wait_us, transitions = await _health(tx, by_webhook, heads, needed)
     await operational.tell(tx, transitions, settled)
     await lanes.mark(tx)
     return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
@@ -170,10 +176,13 @@ def _concerns_receiver(outcome: Outcome) -> bool:
     return outcome.outcome not in NOT_THE_RECEIVER and not outcome.stale
 
 
-async def _of_past_urls(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> set[tuple[str, str]]:
+async def _of_past_urls(
+    tx: Tx, by_webhook: Mapping[str, Sequence[Result]]
+) -> tuple[set[tuple[str, str]], Mapping[str, str | None]]:
     """Return webhooks and URLs of failed requests whose webhook has another URL by now.
 
-    They say nothing about the new URL. Successes are not read: they do a new URL no harm.
+    They say nothing about the new URL. Successes are not read: they do a new URL no harm. Return
+    also which events have failed before, of the webhooks with failures.
     """
     failed = {
         (webhook_id, s.url)
@@ -181,20 +190,26 @@ async def _of_past_urls(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> s
         if s.outcome is not None and (s.decision.counts_as_failure or s.decision.webhook_wait_us)
     }  # fmt: skip
     if not failed:
-        return set()
+        return set(), {}
     rows = await tx.all(URLS, items(sorted({webhook_id for webhook_id, _ in failed})))
-    return failed - {(row["id"], row["url"]) for row in rows}
+    return (
+        failed - {(row["id"], row["url"]) for row in rows},
+        {row["id"]: row["failed_events"] for row in rows},
+    )
 
 
 async def _health(
-    tx: Tx, by_webhook: Mapping[str, Sequence[Result]], heads: Mapping[str, Head]
+    tx: Tx,
+    by_webhook: Mapping[str, Sequence[Result]],
+    heads: Mapping[str, Head],
+    needed: Evidence,
 ) -> tuple[int | None, list[Transition]]:
     """Fold a batch into each webhook's health, circuit and lane, one row each.
 
     `heads` end the chains. Return microseconds until the first of the lanes is due, None when none
     is, and the transitions of the webhooks.
     """
-    past = await _of_past_urls(tx, by_webhook)
+    past, failed_events = await _of_past_urls(tx, by_webhook)
     health: list[tuple[object, ...]] = []
     outcomes: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
@@ -208,7 +223,7 @@ async def _health(
             outcomes.append((webhook_id, 0, 0, hold, *heads.get(webhook_id, ())))
             if any(s.outcome is not None and s.outcome.outcome == "proxy_error" for s in batch):
                 # Its owner sees it as the last outcome. A probe comes again as it was due.
-                health.append((webhook_id, "proxy_error", None, 0, None))
+                health.append((webhook_id, "proxy_error", None, 0, None, None))
             continue
         since = 0
         succeeded = 0
@@ -220,7 +235,8 @@ async def _health(
         hold = max(s.decision.webhook_wait_us or 0 for s in relevant)
         last = relevant[-1].outcome
         assert last is not None
-        health.append((webhook_id, last.outcome, last.status, succeeded, since))
+        failed = needed.after(failed_events.get(webhook_id), relevant) if since else None
+        health.append((webhook_id, last.outcome, last.status, succeeded, since, failed))
         outcomes.append((webhook_id, 1 + succeeded, since, hold, *heads.get(webhook_id, ())))
     rows = await tx.all(HEALTH, items(health), tx.now) if health else []
     transitions = await circuits.judge(tx, rows, by_webhook)
@@ -231,6 +247,10 @@ async def _health(
     for webhook_id, url in sorted(disabled):
         transitions += await circuits.disable(tx, webhook_id, "gone", url)
     wait_us, overdue = await lanes.record_outcomes(tx, outcomes, circuits.DISABLED_AFTER)
+    judged = {row["id"]: row for row in rows}
     for webhook_id in sorted(overdue):
+        row = judged[webhook_id]
+        if not needed.suffices(int(row["failures"]), row["failed_events"]):
+            continue
         transitions += await circuits.disable(tx, webhook_id, circuits.FAILING, None)
     return wait_us, transitions

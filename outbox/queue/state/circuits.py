@@ -129,7 +129,8 @@ async def judge(
     return changes
 
 
-RETURNED = "id, owner_id, state, failures, failing_since, last_outcome, circuit, circuit_opened_at"
+RETURNED = """id, owner_id, state, failures, failing_since, failed_events, last_outcome, circuit,
+  circuit_opened_at"""
 
 
 async def let_pass(tx: Tx, deliveries: Sequence[tuple[str, str]]) -> None:
