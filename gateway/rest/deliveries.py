@@ -1,6 +1,6 @@
 """Handles deliveries: the list, one with its attempts, and its replay."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from aiohttp import web
@@ -21,10 +21,12 @@ from gateway.rest.errors import JSON
 from gateway.rest.params import once_of, window
 from gateway.rest.scans import scan
 from gateway.rest.stored_responses import Response, keep, respond_to_write, restore
+from gateway.rest.waits import Waiting, shown_wait
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from outbox.ids import is_id
 from outbox.queue.log import delivery_types as log
+from outbox.queue.state.waits import Waiting as Held
 from outbox.webhooks.operational import NAMES as OPERATIONAL
 
 PATH = "/api/deliveries"
@@ -35,7 +37,7 @@ class Delivery(Struct, frozen=True, rename="camel"):
     """One event for one webhook.
 
     `event` is absent when the event is past its retention. `nextAttemptAt` is set while the
-    delivery waits for its time at an active webhook.
+    delivery waits for its time at an active webhook, `waiting` while something holds it.
     """
 
     id: Id
@@ -52,6 +54,7 @@ class Delivery(Struct, frozen=True, rename="camel"):
     last_status: int | UnsetType = UNSET
     next_attempt_at: Instant | UnsetType = UNSET
     finished_at: Instant | UnsetType = UNSET
+    waiting: Waiting | UnsetType = UNSET
 
 
 class AttemptHeader(Struct, frozen=True):
@@ -98,6 +101,26 @@ class DeliveryDetail(Delivery, frozen=True, kw_only=True, rename="camel"):
     erased_at: Instant | UnsetType = UNSET
 
 
+class DeliveryWarning(Struct, frozen=True, rename="camel"):
+    """What a client should know of a request that succeeded.
+
+    `delivery_waiting`: the replayed delivery, `deliveryId`, has not ended; its receiver gets the
+    event from both.
+    """
+
+    code: Literal["delivery_waiting"]
+    delivery_id: Id
+
+
+class ReplayedDelivery(Delivery, frozen=True, kw_only=True, rename="camel"):
+    """A new delivery of a replay."""
+
+    warnings: list[DeliveryWarning] = []
+
+
+TWICE: Literal["delivery_waiting"] = "delivery_waiting"
+
+
 class Deliveries(Struct, frozen=True, rename="camel"):
     """Deliveries, newest first. Send `nextCursor` as `cursor` for the next page while `hasMore`."""
 
@@ -122,10 +145,10 @@ DETAIL = DeliveryDetail(
     body='{"event":"contact.created","timestamp":1795271400,"data":{}}',
     occurred_at=shapes.NOW, request_id="6b7f0c1e",
 )  # fmt: skip
-REPLAYED = msgspec.structs.replace(
-    EXAMPLE, id=shapes.example_id("replay"), state="ready", origin="replay", attempt_count=0,
-    reason=UNSET, last_outcome=UNSET, last_status=UNSET, finished_at=UNSET,
-    next_attempt_at=shapes.NOW,
+REPLAYED = ReplayedDelivery(
+    shapes.example_id("replay"), shapes.example_id("event"), shapes.example_id("webhook"),
+    shapes.example_id("contact"), "parked", "replay", 0, shapes.NOW, event="contact.created",
+    waiting=Waiting("paused"), warnings=[DeliveryWarning(TWICE, shapes.example_id("delivery"))],
 )  # fmt: skip
 
 
@@ -178,7 +201,10 @@ async def list_deliveries(request: web.Request) -> web.Response:
             record_id=wanted["recordId"].lower(), size=limit,
         )  # fmt: skip
     now = db.clock.wall()
-    data = [Delivery(**_members(one, page.active(one), now)) for one in page.deliveries]
+    data = [
+        Delivery(**_members(one, page.active(one), now, page.waits.get(one.id)))
+        for one in page.deliveries
+    ]
     headers = {"Content-Type": JSON}
     if page.after is not None:
         headers["Link"] = paging.link_of(request, page.after)
@@ -198,7 +224,7 @@ async def read_delivery(request: web.Request) -> web.Response:
     db = request.app[DB]
     detail = await db.read(delivery_log.one, caller, request.match_info["id"])
     event = detail.event
-    members = _members(detail.delivery, detail.active, db.clock.wall())
+    members = _members(detail.delivery, detail.active, db.clock.wall(), detail.waiting)
     if event is not None:
         members |= {"record_version": event.record_version,
                     "occurred_at": dates.show(event.occurred_at)}  # fmt: skip
@@ -217,7 +243,8 @@ async def read_delivery(request: web.Request) -> web.Response:
     "replayDelivery", "Deliveries", "Replay a delivery", shapes.written(shapes.struct(REPLAYED)),
     status=202, headers=("Location", "Idempotent-Replayed"),
     description="Sends the event to its webhook again, with the same id and the same bytes, as a "
-    "new delivery. At a webhook that is not active it waits (`parked`). Refused with `conflict` "
+    "new delivery. At a webhook that is not active it waits (`parked`). `warnings` says when the "
+    "replayed delivery waits, too. Refused with `conflict` "
     "when the person was erased, the event is past its retention, the webhook was deleted, or the "
     "delivery was a test.",
     parameters=(id_of("delivery"), IDEMPOTENCY_KEY), refusals=("conflict",),
@@ -229,10 +256,12 @@ async def replay_delivery(request: web.Request) -> web.Response:
     # The handler ignores the body, so any body is valid.
     body = await bodies.read(request)
 
-    def response(done: tuple[log.Delivery, bool]) -> Response:
-        delivery, active = done
-        shown = Delivery(**_members(delivery, active, db.clock.wall()))
-        return Response(202, {"Location": f"{PATH}/{delivery.id}"}, _encode(shown))
+    def response(done: delivery_log.Replayed) -> Response:
+        members = _members(done.delivery, done.active, db.clock.wall(), done.waiting)
+        shown = ReplayedDelivery(
+            **members, warnings=[] if done.twin is None else [DeliveryWarning(TWICE, done.twin)]
+        )
+        return Response(202, {"Location": f"{PATH}/{done.delivery.id}"}, _encode(shown))
 
     use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
     outcomes = Outcomes(response, keep, restore)
@@ -244,17 +273,21 @@ async def replay_delivery(request: web.Request) -> web.Response:
     )
 
 
-def _members(delivery: log.Delivery, active: bool, now: int) -> dict[str, Any]:
+def _members(
+    delivery: log.Delivery, active: bool, now: int, waiting: Held | None
+) -> dict[str, Any]:
     """Return the members of a delivery's struct; `active` is whether its webhook is."""
     state = log.shown(delivery, active)
     waits = state in ("ready", "scheduled")
+    held_until = now if waiting is None or waiting.until is None else waiting.until
     times = {
         "finished_at": delivery.finished_at,
-        "next_attempt_at": now + max(delivery.due_in, 0) if waits else None,
+        "next_attempt_at": max(now + delivery.due_in, held_until, now) if waits else None,
     }
     optional = {
         "event": delivery.event, "reason": delivery.reason,
         "last_outcome": delivery.last_outcome, "last_status": delivery.last_status,
+        "waiting": shown_wait(waiting),
         **{name: None if at is None else dates.show(at) for name, at in times.items()},
     }  # fmt: skip
     return {

@@ -1,7 +1,7 @@
 """Handles the list of webhooks; the console manages them."""
 
 from aiohttp import web
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import webhooks
@@ -11,12 +11,14 @@ from gateway.rest.auth import authenticate
 from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
+from gateway.rest.waits import Waiting, shown_wait
 from gateway.server.app_keys import DB
+from outbox.queue.state.waits import Waiting as Held
 from outbox.webhooks import Webhook
 
 
 class WebhookRecord(Struct, frozen=True, rename="camel"):
-    """A webhook in the REST API."""
+    """A webhook in the REST API; `waiting` is set while something holds all of its deliveries."""
 
     id: Id
     url: str
@@ -24,13 +26,14 @@ class WebhookRecord(Struct, frozen=True, rename="camel"):
     is_active: bool
     created_at: Instant
     updated_at: Instant
+    waiting: Waiting | UnsetType = UNSET
 
 
-def record(webhook: Webhook) -> WebhookRecord:
-    """Return the record of a webhook for the REST API."""
+def record(webhook: Webhook, held: Held | None = None) -> WebhookRecord:
+    """Return the record of a webhook for the REST API; `held` is what its deliveries wait for."""
     return WebhookRecord(
         webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
-        dates.show(webhook.created_at), dates.show(webhook.updated_at),
+        dates.show(webhook.created_at), dates.show(webhook.updated_at), shown_wait(held) or UNSET,
     )  # fmt: skip
 
 
@@ -55,5 +58,6 @@ WEBHOOK_EXAMPLE = WebhookRecord(
 async def list_webhooks(request: web.Request) -> web.Response:
     """GET /api/webhooks: list the caller's webhooks and all events."""
     caller = await authenticate(request)
-    rows = await request.app[DB].read(webhooks.listed, caller)
-    return respond(Webhooks([record(one) for one in rows], list(EVENT_NAMES)))
+    rows, waits = await request.app[DB].read(webhooks.listed_with_waits, caller)
+    data = [record(one, waits.get(one.id)) for one in rows]
+    return respond(Webhooks(data, list(EVENT_NAMES)))

@@ -94,7 +94,7 @@ def _list(
         "page": page, "filters": filters, "after": _after(request), "path": request.path,
         "this": _address(request.path, filters),
         "state_of": lambda one: shown(one, page.active(one)),
-        "meant": Meant(),
+        "meant": Meant(), "waits": page.waits,
         "selecting": request.query.get("select", "")[:3] if page.deliveries else "",
     }  # fmt: skip
     return polling.live(

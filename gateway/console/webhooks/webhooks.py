@@ -99,6 +99,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "standing": page.standing, "retries": doctor.retries(page.schedule, now),
         "next_probe": None if page.next_probe is None else now + page.next_probe,
         "secret": secret, "programs": guide.with_secret(request, secret),
+        "waiting": page.waiting, "waits": page.waits,
         "lines": page.lines, "lines_cap": LINES_COUNTED,
         "last_sequence": page.last_sequence, **options.settings(request, webhook),
     }  # fmt: skip
@@ -194,5 +195,5 @@ async def test(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     """Send a sample of an event to this webhook only."""
     webhook_id = pages.id_of(request)
     request.app[LIMITS].test(visitor.actor.owner_id)
-    await request.app[DB].write(webhooks.test, visitor.actor, webhook_id, form.text("event"))
-    return pages.to(f"{LIST}/{webhook_id}", "tested")
+    held = await request.app[DB].write(webhooks.test, visitor.actor, webhook_id, form.text("event"))
+    return pages.to(f"{LIST}/{webhook_id}", f"tested_{held.reason}" if held else "tested")

@@ -1,7 +1,7 @@
 """Finds deliveries and events of an owner: filtered lists, and what belongs to an id."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from gateway.domain.webhooks import webhooks
@@ -15,6 +15,8 @@ from outbox.ids import is_id
 from outbox.queue.log import delivery_log, delivery_search
 from outbox.queue.log.delivery_search import Logged
 from outbox.queue.log.delivery_types import Announced, Delivery, DeliveryQuery
+from outbox.queue.state import waits
+from outbox.queue.state.waits import Waiting
 from outbox.webhooks import Webhook
 from outbox.webhooks.deleted import DeletedWebhook
 
@@ -40,6 +42,8 @@ class DeliveryList:
     after: str | None = None
     searched: int | None = None
     deleted: Sequence[DeletedWebhook] = ()
+    waits: Mapping[str, Waiting] = field(default_factory=dict)
+    """What they wait for, by delivery."""
 
     def active(self, delivery: Delivery) -> bool:
         """Return whether the webhook of a delivery is active."""
@@ -79,7 +83,8 @@ async def deliveries(
             and record_id in ("", one.record_id)
             and query.matches(one, page.active(one))
         ]
-        return DeliveryList(rows, listed, page.after, page.searched)
+        held = await waits.of(tx, rows)
+        return DeliveryList(rows, listed, page.after, page.searched, waits=held)
     chosen: list[Logged] = [one for one in listed if webhook_id in ("", one.id)]
     if not chosen and is_id(webhook_id):
         chosen = await _deleted(tx, actor, webhook_id)
@@ -172,7 +177,8 @@ async def _page(
             break
     searched = page.searched and len(rows) < size
     reached = _moment(after.rpartition("-")[2]) if searched else None
-    return DeliveryList(rows, listed, page.after, reached)
+    held = await waits.of(tx, rows)
+    return DeliveryList(rows, listed, page.after, reached, waits=held)
 
 
 async def _deleted(tx: Tx, actor: Actor, webhook_id: str) -> list[Logged]:

@@ -3,7 +3,7 @@
 gateway.domain.webhooks.settings judges what was typed; outbox.webhooks stores the rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from gateway.domain.webhooks import brakes, settings
@@ -17,7 +17,8 @@ from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.queue.order import ordering
 from outbox.queue.replays import steering
-from outbox.queue.state import deleted_webhooks
+from outbox.queue.state import deleted_webhooks, waits
+from outbox.queue.state.waits import Waiting
 from outbox.queue.upkeep import parking
 from outbox.queue.upkeep.parking import Removed
 from outbox.sending.client_certificates import ClientCertificate
@@ -207,8 +208,10 @@ def _note(actor: Actor, action: audit.Action, webhook_id: str, tx: Tx) -> None:
     audit.record(tx, actor, action, "webhook", webhook_id)
 
 
-async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
-    """Enqueue a sample of `event` for this webhook only; return the event's id.
+async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> Waiting | None:
+    """Enqueue a sample of `event` for this webhook only; return the limit that holds it.
+
+    It passes a pause of the receiver and an open circuit.
 
     Raises validation_error for an event of the other kind or of none, conflict when it is inactive.
     """
@@ -220,10 +223,19 @@ async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
         raise Refusal("conflict", "Activate the webhook before you send a test event.")
     audit.record(tx, actor, "tested", "webhook", webhook_id)
     record_id = tx.new_id()
-    return enqueue(
+    enqueue(
         tx, owner_id=actor.owner_id, name=event, record_id=record_id, record_version=1,
         data=sample(event, record_id, tx.now), webhook_id=webhook_id,
     )  # fmt: skip
+    return await waits.limit_of(tx, webhook_id)
+
+
+async def listed_with_waits(
+    tx: Tx, actor: Actor
+) -> tuple[Sequence[Webhook], Mapping[str, Waiting]]:
+    """Return all webhooks of the actor, and what holds the deliveries of each, by its id."""
+    every = await listed(tx, actor)
+    return every, await waits.of_webhooks(tx, [one.id for one in every if one.state == "active"])
 
 
 async def listed(tx: Tx, actor: Actor) -> list[Webhook]:

@@ -22,6 +22,8 @@ from chain_ends e where e.owner_id is not null;
 -- the later one of this and of what the receiver asked for.
 alter table lanes add column rate_until bigint not null default 0;
 update lanes set rate_until = wait_until where rate is not null or wait_until >= 2305843009213693952;
+-- Whether a delivery passes a pause that its receiver asked for, too.
+alter table passes add column pauses boolean not null default false;
 -- The first events whose attempts have failed since the last success, until there are enough of them
 -- to disable the webhook: see outbox.queue.state.evidence.
 alter table webhooks add column failed_events text;

@@ -252,7 +252,8 @@ def _lane(passage: Passage, row: Values) -> None:
     row["due_at"] = None
     if row["wait_until"] >= FAR:
         row["wait_until"] -= FAR
-    for name in ("turned_at", "wait_until", "probe_at", "failing_from"):
+        row["rate_until"] -= FAR
+    for name in ("turned_at", "wait_until", "rate_until", "probe_at", "failing_from"):
         if row[name]:
             row[name] += passage.ahead
 

@@ -73,7 +73,8 @@ where id = $1 and state <> 'active'
 
 # A lane whose deliveries join lines opens when all have joined.
 OPEN_LANE = """
-update lanes set active = not turning, failing = false, wait_until = 0, probe_at = null,
+update lanes set active = not turning, failing = false, wait_until = 0, rate_until = 0,
+  probe_at = null,
   failing_from = null
 where webhook_id = $1
 """
