@@ -1,10 +1,14 @@
 """Handles the list of webhooks; the console manages them."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks import subscriptions, webhooks
+from gateway.domain.webhooks.subscriptions import Twin
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
@@ -17,6 +21,14 @@ from outbox.queue.state.waits import Waiting as Held
 from outbox.webhooks import Webhook
 
 
+class WebhookWarning(Struct, frozen=True, rename="camel"):
+    """`same_url`: the webhook `webhookId` has the same URL, so its receiver gets `events` twice."""
+
+    code: Literal["same_url"]
+    webhook_id: Id
+    events: list[str]
+
+
 class WebhookRecord(Struct, frozen=True, rename="camel"):
     """A webhook in the REST API; `waiting` is set while something holds all of its deliveries."""
 
@@ -27,13 +39,15 @@ class WebhookRecord(Struct, frozen=True, rename="camel"):
     created_at: Instant
     updated_at: Instant
     waiting: Waiting | UnsetType = UNSET
+    warnings: list[WebhookWarning] | UnsetType = UNSET
 
 
-def record(webhook: Webhook, held: Held | None = None) -> WebhookRecord:
+def record(webhook: Webhook, held: Held | None = None, twins: Sequence[Twin] = ()) -> WebhookRecord:
     """Return the record of a webhook for the REST API; `held` is what its deliveries wait for."""
     return WebhookRecord(
         webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
         dates.show(webhook.created_at), dates.show(webhook.updated_at), shown_wait(held) or UNSET,
+        [WebhookWarning("same_url", one.webhook.id, list(one.events)) for one in twins] or UNSET,
     )  # fmt: skip
 
 
@@ -59,5 +73,6 @@ async def list_webhooks(request: web.Request) -> web.Response:
     """GET /api/webhooks: list the caller's webhooks and all events."""
     caller = await authenticate(request)
     rows, waits = await request.app[DB].read(webhooks.listed_with_waits, caller)
-    data = [record(one, waits.get(one.id)) for one in rows]
+    twins = subscriptions.twins(rows)
+    data = [record(one, waits.get(one.id), twins.get(one.id, ())) for one in rows]
     return respond(Webhooks(data, list(EVENT_NAMES)))

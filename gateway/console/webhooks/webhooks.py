@@ -1,5 +1,6 @@
 """The pages of webhooks: list, create, edit, pause, activate, delete, test."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import web
@@ -12,8 +13,9 @@ from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor, guide, options
 from gateway.console.webhooks.snapshots import USUAL_RATE, tell
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import overviews, recoveries, settings, webhooks
+from gateway.domain.webhooks import overviews, recoveries, settings, subscriptions, webhooks
 from gateway.domain.webhooks.deliveries import LINES_COUNTED
+from gateway.domain.webhooks.subscriptions import Twin
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, DB, IDS, KEYRING
 from gateway.server.http.rate_limits import LIMITS
@@ -87,12 +89,16 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         return pages.to(f"{LIST}/{webhook_id}/deliveries")
     webhook, now = page.webhook, request.app[DB].clock.wall()
     secret = await reveal.now(request, visitor, webhook_id)
+    twins: Sequence[Twin] = ()
+    if "HX-Request" not in request.headers:
+        twins = await request.app[DB].read(subscriptions.twins_of, visitor.actor, webhook_id)
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": page.health,
         "cap": COUNTED, "others": _others(webhook),
         "state_of": lambda delivery: shown(delivery, webhook.state == "active"),
         "found": None, "attempt": None, "certified": None, "reason": "",
-        "here": f"{LIST}/{webhook_id}",
+        "here": f"{LIST}/{webhook_id}", "twins": twins,
+        "unmatched": request.query.get("done") == "saved_unmatched",
         "left_out": total(page.steps).filtered, "pending": page.pending,
         "board": view.board(page.steps, request[READER], page.since, webhook.created_at),
         "charts_open": "range" in request.query and "HX-Request" not in request.headers,
@@ -128,14 +134,38 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     try:
         draft = options.judged(request, typed, options.kept(request, webhook)[0])
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
-        await webhooks.change(
-            request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING]
-        )
+        changed = await subscriptions.change(
+            request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING],
+            typed["unmatched"],
+        )  # fmt: skip
     except Refusal as refusal:
         if refusal.code == "conflict":
             raise
         return options.page(request, visitor, webhook, typed, refusal)
+    if changed.cancelled:
+        return pages.to(f"{LIST}/{webhook_id}", "saved_canceled", changed.cancelled)
+    if changed.unmatched.count:
+        return pages.to(f"{LIST}/{webhook_id}", "saved_unmatched", changed.unmatched.count)
     return pages.to(f"{LIST}/{webhook_id}", "saved")
+
+
+async def unmatched_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask what to do with waiting deliveries that do not match the settings."""
+    webhook, found = await subscriptions.standing(
+        request.app[DB], visitor.actor, pages.id_of(request)
+    )
+    return templates.render(
+        request, visitor, "unmatched.html", {"webhook": webhook, "found": found}
+    )
+
+
+async def cancel_unmatched(
+    request: web.Request, visitor: Visitor, form: Form
+) -> web.StreamResponse:
+    """Cancel waiting deliveries that do not match the settings."""
+    webhook_id = pages.id_of(request)
+    count = await subscriptions.cancel(request.app[DB], visitor.actor, webhook_id)
+    return pages.to(f"{LIST}/{webhook_id}", "unmatched_canceled", count)
 
 
 async def pause(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:

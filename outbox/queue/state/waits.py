@@ -21,7 +21,7 @@ LONGEST = 366 * DAY
 """Nothing that a delivery waits for lasts as long; a lane that does is between two databases."""
 LANES = f"""
 select l.webhook_id, w.state, w.unreadable, l.concurrency, l.wait_until - due_now() as wait_in,
-  l.rate_until - due_now() as rate_in, l.probe_at - due_now() as probe_in
+  l.rate_until - l.wait_until as rate_more, l.probe_at - due_now() as probe_in
 from lanes l join webhooks w on w.id = l.webhook_id where l.webhook_id in {IDS}
 """
 PASSES = f"select delivery_id, pauses from passes where delivery_id in {IDS}"
@@ -117,12 +117,14 @@ def _may_be_passed(lane: Row) -> bool:
 def _holds(lane: Row, passes: bool = False, pauses: bool = False) -> list[_Hold]:
     """Return what holds a webhook; what a delivery passes does not hold it."""
     holds = []
-    wait, rate = int(lane["wait_in"]), min(int(lane["rate_in"]), int(lane["wait_in"]))
-    if rate > 0:
-        holds.append(_Hold("rate_limit", rate))
-    if wait > max(rate, 0) and lane["unreadable"] is not None:
+    wait = int(lane["wait_in"])
+    # The rate holds as long as all else, or for a part of that.
+    more = min(int(lane["rate_more"]), 0)
+    if wait + more > 0:
+        holds.append(_Hold("rate_limit", wait + more))
+    if wait > 0 > more and lane["unreadable"] is not None:
         holds.append(_Hold("unreadable", wait))
-    elif wait > max(rate, 0) and not pauses:
+    elif wait > 0 > more and not pauses:
         holds.append(_Hold("retry_after", wait))
     if lane["probe_in"] is not None and not passes:
         holds.append(_Hold("circuit_open", max(int(lane["probe_in"]), 0)))

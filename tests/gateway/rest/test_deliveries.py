@@ -236,6 +236,55 @@ async def test_the_log_of_a_deleted_webhook_is_listed(running: tuple[RestApi, In
     assert await listed(bia, f"?webhookId={webhook_id}") == []
 
 
+async def test_a_replay_of_what_waits_says_so(api: RestApi, ana: Person) -> None:
+    webhook_id = await hook(api, ana)
+    await contact(api, ana)
+    await api.db.write(webhooks.pause, Actor(ana.user_id, "session"), webhook_id)
+    [one] = await listed(ana)
+    assert (one["state"], one["waiting"]) == ("parked", {"reason": "paused"})
+    reply = await ana.post(f"/api/deliveries/{one['id']}/replay")
+    assert answer_faults("POST", "/api/deliveries/{id}/replay", 202, reply.body) == []
+    assert (reply.body["state"], reply.body["waiting"]) == ("parked", {"reason": "paused"})
+    assert reply.body["warnings"] == [{"code": "delivery_waiting", "deliveryId": one["id"]}]
+    await end(api.db, one["id"])
+    reply = await ana.post(f"/api/deliveries/{one['id']}/replay")
+    assert reply.body["warnings"] == []
+
+
+async def test_a_pause_is_told(api: RestApi, ana: Person) -> None:
+    webhook_id = await hook(api, ana)
+    await contact(api, ana)
+    [one] = await listed(ana)
+    assert "waiting" not in one
+    await change(api.db, "update lanes set wait_until = due_now() + 600000000")
+    [one] = await listed(ana)
+    detail = (await ana.get(f"/api/deliveries/{one['id']}")).body
+    for shown in (one, detail):
+        assert shown["waiting"]["reason"] == "retry_after"
+        assert shown["waiting"]["until"] == shown["nextAttemptAt"]
+    reply = await ana.get("/api/webhooks")
+    assert answer_faults("GET", "/api/webhooks", 200, reply.body) == []
+    [shown] = reply.body["data"]
+    assert (shown["id"], shown["waiting"]["reason"]) == (webhook_id, "retry_after")
+    await change(api.db, "update lanes set rate_until = wait_until, rate = 1")
+    [one] = await listed(ana)
+    assert one["waiting"]["reason"] == "rate_limit"
+
+
+async def test_webhooks_with_the_same_url_are_told(api: RestApi, ana: Person) -> None:
+    one = await hook(api, ana, "https://Hooks.example.com:443/in?a=1")
+    two = await hook(api, ana, "https://hooks.example.com/in?a=1")
+    await hook(api, ana, "https://hooks.example.com/in?a=2")
+    reply = await ana.get("/api/webhooks")
+    assert answer_faults("GET", "/api/webhooks", 200, reply.body) == []
+    warned = {row["id"]: row["warnings"] for row in reply.body["data"] if "warnings" in row}
+    events = ["contact.created", "contact.updated"]
+    assert warned == {
+        one: [{"code": "same_url", "webhookId": two, "events": events}],
+        two: [{"code": "same_url", "webhookId": one, "events": events}],
+    }
+
+
 async def test_only_its_owner_reaches_a_delivery(api: RestApi, ana: Person, bia: Person) -> None:
     await hook(api, ana)
     webhook_id = await hook(api, bia)
