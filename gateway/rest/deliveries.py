@@ -1,7 +1,5 @@
 """Handles deliveries: the list, one with its attempts, and its replay."""
 
-from typing import Any, Literal
-
 import msgspec
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
@@ -11,9 +9,16 @@ from gateway.domain.webhooks import delivery_log, history
 from gateway.records import idempotency
 from gateway.records.idempotency import Outcomes
 from gateway.records.values import dates
-from gateway.records.values.schemas import ID, Id, Instant
+from gateway.records.values.schemas import ID, Instant
 from gateway.rest import paging
 from gateway.rest.auth import authenticate
+from gateway.rest.delivery_json import (
+    TWICE,
+    Delivery,
+    DeliveryWarning,
+    ReplayedDelivery,
+    members_of,
+)
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of, page_size
 from gateway.rest.document.operations import Parameter, operation
@@ -21,40 +26,15 @@ from gateway.rest.errors import JSON
 from gateway.rest.params import once_of, window
 from gateway.rest.scans import scan
 from gateway.rest.stored_responses import Response, keep, respond_to_write, restore
-from gateway.rest.waits import Waiting, shown_wait
+from gateway.rest.waits import Waiting
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from outbox.ids import is_id
 from outbox.queue.log import delivery_types as log
-from outbox.queue.state.waits import Waiting as Held
 from outbox.webhooks.operational import NAMES as OPERATIONAL
 
 PATH = "/api/deliveries"
 _encode = msgspec.json.Encoder().encode
-
-
-class Delivery(Struct, frozen=True, rename="camel"):
-    """One event for one webhook.
-
-    `event` is absent when the event is past its retention. `nextAttemptAt` is set while the
-    delivery waits for its time at an active webhook, `waiting` while something holds it.
-    """
-
-    id: Id
-    event_id: Id
-    webhook_id: Id
-    record_id: Id
-    state: str
-    origin: str
-    attempt_count: int
-    created_at: Instant
-    event: str | UnsetType = UNSET
-    reason: str | UnsetType = UNSET
-    last_outcome: str | UnsetType = UNSET
-    last_status: int | UnsetType = UNSET
-    next_attempt_at: Instant | UnsetType = UNSET
-    finished_at: Instant | UnsetType = UNSET
-    waiting: Waiting | UnsetType = UNSET
 
 
 class AttemptHeader(Struct, frozen=True):
@@ -99,26 +79,6 @@ class DeliveryDetail(Delivery, frozen=True, kw_only=True, rename="camel"):
     occurred_at: Instant | UnsetType = UNSET
     request_id: str | UnsetType = UNSET
     erased_at: Instant | UnsetType = UNSET
-
-
-class DeliveryWarning(Struct, frozen=True, rename="camel"):
-    """What a client should know of a request that succeeded.
-
-    `delivery_waiting`: the replayed delivery, `deliveryId`, has not ended; its receiver gets the
-    event from both.
-    """
-
-    code: Literal["delivery_waiting"]
-    delivery_id: Id
-
-
-class ReplayedDelivery(Delivery, frozen=True, kw_only=True, rename="camel"):
-    """A new delivery of a replay."""
-
-    warnings: list[DeliveryWarning] = []
-
-
-TWICE: Literal["delivery_waiting"] = "delivery_waiting"
 
 
 class Deliveries(Struct, frozen=True, rename="camel"):
@@ -202,7 +162,7 @@ async def list_deliveries(request: web.Request) -> web.Response:
         )  # fmt: skip
     now = db.clock.wall()
     data = [
-        Delivery(**_members(one, page.active(one), now, page.waits.get(one.id)))
+        Delivery(**members_of(one, page.active(one), now, page.waits.get(one.id)))
         for one in page.deliveries
     ]
     headers = {"Content-Type": JSON}
@@ -224,7 +184,7 @@ async def read_delivery(request: web.Request) -> web.Response:
     db = request.app[DB]
     detail = await db.read(delivery_log.one, caller, request.match_info["id"])
     event = detail.event
-    members = _members(detail.delivery, detail.active, db.clock.wall(), detail.waiting)
+    members = members_of(detail.delivery, detail.active, db.clock.wall(), detail.waiting)
     if event is not None:
         members |= {"record_version": event.record_version,
                     "occurred_at": dates.show(event.occurred_at)}  # fmt: skip
@@ -257,7 +217,7 @@ async def replay_delivery(request: web.Request) -> web.Response:
     body = await bodies.read(request)
 
     def response(done: delivery_log.Replayed) -> Response:
-        members = _members(done.delivery, done.active, db.clock.wall(), done.waiting)
+        members = members_of(done.delivery, done.active, db.clock.wall(), done.waiting)
         shown = ReplayedDelivery(
             **members, warnings=[] if done.twin is None else [DeliveryWarning(TWICE, done.twin)]
         )
@@ -271,31 +231,6 @@ async def replay_delivery(request: web.Request) -> web.Response:
             db, use, outcomes, delivery_log.replay, caller, request.match_info["id"]
         ),
     )
-
-
-def _members(
-    delivery: log.Delivery, active: bool, now: int, waiting: Held | None
-) -> dict[str, Any]:
-    """Return the members of a delivery's struct; `active` is whether its webhook is."""
-    state = log.shown(delivery, active)
-    waits = state in ("ready", "scheduled")
-    held_until = now if waiting is None or waiting.until is None else waiting.until
-    times = {
-        "finished_at": delivery.finished_at,
-        "next_attempt_at": max(now + delivery.due_in, held_until, now) if waits else None,
-    }
-    optional = {
-        "event": delivery.event, "reason": delivery.reason,
-        "last_outcome": delivery.last_outcome, "last_status": delivery.last_status,
-        "waiting": shown_wait(waiting),
-        **{name: None if at is None else dates.show(at) for name, at in times.items()},
-    }  # fmt: skip
-    return {
-        "id": delivery.id, "event_id": delivery.event_id, "webhook_id": delivery.webhook_id,
-        "record_id": delivery.record_id, "state": state, "origin": delivery.origin,
-        "attempt_count": delivery.attempts, "created_at": dates.show(delivery.created_at),
-        **{name: value for name, value in optional.items() if value is not None},
-    }  # fmt: skip
 
 
 def _attempt(attempt: log.Attempt) -> Attempt:

@@ -13,7 +13,7 @@ from gateway.console.webhooks import doctor
 from gateway.domain.webhooks import brakes, conditions, schedules, subscriptions, webhooks
 from gateway.domain.webhooks import settings as settings_of
 from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
-from gateway.domain.webhooks.subscriptions import Unmatched
+from gateway.domain.webhooks.subscriptions import Found
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
 from outbox.queue.state.policy import Schedule
@@ -133,7 +133,7 @@ async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.Str
     """Show what the options in the form of a webhook would do; save nothing."""
     db, actor = request.app[DB], visitor.actor
     webhook, waits = await db.read(subscriptions.has_waiting, actor, pages.id_of(request))
-    found: Unmatched | None = None
+    found: Found | None = None
     if waits:
         typed = typed_in(form, webhook)
         try:
@@ -180,7 +180,7 @@ def _preview(
     visitor: Visitor,
     webhook: Webhook | None,
     form: Form,
-    found: Unmatched | None = None,
+    found: Found | None = None,
 ) -> web.Response:
     typed = typed_in(form, webhook)
     outlook = {**_outlook(request, typed), "unmatched": found}

@@ -24,6 +24,9 @@ COMPARED = 1_000
 _PORTS = {"http": 80, "https": 443}
 
 
+Found = Unmatched
+
+
 @dataclass(frozen=True, slots=True)
 class Changed:
     """What a change left: deliveries that no longer match, and how many of them were cancelled."""

@@ -195,7 +195,7 @@ async def activate(db: Database, actor: Actor, webhook_id: str, parked: str) -> 
 
 
 async def delete(db: Database, actor: Actor, webhook_id: str) -> Removed | None:
-    """Delete a webhook; return what became of its deliveries, None if somebody else deleted it.
+    """Delete a webhook; return the status of its deliveries, None if somebody else deleted it.
 
     Raises not_found, forbidden.
     """

@@ -95,7 +95,9 @@ async def limit_of(tx: Tx, webhook_id: str) -> Waiting | None:
     holding = await _lanes(tx, [webhook_id])
     counts = await _in_flight(tx, holding)
     lane = holding.get(webhook_id)
-    return lane and _judged(tx, lane, _holds(lane, passes=True, pauses=True), counts)
+    if lane is None:
+        return None
+    return _judged(tx, lane, _holds(lane, passes=True, pauses=True), counts)
 
 
 async def _lanes(tx: Tx, webhook_ids: Iterable[str]) -> Mapping[str, Row]:
