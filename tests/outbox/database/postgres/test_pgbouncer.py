@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.outbox.database.postgres.conftest import Open
 from tests.outbox.database.postgres.units import names, put
 from tests.support.bouncer import bouncer, need_renaming
 from tests.support.databases import SOURCES, PostgresServer
+from tests.support.long_limits import served_limits
 
 pytestmark = pytest.mark.proof
 WRITES = 200
@@ -30,7 +32,9 @@ async def test_units_limits_and_signals_work_behind_it(
 ) -> None:
     need_renaming()
     url = await postgres_server.empty()
-    async with bouncer(url) as through:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(served_limits())
+        through = await stack.enter_async_context(bouncer(url))
         db = await handle(through, direct_url=url, synchronous_commit="remote_write")
         await migrate(db, SOURCES)
 
