@@ -15,7 +15,7 @@ class Delivery(Struct, frozen=True, rename="camel"):
     """One event for one webhook.
 
     `event` is absent when the event is past its retention. `nextAttemptAt` is set while the
-    delivery waits for its time at an active webhook, `waiting` while something holds it.
+    delivery waits for a known time at an active webhook, `waiting` while something holds it.
     """
 
     id: Id
@@ -61,11 +61,12 @@ def members_of(
     """Return the members of a delivery's struct; `active` is whether its webhook is."""
     state = log.shown(delivery, active)
     waits = state in ("ready", "scheduled")
-    held_until = now if waiting is None or waiting.until is None else waiting.until
-    times = {
-        "finished_at": delivery.finished_at,
-        "next_attempt_at": max(now + delivery.due_in, held_until, now) if waits else None,
-    }
+    next_at: int | None = None
+    if waits and waiting is None:
+        next_at = now + max(delivery.due_in, 0)
+    elif waits and waiting is not None:
+        next_at = waiting.until
+    times = {"finished_at": delivery.finished_at, "next_attempt_at": next_at}
     optional = {
         "event": delivery.event, "reason": delivery.reason,
         "last_outcome": delivery.last_outcome, "last_status": delivery.last_status,
