@@ -69,7 +69,6 @@ class Worker:
         )  # fmt: skip
         own = db.apart("drain")
         self._settling = settling(own, clock)
-        self._settling.needed = settings.needed
         claimer = JointClaimer if db.one_writer else SeparateClaimer
         self._claimer = claimer(
             own, clock=clock, sends=self._sends, lease=self._lease, journal=journal

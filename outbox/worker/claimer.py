@@ -306,7 +306,7 @@ class SeparateClaimer(Claimer):
             self._begin_fan_out(began)
         try:
             settlement, fanned, claim, due = await self._db.write(
-                settle_and_look, batch, capacity, self._may_find(began), fan, self._sends.needed
+                settle_and_look, batch, capacity, self._may_find(began), fan
             )
         except Exception as error:
             self._news = self._news or fan

@@ -35,7 +35,7 @@ class JointClaimer(Claimer):
         self._news = False
         try:
             settlement, fanned, claims = await self._db.write(
-                settle_and_take, batch, capacity, look, self._sends.needed
+                settle_and_take, batch, capacity, look
             )
         except Exception as error:
             self._news = True

@@ -84,7 +84,6 @@ class Sends:
         put: Callable[[Result], None],
     ) -> None:
         self.windows = Windows(settings.slots)
-        self.needed = settings.needed
         self._sender = sender
         self._clock = clock
         self._ids = ids
@@ -252,7 +251,8 @@ class Sends:
     ) -> None:
         """Pass on the one result of this delivery; without `started_at` it started just now."""
         at = self._clock.wall() if started_at is None else started_at
-        self._put(Result(delivery, decision, outcome, at, headers, url, node_id))
+        needed = self._settings.needed
+        self._put(Result(delivery, decision, outcome, at, headers, url, node_id, needed))
 
 
 def _ids_of(delivery: Claimed) -> dict[str, str | None]:

@@ -11,7 +11,7 @@ from outbox.clock import Clock
 from outbox.database.transaction import Batch, Database
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
-from outbox.queue.drain.settle import USUAL, Settlement, settle
+from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state.deliveries import Result
 from outbox.sending.outcome import unanswered
 from outbox.worker.journal import report_attempt
@@ -37,8 +37,6 @@ class Settling:
         self._deferred_until = 0.0
         self._perhaps: set[str] = set()
         """Ids of the deliveries whose results were written with an unknown outcome."""
-        self.needed = USUAL
-        """The evidence that disables a webhook."""
         self.unstored: set[str] = set()
         """Deliveries in flight whose results could not be stored."""
 
@@ -86,9 +84,7 @@ class Settling:
         self, batch: list[Result], first: Write | None = None, reported: bool = False
     ) -> float | None:
         try:
-            settlement = await (
-                self._db.write(settle, batch, self.needed) if first is None else first(batch)
-            )
+            settlement = await (self._db.write(settle, batch) if first is None else first(batch))
         except DatabaseUnavailable as error:
             if isinstance(error, OutcomeUnknown):
                 self._perhaps |= {result.delivery.id for result in batch}

@@ -11,10 +11,9 @@ from outbox.database.transaction import Tx, brief
 from outbox.queue.drain.budget import CLAIM, SETTLE
 from outbox.queue.drain.claim import Taken, claim
 from outbox.queue.drain.fanout import FannedOut, fan_out
-from outbox.queue.drain.settle import USUAL, Settlement, settle
+from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed, Result
-from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.fair_shares import Places, Shares
 
 BESIDE_FAN_OUT = 64
@@ -49,13 +48,13 @@ async def take(tx: Tx, capacity: Capacity) -> tuple[FannedOut, list[Taken]]:
 
 @brief
 async def settle_and_take(
-    tx: Tx, batch: Sequence[Result], capacity: Capacity, look: bool, needed: Evidence = USUAL
+    tx: Tx, batch: Sequence[Result], capacity: Capacity, look: bool
 ) -> tuple[Settlement, FannedOut | None, list[Taken]]:
     """Record results, then `take` in the same transaction if that may find something.
 
     It may with `look`, or when one of the lanes of the results is due.
     """
-    settlement = await settle(tx, batch, needed)
+    settlement = await settle(tx, batch)
     if not look and (settlement.wait_us is None or settlement.wait_us > 0):
         return settlement, None, []
     return settlement, *await _take(tx, capacity, len(batch))
@@ -96,7 +95,6 @@ async def settle_and_look(
     capacity: Capacity,
     look: bool,
     fan: bool,
-    needed: Evidence = USUAL,
 ) -> tuple[Settlement, FannedOut | None, Taken | None, bool]:
     """Record results, then with `fan` fan out, else claim, in one transaction.
 
@@ -104,7 +102,7 @@ async def settle_and_look(
     lock, so that it cannot cause a deadlock with the locks of settle. The last value tells whether
     a claim in a transaction of its own may find something.
     """
-    settlement = await settle(tx, batch, needed)
+    settlement = await settle(tx, batch)
     look = look or (settlement.wait_us is not None and settlement.wait_us <= 0)
     if fan:
         fanned, due = await fan_out_and_look(tx, capacity)

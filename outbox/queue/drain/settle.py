@@ -13,7 +13,6 @@ from outbox.queue.state import chain, circuits, deleted_webhooks, figures, lanes
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
-from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.head_deliveries import follow
 from outbox.sending.outcome import Outcome
 from outbox.states import NOT_THE_RECEIVER
@@ -67,9 +66,6 @@ returning id, unreadable
 """
 
 
-USUAL = Evidence()
-
-
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """The result of a batch: ids that still had their claims, and results whose lanes were locked.
@@ -88,8 +84,8 @@ class Settlement:
 
 
 @brief
-async def settle(tx: Tx, batch: Sequence[Result], needed: Evidence = USUAL) -> Settlement:
-    """Record the results of attempts; `needed` is the evidence that disables a webhook.
+async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
+    """Record the results of attempts.
 
     A result whose claim is lost changes nothing: another worker has the delivery now. This waits
     for no lock: results in locked lanes are recorded a little later.
@@ -139,7 +135,7 @@ async def settle(tx: Tx, batch: Sequence[Result], needed: Evidence = USUAL) -> S
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
     unreadable = await _unreadable(tx, settled)
-    wait_us, transitions = await _health(tx, by_webhook, heads, needed)
+    wait_us, transitions = await _health(tx, by_webhook, heads)
     await operational.tell(tx, transitions, settled)
     await lanes.mark(tx)
     return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
@@ -199,10 +195,7 @@ async def _of_past_urls(
 
 
 async def _health(
-    tx: Tx,
-    by_webhook: Mapping[str, Sequence[Result]],
-    heads: Mapping[str, Head],
-    needed: Evidence,
+    tx: Tx, by_webhook: Mapping[str, Sequence[Result]], heads: Mapping[str, Head]
 ) -> tuple[int | None, list[Transition]]:
     """Fold a batch into each webhook's health, circuit and lane, one row each.
 
@@ -235,7 +228,8 @@ async def _health(
         hold = max(s.decision.webhook_wait_us or 0 for s in relevant)
         last = relevant[-1].outcome
         assert last is not None
-        failed = needed.after(failed_events.get(webhook_id), relevant) if since else None
+        kept = failed_events.get(webhook_id)
+        failed = relevant[-1].needed.after(kept, relevant) if since else None
         health.append((webhook_id, last.outcome, last.status, succeeded, since, failed))
         outcomes.append((webhook_id, 1 + succeeded, since, hold, *heads.get(webhook_id, ())))
     rows = await tx.all(HEALTH, items(health), tx.now) if health else []
@@ -250,6 +244,7 @@ async def _health(
     judged = {row["id"]: row for row in rows}
     for webhook_id in sorted(overdue):
         row = judged[webhook_id]
+        needed = by_webhook[webhook_id][-1].needed
         if not needed.suffices(int(row["failures"]), row["failed_events"]):
             continue
         transitions += await circuits.disable(tx, webhook_id, circuits.FAILING, None)

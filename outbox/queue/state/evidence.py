@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.policy import Decision
 from outbox.sending.outcome import Outcome
 
 OF_THE_RECEIVER = frozenset({401, 403, 404, 410})
@@ -19,6 +20,23 @@ MOST_EVENTS = 100
 """The most events that an installation may ask for."""
 _NOT_ONE_EVENT = "+"
 """Stands before the events once an attempt has failed that every event may fail by."""
+
+
+class Delivery(Protocol):
+    """What an attempt delivered."""
+
+    event_id: str
+
+
+class Result(Protocol):
+    """An attempt, and its decision."""
+
+    @property
+    def delivery(self) -> Delivery: ...
+    @property
+    def decision(self) -> Decision: ...
+    @property
+    def outcome(self) -> Outcome | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +65,9 @@ class Evidence:
         events = (kept or "").removeprefix(_NOT_ONE_EVENT).split()
         of_one = len(events) < 2 and not (kept or "").startswith(_NOT_ONE_EVENT)
         return failures >= self.attempts and len(events) >= self.events and not of_one
+
+
+USUAL = Evidence()
 
 
 def _is_of_one_event(outcome: Outcome | None) -> bool:

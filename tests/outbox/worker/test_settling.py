@@ -38,7 +38,7 @@ class HeldLanes:
         self.silent = False
         """Whether COMMIT gets no reply."""
 
-    async def write(self, _: Any, batch: list[Result], *__: Any) -> Settlement:
+    async def write(self, _: Any, batch: list[Result]) -> Settlement:
         if self.down:
             raise DatabaseUnavailable("busy", "for a test")
         deferred = [s for s in batch if s.delivery.webhook_id in self.held]
