@@ -12,6 +12,13 @@ End = Literal["delivered", "exhausted", "gone", "cancelled", "dead"]
 """The final states of a delivery."""
 AttemptKind = Literal["first", "retry", "replay", "test", "probe"]
 """The kinds of attempts in metrics."""
+WaitReason = Literal[
+    "schedule", "retry_after", "rate_limit", "concurrency_limit", "circuit_open", "paused",
+    "disabled", "earlier_delivery", "unreadable",
+]  # fmt: skip
+"""What an unfinished delivery waits for: its own next attempt; a pause that its receiver asked for;
+the owner's limits; a circuit that is open; an activation; an earlier delivery of its record; a
+secret that can be decrypted."""
 JobKind = Literal["recover", "backfill", "snapshot"]
 """What a job makes: failed deliveries again, events from before its webhook, or an event for each
 record as it is."""

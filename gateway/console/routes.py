@@ -77,6 +77,8 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/webhooks/{id}", page(webhooks.show))
     post("/console/webhooks/{id}", action(webhooks.edit))
     get("/console/webhooks/{id}/edit", page(webhooks.edit_page))
+    get("/console/webhooks/{id}/unmatched", page(webhooks.unmatched_page))
+    post("/console/webhooks/{id}/unmatched", action(webhooks.cancel_unmatched))
     post("/console/webhooks/{id}/preview", action(options.preview))
     post("/console/webhooks/{id}/pause", action(webhooks.pause))
     get("/console/webhooks/{id}/activate", page(webhooks.activate_page))

@@ -1,7 +1,5 @@
 """Handles the audit log: who changed which record, and which of its fields."""
 
-from urllib.parse import urlencode
-
 import msgspec
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
@@ -11,12 +9,13 @@ from gateway.domain.audit.entries import Query
 from gateway.records.audit import ACTIONS, KINDS
 from gateway.records.values import dates
 from gateway.records.values.schemas import ID, Id, Instant
+from gateway.rest import paging
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.errors import JSON
-from gateway.rest.params import refused, window
+from gateway.rest.params import window
 from gateway.rest.scans import scan
 from gateway.server.app_keys import DB
 from outbox.ids import is_id
@@ -86,9 +85,7 @@ EXAMPLE = AuditLog(
         Parameter(
             "action", {"type": "string", "enum": list(ACTIONS)}, "Only this action.", "updated",
         ),
-        Parameter(
-            "after", ID, "The nextCursor of the previous page.", shapes.example_id("audit")
-        ),
+        *paging.places(ID, shapes.example_id("audit")),
         page_size(),
     ),
 )  # fmt: skip
@@ -96,9 +93,9 @@ async def list_audit(request: web.Request) -> web.Response:
     """GET /api/audit: list the entries of the caller's log."""
     caller = await authenticate(request)
     query = request.query
-    after, (_, limit) = query.get("after", "").strip(), window(query)
+    (after, name), (_, limit) = paging.place_of(query), window(query)
     if after and not is_id(after):
-        raise refused("after", "Send the nextCursor of the previous page.")
+        raise paging.no_place(name)
     wanted = Query(*(query.get(name, "").strip() for name in ("recordId", "actor", "action")))
     if wanted.narrow and wanted.possible:
         page = await scan(request, caller, "filtered", entries.page, caller, wanted, after, limit)
@@ -106,9 +103,7 @@ async def list_audit(request: web.Request) -> web.Response:
         page = await request.app[DB].read(entries.page, caller, wanted, after, limit)
     headers = {"Content-Type": JSON}
     if page.after is not None:
-        onward = [(name, value) for name, value in query.items() if name != "after"]
-        target = urlencode([*onward, ("after", page.after)], errors="replace")
-        headers["Link"] = f'<{request.rel_url.raw_path}?{target}>; rel="next"'
+        headers["Link"] = paging.link_of(request, page.after)
     more = page.after is not None
     body = AuditLog(
         [_shown(entry) for entry in page.entries], more, UNSET if page.after is None else page.after

@@ -1,7 +1,6 @@
 """Handles the checkpoints of the delivery log: list them, and make one now."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
@@ -10,13 +9,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gateway.domain.webhooks import checkpoints
 from gateway.records.values import dates
 from gateway.records.values.schemas import Instant
+from gateway.rest import paging
 from gateway.rest.auth import authenticate
 from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import page_size
-from gateway.rest.document.operations import Parameter, operation
+from gateway.rest.document.operations import operation
 from gateway.rest.errors import JSON
-from gateway.rest.params import refused, window
+from gateway.rest.params import window
 from gateway.server.app_keys import DB, KEYRING
 from outbox.queue.proof.checkpoints import Checkpoint as Stored
 
@@ -63,19 +63,16 @@ EXAMPLE = Checkpoint(
     "as the log. Save them elsewhere: `carteiro verify --checkpoint` proves with them that no "
     "attempt was changed or removed.",
     parameters=(
-        Parameter(
-            "after", {"type": "string"}, "The nextCursor of the previous page.", "712"
-        ),
+        *paging.places({"type": "string"}, "712"),
         page_size(),
     ),
 )  # fmt: skip
 async def list_checkpoints(request: web.Request) -> web.Response:
     """GET /api/log/checkpoints: list the caller's checkpoints, newest first."""
     caller = await authenticate(request)
-    query = request.query
-    after, (_, limit) = query.get("after", "").strip(), window(query)
+    (after, name), (_, limit) = paging.place_of(request.query), window(request.query)
     if after and not (after.isascii() and after.isdigit() and len(after) < 19):
-        raise refused("after", "Send the nextCursor of the previous page.")
+        raise paging.no_place(name)
     rows = await request.app[DB].read(
         checkpoints.listed, caller, int(after) if after else None, limit + 1
     )
@@ -83,9 +80,7 @@ async def list_checkpoints(request: web.Request) -> web.Response:
     cursor: str | UnsetType = UNSET
     if len(rows) > limit:
         cursor = str(rows[limit - 1].number)
-        onward = [(name, value) for name, value in query.items() if name != "after"]
-        target = urlencode([*onward, ("after", cursor)], errors="replace")
-        headers["Link"] = f'<{request.rel_url.raw_path}?{target}>; rel="next"'
+        headers["Link"] = paging.link_of(request, cursor)
     body = Checkpoints([_shown(one) for one in rows[:limit]], cursor)
     return web.Response(body=msgspec.json.encode(body), headers=headers)
 

@@ -1,8 +1,6 @@
 """Handles deliveries: the list, one with its attempts, and its replay."""
 
 from base64 import b64encode
-from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
@@ -13,15 +11,24 @@ from gateway.domain.webhooks import delivery_log, history
 from gateway.records import idempotency
 from gateway.records.idempotency import Outcomes
 from gateway.records.values import dates
-from gateway.records.values.schemas import ID, Id, Instant
+from gateway.records.values.schemas import ID, Instant
+from gateway.rest import paging
 from gateway.rest.auth import authenticate
+from gateway.rest.delivery_json import (
+    TWICE,
+    Delivery,
+    DeliveryWarning,
+    ReplayedDelivery,
+    members_of,
+)
 from gateway.rest.document import shapes
-from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of
+from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of, page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.errors import JSON
-from gateway.rest.params import once_of, refused
+from gateway.rest.params import once_of, window
 from gateway.rest.scans import scan
 from gateway.rest.stored_responses import Response, keep, respond_to_write, restore
+from gateway.rest.waits import Waiting
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from outbox.ids import is_id
@@ -30,29 +37,6 @@ from outbox.webhooks.operational import NAMES as OPERATIONAL
 
 PATH = "/api/deliveries"
 _encode = msgspec.json.Encoder().encode
-
-
-class Delivery(Struct, frozen=True, rename="camel"):
-    """One event for one webhook.
-
-    `event` is absent when the event is past its retention. `nextAttemptAt` is set while the
-    delivery waits for its time at an active webhook.
-    """
-
-    id: Id
-    event_id: Id
-    webhook_id: Id
-    record_id: Id
-    state: str
-    origin: str
-    attempt_count: int
-    created_at: Instant
-    event: str | UnsetType = UNSET
-    reason: str | UnsetType = UNSET
-    last_outcome: str | UnsetType = UNSET
-    last_status: int | UnsetType = UNSET
-    next_attempt_at: Instant | UnsetType = UNSET
-    finished_at: Instant | UnsetType = UNSET
 
 
 class AttemptHeader(Struct, frozen=True):
@@ -105,7 +89,7 @@ class DeliveryDetail(Delivery, frozen=True, kw_only=True, rename="camel"):
 
 
 class Deliveries(Struct, frozen=True, rename="camel"):
-    """Deliveries, newest first. Send `nextCursor` as `after` for the next page while `hasMore`."""
+    """Deliveries, newest first. Send `nextCursor` as `cursor` for the next page while `hasMore`."""
 
     data: list[Delivery]
     has_more: bool
@@ -128,10 +112,10 @@ DETAIL = DeliveryDetail(
     body='{"event":"contact.created","timestamp":1795271400,"data":{}}',
     occurred_at=shapes.NOW, request_id="6b7f0c1e",
 )  # fmt: skip
-REPLAYED = msgspec.structs.replace(
-    EXAMPLE, id=shapes.example_id("replay"), state="ready", origin="replay", attempt_count=0,
-    reason=UNSET, last_outcome=UNSET, last_status=UNSET, finished_at=UNSET,
-    next_attempt_at=shapes.NOW,
+REPLAYED = ReplayedDelivery(
+    shapes.example_id("replay"), shapes.example_id("event"), shapes.example_id("webhook"),
+    shapes.example_id("contact"), "parked", "replay", 0, shapes.NOW, event="contact.created",
+    waiting=Waiting("paused"), warnings=[DeliveryWarning(TWICE, shapes.example_id("delivery"))],
 )  # fmt: skip
 
 
@@ -157,10 +141,8 @@ REPLAYED = msgspec.structs.replace(
             "recordId", ID, "Only deliveries of events of this record.",
             shapes.example_id("contact"),
         ),
-        Parameter(
-            "after", {"type": "string"}, "The nextCursor of the previous page.",
-            shapes.example_id("delivery"),
-        ),
+        *paging.places({"type": "string"}, shapes.example_id("delivery")),
+        page_size(history.PAGE),
     ),
 )  # fmt: skip
 async def list_deliveries(request: web.Request) -> web.Response:
@@ -170,9 +152,9 @@ async def list_deliveries(request: web.Request) -> web.Response:
     wanted = {name: query.get(name, "").strip() for name in ("event", "webhookId", "recordId")}
     state = query.get("state", "").strip() or "all"
     only = next((one for one in log.FILTERS if one == state), None)
-    after = query.get("after", "").strip()
+    (after, name), (_, limit) = paging.place_of(query), window(query, history.PAGE)
     if after and not history.is_cursor(after):
-        raise refused("after", "Send the nextCursor of the previous page.")
+        raise paging.no_place(name)
     page = history.DeliveryList((), ())
     caller.must("read")
     if (
@@ -183,15 +165,16 @@ async def list_deliveries(request: web.Request) -> web.Response:
         page = await scan(
             request, caller, "searched", history.deliveries, caller, db.clock, "",
             wanted["webhookId"].lower(), log.DeliveryQuery(only, wanted["event"]), after.lower(),
-            record_id=wanted["recordId"].lower(),
+            record_id=wanted["recordId"].lower(), size=limit,
         )  # fmt: skip
     now = db.clock.wall()
-    data = [Delivery(**_members(one, page.active(one), now)) for one in page.deliveries]
+    data = [
+        Delivery(**members_of(one, page.active(one), now, page.waits.get(one.id)))
+        for one in page.deliveries
+    ]
     headers = {"Content-Type": JSON}
     if page.after is not None:
-        onward = [(name, value) for name, value in query.items() if name != "after"]
-        target = urlencode([*onward, ("after", page.after)], errors="replace")
-        headers["Link"] = f'<{request.rel_url.raw_path}?{target}>; rel="next"'
+        headers["Link"] = paging.link_of(request, page.after)
     more = page.after is not None
     body = Deliveries(data, more, page.after if page.after is not None else UNSET)
     return web.Response(body=_encode(body), headers=headers)
@@ -208,7 +191,7 @@ async def read_delivery(request: web.Request) -> web.Response:
     db = request.app[DB]
     detail = await db.read(delivery_log.one, caller, request.match_info["id"])
     event = detail.event
-    members = _members(detail.delivery, detail.active, db.clock.wall())
+    members = members_of(detail.delivery, detail.active, db.clock.wall(), detail.waiting)
     if event is not None:
         members |= {"record_version": event.record_version,
                     "occurred_at": dates.show(event.occurred_at)}  # fmt: skip
@@ -227,7 +210,8 @@ async def read_delivery(request: web.Request) -> web.Response:
     "replayDelivery", "Deliveries", "Replay a delivery", shapes.written(shapes.struct(REPLAYED)),
     status=202, headers=("Location", "Idempotent-Replayed"),
     description="Sends the event to its webhook again, with the same id and the same bytes, as a "
-    "new delivery. At a webhook that is not active it waits (`parked`). Refused with `conflict` "
+    "new delivery. At a webhook that is not active it waits (`parked`). `warnings` says when the "
+    "replayed delivery waits, too. Refused with `conflict` "
     "when the person was erased, the event is past its retention, the webhook was deleted, or the "
     "delivery was a test.",
     parameters=(id_of("delivery"), IDEMPOTENCY_KEY), refusals=("conflict",),
@@ -239,10 +223,12 @@ async def replay_delivery(request: web.Request) -> web.Response:
     # The handler ignores the body, so any body is valid.
     body = await bodies.read(request)
 
-    def response(done: tuple[log.Delivery, bool]) -> Response:
-        delivery, active = done
-        shown = Delivery(**_members(delivery, active, db.clock.wall()))
-        return Response(202, {"Location": f"{PATH}/{delivery.id}"}, _encode(shown))
+    def response(done: delivery_log.Replayed) -> Response:
+        members = members_of(done.delivery, done.active, db.clock.wall(), done.waiting)
+        shown = ReplayedDelivery(
+            **members, warnings=[] if done.twin is None else [DeliveryWarning(TWICE, done.twin)]
+        )
+        return Response(202, {"Location": f"{PATH}/{done.delivery.id}"}, _encode(shown))
 
     use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
     outcomes = Outcomes(response, keep, restore)
@@ -252,27 +238,6 @@ async def replay_delivery(request: web.Request) -> web.Response:
             db, use, outcomes, delivery_log.replay, caller, request.match_info["id"]
         ),
     )
-
-
-def _members(delivery: log.Delivery, active: bool, now: int) -> dict[str, Any]:
-    """Return the members of a delivery's struct; `active` is whether its webhook is."""
-    state = log.shown(delivery, active)
-    waits = state in ("ready", "scheduled")
-    times = {
-        "finished_at": delivery.finished_at,
-        "next_attempt_at": now + max(delivery.due_in, 0) if waits else None,
-    }
-    optional = {
-        "event": delivery.event, "reason": delivery.reason,
-        "last_outcome": delivery.last_outcome, "last_status": delivery.last_status,
-        **{name: None if at is None else dates.show(at) for name, at in times.items()},
-    }  # fmt: skip
-    return {
-        "id": delivery.id, "event_id": delivery.event_id, "webhook_id": delivery.webhook_id,
-        "record_id": delivery.record_id, "state": state, "origin": delivery.origin,
-        "attempt_count": delivery.attempts, "created_at": dates.show(delivery.created_at),
-        **{name: value for name, value in optional.items() if value is not None},
-    }  # fmt: skip
 
 
 def _attempt(attempt: log.Attempt) -> Attempt:

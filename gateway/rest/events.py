@@ -13,6 +13,7 @@ from gateway.domain.webhooks import feed
 from gateway.records.access import Actor
 from gateway.records.values import dates
 from gateway.records.values.schemas import ID, Id, Instant
+from gateway.rest import paging
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import page_size
@@ -92,11 +93,10 @@ EXAMPLE = Events(
     "With `types` a page can be short or empty although `hasMore` is true. With `webhook` it reads "
     "the deliveries of a webhook that numbers them (`X-Webhook-Sequence`) by their numbers.",
     parameters=(
-        Parameter(
-            "after", ID,
+        *paging.places(
+            ID, shapes.example_id("event"),
             "Start after this event: a nextCursor, or the X-Webhook-Id of the last event you "
             "received. Without it the feed starts at its oldest event.",
-            shapes.example_id("event"),
         ),
         Parameter(
             "types", {"type": "string"}, "Only these events, separated by commas.",
@@ -117,7 +117,7 @@ async def list_events(request: web.Request) -> web.Response:
     query, days = request.query, request.app[CONFIG].retention.events_days
     if any(name in query for name in BY_NUMBER):
         return await _numbered(request, caller)
-    after, (_, limit) = query.get("after", "").strip().lower(), window(query)
+    after, (_, limit) = paging.place_of(query)[0].lower(), window(query)
     names = {name for part in query.get("types", "").split(",") if (name := part.strip())}
     if query.get("types"):
         # A search for some event types is slower than reading the next events.
@@ -131,10 +131,7 @@ async def list_events(request: web.Request) -> web.Response:
         )
     headers = {"Content-Type": "application/json"}
     if page.more:
-        onward = [(k, v) for k, v in query.items() if k != "after"]
-        onward.append(("after", str(page.place)))
-        target = f"{request.rel_url.raw_path}?{urlencode(onward, errors='replace')}"
-        headers["Link"] = f'<{target}>; rel="next"'
+        headers["Link"] = paging.link_of(request, str(page.place))
     place: str | UnsetType = UNSET if page.place is None else page.place
     body = Events([_shown(entry) for entry in page.entries], page.more, place)
     return web.Response(body=msgspec.json.encode(body), headers=headers)
@@ -146,7 +143,7 @@ async def _numbered(request: web.Request, caller: Actor) -> web.Response:
     webhook_id = query.get("webhook", "").strip().lower()
     if not is_id(webhook_id):
         raise refused("webhook", "Send the id of one of your webhooks.")
-    for name in ("after", "types"):
+    for name in (*paging.PLACES, "types"):
         if name in query:
             raise refused(name, f"Send either {name} or webhook.")
     first, upto = _number(query, "from", 1), _number(query, "to", LARGEST)

@@ -12,13 +12,14 @@ from gateway.domain.privacy import certificates, export
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records.resource import Resource
 from gateway.records.values.schemas import ID, Id, Instant
+from gateway.rest import paging
 from gateway.rest.auth import authenticate
 from gateway.rest.body import PRIVATE, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of, page_size
-from gateway.rest.document.operations import Operation, Parameter, Response, Shape, operation
+from gateway.rest.document.operations import Operation, Response, Shape, operation
 from gateway.rest.document.parts import title_of
-from gateway.rest.params import refused, window
+from gateway.rest.params import window
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http import bodies
 from gateway.server.http.answers import Flow
@@ -165,19 +166,19 @@ def erase(resource: Resource) -> Operation:
 @operation(
     "listErasures", "Privacy", "List erasures of persons", shapes.struct(Erasures([EXAMPLE])),
     parameters=(
-        Parameter(
-            "after", ID, "The nextCursor of the previous page.", shapes.example_id("erasure")
-        ),
+        *paging.places(ID, shapes.example_id("erasure")),
         page_size(),
     ),
 )  # fmt: skip
 async def list_erasures(request: web.Request) -> web.Response:
     """GET /api/erasures: list the caller's erasures, newest first."""
     caller = await authenticate(request)
-    after, (_, limit) = request.query.get("after", "").strip().lower(), window(request.query)
+    (after, name), (_, limit) = paging.place_of(request.query), window(request.query)
     if after and not is_id(after):
-        raise refused("after", "Send the nextCursor of the previous page.")
-    found = await request.app[DB].read(certificates.listed, caller, after or None, limit + 1)
+        raise paging.no_place(name)
+    found = await request.app[DB].read(
+        certificates.listed, caller, after.lower() or None, limit + 1
+    )
     data = [shape(one, request.app[KEYRING]) for one in found[:limit]]
     more = len(found) > limit
     return respond(Erasures(data, data[-1].id if more else UNSET))

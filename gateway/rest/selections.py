@@ -16,7 +16,7 @@ from gateway.records.included import Include, Included
 from gateway.records.query import Page, Query, costly
 from gateway.records.record import Record
 from gateway.records.resource import Resource
-from gateway.rest import lists
+from gateway.rest import lists, paging
 from gateway.rest.auth import charge
 from gateway.rest.body import safe_names
 from gateway.rest.document.operations import Handler, Operation
@@ -172,13 +172,17 @@ async def _joined(
 
 
 def telling(operation: Operation) -> Handler:
-    """Return the handler of a GET that names the unknown parameters of its query in a header."""
+    """Return the handler of a GET that names the unknown parameters of its query in a header.
+
+    A list refuses those of paging, after it has recognised the caller.
+    """
     handle = operation.handle
     known = frozenset(p.name for p in operation.parameters if p.where == "query")
 
     async def told(request: web.Request) -> web.StreamResponse:
         response = await handle(request)
         if request.query_string:
+            paging.must_be_known(operation, known, request.query)
             unknown = [name for name in request.query if name not in known]
             unknown += request.get(UNKNOWN, ())
             if unknown:

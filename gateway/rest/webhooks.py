@@ -1,22 +1,36 @@
 """Handles the list of webhooks; the console manages them."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 from aiohttp import web
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks import subscriptions, webhooks
+from gateway.domain.webhooks.subscriptions import Twin
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
 from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
+from gateway.rest.waits import Waiting, shown_wait
 from gateway.server.app_keys import DB
+from outbox.queue.state.waits import Waiting as Held
 from outbox.webhooks import Webhook
 
 
+class WebhookWarning(Struct, frozen=True, rename="camel"):
+    """`same_url`: the webhook `webhookId` has the same URL, so its receiver gets `events` twice."""
+
+    code: Literal["same_url"]
+    webhook_id: Id
+    events: list[str]
+
+
 class WebhookRecord(Struct, frozen=True, rename="camel"):
-    """A webhook in the REST API."""
+    """A webhook in the REST API; `waiting` is set while something holds all of its deliveries."""
 
     id: Id
     url: str
@@ -24,13 +38,16 @@ class WebhookRecord(Struct, frozen=True, rename="camel"):
     is_active: bool
     created_at: Instant
     updated_at: Instant
+    waiting: Waiting | UnsetType = UNSET
+    warnings: list[WebhookWarning] | UnsetType = UNSET
 
 
-def record(webhook: Webhook) -> WebhookRecord:
-    """Return the record of a webhook for the REST API."""
+def record(webhook: Webhook, held: Held | None = None, twins: Sequence[Twin] = ()) -> WebhookRecord:
+    """Return the record of a webhook for the REST API; `held` is what its deliveries wait for."""
     return WebhookRecord(
         webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
-        dates.show(webhook.created_at), dates.show(webhook.updated_at),
+        dates.show(webhook.created_at), dates.show(webhook.updated_at), shown_wait(held) or UNSET,
+        [WebhookWarning("same_url", one.webhook.id, list(one.events)) for one in twins] or UNSET,
     )  # fmt: skip
 
 
@@ -55,5 +72,7 @@ WEBHOOK_EXAMPLE = WebhookRecord(
 async def list_webhooks(request: web.Request) -> web.Response:
     """GET /api/webhooks: list the caller's webhooks and all events."""
     caller = await authenticate(request)
-    rows = await request.app[DB].read(webhooks.listed, caller)
-    return respond(Webhooks([record(one) for one in rows], list(EVENT_NAMES)))
+    rows, waits = await request.app[DB].read(webhooks.listed_with_waits, caller)
+    twins = subscriptions.twins(rows)
+    data = [record(one, waits.get(one.id), twins.get(one.id, ())) for one in rows]
+    return respond(Webhooks(data, list(EVENT_NAMES)))

@@ -17,6 +17,7 @@ from gateway.server.telemetry.spans import Spans
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
+from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import Schedule
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.guard import Guard
@@ -69,6 +70,7 @@ def settings_of(config: Config) -> WorkerSettings:
         timeout=config.delivery.total_seconds,
         schedule=Schedule(tuple(map(float, config.retry.schedule))),
         service=config.service.name,
+        needed=Evidence(config.delivery.disable_attempts, config.delivery.disable_events),
         links=partial(record_links.address, public_address(config, config.server.port)),
     )
 

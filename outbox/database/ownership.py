@@ -64,6 +64,7 @@ OUTBOX: Ownership = {
     # Earlier rows have no owner, but deliveries until retention deletes both.
     "chain_ends": (Way("owner_id"), Way("webhook_id", "deliveries", "webhook_id")),
     "chain_gaps": (Way("webhook_id", "webhooks"), Way("webhook_id", "chain_ends", "webhook_id")),
+    "deleted_webhooks": OWNED,
     "checkpoints": OWNED,
     "jobs": OWNED,
     "notices": OWNED,

@@ -146,7 +146,7 @@ where id = $1 and version = $2
 # A changed limit applies at once: the lane may wait for the old one. A wait that the receiver asked
 # for ends with it.
 NEW_LIMITS = """
-update lanes set concurrency = $3, rate = $4, wait_until = (select due_now()),
+update lanes set concurrency = $3, rate = $4, wait_until = (select due_now()), rate_until = 0,
   due_at = case when due_at is null then null else (select due_now()) end
 where webhook_id = $1 and (coalesce(concurrency, 0) <> $5 or coalesce(rate, 0) <> $6) and exists (
   select 1 from webhooks w where w.id = $1 and w.version = $2)
@@ -160,7 +160,7 @@ where webhook_id = $1 and exists (
   select 1 from webhooks w where w.id = $1 and w.version = $2 and w.url <> $3)
 """
 START_HEALTHY = """
-update webhooks set failing_since = null, failures = 0, circuit = 'closed',
+update webhooks set failing_since = null, failures = 0, failed_events = null, circuit = 'closed',
   circuit_opened_at = null, circuit_backoff = null
 where id = $1
 """

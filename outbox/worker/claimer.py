@@ -231,7 +231,10 @@ class Claimer:
         if not self._orphans or now < self._give_back_at:
             return
         for claim_token in reversed(tuple(self._orphans)):
-            if await self._db.write(rescue.release, claim_token):
+            all_released, over = await self._db.write(rescue.release, claim_token)
+            for webhook_id in over:
+                self._observer.delivery_finished(webhook_id, "cancelled", None)
+            if all_released:
                 self._orphans.remove(claim_token)
                 self._look_soon()
             else:

@@ -166,6 +166,8 @@ def report_rescued(
     for delivery in deliveries:
         if delivery.state == "dead":
             observer.delivery_finished(delivery.webhook_id, "dead", None)
+        elif delivery.state == "cancelled":
+            observer.delivery_finished(delivery.webhook_id, "cancelled", None)
 
 
 @lru_cache(maxsize=1024)

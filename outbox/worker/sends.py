@@ -13,6 +13,7 @@ from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.observer import Observer
 from outbox.queue.state.deliveries import Claimed, Endpoint, Result
+from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import (
     Decision,
     Schedule,
@@ -59,6 +60,8 @@ class WorkerSettings:
     schedule: Schedule = field(default_factory=Schedule)
     service: str = "Carteiro"
     links: Links | None = None
+    needed: Evidence = field(default_factory=Evidence)
+    """The evidence that disables a webhook after days of failures."""
 
 
 class Sends:
@@ -248,7 +251,8 @@ class Sends:
     ) -> None:
         """Pass on the one result of this delivery; without `started_at` it started just now."""
         at = self._clock.wall() if started_at is None else started_at
-        self._put(Result(delivery, decision, outcome, at, headers, url, node_id))
+        needed = self._settings.needed
+        self._put(Result(delivery, decision, outcome, at, headers, url, node_id, needed))
 
 
 def _ids_of(delivery: Claimed) -> dict[str, str | None]:

@@ -105,7 +105,8 @@ class Settling:
             self._observer.deferred(len(later))
         for result in batch:
             if result.delivery.id in settlement.held:
-                report_attempt(self._observer, result, self._clock.wall())
+                recorded = settlement.ended.get(result.delivery.id, result)
+                report_attempt(self._observer, recorded, self._clock.wall())
             elif result.delivery.id in later:
                 continue
             elif result.delivery.id in self._perhaps:

@@ -28,7 +28,8 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     )
     delivery, active = page.delivery, page.active
     context = {
-        "delivery": delivery, "webhook": page.webhook, "event": page.event,
+        "delivery": delivery, "webhook": page.webhook, "deleted": page.deleted,
+        "event": page.event,
         "attempts": page.attempts, "others": page.siblings, "replayed_by": page.replayed_by,
         "state": shown(delivery, active), "state_of": lambda other: shown(other, active),
         "stages": display.stages, "moving": delivery.state in deliveries.UNFINISHED and active,
@@ -36,12 +37,19 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "lines_cap": deliveries.LINES_COUNTED,
         "course": course(
             delivery, page.attempts, page.schedule, db.clock.wall(), visitor.actor.zone,
-            parked=not active, attempted=page.attempted,
+            parked=not active, attempted=page.attempted, held_until=_held_until(page),
         ),
+        "waits": page.waits, "waiting": page.waits.get(delivery.id),
         "curl_of": lambda attempt: curl(attempt, _sent(page, attempt)),
         "thin": _thin(page),
     }  # fmt: skip
     return polling.live(request, visitor, "delivery.html", "parts/delivery.html", context)
+
+
+def _held_until(page: DeliveryPage) -> int | None:
+    """Return until when something holds the delivery, in microseconds UTC."""
+    waiting = page.waits.get(page.delivery.id)
+    return None if waiting is None else waiting.until
 
 
 def _sent(page: DeliveryPage, attempt: Attempt) -> bytes | None:

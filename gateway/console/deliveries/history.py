@@ -12,7 +12,7 @@ from gateway.console.frame import display, pages, polling, times
 from gateway.console.frame.guard import Visitor
 from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import history, record_names
+from gateway.domain.webhooks import history, record_names, webhooks
 from gateway.domain.webhooks.record_names import Named
 from gateway.records.access import Actor
 from gateway.records.values.folding import fold
@@ -56,9 +56,12 @@ async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamRespon
     meant = await _meant(db, actor, filters, page.webhooks, page.deliveries, page.searched)
     if meant.only:
         page = await read(meant.only.id)
+    deleted = await db.read(webhooks.all_deleted, actor)
+    urls = {one.id: display.name_of(one) for one in page.webhooks}
     context = {
         "webhook": None, "states": FILTERS, "groups": {**groups(), **groups(True)}, "meant": meant,
-        "urls": {one.id: display.name_of(one) for one in page.webhooks},
+        "deleted": deleted, "gone": None,
+        "urls": {one.id: display.name_of(one) for one in deleted} | urls,
     }  # fmt: skip
     return _list(request, visitor, page, filters, context)
 
@@ -71,9 +74,10 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
         actor.owner_id, history.of_webhook, actor, db.clock, pages.id_of(request),
         DeliveryQuery(only), _after(request),
     )  # fmt: skip
-    [webhook] = page.webhooks
+    webhook = page.deleted[0] if page.deleted else page.webhooks[0]
     context = {
         "webhook": webhook, "only": only, "offered": _offered(only),
+        "gone": webhook if page.deleted else None,
         "narrower": _narrower(only, webhook.state == "active"),
     }  # fmt: skip
     return _list(request, visitor, page, filters, context)
@@ -90,7 +94,7 @@ def _list(
         "page": page, "filters": filters, "after": _after(request), "path": request.path,
         "this": _address(request.path, filters),
         "state_of": lambda one: shown(one, page.active(one)),
-        "meant": Meant(),
+        "meant": Meant(), "waits": page.waits,
         "selecting": request.query.get("select", "")[:3] if page.deliveries else "",
     }  # fmt: skip
     return polling.live(

@@ -18,8 +18,10 @@ from outbox.ids import is_id
 async def try_now(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Make a waiting delivery the next one of its webhook."""
     delivery_id = pages.id_of(request)
-    await request.app[DB].write(deliveries.try_now, visitor.actor, delivery_id)
-    return pages.to(f"/console/deliveries/{delivery_id}", "hastened")
+    held = await request.app[DB].write(deliveries.try_now, visitor.actor, delivery_id)
+    return pages.to(
+        f"/console/deliveries/{delivery_id}", f"hastened_{held.reason}" if held else "hastened"
+    )
 
 
 async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:

@@ -51,11 +51,12 @@ class Course:
 
 def course(
     delivery: Delivery, attempts: Sequence[Attempt], schedule: Schedule, now: int, zone: str,
-    *, parked: bool, attempted: int,
+    *, parked: bool, attempted: int, held_until: int | None = None,
 ) -> Course:  # fmt: skip
     """Return the course of a delivery; `attempts` are the latest of `made`, the last one first.
 
-    `parked` means that nothing is sent until somebody activates the webhook.
+    `parked` means that nothing is sent until somebody activates the webhook. `held_until` is when
+    its webhook sends again, in microseconds UTC.
     """
     total = len(schedule.waits) + 1
     waits = delivery.state in ("ready", "in_flight", "held")
@@ -64,6 +65,7 @@ def course(
     next_at = ends_at = None
     if waits and not parked and delivery.state != "held":
         next_at = now + max(delivery.due_in, 0) if delivery.state == "ready" else now
+        next_at = max(next_at, held_until or now)
         ends_at = next_at + round(sum(schedule.waits[delivery.tries :]) * SECOND)
     latest = list(attempts[:SHOWN])[::-1]
     return Course(

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from gateway.texts import Texts
 from outbox.queue.log.delivery_types import Attempt
 from outbox.webhooks import Troubled, Webhook
+from outbox.webhooks.deleted import DeletedWebhook
 
 FAILING = 3
 # The first match wins: many browsers' strings contain the names of other browsers too.
@@ -86,14 +87,14 @@ def breakable(url: str) -> Markup:
     return Markup("<wbr>").join(PART_END.split(inert(url)))
 
 
-def title_of(webhook: Webhook | Troubled) -> str:
+def title_of(webhook: Webhook | Troubled | DeletedWebhook) -> str:
     """Return what a webhook is called at the head of a page: its description, else its host."""
-    return webhook.description or urlsplit(webhook.url).netloc or webhook.url
+    return webhook.description or urlsplit(webhook.url).netloc or webhook.url or webhook.id
 
 
-def name_of(webhook: Webhook | Troubled) -> str:
+def name_of(webhook: Webhook | Troubled | DeletedWebhook) -> str:
     """Return what tells a webhook from others in a list: its description, else its URL."""
-    return webhook.description or webhook.url
+    return webhook.description or webhook.url or webhook.id
 
 
 def pretty(body: bytes) -> str | None:

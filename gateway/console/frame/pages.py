@@ -173,9 +173,11 @@ def id_of(request: web.Request) -> str:
     return text.lower()
 
 
-def to(path: str, done: str = "") -> web.Response:
-    """Redirect to `path`; its page then shows the text `done.…` of the catalogue."""
+def to(path: str, done: str = "", count: int | None = None) -> web.Response:
+    """Redirect to `path`; its page then shows the text `done.…` of the catalogue, with `count`."""
     where = f"{path}{'&' if '?' in path else '?'}done={done}" if done else path
+    if count is not None:
+        where += f"&count={count}"
     return web.Response(status=303, headers={"Location": where})
 
 

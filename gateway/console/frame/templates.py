@@ -16,6 +16,7 @@ from gateway.console.frame.menu import menu
 from gateway.console.frame.reader import READER
 from gateway.console.frame.troubles import Troubles
 from gateway.server.app_keys import CONFIG, DB
+from gateway.texts import Texts
 
 FOLDER = Path(__file__).parents[1] / "templates"
 ENVIRONMENT = web.AppKey("CONSOLE_TEMPLATES", jinja2.Environment)
@@ -104,7 +105,6 @@ def render(
     """Render a template as a response."""
     now = request.app[DB].clock.wall()
     reader = request[READER]
-    done = request.query.get("done", "")
     values = {
         "reader": reader,
         "visitor": visitor,
@@ -112,7 +112,7 @@ def render(
         "session": visitor.session if visitor else None,
         "service": request.app[CONFIG].service.name,
         "path": request.path,
-        "done": f"done.{done}" if f"done.{done}" in reader.texts else None,
+        "done": _done(request, reader.texts),
         "when": lambda micros: reader.when(micros, now),
         "now": now,
         "menu": menu(request, reader.texts) if visitor and visitor.session else (),
@@ -121,3 +121,17 @@ def render(
     return aiohttp_jinja2.render_template(
         template, request, values | dict(context or {}), app_key=ENVIRONMENT, status=status
     )
+
+
+def _done(request: web.Request, texts: Texts) -> str | None:
+    """Return the text of what was done, which the address names; None when it names none."""
+    key, count = f"done.{request.query.get('done', '')}", request.query.get("count", "")
+    if key not in texts:
+        return None
+    counted = count.isascii() and count.isdigit() and len(count) < 10
+    values = {"count": int(count)} if counted else {}
+    try:
+        return texts(key, **values)
+    except KeyError:
+        # Somebody has typed the address.
+        return None

@@ -10,9 +10,10 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor
-from gateway.domain.webhooks import brakes, conditions, schedules, webhooks
+from gateway.domain.webhooks import brakes, conditions, schedules, subscriptions, webhooks
 from gateway.domain.webhooks import settings as settings_of
 from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
+from gateway.domain.webhooks.subscriptions import Found
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.numbers import show_quantity
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
@@ -23,7 +24,9 @@ from outbox.sending.request import MASK, MOST_CUSTOM
 from outbox.webhooks import Draft, Webhook
 from outbox.webhooks.conditions import MOST
 
-EMPTY: Mapping[str, Any] = {**settings_of.NOTHING, "listens": False, "snapshot": False}
+EMPTY: Mapping[str, Any] = {
+    **settings_of.NOTHING, "listens": False, "snapshot": False, "unmatched": "",
+}  # fmt: skip
 OPERATIONAL = "operational"
 IN_SIGHT = frozenset({"url", "events", "description", "snapshot"})
 FOLDED = {name: typed for name, typed in settings_of.NOTHING.items() if name not in IN_SIGHT}
@@ -43,7 +46,7 @@ def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
     return {
         **{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens,
-        "snapshot": form.text("snapshot") == "1",
+        "snapshot": form.text("snapshot") == "1", "unmatched": form.text("unmatched"),
     }  # fmt: skip
 
 
@@ -59,6 +62,7 @@ def typed_for(stored: Stored, texts: Texts) -> Mapping[str, Any]:
     rate = stored.webhook.rate
     return {
         **settings_of.typed_of(stored), "listens": stored.webhook.operational,
+        "unmatched": "",
         "rate": "" if rate is None else typed_numbers.written(show_quantity(rate), texts),
     }  # fmt: skip
 
@@ -133,8 +137,18 @@ async def preview_new(request: web.Request, visitor: Visitor, form: Form) -> web
 
 async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Show what the options in the form of a webhook would do; save nothing."""
-    webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
-    return _preview(request, visitor, webhook, form)
+    db, actor = request.app[DB], visitor.actor
+    webhook, waits = await db.read(subscriptions.has_waiting, actor, pages.id_of(request))
+    found: Found | None = None
+    if waits:
+        typed = typed_in(form, webhook)
+        try:
+            draft = judged(request, typed, kept(request, webhook)[0])
+            found = await subscriptions.look(db, actor, webhook, draft)
+        except Refusal:
+            # The form shows its faults when it is sent.
+            found = None
+    return _preview(request, visitor, webhook, form, found)
 
 
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
@@ -168,10 +182,14 @@ def _ends_soon(request: web.Request, webhook: Webhook) -> str:
 
 
 def _preview(
-    request: web.Request, visitor: Visitor, webhook: Webhook | None, form: Form
+    request: web.Request,
+    visitor: Visitor,
+    webhook: Webhook | None,
+    form: Form,
+    found: Found | None = None,
 ) -> web.Response:
     typed = typed_in(form, webhook)
-    outlook = _outlook(request, typed)
+    outlook = {**_outlook(request, typed), "unmatched": found}
     if "HX-Request" in request.headers:
         return templates.render(
             request, visitor, "parts/webhook_outlook.html", {"outlook": outlook}
@@ -194,4 +212,7 @@ def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any
     except ValueError as wrong:
         faults.append(wording.said(texts, Fault("schedule", "invalid", str(wrong))))
     schedule = doctor.usual_schedule(request) if waits is None else Schedule(waits)
-    return {"faults": faults, "trials": trials, "retries": doctor.retries(schedule, now)}
+    return {
+        "faults": faults, "trials": trials, "retries": doctor.retries(schedule, now),
+        "unmatched": None,
+    }  # fmt: skip

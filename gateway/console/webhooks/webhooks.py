@@ -1,5 +1,6 @@
 """The pages of webhooks: list, create, edit, pause, activate, delete, test."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import web
@@ -12,8 +13,9 @@ from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor, guide, options
 from gateway.console.webhooks.snapshots import USUAL_RATE, tell
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import overviews, recoveries, settings, webhooks
+from gateway.domain.webhooks import overviews, recoveries, settings, subscriptions, webhooks
 from gateway.domain.webhooks.deliveries import LINES_COUNTED
+from gateway.domain.webhooks.subscriptions import Twin
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, DB, IDS, KEYRING
 from gateway.server.http.rate_limits import LIMITS
@@ -28,8 +30,9 @@ LIST = "/console/webhooks"
 async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """List all webhooks with their health; htmx polls the table."""
     rows = await request.app[DB].read(overviews.with_health, visitor.actor)
+    deleted = await request.app[DB].read(webhooks.all_deleted, visitor.actor)
     context = {
-        "rows": rows, "total": len(EVENT_NAMES), "cap": COUNTED,
+        "rows": rows, "deleted": deleted, "total": len(EVENT_NAMES), "cap": COUNTED,
         "state_of": display.webhook_state,
         "most": request.app[CONFIG].limits.webhooks_per_owner,
     }  # fmt: skip
@@ -73,23 +76,36 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show a webhook: state, health, settings, latest deliveries, and the secret of a new one."""
     webhook_id = pages.id_of(request)
     view = window(request)
-    page = await request.app[DB].read(
-        overviews.of_webhook, visitor.actor, webhook_id, view.steps, doctor.usual_schedule(request)
-    )
+    try:
+        page = await request.app[DB].read(
+            overviews.of_webhook, visitor.actor, webhook_id, view.steps,
+            doctor.usual_schedule(request),
+        )  # fmt: skip
+    except Refusal as refusal:
+        if refusal.code != "not_found":
+            raise
+        # Of a deleted one its log is left.
+        await request.app[DB].read(webhooks.deleted, visitor.actor, webhook_id)
+        return pages.to(f"{LIST}/{webhook_id}/deliveries")
     webhook, now = page.webhook, request.app[DB].clock.wall()
     secret = await reveal.now(request, visitor, webhook_id)
+    twins: Sequence[Twin] = ()
+    if "HX-Request" not in request.headers:
+        twins = await request.app[DB].read(subscriptions.twins_of, visitor.actor, webhook_id)
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": page.health,
         "cap": COUNTED, "others": _others(webhook),
         "state_of": lambda delivery: shown(delivery, webhook.state == "active"),
         "found": None, "attempt": None, "certified": None, "reason": "",
-        "here": f"{LIST}/{webhook_id}",
+        "here": f"{LIST}/{webhook_id}", "twins": twins,
+        "unmatched": request.query.get("done") == "saved_unmatched",
         "left_out": total(page.steps).filtered, "pending": page.pending,
         "board": view.board(page.steps, request[READER], page.since, webhook.created_at),
         "charts_open": "range" in request.query and "HX-Request" not in request.headers,
         "standing": page.standing, "retries": doctor.retries(page.schedule, now),
         "next_probe": None if page.next_probe is None else now + page.next_probe,
         "secret": secret, "programs": guide.with_secret(request, secret),
+        "waiting": page.waiting, "waits": page.waits,
         "lines": page.lines, "lines_cap": LINES_COUNTED,
         "last_sequence": page.last_sequence, **options.settings(request, webhook),
     }  # fmt: skip
@@ -119,14 +135,38 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     try:
         draft = options.judged(request, typed, options.kept(request, webhook)[0])
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
-        await webhooks.change(
-            request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING]
-        )
+        changed = await subscriptions.change(
+            request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING],
+            typed["unmatched"],
+        )  # fmt: skip
     except Refusal as refusal:
         if refusal.code == "conflict":
             raise
         return options.page(request, visitor, webhook, typed, refusal)
+    if changed.cancelled:
+        return pages.to(f"{LIST}/{webhook_id}", "saved_canceled", changed.cancelled)
+    if changed.unmatched.count:
+        return pages.to(f"{LIST}/{webhook_id}", "saved_unmatched", changed.unmatched.count)
     return pages.to(f"{LIST}/{webhook_id}", "saved")
+
+
+async def unmatched_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Ask what to do with waiting deliveries that do not match the settings."""
+    webhook, found = await subscriptions.standing(
+        request.app[DB], visitor.actor, pages.id_of(request)
+    )
+    return templates.render(
+        request, visitor, "unmatched.html", {"webhook": webhook, "found": found}
+    )
+
+
+async def cancel_unmatched(
+    request: web.Request, visitor: Visitor, form: Form
+) -> web.StreamResponse:
+    """Cancel waiting deliveries that do not match the settings."""
+    webhook_id = pages.id_of(request)
+    count = await subscriptions.cancel(request.app[DB], visitor.actor, webhook_id)
+    return pages.to(f"{LIST}/{webhook_id}", "unmatched_canceled", count)
 
 
 async def pause(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -164,11 +204,12 @@ async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.St
 
 async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask for confirmation before a webhook is deleted."""
-    webhook, waiting = await request.app[DB].read(
-        webhooks.waiting, visitor.actor, pages.id_of(request)
+    webhook, waiting, sending = await request.app[DB].read(
+        webhooks.to_delete, visitor.actor, pages.id_of(request)
     )
     context = {
         "webhook": webhook, "waiting": waiting, "cap": webhooks.WAITING_COUNTED,
+        "sending": sending,
         "days": request.app[CONFIG].retention.deliveries_days,
     }  # fmt: skip
     return templates.render(request, visitor, "delete.html", context)
@@ -177,13 +218,13 @@ async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
 async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Delete a webhook; its waiting deliveries are cancelled."""
     webhook_id = pages.id_of(request)
-    await webhooks.delete(request.app[DB], visitor.actor, webhook_id)
-    return pages.to(LIST, "deleted")
+    removed = await webhooks.delete(request.app[DB], visitor.actor, webhook_id)
+    return pages.to(LIST, "deleted", removed.cancelled if removed else 0)
 
 
 async def test(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Send a sample of an event to this webhook only."""
     webhook_id = pages.id_of(request)
     request.app[LIMITS].test(visitor.actor.owner_id)
-    await request.app[DB].write(webhooks.test, visitor.actor, webhook_id, form.text("event"))
-    return pages.to(f"{LIST}/{webhook_id}", "tested")
+    held = await request.app[DB].write(webhooks.test, visitor.actor, webhook_id, form.text("event"))
+    return pages.to(f"{LIST}/{webhook_id}", f"tested_{held.reason}" if held else "tested")

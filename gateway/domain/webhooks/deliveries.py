@@ -1,7 +1,7 @@
 """Reads a delivery of an owner, tries it now, cancels, skips or replays it, one or a selection."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from gateway.domain.accounts import users
 from gateway.domain.webhooks import pings
@@ -15,9 +15,11 @@ from outbox.queue.log.delivery_types import Announced, Attempt, Delivery
 from outbox.queue.order import record_lines
 from outbox.queue.replays import replay, steering
 from outbox.queue.replays.replay import NotReplayable
-from outbox.queue.state import lanes
+from outbox.queue.state import deleted_webhooks, lanes, waits
 from outbox.queue.state.policy import Schedule
+from outbox.queue.state.waits import Waiting
 from outbox.webhooks import Webhook
+from outbox.webhooks.deleted import DeletedWebhook
 
 MOST = 200
 """Deliveries in one transaction, which other writes wait for on SQLite."""
@@ -42,6 +44,10 @@ class DeliveryPage:
     """The name of who requested the replay."""
     schedule: Schedule
     place: record_lines.Place | None
+    deleted: DeletedWebhook | None = None
+    """Its webhook, when that is deleted."""
+    waits: Mapping[str, Waiting] = field(default_factory=dict)
+    """What it and its siblings wait for, by delivery."""
 
     @property
     def active(self) -> bool:
@@ -83,13 +89,17 @@ async def page(tx: Tx, actor: Actor, delivery_id: str, usual: Schedule) -> Deliv
     """
     delivery = await own(tx, actor, delivery_id, NO_PAGE)
     by = await users.one(tx, delivery.replayed_by) if delivery.replayed_by else None
+    webhook = await webhooks.one(tx, delivery.webhook_id)
+    siblings = await delivery_log.siblings(tx, delivery)
     return DeliveryPage(
         delivery=delivery,
-        webhook=await webhooks.one(tx, delivery.webhook_id),
+        webhook=webhook,
+        waits=await waits.of(tx, [delivery, *siblings]),
+        deleted=None if webhook else await deleted_webhooks.one(tx, delivery.webhook_id),
         event=await delivery_log.event(tx, delivery.event_id),
         attempts=await delivery_log.attempts(tx, delivery_id),
         attempted=await delivery_log.attempted(tx, delivery_id),
-        siblings=await delivery_log.siblings(tx, delivery),
+        siblings=siblings,
         replayed_by=by["name"] if by is not None else None,
         schedule=await pings.schedule_of(tx, delivery.webhook_id, usual),
         place=await record_lines.place(tx, delivery_id),
@@ -170,8 +180,8 @@ async def replay_all(
     return selection, replayed
 
 
-async def try_now(tx: Tx, actor: Actor, delivery_id: str) -> None:
-    """Make a waiting delivery the next one of its webhook.
+async def try_now(tx: Tx, actor: Actor, delivery_id: str) -> Waiting | None:
+    """Make a waiting delivery the next one of its webhook; return what holds it all the same.
 
     Raises not_found, forbidden, conflict when it does not wait or its webhook is not active.
     """
@@ -182,6 +192,7 @@ async def try_now(tx: Tx, actor: Actor, delivery_id: str) -> None:
     except steering.NotWaiting as why:
         raise Refusal("conflict", str(why)) from None
     audit.record(tx, actor, "hastened", "delivery", delivery_id)
+    return (await waits.of(tx, [await own(tx, actor, delivery_id)])).get(delivery_id)
 
 
 async def cancel(tx: Tx, actor: Actor, ids: Sequence[str]) -> list[str]:

@@ -12,6 +12,8 @@ from outbox.ids import is_id
 from outbox.queue.log import delivery_log
 from outbox.queue.log.delivery_types import Announced, Attempt, Delivery
 from outbox.queue.replays.replay import NotReplayable
+from outbox.queue.state import waits
+from outbox.queue.state.waits import Waiting
 
 MISSING = "There is no delivery with this id."
 
@@ -26,6 +28,7 @@ class Detail:
     attempts: Sequence[Attempt]
     attempted: int
     """Attempts in the log."""
+    waiting: Waiting | None
 
 
 async def one(tx: Tx, actor: Actor, delivery_id: str) -> Detail:
@@ -38,11 +41,22 @@ async def one(tx: Tx, actor: Actor, delivery_id: str) -> Detail:
         await delivery_log.event(tx, delivery.event_id),
         await delivery_log.attempts(tx, delivery.id),
         await delivery_log.attempted(tx, delivery.id),
+        (await waits.of(tx, [delivery])).get(delivery.id),
     )
 
 
-async def replay(tx: Tx, actor: Actor, delivery_id: str) -> tuple[Delivery, bool]:
-    """Replay a delivery; return the new one, and whether its webhook is active.
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A new delivery, and what it waits for; `twin` is the replayed one if that waits, too."""
+
+    delivery: Delivery
+    active: bool
+    waiting: Waiting | None
+    twin: str | None
+
+
+async def replay(tx: Tx, actor: Actor, delivery_id: str) -> Replayed:
+    """Replay a delivery; return the new one.
 
     Raises not_found, forbidden, and conflict when it cannot be replayed: the person was erased, the
     event is past its retention, the webhook was deleted, or it was a test.
@@ -54,7 +68,9 @@ async def replay(tx: Tx, actor: Actor, delivery_id: str) -> tuple[Delivery, bool
         raise Refusal("conflict", str(why)) from None
     new = await delivery_log.one(tx, replayed)
     assert new is not None, "this transaction has inserted it"
-    return new, await _is_active(tx, new)
+    twin = old.id if old.state in deliveries.UNFINISHED else None
+    waiting = (await waits.of(tx, [new])).get(new.id)
+    return Replayed(new, await _is_active(tx, new), waiting, twin)
 
 
 async def _own(tx: Tx, actor: Actor, delivery_id: str) -> Delivery:

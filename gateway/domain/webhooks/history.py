@@ -1,7 +1,7 @@
 """Finds deliveries and events of an owner: filtered lists, and what belongs to an id."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from gateway.domain.webhooks import webhooks
@@ -13,8 +13,12 @@ from outbox.events import history
 from outbox.events.history import Listed
 from outbox.ids import is_id
 from outbox.queue.log import delivery_log, delivery_search
+from outbox.queue.log.delivery_search import Logged
 from outbox.queue.log.delivery_types import Announced, Delivery, DeliveryQuery
+from outbox.queue.state import waits
+from outbox.queue.state.waits import Waiting
 from outbox.webhooks import Webhook
+from outbox.webhooks.deleted import DeletedWebhook
 
 PAGE = 50
 SECONDS = 0.15
@@ -37,6 +41,9 @@ class DeliveryList:
     webhooks: Sequence[Webhook]
     after: str | None = None
     searched: int | None = None
+    deleted: Sequence[DeletedWebhook] = ()
+    waits: Mapping[str, Waiting] = field(default_factory=dict)
+    """What they wait for, by delivery."""
 
     def active(self, delivery: Delivery) -> bool:
         """Return whether the webhook of a delivery is active."""
@@ -60,7 +67,7 @@ class EventList:
 
 async def deliveries(
     tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str, query: DeliveryQuery,
-    after: str, record_id: str = "",
+    after: str, record_id: str = "", size: int = PAGE,
 ) -> DeliveryList:  # fmt: skip
     """Return a page of deliveries; `search` is an id of a delivery, event, record or request.
 
@@ -68,7 +75,7 @@ async def deliveries(
     """
     listed = await webhooks.listed(tx, actor)
     if search or record_id:
-        page = await _of_id(tx, actor, clock, record_id or search, listed, after)
+        page = await _of_id(tx, actor, clock, record_id or search, listed, after, size)
         rows = [
             one
             for one in page.deliveries
@@ -76,22 +83,31 @@ async def deliveries(
             and record_id in ("", one.record_id)
             and query.matches(one, page.active(one))
         ]
-        return DeliveryList(rows, listed, page.after, page.searched)
-    chosen = [one for one in listed if webhook_id in ("", one.id)]
-    return await _page(tx, clock, chosen, listed, query, after)
+        held = await waits.of(tx, rows)
+        return DeliveryList(rows, listed, page.after, page.searched, waits=held)
+    chosen: list[Logged] = [one for one in listed if webhook_id in ("", one.id)]
+    if not chosen and is_id(webhook_id):
+        chosen = await _deleted(tx, actor, webhook_id)
+    return await _page(tx, clock, chosen, listed, query, after, size)
 
 
 async def of_webhook(
     tx: Tx, actor: Actor, clock: Clock, webhook_id: str, query: DeliveryQuery, after: str
 ) -> DeliveryList:
-    """Return the same of one webhook, the only one in `webhooks`. Raises not_found, forbidden."""
-    listed = [await webhooks.one(tx, actor, webhook_id)]
-    return await _page(tx, clock, listed, listed, query, after)
+    """Return the same of one webhook, which may be deleted. Raises not_found, forbidden.
+
+    It is the only one in `webhooks` or in `deleted`.
+    """
+    webhook = await webhooks.with_log(tx, actor, webhook_id)
+    if isinstance(webhook, Webhook):
+        return await _page(tx, clock, [webhook], [webhook], query, after)
+    return replace(await _page(tx, clock, [webhook], [], query, after), deleted=[webhook])
 
 
 async def events(
-    tx: Tx, actor: Actor, clock: Clock, search: str, query: history.EventQuery, after: int | None
-) -> EventList:
+    tx: Tx, actor: Actor, clock: Clock, search: str, query: history.EventQuery, after: int | None,
+    size: int = PAGE,
+) -> EventList:  # fmt: skip
     """Return a page of events; `search` is an id of an event, delivery, record or request."""
     listed = await webhooks.listed(tx, actor)
     if is_id(search):
@@ -105,14 +121,14 @@ async def events(
     began, rows = clock.monotonic(), list[Listed]()
     least = ROUNDS if query.cause else 1
     for done in count(1):
-        page = await history.page(tx, actor.owner_id, query, after, PAGE - len(rows))
+        page = await history.page(tx, actor.owner_id, query, after, size - len(rows))
         rows += page.events
         after = page.after
-        if not page.searched or len(rows) == PAGE:
+        if not page.searched or len(rows) == size:
             break
         if done >= least and clock.monotonic() - began > SECONDS:
             break
-    searched = page.examined if page.searched and len(rows) < PAGE else None
+    searched = page.examined if page.searched and len(rows) < size else None
     return await _with_deliveries(tx, actor, rows, listed, page.after, searched)
 
 
@@ -148,31 +164,41 @@ def place_of(after: str) -> int | None:
 
 
 async def _page(
-    tx: Tx, clock: Clock, chosen: Sequence[Webhook], listed: Sequence[Webhook],
-    query: DeliveryQuery, after: str,
+    tx: Tx, clock: Clock, chosen: Sequence[Logged], listed: Sequence[Webhook],
+    query: DeliveryQuery, after: str, size: int = PAGE,
 ) -> DeliveryList:  # fmt: skip
     began, rows, scanned = clock.monotonic(), list[Delivery](), FIRST_SCANNED
     while True:
-        page = await delivery_search.page(tx, chosen, query, after, PAGE - len(rows), scanned)
+        page = await delivery_search.page(tx, chosen, query, after, size - len(rows), scanned)
         scanned = min(4 * scanned, delivery_search.SCANNED)
         rows += page.deliveries
         after = page.after or ""
-        if not page.searched or len(rows) == PAGE or clock.monotonic() - began > SECONDS:
+        if not page.searched or len(rows) == size or clock.monotonic() - began > SECONDS:
             break
-    searched = page.searched and len(rows) < PAGE
+    searched = page.searched and len(rows) < size
     reached = _moment(after.rpartition("-")[2]) if searched else None
-    return DeliveryList(rows, listed, page.after, reached)
+    held = await waits.of(tx, rows)
+    return DeliveryList(rows, listed, page.after, reached, waits=held)
+
+
+async def _deleted(tx: Tx, actor: Actor, webhook_id: str) -> list[Logged]:
+    """Return a deleted webhook of the actor; empty for any other id."""
+    try:
+        return [await webhooks.deleted(tx, actor, webhook_id)]
+    except Refusal:
+        return []
 
 
 async def _of_id(
-    tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], after: str
-) -> DeliveryList:
+    tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], after: str,
+    size: int,
+) -> DeliveryList:  # fmt: skip
     if is_id(search):
         delivery = await delivery_log.one(tx, search.lower())
         if delivery is not None and delivery.owner_id == actor.owner_id:
             return DeliveryList([delivery], listed)
     place = place_of(after)
-    page = await events(tx, actor, clock, search, history.EventQuery(cause=search), place)
+    page = await events(tx, actor, clock, search, history.EventQuery(cause=search), place, size)
     # The event itself may be past its retention while its deliveries are not.
     rows = page.deliveries or (
         await delivery_search.of_events(tx, actor.owner_id, [search.lower()])

@@ -11,8 +11,9 @@ from outbox.queue.log.chart_figures import Figures, Pending
 from outbox.queue.log.delivery_types import Health
 from outbox.queue.order import record_lines
 from outbox.queue.order.record_lines import Lines
-from outbox.queue.state import circuits, sequences
+from outbox.queue.state import circuits, sequences, waits
 from outbox.queue.state.policy import Schedule
+from outbox.queue.state.waits import Waiting
 from outbox.webhooks import Webhook, rotation
 from outbox.webhooks.rotation import Standing
 
@@ -63,6 +64,10 @@ class WebhookPage:
     """None when no delivery is held."""
     last_sequence: int
     """The last number of its deliveries; 0 without numbers."""
+    waiting: Waiting | None
+    """What holds all of its deliveries."""
+    waits: Mapping[str, Waiting]
+    """What its latest deliveries wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +110,10 @@ async def of_webhook(
     """
     webhook = await webhooks.one(tx, actor, webhook_id)
     lines = await record_lines.of_webhook(tx, webhook_id) if webhook.ordered else None
+    health = await delivery_log.health(tx, webhook_id)
     return WebhookPage(
         webhook=webhook,
-        health=await delivery_log.health(tx, webhook_id),
+        health=health,
         steps=await series.by_step(tx, "webhook", webhook_id, steps.start, steps.step, steps.count),
         pending=(await series.pending(tx, "webhook", webhook_id, 1))[webhook_id],
         since=await series.since(tx),
@@ -116,6 +122,8 @@ async def of_webhook(
         next_probe=await circuits.next_probe(tx, webhook_id),
         lines=lines if lines and lines.held else None,
         last_sequence=await sequences.last(tx, webhook_id) or 0,
+        waiting=(await waits.of_webhooks(tx, [webhook_id])).get(webhook_id),
+        waits=await waits.of(tx, health.latest),
     )
 
 

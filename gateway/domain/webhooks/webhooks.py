@@ -3,6 +3,7 @@
 gateway.domain.webhooks.settings judges what was typed; outbox.webhooks stores the rows.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from gateway.domain.webhooks import brakes, settings
@@ -16,14 +17,19 @@ from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.queue.order import ordering
 from outbox.queue.replays import steering
+from outbox.queue.state import deleted_webhooks, waits
+from outbox.queue.state.waits import Waiting
 from outbox.queue.upkeep import parking
+from outbox.queue.upkeep.parking import Removed
 from outbox.sending.client_certificates import ClientCertificate
 from outbox.sending.request import Header
 from outbox.webhooks import Draft, Webhook
+from outbox.webhooks.deleted import DeletedWebhook
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 WAITING_COUNTED = 10_000
 """Waiting deliveries are counted up to this number before a webhook is activated or deleted."""
+DELETED_LISTED = 100
 TOO_MANY = "You have {most} webhooks, the limit of this installation; delete one first."
 NAME_TAKEN = "Another webhook of this account has this name; choose a different one."
 TOO_MANY_LISTEN = "You have {most} operational webhooks, the most of an account; delete one first."
@@ -132,6 +138,34 @@ async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:
     return paused
 
 
+async def deleted(tx: Tx, actor: Actor, webhook_id: str) -> DeletedWebhook:
+    """Return a deleted webhook of the actor while the log has it. Raises not_found, forbidden."""
+    webhook = await deleted_webhooks.one(tx, webhook_id)
+    if webhook is None:
+        raise Refusal("not_found", "This webhook does not exist.")
+    must_own(actor, webhook.owner_id, "webhook")
+    return webhook
+
+
+async def with_log(tx: Tx, actor: Actor, webhook_id: str) -> Webhook | DeletedWebhook:
+    """Return a webhook of the actor, or one that is deleted. Raises not_found, forbidden."""
+    if await webhooks.one(tx, webhook_id) is None:
+        return await deleted(tx, actor, webhook_id)
+    return await one(tx, actor, webhook_id)
+
+
+async def all_deleted(tx: Tx, actor: Actor) -> Sequence[DeletedWebhook]:
+    """Return the webhooks that the actor has deleted last, up to DELETED_LISTED."""
+    actor.must("read")
+    return await deleted_webhooks.listed(tx, actor.owner_id, DELETED_LISTED)
+
+
+async def to_delete(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int, int]:
+    """Return a webhook, how many of its deliveries wait, and how many requests are in flight."""
+    webhook, count = await waiting(tx, actor, webhook_id)
+    return webhook, count, await deleted_webhooks.sending(tx, webhook_id)
+
+
 async def waiting(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, int]:
     """Return a webhook, and how many of its deliveries wait, counted up to WAITING_COUNTED.
 
@@ -160,19 +194,24 @@ async def activate(db: Database, actor: Actor, webhook_id: str, parked: str) -> 
     await parking.activate(db, webhook_id, choice, partial(_note, actor, "activated", webhook_id))
 
 
-async def delete(db: Database, actor: Actor, webhook_id: str) -> None:
-    """Delete a webhook; its waiting deliveries are cancelled. Raises not_found, forbidden."""
+async def delete(db: Database, actor: Actor, webhook_id: str) -> Removed | None:
+    """Delete a webhook; return the status of its deliveries, None if somebody else deleted it.
+
+    Raises not_found, forbidden.
+    """
     await db.read(one, actor, webhook_id)
     actor.must("write")
-    await parking.remove(db, webhook_id, partial(_note, actor, "deleted", webhook_id))
+    return await parking.remove(db, webhook_id, partial(_note, actor, "deleted", webhook_id))
 
 
 def _note(actor: Actor, action: audit.Action, webhook_id: str, tx: Tx) -> None:
     audit.record(tx, actor, action, "webhook", webhook_id)
 
 
-async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
-    """Enqueue a sample of `event` for this webhook only; return the event's id.
+async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> Waiting | None:
+    """Enqueue a sample of `event` for this webhook only; return the limit that holds it.
+
+    It passes a pause of the receiver and an open circuit.
 
     Raises validation_error for an event of the other kind or of none, conflict when it is inactive.
     """
@@ -184,10 +223,19 @@ async def test(tx: Tx, actor: Actor, webhook_id: str, event: str) -> str:
         raise Refusal("conflict", "Activate the webhook before you send a test event.")
     audit.record(tx, actor, "tested", "webhook", webhook_id)
     record_id = tx.new_id()
-    return enqueue(
+    enqueue(
         tx, owner_id=actor.owner_id, name=event, record_id=record_id, record_version=1,
         data=sample(event, record_id, tx.now), webhook_id=webhook_id,
     )  # fmt: skip
+    return await waits.limit_of(tx, webhook_id)
+
+
+async def listed_with_waits(
+    tx: Tx, actor: Actor
+) -> tuple[Sequence[Webhook], Mapping[str, Waiting]]:
+    """Return all webhooks of the actor, and what holds the deliveries of each, by its id."""
+    every = await listed(tx, actor)
+    return every, await waits.of_webhooks(tx, [one.id for one in every if one.state == "active"])
 
 
 async def listed(tx: Tx, actor: Actor) -> list[Webhook]:

@@ -70,6 +70,8 @@ class Secrets(Struct, frozen=True):
 class Delivery(Struct, frozen=True):
     slots: Annotated[int, Meta(ge=1, le=10_000)] = 256
     total_seconds: Annotated[float, Meta(ge=1, le=30)] = 15.0
+    disable_attempts: Annotated[int, Meta(ge=1, le=1_000_000)] = 10
+    disable_events: Annotated[int, Meta(ge=1, le=100)] = 3
 
 
 class Retry(Struct, frozen=True):

@@ -10,23 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from outbox.database.sql import IDS, ITEMS, items
+from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.durations import SECOND
+from outbox.queue.state import lanes as lanes_of
 
 AT_ONCE_SHARE = 20
 """A claim takes one in this many of the requests of a second, so that a lane needs few claims."""
 THOUSAND = 1_000
 """A rate is in requests per this many seconds."""
 
-# By the partial index of claimed deliveries, which has only those in flight. An index on webhooks
-# has all deliveries that a webhook ever had, so no condition here may match one.
-IN_FLIGHT = f"""
-select webhook_id, count(*) as n from deliveries /*sqlite indexed by deliveries_claimed*/
-where state = 'in_flight' and webhook_id || '' in {IDS} group by webhook_id
-"""
 _PAUSE = f"""
-update lanes set wait_until = (select due_now()) + s.pause, due_at = (select due_now()) + s.pause
+update lanes set rate_until = (select due_now()) + s.pause,
+  wait_until = /*sqlite max*/ /*postgres greatest*/(wait_until, (select due_now()) + s.pause),
+  due_at = /*sqlite max*/ /*postgres greatest*/(wait_until, (select due_now()) + s.pause)
 from (
   select value ->> 0 as webhook, cast(value ->> 1 as bigint) as pause from {ITEMS}) as s
 where lanes.webhook_id = s.webhook
@@ -43,6 +40,7 @@ class Lane(Protocol):
     concurrency: int | None
     rate: int | None
     open_for: int
+    rate_open: int
     window: int
     got: int
 
@@ -66,12 +64,14 @@ async def narrow(tx: Tx, lanes: Iterable[Lane]) -> None:
     counted: list[Lane] = []
     for lane in lanes:
         if lane.rate is not None:
-            lane.window = min(lane.window, at_once(lane.rate)) if lane.open_for >= 0 else 0
+            # Below zero the lane pauses for its receiver, or for its rate.
+            free = lane.open_for >= 0 or lane.rate_open >= 0
+            lane.window = min(lane.window, at_once(lane.rate)) if free else 0
         if lane.concurrency is not None and lane.window > 0:
             counted.append(lane)
     if not counted:
         return
-    rows = await tx.all(IN_FLIGHT, items(sorted(lane.webhook_id for lane in counted)))
+    rows = await tx.all(lanes_of.IN_FLIGHT, items(sorted(lane.webhook_id for lane in counted)))
     in_flight = _counts(rows)
     for lane in counted:
         assert lane.concurrency is not None
@@ -80,11 +80,11 @@ async def narrow(tx: Tx, lanes: Iterable[Lane]) -> None:
 
 
 async def hold(tx: Tx, lanes: Iterable[Lane]) -> None:
-    """Let the lanes with a rate wait for what was claimed; a lane that waits already goes on."""
+    """Let the lanes with a rate wait for what was claimed."""
     pauses = [
-        (lane.webhook_id, pause(lane.rate, lane.got) if lane.got else -lane.open_for)
+        (lane.webhook_id, pause(lane.rate, lane.got))
         for lane in lanes
-        if lane.rate is not None and (lane.got or lane.open_for < 0)
+        if lane.rate is not None and lane.got
     ]
     if pauses:
         await tx.run(_PAUSE, items(pauses))

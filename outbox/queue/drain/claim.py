@@ -108,8 +108,9 @@ class Taken:
 class _Lane:
     """A due, locked lane: the rest of its window, and the numbers requested and claimed.
 
-    `open_for`: microseconds since its receiver or circuit stopped holding it. `probe_in`:
-    microseconds until a probe is due; None while its circuit is closed.
+    `open_for`: microseconds since its receiver, rate or circuit stopped holding it, `rate_open`
+    since its rate did. `probe_in`: microseconds until a probe is due; None while its circuit is
+    closed.
     """
 
     webhook_id: str
@@ -117,11 +118,17 @@ class _Lane:
     served: int
     window: int
     open_for: int
+    rate_open: int
     probe_in: int | None
     concurrency: int | None
     rate: int | None
     requested: int = 0
     got: int = 0
+
+    @property
+    def held(self) -> bool:
+        """Whether only what passes its pause or its open circuit may go."""
+        return self.probe_in is not None or self.open_for < 0
 
     def share(self) -> int:
         """Return how many of the requested places belong to retries."""
@@ -152,7 +159,7 @@ async def claim(
     count = first + divide(healthy, places, most + further)
     count += divide(failing, places, min(capacity.failing_slots - first, places.left))
     by_id = {lane.webhook_id: lane for lane in (*failing, *healthy)}
-    requests = [lane for lane in by_id.values() if lane.requested and lane.probe_in is None]
+    requests = [lane for lane in by_id.values() if lane.requested and not lane.held]
     ids: list[str] = []
     for row in await tx.many(
         CLAIM,
@@ -163,9 +170,7 @@ async def claim(
     ):
         ids.append(row["id"])
         by_id[row["webhook_id"]].got += 1
-    probing = {
-        lane.webhook_id: lane for lane in failing if lane.requested and lane.probe_in is not None
-    }
+    probing = {lane.webhook_id: lane for lane in by_id.values() if lane.requested and lane.held}
     probe_claims = await probes.take(tx, capacity, probing) if probing else probes.NONE
     for one, webhook_id in probe_claims.webhooks.items():
         ids.append(one)
@@ -225,10 +230,11 @@ def _lane(row: Row, capacity: Capacity, preclaimed: Mapping[str, int]) -> _Lane:
     window = capacity.windows.get(webhook_id, FAILING_WINDOW if row["failing"] else FIRST_WINDOW)
     window -= preclaimed.get(webhook_id, 0)
     probe_in = row["probe_in"]
-    if probe_in is not None:
+    if probe_in is not None or row["open_for"] < 0:
         window = min(window, 1)
     return _Lane(
-        webhook_id, row["owner_id"], row["served"], max(window, 0), row["open_for"], probe_in,
+        webhook_id, row["owner_id"], row["served"], max(window, 0), row["open_for"],
+        row["rate_open"], probe_in,
         row["concurrency"], row["rate"],
     )  # fmt: skip
 
@@ -246,6 +252,9 @@ async def _put_back(tx: Tx, due: Collection[_Lane], crowded: frozenset[str]) -> 
             turned.append((lane.webhook_id, lane.got, 0))
             if lane.got < lane.requested:
                 rested.append(lane.webhook_id)
+        elif lane.rate is not None and lane.open_for < 0:
+            # Its limits leave no room: it waits for them.
+            rested.append(lane.webhook_id)
     if turned:
         await tx.run(TURN, items(turned))
     await brakes.hold(tx, due)

@@ -123,7 +123,7 @@ class Creations:
         for row in self.rows.get(COLUMNS, ()):
             self._tx.later(INSERT, row)
         fewer = await self._insert(NUMBERED)
-        await circuits.let_pass(self._tx, self.tests)
+        await circuits.let_pass(self._tx, self.tests, pauses=True)
         locked = await lanes.wake_or_note(self._tx, self.ready, self.due)
         if self.followers:
             await self._insert(IN_LINE)

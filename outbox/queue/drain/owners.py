@@ -19,6 +19,7 @@ OWNERS_AT_ONCE = 64
 
 LANE = f"""webhook_id, owner_id, served, failing, due_at,
   probe_at - (select due_now()) as probe_in, (select due_now()) - wait_until as open_for,
+  (select due_now()) - rate_until as rate_open,
   {brakes.COLUMNS}"""
 """The columns of a due lane."""
 

@@ -1,4 +1,4 @@
-"""Claim at webhooks whose circuit is open: one probe at a time, or a delivery with a pass."""
+"""Claim at webhooks that are held: a delivery that passes, or one probe of an open circuit."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _PASSING = _TAKE.format(
     chosen="""
   select d.id from passes p join deliveries d on d.id = p.delivery_id
   where p.webhook_id = $3 and d.state = 'ready' and d.next_at <= (select due_now())
+    and (p.pauses or not $4)
   order by d.next_at limit 1 /*postgres for update of d skip locked*/"""
 )
 _OLDEST = _TAKE.format(
@@ -66,22 +67,25 @@ NONE = ProbeClaims({}, frozenset())
 
 
 class Open(Protocol):
-    """A lane with an open circuit: microseconds until a probe is due."""
+    """A lane with an open circuit: microseconds until a probe is due; or one that pauses."""
 
     probe_in: int | None
+    open_for: int
 
 
 async def take(tx: Tx, capacity: Capacity, open_lanes: Mapping[str, Open]) -> ProbeClaims:
     """Claim one delivery of each of these webhooks, whose lanes the caller has locked.
 
-    A delivery with a pass comes first; else a probe, when one is due.
+    A delivery with a pass comes first; else a probe, when one is due. While the receiver has asked
+    for a pause, only what passes that goes.
     """
     webhooks: dict[str, str] = {}
     probes: dict[str, str] = {}
     for webhook_id, lane in sorted(open_lanes.items()):
-        due = lane.probe_in is not None and lane.probe_in <= 0
+        pauses = lane.open_for < 0
+        due = lane.probe_in is not None and lane.probe_in <= 0 and not pauses
         mine = capacity.claim, capacity.node_id, webhook_id
-        passing = await tx.one(_PASSING, *mine)
+        passing = await tx.one(_PASSING, *mine, pauses)
         if passing is not None:
             webhooks[passing["id"]] = webhook_id
         elif due and (oldest := await tx.one(_OLDEST, *mine)) is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
-from outbox.queue.state import figures, head_deliveries, lanes
+from outbox.queue.state import deleted_webhooks, figures, head_deliveries, lanes
 from outbox.queue.state.policy import (
     MOST_RESCUES,
     RESCUES_AT_ONCE,
@@ -88,19 +88,21 @@ class Rescued:
     traceparent: str | None
 
 
-async def release(tx: Tx, claim: str) -> bool:
+async def release(tx: Tx, claim: str) -> tuple[bool, Collection[str]]:
     """Release claimed but unsent deliveries of `claim`; return whether all are released.
 
-    Waits for no lock: those in locked lanes are released a little later.
+    Return also the webhook of each that ended, because its webhook was deleted meanwhile. Waits for
+    no lock: those in locked lanes are released a little later.
     """
     rows = await tx.all(OF_CLAIM, claim)
     free, busy = await lanes.try_lock(tx, {row["webhook_id"] for row in rows})
     locked = set(busy)
     ids = sorted(row["id"] for row in rows if row["webhook_id"] not in locked)
     done = await tx.run(RELEASE, items(ids), claim) if ids else 0
+    over = await deleted_webhooks.end_left(tx, ids)
     await lanes.rest(tx, free)
     tx.wake = tx.wake or bool(done)
-    return not busy
+    return not busy, over.values()
 
 
 async def unheld(tx: Tx, node_id: str, but: Collection[str]) -> bool:
@@ -129,6 +131,7 @@ async def rescue(
     rows = [row for one, row in sorted(lost.items()) if row["webhook_id"] not in locked]
     ends = await _ends(tx, rows, waits, unstored)
     done = await tx.all(RESCUE, items(ends), node_id) if ends else []
+    await deleted_webhooks.end_left(tx, [row["id"] for row in done])
     dead = [row for row in done if row["state"] == "dead"]
     await figures.count_dead(tx, [row["webhook_id"] for row in dead])
     await head_deliveries.promote(tx, [row["id"] for row in dead])

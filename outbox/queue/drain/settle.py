@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Insert, Tx, brief
 from outbox.queue.drain.rescue import uncount
-from outbox.queue.state import chain, circuits, figures, lanes, operational
+from outbox.queue.state import chain, circuits, deleted_webhooks, figures, lanes, operational
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
@@ -47,15 +47,17 @@ update webhooks set last_attempt_at = $2, last_outcome = s.outcome, last_status 
   last_success_at = case when s.succeeded = 1 then $2 else last_success_at end,
   failing_since = case when s.since is null then failing_since when s.since = 0 then null
     when s.succeeded = 1 or failing_since is null then $2 else failing_since end,
-  failures = case when s.succeeded = 1 then s.since else failures + coalesce(s.since, 0) end
+  failures = case when s.succeeded = 1 then s.since else failures + coalesce(s.since, 0) end,
+  failed_events = case when s.since is null then failed_events else s.failed end
 from (
   select value ->> 0 as webhook, value ->> 1 as outcome, cast(value ->> 2 as bigint) as status,
-    cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since
+    cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since,
+    value ->> 5 as failed
   from {ITEMS}) as s
 where webhooks.id = s.webhook returning {circuits.RETURNED}
 """
 
-URLS = f"select id, url from webhooks where id in {IDS}"
+URLS = f"select id, url, failed_events from webhooks where id in {IDS}"
 
 UNREADABLE = f"""
 update webhooks set unreadable = s.why
@@ -71,7 +73,7 @@ class Settlement:
 
     `wait_us`: microseconds until one of its lanes is due again, None when none is. `transitions`:
     what became of webhooks. `unreadable`: webhooks that cannot sign any more, with the
-    reasons.
+    reasons. `ended`: by delivery, results of deleted webhooks as they were recorded.
     """
 
     held: frozenset[str]
@@ -79,6 +81,7 @@ class Settlement:
     wait_us: int | None
     transitions: Sequence[Transition] = ()
     unreadable: Sequence[tuple[str, str]] = ()
+    ended: Mapping[str, Result] = field(default_factory=dict)
 
 
 @brief
@@ -102,11 +105,19 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         for s in batch if s.delivery.webhook_id not in busy
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
-    chains = {row["id"]: row["chain"] for row in rows}
+    chains: dict[str, str | None] = {row["id"]: row["chain"] for row in rows}
     await follow(tx, rows)
     if fenced := [(end[0], end[1]) for end in ends if end[0] not in chains]:
         await uncount(tx, fenced)
     settled = [s for s in batch if s.delivery.id in chains]
+    # A lane always has a chain.
+    late = [s for s in settled if chains[s.delivery.id] is None]
+    ended: dict[str, Result] = {}
+    if late:
+        ended = await deleted_webhooks.ended(tx, late)
+        settled = [ended.get(s.delivery.id, s) for s in settled]
+        of_deleted = await deleted_webhooks.chains(tx, [s.delivery.webhook_id for s in late])
+        chains |= {s.delivery.id: of_deleted.get(s.delivery.webhook_id) for s in late}
     attempts, heads = chain.link(
         [
             (_attempt(s, s.outcome), s.delivery.body_digest, _event(s), s.decision.state)
@@ -116,6 +127,10 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     )  # fmt: skip
     for attempt in attempts:
         tx.later(ATTEMPT, attempt)
+    if late:
+        gone = {s.delivery.webhook_id for s in late}
+        await deleted_webhooks.go_on(tx, {w: head for w, head in heads.items() if w in gone})
+        settled = [s for s in settled if s.delivery.webhook_id not in gone]
     await figures.count_results(tx, settled)
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
@@ -124,7 +139,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     wait_us, transitions = await _health(tx, by_webhook, heads)
     await operational.tell(tx, transitions, settled)
     await lanes.mark(tx)
-    return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable)
+    return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
 
 
 def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
@@ -158,10 +173,13 @@ def _concerns_receiver(outcome: Outcome) -> bool:
     return outcome.outcome not in NOT_THE_RECEIVER and not outcome.stale
 
 
-async def _of_past_urls(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> set[tuple[str, str]]:
+async def _of_past_urls(
+    tx: Tx, by_webhook: Mapping[str, Sequence[Result]]
+) -> tuple[set[tuple[str, str]], Mapping[str, str | None]]:
     """Return webhooks and URLs of failed requests whose webhook has another URL by now.
 
-    They say nothing about the new URL. Successes are not read: they do a new URL no harm.
+    They say nothing about the new URL. Successes are not read: they do a new URL no harm. Return
+    also which events have failed before, of the webhooks with failures.
     """
     failed = {
         (webhook_id, s.url)
@@ -169,9 +187,12 @@ async def _of_past_urls(tx: Tx, by_webhook: Mapping[str, Sequence[Result]]) -> s
         if s.outcome is not None and (s.decision.counts_as_failure or s.decision.webhook_wait_us)
     }  # fmt: skip
     if not failed:
-        return set()
+        return set(), {}
     rows = await tx.all(URLS, items(sorted({webhook_id for webhook_id, _ in failed})))
-    return failed - {(row["id"], row["url"]) for row in rows}
+    return (
+        failed - {(row["id"], row["url"]) for row in rows},
+        {row["id"]: row["failed_events"] for row in rows},
+    )
 
 
 async def _health(
@@ -182,7 +203,7 @@ async def _health(
     `heads` end the chains. Return microseconds until the first of the lanes is due, None when none
     is, and the transitions of the webhooks.
     """
-    past = await _of_past_urls(tx, by_webhook)
+    past, failed_events = await _of_past_urls(tx, by_webhook)
     health: list[tuple[object, ...]] = []
     outcomes: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
@@ -196,7 +217,7 @@ async def _health(
             outcomes.append((webhook_id, 0, 0, hold, *heads.get(webhook_id, ())))
             if any(s.outcome is not None and s.outcome.outcome == "proxy_error" for s in batch):
                 # Its owner sees it as the last outcome. A probe comes again as it was due.
-                health.append((webhook_id, "proxy_error", None, 0, None))
+                health.append((webhook_id, "proxy_error", None, 0, None, None))
             continue
         since = 0
         succeeded = 0
@@ -208,7 +229,9 @@ async def _health(
         hold = max(s.decision.webhook_wait_us or 0 for s in relevant)
         last = relevant[-1].outcome
         assert last is not None
-        health.append((webhook_id, last.outcome, last.status, succeeded, since))
+        kept = failed_events.get(webhook_id)
+        failed = relevant[-1].needed.after(kept, relevant) if since else None
+        health.append((webhook_id, last.outcome, last.status, succeeded, since, failed))
         outcomes.append((webhook_id, 1 + succeeded, since, hold, *heads.get(webhook_id, ())))
     rows = await tx.all(HEALTH, items(health), tx.now) if health else []
     transitions = await circuits.judge(tx, rows, by_webhook)
@@ -219,6 +242,11 @@ async def _health(
     for webhook_id, url in sorted(disabled):
         transitions += await circuits.disable(tx, webhook_id, "gone", url)
     wait_us, overdue = await lanes.record_outcomes(tx, outcomes, circuits.DISABLED_AFTER)
+    judged = {row["id"]: row for row in rows}
     for webhook_id in sorted(overdue):
+        row = judged[webhook_id]
+        needed = by_webhook[webhook_id][-1].needed
+        if not needed.suffices(int(row["failures"]), row["failed_events"]):
+            continue
         transitions += await circuits.disable(tx, webhook_id, circuits.FAILING, None)
     return wait_us, transitions

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
@@ -25,12 +25,22 @@ from outbox.queue.log.delivery_types import (
     StateFilter,
 )
 from outbox.queue.state import lanes
-from outbox.webhooks import Webhook
 
 SCANNED = 5_000
 """Rows that one page examines at most when no index serves a filter."""
 TERMS = 50
 """Parts of one statement; SQLite allows 500."""
+
+
+class Logged(Protocol):
+    """A webhook with a log: one that is there, or a deleted one."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+
+
 Key = tuple[int, str]
 """The place of a delivery in the list: when it is due (0 in lists of the newest), and its id."""
 _Read = tuple[list[Key], Key | None]
@@ -110,7 +120,7 @@ class _Terms:
 
 
 async def page(
-    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str = "", size: int = 50,
+    tx: Tx, webhooks: Sequence[Logged], query: DeliveryQuery, after: str = "", size: int = 50,
     scanned: int = SCANNED,
 ) -> Page:  # fmt: skip
     """Return a page of the matching deliveries: newest first, or waiting ones by due time.
@@ -161,7 +171,7 @@ async def of_events(
 
 
 async def _newest(
-    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int, scanned: int
+    tx: Tx, webhooks: Sequence[Logged], query: DeliveryQuery, after: str, size: int, scanned: int
 ) -> _Read:
     before = min(after or "~", first_at(query.until))
     terms = _Terms([], [before, first_at(query.since), 0])
@@ -191,14 +201,14 @@ async def _newest(
     return await _read(tx, terms, hit, size, scanned, False)
 
 
-async def _few_held(tx: Tx, webhooks: Sequence[Webhook], most: int) -> bool:
+async def _few_held(tx: Tx, webhooks: Sequence[Logged], most: int) -> bool:
     """Return whether at most so many deliveries are held, so that all of them can be sorted."""
     row = await tx.one(HELD, items([webhook.id for webhook in webhooks]), most + 1)
     return row is not None and int(row["held"]) <= most
 
 
 async def _soonest(
-    tx: Tx, webhooks: Sequence[Webhook], query: DeliveryQuery, after: str, size: int, scanned: int
+    tx: Tx, webhooks: Sequence[Logged], query: DeliveryQuery, after: str, size: int, scanned: int
 ) -> _Read:
     moment, _, last = after.partition("-")
     start = int(moment) if moment.isascii() and moment.isdigit() and len(moment) < 19 else 0

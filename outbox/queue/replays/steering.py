@@ -54,8 +54,8 @@ class NotWaiting(OutboxError):
 async def try_now(tx: Tx, delivery_id: str) -> None:
     """Make a waiting delivery the next one of its webhook. Raise NotWaiting.
 
-    It keeps its tries, and its next failure continues the schedule. It does not wait for an open
-    circuit. While the receiver has asked the whole webhook to wait, it waits too.
+    It keeps its tries, and its next failure continues the schedule. It waits neither for an open
+    circuit nor for a pause that the receiver asked for; the limits of the owner hold it.
     """
     row = await _locked(tx, delivery_id)
     if row["state"] == "held":
@@ -64,7 +64,8 @@ async def try_now(tx: Tx, delivery_id: str) -> None:
         raise NotWaiting("Activate the webhook first; until then its deliveries are parked.")
     due = await lanes.due_now(tx)
     await tx.run(HASTEN, delivery_id, due)
-    await circuits.let_pass(tx, [(delivery_id, row["webhook_id"])])
+    await circuits.forget_used(tx, row["webhook_id"])
+    await circuits.let_pass(tx, [(delivery_id, row["webhook_id"])], pauses=True)
     await lanes.wake(tx, [row["webhook_id"]], due)
     tx.wake = True
 

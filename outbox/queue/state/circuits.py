@@ -73,9 +73,14 @@ update lanes set probe_at = (select due_now()) where webhook_id in {IDS} and pro
 """
 _FORGET = f"delete from passes where webhook_id in {IDS}"
 _ADMIT = """
-insert into passes (delivery_id, webhook_id)
-select $1, l.webhook_id from lanes l where l.webhook_id = $2 and l.probe_at is not null
-on conflict (delivery_id) do nothing
+insert into passes (delivery_id, webhook_id, pauses)
+select $1, l.webhook_id, $3 from lanes l
+where l.webhook_id = $2 and (l.probe_at is not null or ($3 and l.wait_until > due_now()))
+on conflict (delivery_id) do update set pauses = excluded.pauses or passes.pauses
+"""
+_FORGET_USED = """
+delete from passes where webhook_id = $1 and not exists (
+  select 1 from deliveries d where d.id = passes.delivery_id and d.state || '' = 'ready')
 """
 _NEXT = """
 select coalesce(due_at, probe_at) - due_now() as wait from lanes
@@ -129,16 +134,23 @@ async def judge(
     return changes
 
 
-RETURNED = "id, owner_id, state, failures, failing_since, last_outcome, circuit, circuit_opened_at"
+RETURNED = """id, owner_id, state, failures, failing_since, failed_events, last_outcome, circuit,
+  circuit_opened_at"""
 
 
-async def let_pass(tx: Tx, deliveries: Sequence[tuple[str, str]]) -> None:
+async def let_pass(tx: Tx, deliveries: Sequence[tuple[str, str]], *, pauses: bool = False) -> None:
     """Let these deliveries (id and webhook) pass a circuit that is open.
 
-    Call it before `lanes.wake`; without an open circuit nothing changes.
+    With `pauses` they also pass a pause that the receiver asked for. Call it before `lanes.wake`;
+    where nothing holds the webhook, nothing changes.
     """
     if deliveries:
-        await tx.many(_ADMIT, deliveries)
+        await tx.many(_ADMIT, [(*one, pauses) for one in deliveries])
+
+
+async def forget_used(tx: Tx, webhook_id: str) -> None:
+    """Forget passes whose deliveries went when the pause was over; the lane is locked."""
+    await tx.run(_FORGET_USED, webhook_id)
 
 
 async def next_probe(tx: Tx, webhook_id: str) -> int | None:

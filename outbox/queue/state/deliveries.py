@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from outbox.database.transaction import Row
+from outbox.queue.state.evidence import USUAL, Evidence
 from outbox.queue.state.fair_shares import Shares
 from outbox.queue.state.policy import Decision
 from outbox.sending.outcome import Outcome
@@ -144,6 +145,8 @@ class Result:
     """As `kept` returns them; empty without a request."""
     url: str
     node_id: str
+    needed: Evidence = USUAL
+    """The evidence that disables its webhook after days of failures."""
 
     @property
     def unreadable(self) -> bool:

@@ -15,11 +15,15 @@ from outbox.queue.state import head_deliveries
 RESTED = SECOND
 """Microseconds: a lane without a turn for this long counts as if it had waited this long."""
 
-# It updates the row even without a change, so that a later reader of the row waits for it.
+# It updates the row even without a change, so that a later reader of the row waits for it. A pause
+# that the receiver asked for does not hold a delivery that passes it; the owner's rate does.
 WAKE = f"""
 update lanes set due_at = case
   when due_at is not null and due_at <= $2 then due_at
-  when wait_until > $2 then wait_until
+  when wait_until > $2 then case when rate_until < wait_until and exists (
+      select 1 from passes p where p.webhook_id = lanes.webhook_id and p.pauses)
+    then /*sqlite max*/ /*postgres greatest*/(rate_until, turned_at, $2 - {RESTED})
+    else wait_until end
   when probe_at > $2 and not exists (select 1 from passes p where p.webhook_id = lanes.webhook_id)
     then probe_at
   else /*sqlite max*/ /*postgres greatest*/(turned_at, $2 - {RESTED}) end
@@ -43,15 +47,24 @@ THERE = f"select webhook_id from lanes where webhook_id in {IDS}"
 # A lane is not due before its last turn: otherwise a lane with a backlog, whose oldest row was due
 # long ago, would always come before the others. Two probes of the claim's index, because first
 # attempts and retries are separate ranges. While the circuit is open, the lane is due at the next
-# probe, or earlier for a delivery that may pass.
-DUE = """(
-  select case when soonest is not null then /*sqlite max*/ /*postgres greatest*/(
+# probe, or earlier for a delivery that may pass; so it is while its receiver has asked it to wait.
+_HELD = """/*sqlite max*/ /*postgres greatest*/(
     case when lanes.probe_at is null or soonest >= lanes.probe_at then soonest
       else coalesce((
         select min(d.next_at) from passes p join deliveries d on d.id = p.delivery_id
         where p.webhook_id = lanes.webhook_id and d.state = 'ready'
           and d.next_at < lanes.probe_at), lanes.probe_at) end,
-    {wait_until}, lanes.turned_at) end
+    {wait_until}, lanes.turned_at)"""
+_PASSING = """(
+    select case when min(d.next_at) is not null then /*sqlite max*/ /*postgres greatest*/(
+      min(d.next_at), lanes.rate_until, lanes.turned_at) end
+    from passes p join deliveries d on d.id = p.delivery_id
+    where p.webhook_id = lanes.webhook_id and p.pauses and d.state = 'ready'
+      and d.next_at < {wait_until})"""
+DUE = f"""(
+  select case when soonest is null then null
+    when {{wait_until}} > (select due_now()) and lanes.rate_until < {{wait_until}}
+    then coalesce({_PASSING}, {_HELD}) else {_HELD} end
   from (
     select min(next_at) as soonest from (
       select * from (
@@ -113,6 +126,13 @@ select min(due_at) from (
     where active and due_at is not null and failing = true and $1
     order by due_at limit 1) as failing
 ) as heads
+"""
+
+# By the partial index of claimed deliveries, which has only those in flight. An index on webhooks
+# has all deliveries that a webhook ever had, so no condition here may match one.
+IN_FLIGHT = f"""
+select webhook_id, count(*) as n from deliveries /*sqlite indexed by deliveries_claimed*/
+where state = 'in_flight' and webhook_id || '' in {IDS} group by webhook_id
 """
 
 # The lock of fan-out: with it, no fan-out can add a delivery to any webhook.

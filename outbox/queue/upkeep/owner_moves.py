@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from outbox.database.sql import items
 from outbox.database.transaction import Row, Tx
-from outbox.queue.state import lanes
+from outbox.queue.state import deleted_webhooks, lanes
 
 State = Literal["here", "copying", "resting", "leaving", "gone", "arriving"]
 Values = dict[str, Any]
@@ -40,11 +40,13 @@ update owners set changed_at = $2 where id = $1 and state in ('copying', 'arrivi
 _FORGET = "delete from owners where id = $1"
 _ELSEWHERE = "select id, state, move_id, peer from owners where state not in ('here', 'copying')"
 _HOLD = f"""
-update lanes set wait_until = wait_until + {FAR}, due_at = due_at + {FAR}
+update lanes set wait_until = wait_until + {FAR}, rate_until = rate_until + {FAR},
+  due_at = due_at + {FAR}
 where owner_id = $1 and wait_until < {FAR}
 """
 _RELEASE = f"""
-update lanes set wait_until = wait_until - {FAR}, due_at = due_at - {FAR}
+update lanes set wait_until = wait_until - {FAR}, rate_until = rate_until - {FAR},
+  due_at = due_at - {FAR}
 where owner_id = $1 and wait_until >= {FAR}
 """
 _UNSEEN = """
@@ -143,6 +145,7 @@ async def in_flight(tx: Tx, owner_id: str) -> int:
 async def take_claims(tx: Tx, owner_id: str) -> None:
     """Let the requests that are on their way settle nothing; they are sent again."""
     await tx.run(_TAKE_CLAIMS, owner_id)
+    await deleted_webhooks.end_all_left(tx)
 
 
 async def changes(tx: Tx, owner_id: str) -> list[Row]:
@@ -249,7 +252,8 @@ def _lane(passage: Passage, row: Values) -> None:
     row["due_at"] = None
     if row["wait_until"] >= FAR:
         row["wait_until"] -= FAR
-    for name in ("turned_at", "wait_until", "probe_at", "failing_from"):
+        row["rate_until"] -= FAR
+    for name in ("turned_at", "wait_until", "rate_until", "probe_at", "failing_from"):
         if row[name]:
             row[name] += passage.ahead
 

@@ -7,10 +7,18 @@ and the owner repeats the request.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
-from outbox.queue.state import chain_gaps, circuits, figures, lanes, operational
+from outbox.queue.state import (
+    chain_gaps,
+    circuits,
+    deleted_webhooks,
+    figures,
+    lanes,
+    operational,
+)
 from outbox.queue.upkeep.keep_newest import STILL_INACTIVE, end_older, tell_cancelled
 
 Parked = Literal["none", "newest", "all"]
@@ -19,8 +27,15 @@ Step = Literal["done", "more", "no"]
 BATCH = 500
 Also = Callable[[Tx], None]
 """What a caller adds to the transaction that activates or deletes a webhook."""
-DELETED = "webhook deleted"
-"""The reason of a delivery that ended with its webhook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What became of the deliveries of a deleted webhook: cancelled, or still in flight."""
+
+    cancelled: int
+    sending: int
+
 
 # The text contains literal states, because a partial index serves only a literal. SQLite gets the
 # name of the index: without statistics it would read the webhook's whole log. The outer statement
@@ -39,14 +54,6 @@ where id /*sqlite in (*/ /*postgres = any (array(*/
   where webhook_id = $1 and state = 'held' limit 500 /*sqlite )*/ /*postgres for update))*/
 """
 
-END_IN_FLIGHT = """
-update deliveries
-set state = 'cancelled', reason = $2, finished_at = $3, claim = null, node_id = null
-where id /*sqlite in (*/ /*postgres = any (array(*/
-  select id from deliveries /*sqlite indexed by deliveries_claimed*/
-  where webhook_id = $1 and state = 'in_flight' /*sqlite )*/ /*postgres for update))*/
-"""
-
 PAUSE = """
 update webhooks set state = 'paused', version = version + 1, updated_at = $2
 where id = $1 and state = 'active'
@@ -59,14 +66,15 @@ select owner_id from webhooks where id = $1 and (state = 'disabled' or circuit <
 ACTIVATE = """
 update webhooks
 set state = 'active', disabled_reason = null, failing_since = null, failures = 0,
-    circuit = 'closed', circuit_opened_at = null, circuit_backoff = null,
+    failed_events = null,    circuit = 'closed', circuit_opened_at = null, circuit_backoff = null,
     version = version + 1, updated_at = $2
 where id = $1 and state <> 'active'
 """
 
 # A lane whose deliveries join lines opens when all have joined.
 OPEN_LANE = """
-update lanes set active = not turning, failing = false, wait_until = 0, probe_at = null,
+update lanes set active = not turning, failing = false, wait_until = 0, rate_until = 0,
+  probe_at = null,
   failing_from = null
 where webhook_id = $1
 """
@@ -142,18 +150,21 @@ async def activate(db: Database, webhook_id: str, parked: Parked, also: Also = n
             return result == "done"
 
 
-async def remove(db: Database, webhook_id: str, also: Also = nothing) -> bool:
-    """Delete a webhook and cancel its unfinished deliveries; return False when it is deleted.
+async def remove(db: Database, webhook_id: str, also: Also = nothing) -> Removed | None:
+    """Delete a webhook and cancel what waits; return None when it is deleted already.
 
-    Finished deliveries and their attempts stay in the log until retention removes them.
+    Requests in flight end by themselves, and their results are recorded. Deliveries and their
+    attempts stay in the log until retention removes them.
     """
     patience.set(None)
     await db.write(stop, webhook_id)
+    cancelled = 0
     while True:
-        result, ended = await db.write(_remove, webhook_id, also)
+        result, ended, sending = await db.write(_remove, webhook_id, also, cancelled)
         tell_cancelled(db, webhook_id, ended)
+        cancelled += ended
         if result != "more":
-            return result == "done"
+            return Removed(cancelled, sending) if result == "done" else None
 
 
 async def _activate(tx: Tx, webhook_id: str, parked: Parked, also: Also) -> tuple[Step, int]:
@@ -192,32 +203,36 @@ async def stop(tx: Tx, webhook_id: str) -> None:
     await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
 
 
-async def _remove(tx: Tx, webhook_id: str, also: Also) -> tuple[Step, int]:
-    """Return whether it is deleted, and how many deliveries were cancelled."""
+async def _remove(tx: Tx, webhook_id: str, also: Also, before: int) -> tuple[Step, int, int]:
+    """Return whether it is deleted, how many deliveries were cancelled, and how many are sent.
+
+    `before` is how many were cancelled in earlier transactions.
+    """
     # A fan-out that skipped its turn because of this lock runs after this commit.
     tx.wake = True
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
-        return "no", 0
-    more, ended = await _end_some(tx, webhook_id, DELETED)
+        return "no", 0, 0
+    more, ended = await _end_some(tx, webhook_id, deleted_webhooks.REASON)
     if more or await figures.remove(tx, webhook_id, BATCH):
-        return "more", ended
-    # Last, because the fan-out of all nodes waits for this lock.
+        return "more", ended, 0
+    # Last, because the fan-out of all nodes waits for this lock. The last one that saw the webhook
+    # may have made deliveries only now.
     await tx.one(lanes.NO_FAN_OUT)
-    # Deliveries in flight lose their claims, so that no result is recorded for them; the last
-    # fan-out that saw the webhook may have started one only now.
-    ended += await tx.run(END_IN_FLIGHT, webhook_id, DELETED, tx.now)
-    more, late = await _end_some(tx, webhook_id, DELETED)
+    more, late = await _end_some(tx, webhook_id, deleted_webhooks.REASON)
+    ended += late
     if more:
-        return "more", ended + late
+        return "more", ended, 0
     await figures.remove(tx, webhook_id, BATCH)
     await chain_gaps.end_chain(tx, webhook_id)
     await circuits.forget_passes(tx, webhook_id)
+    await deleted_webhooks.note(tx, webhook_id, before + ended)
+    sending = await deleted_webhooks.sending(tx, webhook_id)
     tx.changed.add(webhook_id)
     if not await tx.run("delete from webhooks where id = $1", webhook_id):
-        return "no", ended + late
+        return "no", ended, 0
     also(tx)
-    return "done", ended + late
+    return "done", ended, sending
 
 
 async def _end_some(tx: Tx, webhook_id: str, reason: str) -> tuple[bool, int]:

@@ -16,7 +16,7 @@ from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Snapshot, Table
 from outbox.errors import CannotStart
-from outbox.queue.state import fanout_remainders, lanes, snapshots
+from outbox.queue.state import deleted_webhooks, fanout_remainders, lanes, snapshots
 
 LANES_AT_ONCE = 500
 EVENTS_AT_ONCE = 5_000
@@ -42,7 +42,7 @@ _EARLIER = (
     "update deliveries set next_at = next_at - $1 where state in ('ready', 'held')",
     """
     update lanes set turned_at = turned_at - $1, wait_until = wait_until - $1,
-      probe_at = probe_at - $1, failing_from = failing_from - $1
+      rate_until = rate_until - $1, probe_at = probe_at - $1, failing_from = failing_from - $1
     """,
     "update duties set began_at = began_at - $1, ended_at = ended_at - $1",
     "update outbox_state set due_mark = due_mark - $1",
@@ -168,6 +168,7 @@ async def arrive(tx: Tx) -> None:
                 await tx.run(statement, row["ahead"])
         await _give_snapshots(tx)
     await tx.run(_TAKE_BACK)
+    await deleted_webhooks.end_all_left(tx)
     await tx.run(_ERASURES)
     after = ""
     while ids := [row["webhook_id"] for row in await tx.all(_LANES, after, LANES_AT_ONCE)]:

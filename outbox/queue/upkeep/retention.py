@@ -21,6 +21,7 @@ from outbox.durations import DAY
 from outbox.ids import first_at
 from outbox.queue.state import (
     chain_gaps,
+    deleted_webhooks,
     deletion_marks,
     fanout_remainders,
     figures,
@@ -131,6 +132,8 @@ class Retention:
             await self._all(page, "parked", self._cancel)
             await self._all(page, "finished", self._purge_deliveries, past.at)
         while await self._db.write(chain_gaps.forget, PAGE) == PAGE:
+            pass
+        while await self._db.write(deleted_webhooks.forget, past.at, PAGE) == PAGE:
             pass
         self._db.observer.swept("deliveries")
         self._db.observer.swept("attempts")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64decode
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from outbox.queue.log.delivery_types import FILTERS
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.erasure_requests import request as erase_events
+from outbox.queue.upkeep.parking import Removed
 from outbox.sending.oddities import NOTES
 from tests.support.document import answer_faults
 from tests.support.drain import Inbox, add_webhook, inbox, rows
@@ -205,22 +207,105 @@ async def test_pages_return_each_delivery_once(api: RestApi, ana: Person) -> Non
     for n in range(60):
         await ana.post("/api/contacts", {"name": f"N {n}"})
     await api.db.write(fan_out, ROOM)
-    for query in ("", "&state=waiting", "&event=contact.created"):
-        seen, after, more = list[str](), "", True
+    for query in ("", "state=waiting&limit=25", "event=contact.created&after="):
+        seen, where, more = list[str](), f"/api/deliveries?{query}", True
         while more:
-            reply = await ana.get(f"/api/deliveries?{query}{after}")
+            reply = await ana.get(where)
             seen += [row["id"] for row in reply.body["data"]]
             more = reply.body["hasMore"]
             assert ("Link" in reply.headers) is more
-            after = f"&after={reply.body.get('nextCursor')}"
-            assert len(seen) < 200
+            if more:
+                where = reply.headers["Link"].partition(">")[0][1:]
+                assert f"cursor={reply.body['nextCursor']}" in where
+            assert len(reply.body["data"]) <= (25 if "limit" in query else 50)
         assert (len(seen), len({*seen})) == (60, 60)
 
 
 @pytest.mark.parametrize("after", ["x", "0" * 23, "g" * 24, "%00", "1-x", "-1", "1" * 30, "%ff"])
-async def test_an_invalid_after_is_refused(api: RestApi, ana: Person, after: str) -> None:
-    reply = await ana.get(f"/api/deliveries?after={after}")
-    assert (reply.status, reply.faults) == (400, {"after": "invalid_parameter"})
+async def test_an_invalid_place_is_refused(api: RestApi, ana: Person, after: str) -> None:
+    for name in ("after", "cursor"):
+        reply = await ana.get(f"/api/deliveries?{name}={after}")
+        assert (reply.status, reply.faults) == (400, {name: "invalid_parameter"})
+
+
+async def test_the_log_of_a_deleted_webhook_is_listed(running: tuple[RestApi, Inbox]) -> None:
+    api, box = running
+    ana, bia = await api.person(), await api.person()
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.set()
+        await go.wait()
+        return web.Response(status=202)
+
+    box.answer = answer
+    webhook_id = await hook(api, ana, f"{box.url}/in")
+    await hook(api, ana, f"{box.url}/in")
+    await ana.post("/api/contacts", {"name": "João"})
+    await asked.wait()
+    assert await webhooks.delete(api.db, Actor(ana.user_id, "session"), webhook_id) == Removed(0, 1)
+    go.set()
+
+    async def look() -> Any:
+        [one] = await listed(ana, f"?webhookId={webhook_id}")
+        return one if "finishedAt" in one else None
+
+    one = await until(look)
+    assert (one["state"], one["attemptCount"], one["lastStatus"]) == ("delivered", 1, 202)
+    detail = await ana.get(f"/api/deliveries/{one['id']}")
+    assert [attempt["status"] for attempt in detail.body["attempts"]] == [202]
+    assert await listed(ana, f"?webhookId={webhook_id}&state=delivered") == [one]
+    assert await listed(ana, f"?webhookId={webhook_id}&state=waiting") == []
+    assert await listed(bia, f"?webhookId={webhook_id}") == []
+
+
+async def test_a_replay_of_what_waits_says_so(api: RestApi, ana: Person) -> None:
+    webhook_id = await hook(api, ana)
+    await contact(api, ana)
+    await api.db.write(webhooks.pause, Actor(ana.user_id, "session"), webhook_id)
+    [one] = await listed(ana)
+    assert (one["state"], one["waiting"]) == ("parked", {"reason": "paused"})
+    reply = await ana.post(f"/api/deliveries/{one['id']}/replay")
+    assert answer_faults("POST", "/api/deliveries/{id}/replay", 202, reply.body) == []
+    assert (reply.body["state"], reply.body["waiting"]) == ("parked", {"reason": "paused"})
+    assert reply.body["warnings"] == [{"code": "delivery_waiting", "deliveryId": one["id"]}]
+    await end(api.db, one["id"])
+    reply = await ana.post(f"/api/deliveries/{one['id']}/replay")
+    assert reply.body["warnings"] == []
+
+
+async def test_a_pause_is_told(api: RestApi, ana: Person) -> None:
+    webhook_id = await hook(api, ana)
+    await contact(api, ana)
+    [one] = await listed(ana)
+    assert "waiting" not in one
+    await change(api.db, "update lanes set wait_until = due_now() + 600000000")
+    [one] = await listed(ana)
+    detail = (await ana.get(f"/api/deliveries/{one['id']}")).body
+    for shown in (one, detail):
+        assert shown["waiting"]["reason"] == "retry_after"
+        assert shown["waiting"]["until"] == shown["nextAttemptAt"]
+    reply = await ana.get("/api/webhooks")
+    assert answer_faults("GET", "/api/webhooks", 200, reply.body) == []
+    [shown] = reply.body["data"]
+    assert (shown["id"], shown["waiting"]["reason"]) == (webhook_id, "retry_after")
+    await change(api.db, "update lanes set rate_until = wait_until, rate = 1")
+    [one] = await listed(ana)
+    assert one["waiting"]["reason"] == "rate_limit"
+
+
+async def test_webhooks_with_the_same_url_are_told(api: RestApi, ana: Person) -> None:
+    one = await hook(api, ana, "https://Hooks.example.com:443/in?a=1")
+    two = await hook(api, ana, "https://hooks.example.com/in?a=1")
+    await hook(api, ana, "https://hooks.example.com/in?a=2")
+    reply = await ana.get("/api/webhooks")
+    assert answer_faults("GET", "/api/webhooks", 200, reply.body) == []
+    warned = {row["id"]: row["warnings"] for row in reply.body["data"] if "warnings" in row}
+    events = ["contact.created", "contact.updated"]
+    assert warned == {
+        one: [{"code": "same_url", "webhookId": two, "events": events}],
+        two: [{"code": "same_url", "webhookId": one, "events": events}],
+    }
 
 
 async def test_only_its_owner_reaches_a_delivery(api: RestApi, ana: Person, bia: Person) -> None:

@@ -96,7 +96,7 @@ async def test_paging_returns_each_event_once_and_can_resume(api: RestApi, ana: 
         assert ("Link" in reply.headers) is more
         if more:
             assert reply.headers["Link"] == (
-                f'</api/events?limit=3&after={page["nextCursor"]}>; rel="next"'
+                f'</api/events?limit=3&cursor={page["nextCursor"]}>; rel="next"'
             )
         after = f"&after={page['nextCursor']}"
         assert len(seen) < 20

@@ -10,6 +10,7 @@ from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.tasks import TASKS
 from gateway.records import store
 from gateway.rest.lists import MOST_BYTES
+from gateway.rest.routes import ROUTES
 from gateway.server.config import Config, Limits
 from gateway.server.http.admission import Budget
 from gateway.server.http.answers import FLOWING
@@ -89,6 +90,31 @@ SMALL = Config(limits=Limits(answer_bytes=FLOWING * 8, read_per_second=0))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_a_list_refuses_paging_that_it_lacks(ana: Person) -> None:
+    spellings = (
+        "offset", "skip", "$skip", "per_page", "page[size]", "pageToken", "starting_after",
+        "nextCursor", "next", "before", "since_id", "startIndex", "PageNumber",
+    )  # fmt: skip
+    for method, path, operation in ROUTES:
+        if method != "GET" or "{id}" in path:
+            continue
+        known = {one.name for one in operation.parameters if one.where == "query"}
+        target = path.replace("{entityId}", "0" * 24)
+        for name in (*spellings, *({"page", "limit", "cursor", "after"} - known)):
+            reply = await ana.get(f"{target}?{name}=2")
+            if operation.name.startswith("list") and path != "/api/keys":
+                assert (reply.status, reply.faults) == (400, {name: "invalid_parameter"}), path
+                takes = [one for one in ("cursor", "limit") if one in known]
+                assert all(one in reply.body["error"] for one in takes)
+            else:
+                assert reply.headers.get("X-Ignored-Parameters", name) in (name, "…"), path
+        for name in ("foo", "start", "utm_source"):
+            if name not in known:
+                assert "invalid_parameter" not in (await ana.get(f"{target}?{name}=2")).text
+    anonymous = await ana.get("/api/contacts?offset=2", X_API_Key="wrong")
+    assert anonymous.status == 401
+
+
 async def test_unread_bytes_of_one_caller_are_limited(db: Database) -> None:
     """A streamed response uses the budget of its caller only."""
     async with serving(db, SMALL) as site:

@@ -210,7 +210,8 @@ async def test_lists_and_creates_are_those_of_the_caller(
             refused(await blind.call(method, target, body), 403, method, path, "forbidden")
         for data in UNREADABLE if method == "POST" else ():
             refused(await ana.call(method, path, data=data), 400, method, path)
-        for query in ODD_QUERIES if method == "GET" else ():
+        # The list of the latest activities has no pages, and refuses to skip any.
+        for query in ODD_QUERIES if method == "GET" and "/recent" not in path else ():
             answered(await ana.get(f"{target}{query}"), method, path)
             theirs = (await bia.get(f"{target}{query}")).body
             assert (theirs.get("data", []), theirs.get("total", 0)) == ([], 0)

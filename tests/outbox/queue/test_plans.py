@@ -8,7 +8,7 @@ import pytest
 
 from outbox.database.sql import items
 from outbox.database.transaction import Database, Tx
-from outbox.queue.drain import brakes, claim, fanout, loading, owners, settle, subscribers
+from outbox.queue.drain import claim, fanout, loading, owners, settle, subscribers
 from outbox.queue.state import lanes
 from tests.support.drain import OWNER, add_webhook, ring
 
@@ -85,7 +85,7 @@ async def test_a_plan_for_empty_tables_reads_few_rows_of_full_ones(db: Database)
         "walk": (owners.STEPS, (False, "o1", 5)),
         "of_owners": (owners.OF_OWNERS, (items(["o1", "o2", "o3"]), False, 5)),
         "claim": (claim.CLAIM, ("c", "n", webhook_id, 5, 1)),
-        "in_flight": (brakes.IN_FLIGHT, (items([webhook_id]),)),
+        "in_flight": (lanes.IN_FLIGHT, (items([webhook_id]),)),
         "load": (loading.LOAD, (items(IDS),)),
         "settle": (settle.SETTLE, (items(SETTLED),)),
         "next_seq": (fanout.NEXT_SEQ, (1_000_000, items([[n, n] for n in range(1, 6)]))),

@@ -19,8 +19,13 @@ from outbox.sending.send import Sender
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
-from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, ring, rows
-from tests.support.waiting import HANG_SECONDS
+from tests.support.chains import walked
+from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, make_many, ring, rows
+from tests.support.waiting import HANG_SECONDS, until
+
+
+async def _none_left(db: Database) -> bool:
+    return not await db.read(rows, "select 1 as one from deliveries where finished_at is null")
 
 
 @dataclass
@@ -101,10 +106,65 @@ async def test_a_delete_reaches_a_request_that_is_still_resolving(db: Database) 
     async with resolving(db) as under_way:
         assert await parking.remove(db, under_way.webhook_id)
         under_way.names.answer.set()
-        await under_way.watch.until("fenced")
-        [row] = await db.read(rows, "select state from deliveries")
-        assert row["state"] == "cancelled"
+        await under_way.watch.until("attempt")
+        [row] = await db.read(rows, "select state, reason from deliveries")
+        assert (row["state"], row["reason"]) == ("cancelled", "webhook deleted")
+        [row] = await db.read(rows, "select outcome, error from attempts")
+        assert row["outcome"] == "aborted"
+        assert "before the request was sent" in row["error"]
         assert under_way.box.got == []
+
+
+async def test_a_delete_records_what_its_receiver_gets(db: Database, db_url: str) -> None:
+    """Requests in flight end after their webhook, each as it ends, and the chain stays whole."""
+    key = ring()
+    async with inbox() as box, drain(db, key) as running:
+        deleted = asyncio.Event()
+
+        async def answer(request: web.Request) -> web.Response:
+            if request.path == "/in":
+                return web.Response()
+            await deleted.wait()
+            return web.Response(status=int(request.path[1:]))
+
+        box.answer = answer
+        await running.webhook(f"{box.url}/in")
+        hooks = [await running.webhook(f"{box.url}/{status}") for status in (200, 500, 410)]
+        await db.write(make, "r1")
+        await box.until(4)
+        await db.write(make, "r2")
+        await box.until(8)
+        await db.write(make_many, 3)
+        removed = [await parking.remove(db, webhook_id) for webhook_id in hooks]
+        assert removed == [parking.Removed(3, 2)] * 3
+        deleted.set()
+        await running.watch.until("attempt", 11)
+        await until(lambda: _none_left(db))
+        ends = await db.read(
+            rows,
+            "select d.state, count(*) as n, sum(d.attempts) as attempts, count(a.number) as kept"
+            " from deliveries d left join attempts a on a.delivery_id = d.id"
+            " where d.webhook_id in ($1, $2, $3) group by d.webhook_id, d.state"
+            " order by d.state, n",
+            *hooks,
+        )
+        assert [(row["state"], row["n"], row["attempts"], row["kept"]) for row in ends] == [
+            ("cancelled", 3, 0, 0), ("cancelled", 3, 0, 0), ("cancelled", 5, 2, 2),
+            ("delivered", 2, 2, 2), ("gone", 2, 2, 2),
+        ]  # fmt: skip
+        counted = await db.read(rows, "select id, cancelled from deleted_webhooks order by id")
+        assert [row["cancelled"] for row in counted] == [
+            {hooks[1]: 5}.get(one, 3) for one in sorted(hooks)
+        ]
+        for state, count in (("cancelled", 11), ("delivered", 2 + 5), ("gone", 2)):
+            ended = [
+                count
+                for key, count in running.watch.counts.items()
+                if key.startswith("delivery_finished ") and key.endswith(state)
+            ]
+            assert sum(ended) == count
+        found = await walked(db_url, key)
+        assert (found.faults, found.attempts) == ([], 11)
 
 
 async def test_a_410_of_the_old_address_does_not_disable_a_moved_webhook(db: Database) -> None:

@@ -53,6 +53,30 @@ async def test_a_delivery_is_tried_now(console: Site, maria: Guest) -> None:
     assert row["due"]
 
 
+async def test_a_pause_and_a_limit_are_told(console: Site, maria: Guest) -> None:
+    webhook_id, [one] = await waiting(console, maria, 1)
+    where, hook = f"/console/deliveries/{one}", f"/console/webhooks/{webhook_id}"
+    pages = (where, hook, f"{hook}/deliveries", "/console/deliveries")
+    pause = "update lanes set wait_until = due_now() + $1"
+    await console.db.write(run, "update deliveries set next_at = 0")
+    await console.db.write(run, pause, 2 * HOUR)
+    for page in pages:
+        html = (await maria.get(page)).html
+        assert "the receiver asked for a pause" in html.lower(), page
+        assert "due now" not in html.lower(), page
+    done = await maria.submit(f"{where}/now", at=where)
+    assert "The delivery is next." in done.html
+    assert "asked for a pause" not in done.html
+    # The limit of the owner holds it all the same, and a test event, too.
+    await console.db.write(run, pause + ", rate = 1, rate_until = due_now() + $1", HOUR)
+    done = await maria.submit(f"{where}/now", at=where)
+    assert "but your limit of requests per second holds it" in done.html
+    assert "your limit of requests per second</span>" in done.html
+    done = await maria.submit(f"{hook}/test", at=hook, event="contact.created")
+    assert "Your limit of requests per second holds it" in done.html
+    assert "Your limit of requests per second holds the next request." in done.html
+
+
 async def test_a_corrected_url_is_tried_at_once(console: Site, maria: Guest) -> None:
     webhook_id, [_] = await waiting(console, maria, 1)
     await console.db.write(

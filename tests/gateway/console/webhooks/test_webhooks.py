@@ -11,7 +11,8 @@ from gateway.server.telemetry.metrics import METRICS
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Database, Tx
 from tests.support.console import Guest, guest
-from tests.support.drain import rows
+from tests.support.drain import make, rows
+from tests.support.lines import fanned
 from tests.support.site import serving
 
 URL = "https://hooks.example.com/crm"
@@ -82,6 +83,46 @@ async def test_an_account_has_a_maximum_of_webhooks(db: Database) -> None:
         assert len(await db.read(rows, "select id from webhooks")) == 2
         page = await somebody.webhook(URL)
         assert "the limit of this installation" in page.html
+
+
+async def test_a_change_says_what_no_longer_matches(maria: Guest) -> None:
+    db = maria.site.db
+    twin = await maria.webhook(URL.replace("https://", "HTTPS://"), "deal.created")
+    webhook = await maria.webhook(URL, "contact.created", "deal.created")
+    path = f"{LIST}/{webhook.id}"
+    assert "deal.created" in (note := webhook.html.partition('data-testid="twin"')[2][:600])
+    assert f"{LIST}/{twin.id}" in note
+    assert f"{LIST}/{webhook.id}" in (await maria.get(f"{LIST}/{twin.id}")).html
+    await maria.submit(f"{path}/pause", at=path)
+    owner = await owner_of(maria, webhook.id)
+    for name in ("contact.created", "contact.created", "deal.created"):
+        await db.write(make, "r", name, owner)
+    await fanned(db)
+    fields: dict[str, Any] = {"url": URL, "events": "deal.created", "at": f"{path}/edit"}
+    preview = await maria.submit(f"{path}/preview", **fields)
+    assert "2 waiting deliveries do not match" in preview.html
+    page = await maria.submit(path, **fields)
+    assert page.path == f"{path}?done=saved_unmatched&count=2"
+    assert "2 waiting deliveries no longer match; they are sent all the same" in page.html
+    choice = await maria.get(page.link("See what no longer matches, or cancel it"))
+    assert "2 waiting deliveries do not match" in choice.html
+    page = await maria.submit(f"{path}/unmatched")
+    assert "2 waiting deliveries were canceled" in page.html
+    # The choice in the form itself; a filter counts like events.
+    page = await maria.submit(path, **fields, conditions="value = 1", unmatched="cancel")
+    assert "1 waiting delivery that no longer matches was canceled" in page.html
+    page = await maria.submit(path, **fields, unmatched="perhaps")
+    assert page.status == 400
+    page = await maria.submit(path, **fields)
+    assert page.path == f"{path}?done=saved"
+    assert (await maria.get(f"{LIST}/{'0' * 24}/unmatched")).status == 404
+
+
+async def owner_of(maria: Guest, webhook_id: str) -> str:
+    [row] = await maria.site.db.read(
+        rows, "select owner_id from webhooks where id = $1", webhook_id
+    )
+    return str(row["owner_id"])
 
 
 async def test_an_edit_fails_after_another_edit(maria: Guest) -> None:
@@ -177,9 +218,21 @@ async def test_what_an_activation_and_a_removal_cancel_is_counted(maria: Guest) 
     for count, action in ((2, "activate"), (5, "delete")):
         await maria.submit(f"{path}/pause", at=path)
         await db.write(add_parked, webhook.id, range(count - 2, count))
-        await maria.submit(f"{path}/{action}")
+        done = await maria.submit(f"{path}/{action}")
         deliveries = await db.read(rows, "select state from deliveries")
         assert {row["state"] for row in deliveries} == {"cancelled"}
+        if action == "delete":
+            # The page after it says the true number, and its log stays where it was.
+            assert "2 waiting deliveries were canceled" in done.html
+            link = f"{path}/deliveries"
+            assert link in done.html
+            assert "2 deliveries canceled" in done.html
+            log = await maria.get(path)
+            assert log.path == link
+            assert log.html.count('id="row-') == 4
+            assert "This webhook was deleted" in log.html
+            everything = await maria.get(f"/console/deliveries?webhook={webhook.id}")
+            assert everything.html.count('id="row-') == 4
         name, labels = "webhook_deliveries_finished_total", {"result": "cancelled"}
         assert metrics.registry.get_sample_value(name, labels) == len(deliveries)
 
@@ -190,7 +243,7 @@ async def add_parked(tx: Tx, webhook_id: str, numbers: range) -> None:
             "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry,"
             " next_at, tries, attempts, record_id, seq, created_at) values ($1, 'o', $1, $2,"
             " 'event', 'ready', false, 0, 0, 0, 'r', $3, 1)",
-            str(number), webhook_id, number,
+            f"{number + 1:024x}", webhook_id, number,
         )  # fmt: skip
 
 

@@ -78,6 +78,7 @@ TEMPORARY = {
     "pending_ends": "dependants",
     "chain_gaps": "retention",
     "chain_ends": "retention",
+    "deleted_webhooks": "retention",
     "erasures": "erasures",
 }
 LASTING = set(
@@ -252,6 +253,10 @@ async def _everything_old(db: Database) -> None:
             b"d",
         )
         await tx.run("insert into chain_ends (webhook_id, place, digest) values ('gone', 9, 'd')")
+        await tx.run(
+            "insert into deleted_webhooks (id, owner_id, url, deleted_at, cancelled)"
+            " values ('gone', 'o', 'u', 1, 0)"
+        )
         for number in (1, 2):
             # The last of an owner stays.
             await tx.run(
@@ -323,7 +328,7 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
     assert {name for name, unit in units().items() if unit not in ran} == set()
     after = await db.read(_left)
     value = metrics.registry.get_sample_value
-    others = ("pending_ends", "chain_gaps", "chain_ends", "erasures")
+    others = ("pending_ends", "chain_gaps", "chain_ends", "deleted_webhooks", "erasures")
     for table in TEMPORARY.keys() - {
         # Entries of now stay in `audit`; what these duties delete is noted there.
         "quotes", "orders", "webhooks", "audit", "payment_secrets", "signing_keys", "checkpoints",

@@ -27,6 +27,7 @@ from outbox.queue.state.circuits import (
     Transition,
 )
 from outbox.queue.state.deliveries import Capacity, Claimed, Result
+from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import Schedule, again, decide, probed
 from outbox.queue.upkeep import parking
 from outbox.sending.outcome import Outcome, unanswered
@@ -293,7 +294,31 @@ async def test_a_failed_proxy_disables_no_webhook(db: Database) -> None:
     )  # fmt: skip
     assert not (await node.settle(await node.claim(1), "proxy_error")).transitions
     assert (await webhook(db, webhook_id))["state"] == "active"
-    assert [change.to for change in await node.fail(1)] == ["disabled"]
+    # The days have passed, and here are the attempts that are needed too.
+    assert await node.fail(Evidence().attempts - 2) == []
+    assert [change.to for change in await node.fail(1)] == ["open", "disabled"]
+
+
+async def test_failures_of_few_events_disable_no_webhook(db: Database) -> None:
+    webhook_id = await waiting(db, 1)
+    node = Node(db, schedule=Schedule((0.0,) * 99))
+    changes, tried = list[Transition](), set[str]()
+    while len(tried) < Evidence().events:
+        for _ in range(FAILURES):
+            await node.later(DAY)
+            [delivery] = await node.claim(1)
+            tried.add(delivery.event_id)
+            changes += (await node.settle([delivery], "http_5xx")).transitions
+            if len(tried) == Evidence().events:
+                break
+        else:
+            assert [change.to for change in changes] == ["open"]
+            await db.write(make_many, 1)
+            await fanned(db)
+    assert [change.to for change in changes] == ["open", "disabled"]
+    # What failed before counts no more.
+    assert await parking.activate(db, webhook_id, "all")
+    assert (await webhook(db, webhook_id))["failed_events"] is None
 
 
 async def test_a_probe_that_the_proxy_fails_comes_again_after_the_same_wait(db: Database) -> None:

@@ -7,9 +7,11 @@ import pytest
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
+from outbox.queue.drain.rescue import Waits, rescue
+from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import keep_newest, parking
 from outbox.webhooks import Draft, TooMany
-from tests.support.drain import OWNER, add_webhook, ring, rows
+from tests.support.drain import OWNER, add_webhook, ring, rows, run
 
 STATES = "select state, reason, record_id from deliveries order by seq, id"
 
@@ -77,10 +79,13 @@ async def test_a_deleted_webhook_leaves_its_log_and_nothing_unfinished(db: Datab
     webhook_id = await paused(db, *[("a", False)] * (parking.BATCH + 5))
     await db.write(park, webhook_id, [("b", False)], "held")
     await db.write(park, webhook_id, [("c", False)], "in_flight")
+    await db.write(run, "update deliveries set node_id = 'n', claim = 'c' where record_id = 'c'")
     await db.write(park, webhook_id, [("d", False)], "delivered")
     other = await paused(db, ("e", False))
-    assert await parking.remove(db, webhook_id)
-    deliveries = await seen(db)
+    assert await parking.remove(db, webhook_id) == parking.Removed(parking.BATCH + 6, 1)
+    await db.write(rescue, "n", Waits(Schedule(), lambda: 0.5))
+    assert ("cancelled", "the process ended while sending; webhook deleted", "c") in await seen(db)
+    deliveries = [row for row in await seen(db) if row[2] != "c"]
     assert [row[0] for row in deliveries[-2:]] == ["delivered", "ready"]
     assert {row[:2] for row in deliveries[:-2]} == {("cancelled", "webhook deleted")}
     assert await db.read(webhooks.one, webhook_id) is None

@@ -1,0 +1,93 @@
+"""Reads the place of a page from a query, and refuses parameters of paging that a list lacks.
+
+A client that walks a list by a parameter that the list ignores would read its first page for ever.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from gateway.records.errors import Refusal
+from gateway.records.values.schemas import Schema
+from gateway.rest.document.operations import Operation, Parameter
+from gateway.rest.params import refused
+
+CURSOR, AFTER = "cursor", "after"
+PLACES = (CURSOR, AFTER)
+"""The two names of the place where a page of a log starts; the second is the older one."""
+_OF_PAGES = re.compile(
+    "(?:page|paging|pagination)(?:s|no|nr|num|number|index|idx|size|limit|length|count|offset|start"
+    "|token|cursor|after|before|next|marker|key)?"
+    "|(?:next|prev|previous|current)(?:page|cursor|token|pagetoken|marker|link|key|url|offset)?"
+    "|(?:items|results|rows|records|entries|limit)?perpage|cursor|offset|skip|top|take|limit|size"
+    "|max(?:results?|items|records|rows|pagesize|keys|entries)|batchsize|chunksize|resultsize"
+    "|(?:start|begin)(?:index|at|from|key|after|token|offset|cursor|row|record|position)"
+    "|(?:starting|ending|since|until|min|max|last|first)(?:after|before|at|id|cursor|seenid|key)"
+    "|(?:after|before)(?:id|cursor|key|token)?|cursor(?:id|mark|token|after|before|next)"
+    "|(?:exclusivestart|lastevaluated|scroll|sync)(?:key|id|token)?|marker|(?:next)?marker"
+    "|continuation(?:token|key|id)?|bookmark|searchafter"
+)
+"""Names of paging in other APIs, lower case and without signs."""
+
+
+def looks_like_paging(name: str) -> bool:
+    """Return whether a parameter's name is one of paging, in any spelling: `page[size]`, `$skip`.
+
+    Of a name in brackets, both parts together count.
+    """
+    return _OF_PAGES.fullmatch("".join(filter(str.isalnum, name)).lower()) is not None
+
+
+def must_be_known(operation: Operation, known: Collection[str], names: Collection[str]) -> None:
+    """Raise validation_error for an unknown parameter of paging in the query of a list."""
+    if not operation.name.startswith("list"):
+        return
+    for name in names:
+        if name not in known and looks_like_paging(name):
+            raise _unknown(name, known)
+
+
+def place_of(query: Mapping[str, str]) -> tuple[str, str]:
+    """Return the place where a page starts, empty for the beginning, and its parameter's name.
+
+    Raises validation_error for two different places.
+    """
+    texts = {name: text for name in PLACES if (text := query.get(name, "").strip())}
+    if len({*texts.values()}) > 1:
+        raise refused(CURSOR, "Send either cursor or after; both are the place of the page.")
+    return next(((text, name) for name, text in texts.items()), ("", CURSOR))
+
+
+def no_place(name: str) -> Refusal:
+    """Return the refusal of an unreadable place, in the parameter `name`."""
+    return refused(name, "Send the nextCursor of the previous page.")
+
+
+def link_of(request: web.Request, place: str) -> str:
+    """Return the header Link to the next page: this page's query with another place."""
+    onward = [(name, value) for name, value in request.query.items() if name not in PLACES]
+    target = urlencode([*onward, (CURSOR, place)], errors="replace")
+    return f'<{request.rel_url.raw_path}?{target}>; rel="next"'
+
+
+def places(schema: Schema, example: str, after: str = "") -> tuple[Parameter, Parameter]:
+    """Return the parameters of the place; `after` describes the older one, if it takes more."""
+    return (
+        Parameter(CURSOR, schema, "The nextCursor of the previous page.", example),
+        Parameter(AFTER, schema, after or "The same as `cursor`.", example),
+    )
+
+
+def _unknown(name: str, known: Collection[str]) -> Refusal:
+    if CURSOR in known:
+        takes = "This list takes cursor, the nextCursor of the previous page"
+        takes += ", and page and limit." if "page" in known else ", and limit."
+    elif "page" in known:
+        takes = "This list takes page and limit."
+    elif "limit" in known:
+        takes = "This list has one page, of limit records."
+    else:
+        takes = "This list has one page, which is complete; remove the parameter."
+    return refused(name, takes)
