@@ -159,9 +159,7 @@ class Cluster:
 
 @asynccontextmanager
 async def own_server(
-    settings: Mapping[str, str] | None = None,
-    version: int | None = None,
-    place: Path | None = None,
+    settings: Mapping[str, str] | None = None, version: int | None = None, place: Path | None = None
 ) -> AsyncIterator[Cluster]:
     """Run a server in a new folder, in `place`, until the block ends."""
     with tempfile.TemporaryDirectory(prefix="carteiro-server-", dir=place) as home:

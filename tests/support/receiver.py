@@ -73,10 +73,7 @@ class Receiver:
 
 @asynccontextmanager
 async def receiver(
-    *,
-    secret: str | None = None,
-    answer: Answer | None = None,
-    tls: ssl.SSLContext | None = None,
+    *, secret: str | None = None, answer: Answer | None = None, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Receiver]:
     """Run a Receiver on its own port."""
     behaved = Receiver(secret, answer)

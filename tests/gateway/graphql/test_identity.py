@@ -177,8 +177,7 @@ async def test_without_mail_an_unverified_account_needs_its_password(
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"email_verified": False}, {"email_verified": None}, {"email": "ana@other.example"}],
+    "changed", [{"email_verified": False}, {"email_verified": None}, {"email": "ana@other.example"}]
 )
 async def test_an_untrusted_token_needs_the_password_of_the_account(
     idp_posting: Shop, issuer: Issuer, changed: dict[str, Any]

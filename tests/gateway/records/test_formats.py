@@ -135,8 +135,7 @@ def test_valid_values_are_accepted_and_match_the_schema(check: Format, values: l
 
 
 @pytest.mark.parametrize(
-    ("check", "repeated"),
-    [(nested.ids_of("deal", 3), ["0" * 24] * 3), (nested.tags(), ["a"] * 50)],
+    ("check", "repeated"), [(nested.ids_of("deal", 3), ["0" * 24] * 3), (nested.tags(), ["a"] * 50)]
 )
 def test_repeats_in_a_list_are_dropped(check: Format, repeated: list[str]) -> None:
     assert check.accept(repeated, of_json) == json.dumps(repeated[:1])

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.records.values.strictjson import (
-    DEPTH,
-    MOST_VALUES,
-    InvalidJson,
-    decode,
-    depth,
-    dumps,
-)
+from gateway.records.values.strictjson import DEPTH, MOST_VALUES, InvalidJson, decode, depth, dumps
 
 PLAIN = st.recursive(
     st.none()

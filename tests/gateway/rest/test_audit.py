@@ -110,9 +110,7 @@ async def walked(api: RestApi) -> set[tuple[str, str]]:
     owner = await api.key_of(await api.site.user())
     walk, town = Walk(api, owner), await town_of(api, owner)
     token = Person(
-        owner._http,
-        owner.user_id,
-        {"Authorization": f"Bearer {await api.site.token()}"},
+        owner._http, owner.user_id, {"Authorization": f"Bearer {await api.site.token()}"}
     )
     for entry in CATALOGUE:
         await _of_resource(walk, town, entry.resource, entry.create is not None)

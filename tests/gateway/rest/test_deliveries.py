@@ -87,9 +87,7 @@ async def ended(who: Person, count: int = 1) -> list[dict[str, Any]]:
     return await until(look)
 
 
-async def test_a_delivery_shows_what_was_sent_and_answered(
-    running: tuple[RestApi, Inbox],
-) -> None:
+async def test_a_delivery_shows_what_was_sent_and_answered(running: tuple[RestApi, Inbox]) -> None:
     api, box = running
 
     async def answer(request: web.Request) -> web.Response:
@@ -128,9 +126,7 @@ async def test_a_delivery_shows_what_was_sent_and_answered(
     assert "hidden" not in reply.text
 
 
-async def test_a_replay_is_sent_with_the_same_id_and_bytes(
-    running: tuple[RestApi, Inbox],
-) -> None:
+async def test_a_replay_is_sent_with_the_same_id_and_bytes(running: tuple[RestApi, Inbox]) -> None:
     api, box = running
     ana = await api.person()
     await hook(api, ana, f"{box.url}/in")

@@ -69,8 +69,7 @@ async def test_each_number_is_explained(api: RestApi, ana: Person) -> None:
         await set_state(api.db, number, state)
     await api.db.write(run, "delete from deliveries where sequence in (1, 8, 9)")
     await api.db.write(
-        run,
-        "delete from events where id in (select event_id from deliveries where sequence = 7)",
+        run, "delete from events where id in (select event_id from deliveries where sequence = 7)"
     )
     await api.db.write(
         run,

@@ -41,7 +41,7 @@ SAME = {
     "go run check.go verify.go",  # a command
 }  # fmt: skip
 IN_OTHER_WORDS = {
-    "unreadable",  # its message is a text of the catalogue
+    "unreadable"  # its message is a text of the catalogue
 }
 
 
@@ -101,10 +101,7 @@ def test_the_languages_fill_in_the_same_values() -> None:
 def test_a_count_has_a_form_for_one() -> None:
     assert audit.without_plural(EN.forms) == set()
     assert audit.with_other_plurals(EN.forms, OWN) == set()
-    seeded: Mapping[str, Sequence[str]] = {
-        "a": ("{count} events wait",),
-        "b": ("{count} of 2",),
-    }
+    seeded: Mapping[str, Sequence[str]] = {"a": ("{count} events wait",), "b": ("{count} of 2",)}
     assert audit.without_plural(seeded) == {"a"}
     assert audit.with_other_plurals({"a": ("one", "{count}")}, {"a": ("{count}",)}) == {"a"}
 

@@ -330,8 +330,7 @@ SIGN_INS = {
     ),
     "one address": Attack(partial(tries, lambda n: (f"{n}@example.com", "203.0.113.9")), passwords),
     "random tokens": Attack(
-        partial(credentials, lambda ids: {"Authorization": f"Bearer {tokens.make(ids)}"}),
-        passwords,
+        partial(credentials, lambda ids: {"Authorization": f"Bearer {tokens.make(ids)}"}), passwords
     ),
     "random keys": Attack(
         partial(credentials, lambda ids: {"X-API-Key": api_keys.make(ids)}), passwords

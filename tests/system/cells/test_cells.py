@@ -398,8 +398,7 @@ async def test_a_key_works_before_during_and_after_a_move(
         assert mover.refused[503] or await _until_refused(mover)
         others = [len(one.made) for one in cells.owners[1:]]
         await until(
-            lambda: all(len(o.made) > n for o, n in zip(cells.owners[1:], others, strict=True)),
-            60,
+            lambda: all(len(o.made) > n for o, n in zip(cells.owners[1:], others, strict=True)), 60
         )
         assert len(mover.made) <= count + 1
         status, said = await cells.command("one", "move", mover.email, "--to", "two")

@@ -273,10 +273,7 @@ async def test_a_paused_queue_keeps_its_deliveries(db_url: str) -> None:
 
 @pytest.mark.parametrize("way", [("sqlite", "postgres"), ("postgres", "sqlite")])
 async def test_the_chains_of_a_log_travel_with_it(
-    way: tuple[str, str],
-    tmp_path: Path,
-    sqlite_files: SqliteFiles,
-    postgres_server: PostgresServer,
+    way: tuple[str, str], tmp_path: Path, sqlite_files: SqliteFiles, postgres_server: PostgresServer
 ) -> None:
     """An erasure that is not done yet, gaps and ends travel too."""
     there = {

@@ -82,9 +82,7 @@ async def test_the_limit_of_the_address_comes_before_the_form(still: Database) -
             writer.close()
 
 
-async def test_a_form_that_requires_sign_in_is_not_read_without_it(
-    console: Site,
-) -> None:
+async def test_a_form_that_requires_sign_in_is_not_read_without_it(console: Site) -> None:
     for path in ("/console/webhooks", "/console/sign-out", "/console/keys"):
         head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {URLENCODED}\r\n"
         reader, writer = await asyncio.open_connection("127.0.0.1", console.port)

@@ -19,16 +19,7 @@ from outbox.queue.upkeep.erasure import Erasure
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
-from tests.support.drain import (
-    OWNER,
-    add_webhook,
-    all_forgotten,
-    make,
-    make_many,
-    ring,
-    rows,
-    run,
-)
+from tests.support.drain import OWNER, add_webhook, all_forgotten, make, make_many, ring, rows, run
 from tests.support.waiting import until
 
 URL = "http://127.0.0.1:9/"
