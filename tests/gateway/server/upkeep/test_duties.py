@@ -1,7 +1,10 @@
 """Everything that has a time to live has a duty that takes it away."""
 
+from __future__ import annotations
+
 import importlib
 import inspect
+import json
 import pkgutil
 import re
 from collections.abc import Awaitable, Callable
@@ -26,6 +29,7 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database import times
 from outbox.database.plans import by_index
+from outbox.database.sql import translate
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
 from outbox.events import marks
@@ -34,9 +38,30 @@ from outbox.queue.state import figures
 from outbox.queue.upkeep import erasure_requests
 from tests.outbox.queue.upkeep.test_retention import Past
 from tests.support.drain import ring
-from tests.support.plans import buffers
 from tests.support.rows import add_webhooks, pause, webhook_id
 from tests.support.waiting import until
+
+MODES = ("force_custom_plan", "force_generic_plan")
+
+
+async def buffers(tx: Tx, name: str, statement: str, args: tuple[Any, ...]) -> dict[str, int]:
+    """Run `statement` under each plan mode; return its buffers by `name` and mode."""
+    values = ", ".join(f"'{value}'" for value in args)
+    plan = "the_" + "".join(c if c.isalnum() else "_" for c in name)
+    await tx.run(f"prepare {plan} as {translate(statement, 'postgres')}")
+    touched = {}
+    for mode in MODES:
+        await tx.run(f"set local plan_cache_mode = {mode}")
+        told = await tx.one(
+            f"explain (analyze, buffers, format json) execute {plan}" + f"({values})" * bool(args)
+        )
+        assert told is not None
+        [found] = json.loads(told[0])
+        top = found["Plan"]
+        touched[f"{name} {mode}"] = top["Shared Hit Blocks"] + top["Shared Read Blocks"]
+        assert touched[f"{name} {mode}"] > 0, found
+    return touched
+
 
 Unit = Callable[..., Awaitable[Any]]
 REMOVES = re.compile(r"_?(prune|purge|expire)")
