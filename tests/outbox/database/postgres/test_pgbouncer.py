@@ -8,14 +8,13 @@ import pwd
 import re
 import subprocess
 import tempfile
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import asyncpg
 import pytest
 
 from outbox.database.migrate import migrate
@@ -23,7 +22,7 @@ from outbox.database.transaction import Tx
 from outbox.errors import CannotStart
 from tests.outbox.database.postgres.conftest import Open
 from tests.outbox.database.postgres.units import names, put
-from tests.support.cluster import USER
+from tests.support.cluster import USER, until_answers
 from tests.support.databases import SOURCES, PostgresServer
 from tests.support.process import free_port
 from tests.support.requirements import need
@@ -31,7 +30,6 @@ from tests.support.requirements import need
 RENAMES = (1, 21)
 """The first version that supports prepared statements in transaction mode."""
 SESSIONS = 3
-START_SECONDS = 20.0
 
 
 def bouncer_version() -> tuple[int, ...]:
@@ -79,25 +77,12 @@ async def _running(url: str, folder: Path, prepared: int) -> AsyncIterator[str]:
     )
     through = f"postgresql://postgres@127.0.0.1:{port}{parts.path}"
     try:
-        await _until_up(process, through)
+        await until_answers(through, process)
         yield through
     finally:
         if process.returncode is None:
             process.kill()
         await process.communicate()
-
-
-async def _until_up(process: Process, url: str) -> None:
-    async with asyncio.timeout(START_SECONDS):
-        while True:
-            try:
-                await (await asyncpg.connect(url, timeout=5)).close()
-                return
-            except (OSError, asyncpg.PostgresError):
-                if process.returncode is not None:
-                    _, said = await process.communicate()
-                    raise AssertionError(said.decode()) from None
-                await asyncio.sleep(0.05)
 
 
 def _command() -> str:
