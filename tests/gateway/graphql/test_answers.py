@@ -50,24 +50,6 @@ async def test_a_read_that_fails_behind_the_write_does_not_deny_it(
     assert len(found["client"]["addresses"]) == 1
 
 
-async def test_a_second_mutation_is_judged_by_itself(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    browser = shop.browser()
-    product = await sell(shop, 30, stock=10)
-    failing(monkeypatch, shop.db, "write", checkout, DatabaseUnavailable("busy", "no"))
-    answer = await browser.send(
-        "mutation ($h: String!, $p: ID!) {"
-        " first: shoppingCartAddProduct(input: {hostname: $h, productId: $p})"
-        " { shoppingCart { totalQuantity } }"
-        ' second: checkout(input: {hostname: $h, email: "a@example.com", name: "A"})'
-        " { order { number } } }",
-        {"h": shop.hostname, "p": product},
-    )
-    assert answer.code == "UNAVAILABLE"
-    assert answer.error["path"] == ["second"]
-
-
 async def test_a_mutation_that_takes_too_long_may_have_been_written(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,12 +65,6 @@ def test_what_selects_nothing_is_refused(args: dict[str, Any], field: str) -> No
     assert refused.value.faults[0].field == field
 
 
-def test_a_text_cursor_is_a_text_that_databases_store() -> None:
-    for at in ("a\0", "\ud800", 5):
-        with pytest.raises(Refusal):
-            slice_request({"after": forged("t", at, ID)}, "t", text=True)
-
-
 def test_page_info() -> None:
     places = [Place(2, ID), Place(1, ID)]
     records: Any = ["second", "first"]

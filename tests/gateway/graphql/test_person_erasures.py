@@ -102,15 +102,6 @@ async def test_all_that_has_the_email_goes_and_sales_stay_without_the_person(sho
         assert await rows(shop, f"select * from {table}") == []
 
 
-async def test_a_stored_response_keeps_the_id_so_that_nothing_is_made_twice(shop: Shop) -> None:
-    body = {"name": "Maria da Silva", "email": EMAIL}
-    first = await shop.owner.post("/api/contacts", body, Idempotency_Key="k1")
-    await erased(shop, f"/api/contacts/{first.body['id']}")
-    again = await shop.owner.post("/api/contacts", body, Idempotency_Key="k1")
-    assert (again.status, again.body) == (201, {"id": first.body["id"]})
-    assert await rows(shop, "select * from contacts") == []
-
-
 async def test_a_repeated_batch_makes_nothing_twice_either(shop: Shop) -> None:
     batch = {"items": [{"name": "Maria da Silva", "email": EMAIL}, {"name": "Rui"}]}
     for atomic in (False, True):
@@ -137,18 +128,6 @@ async def test_lines_that_wait_for_their_import_go_with_the_person(shop: Shop) -
     assert certificate["erased"]["importLines"] == 2
     await Importing(shop.db).run_once()
     assert [row["name"] for row in await rows(shop, "select name from contacts")] == ["Rui"]
-
-
-async def test_an_account_with_another_email_does_not_spread_the_erasure(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser, "joint@example.com")
-    [made] = await rows(shop, "select id, contact_id from customers")
-    path = f"/api/contacts/{made['contact_id']}"
-    assert (await shop.owner.put(path, {"email": EMAIL})).status == 200
-    other = await contact(shop, email="joint@example.com", name="Rui")
-    await erased(shop, path)
-    assert await rows(shop, "select * from customers") == []
-    assert [row["id"] for row in await rows(shop, "select id from contacts")] == [other]
 
 
 async def test_a_damaged_request_makes_no_certificate_until_it_is_repeated(shop: Shop) -> None:

@@ -58,15 +58,6 @@ async def verified(tx: Tx) -> None:
     await tx.run("update customers set email_verified = true")
 
 
-async def test_the_contact_of_a_proven_email_goes_with_the_account(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    await shop.db.write(verified)
-    await erase(browser, password=ANA["password"])
-    assert (await shop.owner.get("/api/contacts")).body["total"] == 0
-    assert [name for name, _ in await shop.api.events()] == ["contact.created", "contact.deleted"]
-
-
 async def test_an_unproven_email_deletes_no_contact(shop: Shop) -> None:
     browser = shop.browser()
     await sign_up(browser)

@@ -35,25 +35,6 @@ def test_keys_have_the_documented_form_and_a_checksum() -> None:
         assert not api_keys.well_formed(junk)
 
 
-async def test_a_key_in_either_header_and_a_token(site: Site) -> None:
-    user_id = await site.user()
-    key = await site.key(user_id)
-    token = await site.token()
-    assert token.startswith(tokens.PREFIX)
-    for headers in (
-        {"X-API-Key": key},
-        {"Authorization": f"Bearer {key}"},
-        {"Authorization": f"bearer  {token}"},
-        {"X-API-Key": key, "Authorization": f"Bearer {token}"},
-        {"X-API-Key": key, "Authorization": "Basic eDp5"},
-    ):
-        status, body, _ = await me(site, headers)
-        assert (status, body["id"], body["email"]) == (200, user_id, "maria@example.com")
-    _, body, _ = await me(site, {"X-API-Key": key})
-    assert body["scopes"] == ["read", "write"]
-    assert len(str(body["keyId"])) == 24
-
-
 async def test_missing_and_invalid_credentials(site: Site) -> None:
     user_id = await site.user()
     key = await site.key(user_id)
@@ -93,15 +74,6 @@ async def raw(site: Site, *lines: bytes) -> bytes:
 @pytest.mark.parametrize("line", [b"X-API-Key: \xff", b"Authorization: Bearer cst_\xff"])
 async def test_a_credential_of_raw_bytes_is_invalid(site: Site, line: bytes) -> None:
     assert b" 401 " in await raw(site, line)
-
-
-async def test_a_repeated_credential_header_is_invalid(site: Site) -> None:
-    mine = (await site.key(await site.user("a@example.com"))).encode()
-    theirs = (await site.key(await site.user("b@example.com"))).encode()
-    assert b" 200 " in await raw(site, b"X-API-Key: " + mine)
-    for name in (b"X-API-Key: ", b"Authorization: Bearer "):
-        for other in (mine, theirs, b"junk"):
-            assert b" 401 " in await raw(site, name + mine, name + other)
 
 
 async def test_two_valid_credentials_of_different_users(site: Site) -> None:
@@ -254,18 +226,6 @@ async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -
     swapped = {"X-API-Key": await site.token(), "Authorization": f"Bearer {reads['X-API-Key']}"}
     assert await statuses(swapped) == (201, 200, 200)
     assert "keyId" not in (await me(site, reads | token))[1]
-
-
-async def test_the_last_use_is_recorded(site: Site) -> None:
-    user_id = await site.user()
-    key = await site.key(user_id)
-    await me(site, {"X-API-Key": key})
-    await site.app[CREDENTIALS].flush()
-    [row] = await site.db.read(api_keys.listed, user_id)
-    assert row["last_used_at"] <= site.db.clock.wall()
-    await site.db.write(api_keys.touch, [(row["id"], 5)])
-    [again] = await site.db.read(api_keys.listed, user_id)
-    assert again["last_used_at"] == row["last_used_at"]
 
 
 async def test_calls_and_sign_ins_are_limited(still: Database) -> None:

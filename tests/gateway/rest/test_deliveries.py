@@ -126,22 +126,6 @@ async def test_a_delivery_shows_what_was_sent_and_answered(running: tuple[RestAp
     assert "hidden" not in reply.text
 
 
-async def test_a_replay_is_sent_with_the_same_id_and_bytes(running: tuple[RestApi, Inbox]) -> None:
-    api, box = running
-    ana = await api.person()
-    await hook(api, ana, f"{box.url}/in")
-    await ana.post("/api/contacts", {"name": "João"})
-    [first] = await box.until(1)
-    [one] = await ended(ana)
-    reply = await ana.post(f"/api/deliveries/{one['id']}/replay")
-    assert (reply.status, reply.headers["Location"]) == (202, f"/api/deliveries/{reply.body['id']}")
-    assert answer_faults("POST", "/api/deliveries/{id}/replay", 202, reply.body) == []
-    assert (reply.body["origin"], reply.body["eventId"]) == ("replay", one["eventId"])
-    _, second = await box.until(2)
-    assert second.body == first.body
-    assert second.headers["X-Webhook-Id"] == first.headers["X-Webhook-Id"]
-
-
 async def test_filters(api: RestApi, ana: Person) -> None:
     one, other = await hook(api, ana), await hook(api, ana)
     bruno, carla = await contact(api, ana), await contact(api, ana, "Carla")
@@ -226,30 +210,6 @@ async def test_only_its_owner_reaches_a_delivery(api: RestApi, ana: Person, bia:
 def refused(reply: Reply, status: int, code: str) -> None:
     assert (reply.status, reply.body["code"]) == (status, code), reply.text
     assert reply.body["requestId"] == reply.headers["X-Request-Id"]
-
-
-async def test_a_repeated_replay_with_a_key_is_one(api: RestApi, ana: Person) -> None:
-    await hook(api, ana)
-    await contact(api, ana)
-    [one] = await listed(ana)
-    where = f"/api/deliveries/{one['id']}/replay"
-    first, again = [await ana.post(where, Idempotency_Key="k") for _ in range(2)]
-    assert (first.status, again.status, again.text) == (202, 202, first.text)
-    assert again.headers["Idempotent-Replayed"] == "true"
-    assert len(await listed(ana)) == 2
-    writer = await api.key_of(ana.user_id, ["write"])
-    assert (await writer.post(where)).body.keys() == {"id"}
-
-
-async def test_a_replay_at_a_paused_webhook_waits(api: RestApi, ana: Person) -> None:
-    webhook_id = await hook(api, ana)
-    await contact(api, ana)
-    [one] = await listed(ana)
-    actor = Actor(ana.user_id, "session")
-    await api.db.write(webhooks.pause, actor, webhook_id)
-    reply = await ana.post(f"/api/deliveries/{one['id']}/replay")
-    assert (reply.status, reply.body["state"]) == (202, "parked")
-    assert "nextAttemptAt" not in reply.body
 
 
 async def delete_webhook(api: RestApi, who: Person, one: dict[str, Any]) -> None:

@@ -199,19 +199,6 @@ async def test_ids_within_a_millisecond_are_in_their_order(api: RestApi, ana: Pe
             assert differing(parts, copy) == []
 
 
-async def test_an_id_begins_with_the_millisecond_of_its_creation(api: RestApi, ana: Person) -> None:
-    """The digest of a range of ids reads a range of times."""
-    await stock(api.db, ana.user_id, 1)
-
-    async def unit(tx: Tx, table: str) -> list[Row]:
-        return await tx.all(f"select id, created_at from {table}")
-
-    for resource in RESOURCES:
-        rows = await api.db.read(unit, resource.table)
-        assert rows
-        assert all(int(row["id"][:12], 16) == row["created_at"] // 1000 for row in rows)
-
-
 @pytest.mark.parametrize(
     ("query", "field"),
     [

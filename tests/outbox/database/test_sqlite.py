@@ -100,12 +100,6 @@ async def test_the_due_clock_never_goes_back_across_restarts(db_url: str, mark: 
     await db.close()
 
 
-async def test_a_file_that_is_no_database_is_refused_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "one.db").write_bytes(b"not a database" * 400)
-    with pytest.raises(CannotStart, match=r"cannot open the database .*one\.db"):
-        await database.open(f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids())
-
-
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_a_damaged_file_is_not_served(tmp_path: Path, db_url: str) -> None:
     path = Path(db_url.removeprefix("sqlite:///"))

@@ -29,15 +29,6 @@ async def test_the_front_door_leads_to_the_console(nobody: Guest) -> None:
         assert answer.headers["Location"] == leads_to
 
 
-async def test_an_address_that_only_accepts_forms(nobody: Guest, maria: Guest) -> None:
-    for who in (nobody, maria):
-        for path in ("/console/sign-out", f"/console/webhooks/{'0' * 24}/pause"):
-            page = await who.get(path)
-            assert (page.status, page.headers["Allow"]) == (405, "POST")
-            assert EN("error.form_only") in page.html
-        assert (await who.get("/console/webhooks/none/of/these")).status == 404
-
-
 async def test_static_files_are_cached_for_a_year_under_their_digest(nobody: Guest) -> None:
     page = await nobody.get("/console/sign-in")
     files = re.findall(r'(?:href|src)="(/console/static/[^"]+)"', page.html)
@@ -122,14 +113,3 @@ async def test_a_wrong_method_has_a_page_that_leads_back(maria: Guest) -> None:
         assert 'href="/console/account"' in html
         assert not allowed or "othing was changed" in html
         assert f'href="{back}"' in html.partition("<main")[2]
-
-
-async def test_an_expired_form_leads_back_to_its_page(maria: Guest) -> None:
-    origin = str(maria.site.url).rstrip("/")
-    came = f"{origin}/console/webhooks/new?kind=operational&done=saved"
-    page = await maria.post("/console/webhooks", Referer=came)
-    assert page.status == 403
-    assert 'href="/console/account"' in page.html
-    assert 'href="/console/webhooks/new?kind=operational"' in page.html
-    elsewhere = await maria.post("/console/webhooks", Referer="https://evil.example/console/x")
-    assert "evil" not in elsewhere.html

@@ -7,8 +7,6 @@ import pytest
 from gateway.domain.sales import deals
 from tests.support.rest import Person, RestApi
 
-NOWHERE = "0" * 24
-
 
 async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/deals", {"title": "Supply", "value": 100} | body)
@@ -22,29 +20,6 @@ async def stats(who: Person) -> dict[str, Any]:
     assert reply.status == 200
     figures: dict[str, Any] = reply.body
     return figures
-
-
-async def test_only_a_lost_deal_has_a_reason(ana: Person, bia: Person) -> None:
-    path = f"/api/deals/{(await create(ana))['id']}"
-    for body in (
-        {"lostReason": "Price"}, {"status": "won", "lostReason": "Price"},
-        {"status": "open", "lostReason": "Price"},
-    ):  # fmt: skip
-        reply = await ana.put(path, body)
-        assert (reply.status, reply.faults) == (400, {"lostReason": "not_lost"}), body
-    assert (await bia.put(path, {"lostReason": "Price"})).status == 403
-    assert (await ana.put(f"/api/deals/{NOWHERE}", {"lostReason": "x"})).status == 404
-    both = await ana.put(path, {"lostReason": "x", "title": ""})
-    assert both.faults == {"title": "too_short", "lostReason": "not_lost"}
-    assert (await ana.put(path, {"lostReason": None})).status == 200
-    lost = (await ana.put(path, {"status": "lost"})).body
-    assert (await ana.put(path, {"lostReason": "Price"})).body["lostReason"] == "Price"
-    # The client sends the whole record back with another status: the reason is cleared.
-    again = lost | {"lostReason": "Price", "status": "won"}
-    won = await ana.put(path, again)
-    assert (won.status, won.body["status"]) == (200, "won")
-    assert "lostReason" not in won.body
-    assert (await ana.put(path, {"lostReason": "Price"})).faults == {"lostReason": "not_lost"}
 
 
 async def test_a_very_large_value_is_exact_to_the_centavo(ana: Person) -> None:

@@ -31,8 +31,6 @@ BOUGHT = f"order {{ {ORDER} }} payment {{ method pixCode }} {WARNINGS}"
 PRODUCTS = "nodes { title price } totalCount pageInfo { hasNextPage endCursor }"
 FAR = {**ADDRESS, "cep": "69005-010", "city": "Manaus", "state": "AM"}
 FREE = {**RULES[0], "freeFrom": 100}
-JSON = {"Content-Type": "application/json"}
-MODALS = "/api/discount-modals"
 UNKNOWN = "018f3a5b7c9d1e2f3a4b5c6d"
 
 

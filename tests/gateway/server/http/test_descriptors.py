@@ -5,7 +5,7 @@ import resource
 import pytest
 
 from gateway.cli import serve
-from gateway.server.config import Config, Delivery, Limits
+from gateway.server.config import Config
 from gateway.server.http.admission import PROBES
 from gateway.server.http.descriptors import OWN, fitted
 from gateway.server.telemetry import logs
@@ -28,12 +28,6 @@ def test_clients_and_sends_share_what_there_is() -> None:
     few = fitted(Config(), 20)
     assert (few.limits.connections, few.limits.connections_per_address) == (1, 1)
     assert few.delivery.slots == 1
-
-
-def test_few_slots_leave_the_rest_to_clients() -> None:
-    few = fitted(Config(limits=Limits(connections=1_000), delivery=Delivery(slots=8)), 256)
-    assert few.delivery.slots == 8
-    assert few.limits.connections == 256 - OWN - PROBES - Config().database.pool_size - 8
 
 
 def test_the_server_fits_its_bounds_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

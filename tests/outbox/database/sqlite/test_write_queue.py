@@ -17,23 +17,6 @@ from outbox.ids import Ids
 from tests.outbox.database.sqlite.units import LOOP, THREAD, Stopped, long_note, note, noted, watch
 
 
-async def test_units_run_in_the_order_of_their_calls(file: Database) -> None:
-    names = [f"n{n}" for n in range(300)]
-    where = await asyncio.gather(
-        *(file.write(long_note if n % 7 == 3 else note, name) for n, name in enumerate(names))
-    )
-    assert set(where) == {LOOP, THREAD}
-    assert await file.read(noted) == names
-
-
-async def test_units_of_one_iteration_share_a_commit(file: Database) -> None:
-    ran: list[str] = []
-    await file.write(watch, ran.append)
-    ran.clear()
-    await asyncio.gather(*(file.write(note, f"n{n}") for n in range(200)))
-    assert ran.count("commit") == 1
-
-
 async def test_a_unit_that_takes_long_runs_again_on_the_thread(
     file: Database, clock: Stopped
 ) -> None:
