@@ -11,10 +11,10 @@ from gateway.domain.storefront.sign_in.idp_tokens import GOOGLE, _is_trusted
 from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
-from tests.support.forged import forged, forged_sessions
 from tests.support.issuer import CLIENT, Issuer
 from tests.support.mailbox import Mailbox, bodies
 from tests.support.shop import Answer, Browser, Shop, opened
+from tests.system.test_forgeries import forged, forged_sessions
 
 pytestmark = pytest.mark.usefixtures("duties_look_often")
 

@@ -18,9 +18,9 @@ from outbox.database.migrate import migrate, migrate_at_once
 from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
+from tests.gateway.domain.storefront.catalogue.test_selection import OWNER, STORE, Shelved, shelve
 from tests.support.databases import SOURCES
 from tests.support.process import command
-from tests.support.shelves import OWNER, STORE, Shelved, shelve
 
 SHOP = cast(Record, SimpleNamespace(id=STORE, owner_id=OWNER))
 INDEX = "search"

@@ -13,7 +13,7 @@ from outbox.clock import SystemClock
 from outbox.database.claims import Claim
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from tests.support.cells import configured
+from tests.gateway.server.test_cells import configured
 from tests.support.databases import PostgresServer
 
 MARIA = Claim("email", "maria@example.com", "a" * 24, "email")
