@@ -14,7 +14,8 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, UnitError
 from outbox.ids import Ids
-from tests.support.drain import Wall, add_webhook, ring
+from tests.support.clocks import Wall
+from tests.support.drain import add_webhook, ring
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ class Machine(RuleBasedStateMachine):
 
 
 HOOK, PLACE, ORDERED = st.integers(0, 9), st.integers(0, 50), st.booleans()
-STEPS_OF: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+STEPS_OF: dict[str, dict[str, Any]] = {
     "write": {"name": st.sampled_from(NAMES), "count": st.integers(1, 6)},
     "advance": {"seconds": st.sampled_from((0.01, 0.1, 0.5, 2.0, 10.0))},
     "receiver": {"hook": HOOK, "mode": st.sampled_from(MODES)},
@@ -132,8 +132,9 @@ def step(name: str) -> Callable[..., None]:
     return taken
 
 
+_rule: Any = rule
 for _name, _given in STEPS_OF.items():
-    setattr(Machine, _name, rule(**_given)(step(_name)))
+    setattr(Machine, _name, _rule(**_given)(step(_name)))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,24 +6,10 @@ from gateway.domain.accounts import counter_store
 from gateway.domain.accounts.sign_in import DELAYS, SignInDelays
 from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.records.errors import Refusal
+from tests.support.clocks import Hand
 
 MARIA, HOME, FAR = "maria@example.com", "192.0.2.1", "198.51.100.7"
 FREE = DELAYS.count(0.0)
-
-
-class Hand:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> int:
-        return int(self.now * 1_000_000)
-
-    boot = wall
 
 
 @pytest.fixture

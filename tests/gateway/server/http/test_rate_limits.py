@@ -6,21 +6,7 @@ from gateway.domain.accounts.counter_store import OwnCounters
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.http.rate_limits import Buckets, RateLimits
-
-
-class Hand:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> int:
-        return int(self.now * 1_000_000)
-
-    boot = wall
+from tests.support.clocks import Hand
 
 
 class Counted:

@@ -7,7 +7,7 @@ import inspect
 import json
 import pkgutil
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -26,7 +26,6 @@ from gateway.server.startup import SOURCES
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.upkeep.duties import BATCHES, Batches, Upkeep
 from outbox import database
-from outbox.clock import SystemClock
 from outbox.database import times
 from outbox.database.plans import by_index
 from outbox.database.sql import insert, translate
@@ -37,6 +36,7 @@ from outbox.ids import Ids
 from outbox.queue.state import figures
 from outbox.queue.upkeep import erasure_requests
 from tests.outbox.queue.upkeep.test_retention import Past
+from tests.support.clocks import Wall
 from tests.support.drain import ring
 from tests.support.rows import add_webhooks, pause, webhook_id
 from tests.support.waiting import until
@@ -178,7 +178,7 @@ async def _everything_old(db: Database) -> None:
     async def rows(tx: Tx) -> None:
         customer_id = tx.new_id()
         await sessions.start(tx, user_id, "token", lifetime=-DAY, address="", agent="")
-        for table, values in (
+        old: Sequence[tuple[str, dict[str, Any]]] = (
             ("tokens", {"digest": b"t", "owner_id": user_id} | BEGUN),
             ("first_account_links", {"digest": b"l"} | BEGUN),
             ("connect_codes", {"digest": b"c", "owner_id": user_id, "app": "app",
@@ -229,8 +229,9 @@ async def _everything_old(db: Database) -> None:
               for number in (1, 2)),
             ("signing_keys", {"id": "k", "public_key": b"k", "private_key": b"k", "created_at": 1,
              "ends_at": 1}),
-        ):  # fmt: skip
-            await insert(tx, table, tuple(values), [tuple(values.values())])
+        )  # fmt: skip
+        for table, row in old:
+            await insert(tx, table, tuple(row), [tuple(row.values())])
         await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
         await marks.store(tx, -2 * marks.BLOCK, b"", b"")
         await erasure_requests.request(tx, user_id, ["record"])
@@ -360,18 +361,9 @@ async def test_what_is_removed_is_reached_by_an_index(db: Database) -> None:
     assert max(touched.values()) <= 200, touched
 
 
-class Ahead(SystemClock):
-    """A clock whose wall time tests move."""
-
-    offset = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.offset
-
-
 @pytest.mark.parametrize("hours", [-48, 48])
 async def test_what_is_deleted_is_past_its_time_by_both_clocks(db_url: str, hours: int) -> None:
-    clock = Ahead()
+    clock = Wall()
     db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
     moments: list[int] = []
 

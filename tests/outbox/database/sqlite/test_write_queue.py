@@ -14,7 +14,8 @@ from outbox.database.sqlite.writer import BATCH_SECONDS, LONG_SECONDS
 from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from tests.outbox.database.sqlite.units import LOOP, THREAD, Stopped, long_note, note, noted, watch
+from tests.outbox.database.sqlite.units import LOOP, THREAD, long_note, note, noted, watch
+from tests.support.clocks import Stopped
 
 
 async def test_a_unit_that_takes_long_runs_again_on_the_thread(

@@ -20,8 +20,9 @@ from outbox.queue.upkeep.retention import Retention
 from outbox.sending.request import new_secret
 from outbox.states import End
 from outbox.webhooks import rotation
+from tests.support.clocks import Wall
 from tests.support.counted import CountedTx
-from tests.support.drain import OWNER, Wall, add_webhook, ring
+from tests.support.drain import OWNER, add_webhook, ring
 from tests.support.rows import add_webhooks, pause, webhook_id
 
 DELIVERY = """
