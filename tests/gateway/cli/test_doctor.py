@@ -144,10 +144,3 @@ async def test_a_webhook_by_its_id_signs_with_its_own_secret(db: Database, db_ur
         assert headers["X-Webhook-Test"] == "1"
     _, reason = await doctor("0" * 24, config)
     assert reason.startswith("there is no webhook 000")
-
-
-async def test_the_retries_are_printed_with_their_range() -> None:
-    lines, _ = await doctor("ftp://x/", Config())
-    [first] = [line for line in lines if line.startswith("    2 ")]
-    assert "after       5 s" in first
-    assert len([line for line in lines if "  after " in line]) == 9

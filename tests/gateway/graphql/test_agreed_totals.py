@@ -17,10 +17,6 @@ async def sold(shop: Shop) -> list[Any]:
     return list((await shop.owner.get("/api/orders?limit=100")).body["data"])
 
 
-def warned(payload: Any) -> list[str]:
-    return [warning["code"] for warning in payload["warnings"]]
-
-
 async def rule(shop: Shop, rules: list[Any]) -> None:
     path = f"/api/stores/{shop.store['id']}"
     assert (await shop.owner.put(path, {"shippingRules": rules})).status == 200
@@ -102,15 +98,6 @@ async def test_the_terms_of_coupons_and_shipping_are_agreed_to_also(shop: Shop) 
     await rule(shop, [{**RULES[0], "price": 30}])
     assert (await check_out(browser, address=ADDRESS)).code == "TOTAL_CHANGED"
     assert (await ordered(browser, address=ADDRESS))["total"] == 10_000 - 1000 + 3000
-
-
-async def test_a_lower_total_is_ordered_with_warnings(shop: Shop) -> None:
-    browser = shop.browser()
-    product = await dear(shop, browser)
-    await edit(shop, product, price=900)
-    payload = (await check_out(browser)).data["checkout"]
-    assert payload["order"]["total"] == 1800
-    assert warned(payload) == ["PRICE_CHANGED", "TOTAL_CHANGED"]
 
 
 async def test_a_repeat_with_its_key_answers_as_before(shop: Shop) -> None:

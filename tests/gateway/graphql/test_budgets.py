@@ -132,22 +132,6 @@ async def test_concurrent_orders_of_an_address(still: Database) -> None:
         assert Counter(map(outcome, answers)) == {"done": 3, "UNPAID_LIMIT": 5}
 
 
-async def test_reserved_stock_of_an_address(guarded: Shop) -> None:
-    """The attack: carts that reserve whole stocks for three days, of one address."""
-    many, few = await sell(guarded, 30, name="Many", stock=1_000), await sell(guarded, 30, stock=12)
-    for product, quantity, expected in (
-        (many, 60, "done"), (many, 41, "UNPAID_LIMIT"), (many, 40, "done"),
-        (few, 11, "UNPAID_LIMIT"), (few, 10, "done"),
-    ):  # fmt: skip
-        email = f"a{quantity}@example.com"
-        answer = await buy(guarded, ATTACKER, product, quantity, email=email)
-        assert outcome(answer) == expected
-        if quantity == 41:
-            assert "may hold 100 items of 'Many'" in answer.error["message"]
-            assert 0 < waits(answer) <= 3 * 86_400
-    await honest_are_served(guarded, many)
-
-
 async def test_no_address_is_stored_and_nothing_when_the_order_ended(guarded: Shop) -> None:
     product = await sell(guarded, 30)
     assert outcome(await buy(guarded, ATTACKER, product)) == "done"

@@ -159,33 +159,6 @@ async def test_an_operation_ends_at_its_deadline(
     assert answer.body["data"] is None
 
 
-async def test_rates_belong_to_sessions_and_addresses(still: Database) -> None:
-    config = Config(limits=Limits(storefront_per_minute=5))
-    async with opened(still, config) as shop:
-        visitors = [shop.browser() for _ in range(9)]
-        for number, visitor in enumerate(visitors):
-            statuses = [
-                (await visitor.send("{ __typename }", X_Cart_Session=f"s{number}")).status
-                for _ in range(6)
-            ]
-            # The sessions of one address share ten times the limit.
-            expected = [200] * 5 + [429]
-            assert statuses == expected, number
-        plain = [(await visitors[0].send("{ __typename }")).status for _ in range(6)]
-        assert plain == [200] * 5 + [429]
-        invented = [
-            (await visitors[0].send("{ __typename }", X_Cart_Session=f"t{number}")).status
-            for number in range(6)
-        ]
-        assert invented == [200] * 5 + [429]
-        refused = await visitors[0].send("{ __typename }", Accept=GRAPHQL)
-        assert (refused.status, refused.code) == (429, "RATE_LIMITED")
-        assert refused.error["extensions"]["retryAfter"] >= 1
-        assert refused.headers["Retry-After"]
-        assert refused.headers["RateLimit"].startswith('"storefront";r=0')
-        assert refused.headers["RateLimit-Policy"] == '"storefront";q=5;w=60'
-
-
 async def test_a_long_response_counts_as_several_requests(still: Database) -> None:
     query = """query ($h: String!, $n: Int!) { products(hostname: $h, first: $n) {
       nodes { id title slug price sku stock currency available description createdAt

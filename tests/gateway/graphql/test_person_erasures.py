@@ -187,17 +187,6 @@ async def test_a_customer_without_a_contact_is_exported_and_erased(shop: Shop) -
     assert await rows(shop, "select * from customers") == []
 
 
-async def test_a_customer_who_erases_the_account_gets_a_certificate_too(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    answer = await browser.do("clientDeleteAccount", "success", password="secret123")
-    assert answer.data
-    await run(shop)
-    [certificate] = (await shop.owner.get("/api/erasures")).body["data"]
-    assert (certificate["resource"], certificate["state"]) == ("clients", "done")
-    assert certificate["erased"]["clients"] == 1
-
-
 async def test_receivers_are_told_without_personal_data(shop: Shop) -> None:
     ring = shop.api.site.app[KEYRING]
 

@@ -5,14 +5,10 @@ from typing import Any
 import pytest
 
 from gateway.domain.catalogue import RESOURCES
-from gateway.domain.contacts.companies import COMPANIES
-from gateway.domain.storefront.catalogue.reviews import REVIEWS
-from gateway.records import cascades, store
-from gateway.records.cascades import MOST, PIECES, Dependants
+from gateway.records.cascades import MOST, Dependants
 from gateway.records.resource import Drop, Remove, Resource, Unset
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
-from tests.support.crm_rows import add_activities, add_contacts
+from tests.support.crm_rows import add_activities
 from tests.support.rest import Person, Reply, RestApi
 
 BODIES: dict[str, dict[str, Any]] = {
@@ -29,18 +25,6 @@ POINTING = {
     "deals": ("tasks", "quotes", "invoices"),
 }
 """The kinds of records that refer to a record of a kind."""
-
-
-class Hasty(SystemClock):
-    """A clock on which the time of a unit is always over."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._looks = 0.0
-
-    def monotonic(self) -> float:
-        self._looks += 1.0
-        return self._looks
 
 
 async def create(person: Person, kind: str, **more: Any) -> str:
@@ -185,21 +169,6 @@ async def test_no_new_record_can_refer_to_a_deleted_one(api: RestApi, ana: Perso
         assert await rows(api.db, table, "contact_id is not null") == 0
 
 
-async def test_a_unit_ends_after_its_time(api: RestApi, ana: Person) -> None:
-    company = await create(ana, "companies")
-    await api.db.write(add_contacts, ana.user_id, MOST + 1, company)
-    assert (await ana.delete(f"/api/companies/{company}")).status == 200
-    assert (await ana.get(f"/api/contacts?companyId={company}")).body["total"] == 0
-    for turn in (1, 2):
-        await api.db.write(cascades.settle, COMPANIES, ana.user_id, company, Hasty())
-        left = await rows(api.db, "contacts", "company_id is not null")
-        assert left == MOST + 1 - turn * PIECES[api.db.engine]
-        assert await pending(api.db) == 1
-    await settled(api.db)
-    assert await rows(api.db, "contacts", "company_id is not null") == 0
-    assert await rows(api.db, "contacts", "version = 3") == MOST + 1
-
-
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda r: r.noun)
 def test_every_cascade_has_a_reference_field(resource: Resource) -> None:
     by_table = {r.table: r for r in RESOURCES}
@@ -220,33 +189,3 @@ def test_every_cascade_has_a_reference_field(resource: Resource) -> None:
             case Remove():
                 assert field in other.belongs
     assert resource.deletable or not resource.cascades
-
-
-NOTE = "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, $3)"
-
-
-async def _review(tx: Tx, owner_id: str, of: dict[str, str]) -> str:
-    # A pending review does not count for its product, which need not exist.
-    values = {
-        "stars": 5, "text": "Good.", "status": "pending", "author": "Maria da Silva",
-        "store_id": "8" * 24, "product_id": "9" * 24,
-    } | of  # fmt: skip
-    return str((await store.insert(tx, REVIEWS, owner_id, values))[0])
-
-
-async def test_an_erased_author_stays_erased(api: RestApi, ana: Person) -> None:
-    client = "5" * 24
-    review = await api.db.write(_review, ana.user_id, {"customer_id": client})
-    path = f"/api/reviews/{review}"
-    assert (await ana.get(path)).body["author"] == "Maria da Silva"
-
-    async def end(tx: Tx) -> None:
-        await tx.run(NOTE, ana.user_id, client, "client")
-
-    await api.db.write(end)
-    assert "author" not in (await ana.get(path)).body
-    assert (await ana.call("PATCH", path, {"status": "rejected"})).status == 200
-    await settled(api.db)
-    body = (await ana.get(path)).body
-    assert ("author" in body, "customerId" in body) == (False, False)
-    assert await rows(api.db, "reviews", "author is not null") == 0

@@ -158,31 +158,6 @@ async def test_the_cnpj_filter_ignores_the_mask(db: Database) -> None:
     assert (await listed(db, COMPANIES, cnpj="rubbish")).total == 0
 
 
-async def test_sorting(db: Database) -> None:
-    await named(db, "banana", "Ábaco", "cedro", "abacate", "banana")
-    by_name = ["abacate", "Ábaco", "banana", "banana", "cedro"]
-    assert names(await listed(db, sort="name")) == by_name
-    assert names(await listed(db, sort="-name")) == by_name[::-1]
-    oldest = ["banana", "Ábaco", "cedro", "abacate", "banana"]
-    assert names(await listed(db, sort="createdAt")) == oldest
-    assert names(await listed(db, sort="-createdAt")) == oldest[::-1]
-    assert names(await listed(db, sort="-updatedAt")) == oldest[::-1]
-    both = members(await listed(db, sort="name,-createdAt"))
-    twins = [r["createdAt"] + r["id"] for r in both[2:4]]
-    assert twins == sorted(twins, reverse=True)
-    assert (await listed(db, sort="name", limit="2")).cursor is None
-    pages = [await listed(db, sort="name", limit="2", page=str(p)) for p in (1, 2, 3)]
-    assert [n for p in pages for n in names(p)] == by_name
-    assert names(await listed(db, sort="name,name,-name")) == by_name
-    # The default order, given by name, still supports a cursor.
-    first = await listed(db, sort="-createdAt", limit="3")
-    assert first.cursor is not None
-    rest = await listed(db, sort="-createdAt", limit="3", cursor=first.cursor)
-    assert names(first) + names(rest) == oldest[::-1]
-    assert (await listed(db, sort="updatedAt", limit="3")).cursor is None
-    assert refused({"sort": "updatedAt", "cursor": first.cursor}).faults[0].field == "cursor"
-
-
 async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> None:
     await at_once(db, *({"name": f"c{i}"} for i in range(9)))
     everything = members(await listed(db, limit="100"))

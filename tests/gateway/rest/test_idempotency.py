@@ -103,15 +103,6 @@ async def test_a_key_expires_after_a_day(db: Database) -> None:
     assert not (await idempotency.write(db, ticket(body=b"y"), _KEPT, _answer)).replayed
 
 
-async def test_pruning_deletes_the_oldest_in_small_steps(db: Database) -> None:
-    for i in range(5):
-        await idempotency.write(db, ticket(f"old{i}"), _KEPT, _answer)
-    await age(db, idempotency.KEPT + 1)
-    await idempotency.write(db, ticket("new"), _KEPT, _answer)
-    assert [await db.write(idempotency.prune, 3) for _ in range(3)] == [3, 2, 0]
-    assert (await idempotency.write(db, ticket("new"), _KEPT, _answer)).replayed
-
-
 async def test_the_outcome_of_an_earlier_version_is_replayed(db: Database) -> None:
     sources = read_migrations("gateway", Path(gateway.__path__[0]) / "migrations")
     [before] = [m for m in sources if m.name == "0002_crm"]

@@ -46,13 +46,6 @@ def test_what_cannot_be_judged_is_not_left_out(damaged: bytes | None) -> None:
     assert hold([WON], facts_of(damaged))
 
 
-def test_stored_conditions_are_read_again() -> None:
-    some = (WON, Condition("note"), Condition("name", 'São "x"'), Condition("name", changed=True))
-    assert conditions.parse(conditions.stored(some)) == some
-    assert conditions.stored(()) is None
-    assert conditions.parse(None) == ()
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -61,11 +61,6 @@ def test_an_existing_file_is_kept(tmp_path: Path) -> None:
     assert path.read_text() == before
 
 
-def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="secrets init"):
-        read_key_file(tmp_path / "keys", IDS)
-
-
 def test_a_file_open_to_everybody_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     write_key_file(path, IDS, WALL)

@@ -67,24 +67,6 @@ async def test_results_in_locked_lanes_do_not_postpone_earlier_ones() -> None:
     assert not settling
 
 
-async def test_a_result_that_was_written_after_all_is_not_fenced() -> None:
-    lanes = HeldLanes()
-    settling = Settling(cast(Database, lanes), Stopped())
-    lanes.silent, lanes.held = True, {"busy"}
-    settling.put(result("written", "free"))
-    settling.put(result("not yet", "busy"))
-    assert await settling.write() is None
-    lanes.silent, lanes.held = False, set()
-    await settling.write()
-    assert not settling
-    assert lanes.settled == ["written", "not yet"]
-    assert "fenced" not in lanes.observer.counts
-    # What another worker has taken over meanwhile is.
-    settling.put(result("written", "free"))
-    await settling.write()
-    assert lanes.observer.counts["fenced"] == 1
-
-
 async def test_many_results_are_recorded_in_batches_in_their_order() -> None:
     lanes = HeldLanes()
     lanes.batch = Batch(2, 1024)

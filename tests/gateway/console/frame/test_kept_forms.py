@@ -138,19 +138,6 @@ async def test_a_form_of_another_account_does_not_come_back(maria: Guest, rui: G
     assert "ERP" not in page.html
 
 
-async def test_a_refused_form_has_another_address_and_is_found(maria: Guest) -> None:
-    """Its page was the answer to the form before, at the address of the list."""
-    asked = await expired(maria, page=NEW)
-    fields = [
-        (name, POST if name == "form.page" else value) for name, value in hidden(asked)
-    ]  # fmt: skip
-    back = await maria.post(
-        "/console/sign-in", [*fields, ("email", "maria@example.com"), ("password", PASSWORD)]
-    )
-    assert back.path == f"{NEW}?done=form_back"
-    assert "status = won" in back.html
-
-
 async def test_a_form_that_is_nowhere_any_more_says_so(maria: Guest) -> None:
     path = f"/console/webhooks/{'0' * 24}"
     asked = await expired(maria, path=f"{path}/recover", page="/console/keys")

@@ -1,7 +1,6 @@
 """What all pages share: headers, static files, unknown addresses, the text catalogue."""
 
 import re
-from typing import Any
 
 from gateway import texts
 from gateway.console.frame import display, reader
@@ -20,13 +19,6 @@ async def test_every_page_carries_the_policy(maria: Guest) -> None:
         assert page.headers["X-Frame-Options"] == "DENY"
         assert page.headers["Cache-Control"] == "no-store"
         assert not re.search(r"<script(?! src)|<style| style=| on[a-z]+=", page.html)
-
-
-async def test_the_front_door_leads_to_the_console(nobody: Guest) -> None:
-    for path, leads_to in (("/", "/console"), ("/console", "/console/sign-in?next=/console")):
-        answer = await nobody.get(path, follow=False)
-        assert answer.status == 303
-        assert answer.headers["Location"] == leads_to
 
 
 async def test_static_files_are_cached_for_a_year_under_their_digest(nobody: Guest) -> None:
@@ -74,27 +66,6 @@ def test_spans_durations_and_rates() -> None:
         (None, "–"), (0, "0 %"), (1, "100 %"), (0.9999, "99.9 %"), (0.5, "50 %"), (1e-9, "0 %"),
     ):  # fmt: skip
         assert EN.percent(part) == shown
-
-
-async def test_name_and_time_zone_are_set_on_the_account_page(maria: Guest, rui: Guest) -> None:
-    page = await maria.get("/console/account")
-    assert "<option selected>America/Sao_Paulo</option>" in page.html
-    fields: dict[str, Any] = {"name": " Ana <b> ", "timezone": "Asia/Tokyo"}
-    saved = await maria.submit("/console/account", at="/console/account", **fields)
-    assert "Account saved." in saved.html
-    assert "<option selected>Asia/Tokyo</option>" in saved.html
-    assert 'value="Ana &lt;b&gt;"' in saved.html
-    faulty: dict[str, dict[str, Any]] = {
-        "name": {"name": "", "timezone": "UTC"}, "timezone": {"name": "A", "timezone": "Mars"},
-    }  # fmt: skip
-    for marked, wrong in faulty.items():
-        refused = await maria.submit("/console/account", at="/console/account", **wrong)
-        assert refused.status == 400
-        assert f'id="{marked}-fault"' in refused.html
-    assert "<option selected>Asia/Tokyo</option>" in (await maria.get("/console/account")).html
-    assert "<option selected>America/Sao_Paulo</option>" in (await rui.get("/console/account")).html
-    forged = await maria.post("/console/account", list(fields.items()))
-    assert forged.status == 403
 
 
 async def test_a_wrong_method_has_a_page_that_leads_back(maria: Guest) -> None:

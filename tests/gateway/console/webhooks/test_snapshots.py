@@ -199,18 +199,6 @@ async def test_two_runs_of_a_snapshot_send_each_record_once(console: Site, maria
     assert len(ids) == len(set(ids)) == 40
 
 
-async def test_an_engine_without_records_leaves_snapshots_alone(
-    console: Site, maria: Guest
-) -> None:
-    _, job_id = await begun(maria, 1, rate="5")
-    assert not await Recovering(console.db).any_running()
-    assert await Recovering(console.db, copies.read).any_running()
-    job = await console.db.read(jobs.one, job_id)
-    assert job is not None
-    await Recovering(console.db).step(job)
-    assert (await console.db.read(jobs.one, job_id)) == job
-
-
 LOCKED = """
 select 1 as one from pg_stat_activity
 where datname = current_database() and wait_event_type = 'Lock'

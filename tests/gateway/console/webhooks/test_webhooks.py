@@ -1,15 +1,13 @@
 """The pages of webhooks: forms and their faults, permissions, and results."""
 
 import json
-import re
 from typing import Any
 
 from gateway.domain.catalogue import EVENT_NAMES, EVENTS
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress, Limits
-from gateway.server.telemetry.metrics import METRICS
 from outbox import webhooks as endpoints
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database
 from tests.support.console import Guest, guest
 from tests.support.drain import rows
 from tests.support.site import serving
@@ -149,49 +147,6 @@ async def test_pause_and_activate(maria: Guest) -> None:
     [lane] = await maria.site.db.read(rows, "select * from lanes")
     assert lane["active"]
     assert await maria.submit(f"{path}/activate", at=path, parked="all")
-
-
-async def test_what_is_parked_is_sent_unless_the_owner_chooses_otherwise(maria: Guest) -> None:
-    webhook = await maria.webhook(URL)
-    path = f"{LIST}/{webhook.id}"
-    await maria.submit(f"{path}/pause", at=path)
-    # Two open pages: what is parked meanwhile is not dropped by a page that knew of none.
-    empty = await maria.get(f"{path}/activate")
-    assert 'name="parked" value="all"' in empty.html
-    await maria.site.db.write(add_parked, webhook.id, range(3))
-    page = await maria.get(f"{path}/activate")
-    assert re.findall('value="(all|newest|none)" checked', page.html) == ["all"]
-    assert (page.test_id("count-all"), page.test_id("count-newest")) == (
-        "(3 deliveries)", "(1 delivery)",
-    )  # fmt: skip
-    chosen = re.findall('type="radio" name="parked" value="([a-z]+)" checked', page.html)
-    await maria.submit(f"{path}/activate", parked=chosen)
-    states = await maria.site.db.read(rows, "select state from deliveries")
-    assert {row["state"] for row in states} == {"ready"}
-
-
-async def test_what_an_activation_and_a_removal_cancel_is_counted(maria: Guest) -> None:
-    db, metrics = maria.site.db, maria.site.app[METRICS]
-    webhook = await maria.webhook(URL)
-    path = f"{LIST}/{webhook.id}"
-    for count, action in ((2, "activate"), (5, "delete")):
-        await maria.submit(f"{path}/pause", at=path)
-        await db.write(add_parked, webhook.id, range(count - 2, count))
-        await maria.submit(f"{path}/{action}")
-        deliveries = await db.read(rows, "select state from deliveries")
-        assert {row["state"] for row in deliveries} == {"cancelled"}
-        name, labels = "webhook_deliveries_finished_total", {"result": "cancelled"}
-        assert metrics.registry.get_sample_value(name, labels) == len(deliveries)
-
-
-async def add_parked(tx: Tx, webhook_id: str, numbers: range) -> None:
-    for number in numbers:
-        await tx.run(
-            "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry,"
-            " next_at, tries, attempts, record_id, seq, created_at) values ($1, 'o', $1, $2,"
-            " 'event', 'ready', false, 0, 0, 0, 'r', $3, 1)",
-            str(number), webhook_id, number,
-        )  # fmt: skip
 
 
 async def test_a_test_event_has_the_fields_of_the_catalogue(maria: Guest) -> None:

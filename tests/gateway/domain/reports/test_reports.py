@@ -53,30 +53,12 @@ async def invoice(
     return str(record["id"])
 
 
-async def test_the_index(api: RestApi, ana: Person) -> None:
-    body = (await ana.get("/api/reports")).body
-    assert [kind["name"] for kind in body["data"]] == list(NAMES)
-    for kind in body["data"]:
-        assert kind["path"] == f"/api/reports/{kind['name']}"
-        for group in kind["groupBy"]:
-            assert (await ana.get(f"{kind['path']}?groupBy={group}")).status == 200
-    assert (await ana.get("/api/reports/nothing")).status == 404
-
-
 async def test_reports_need_the_scope_read(api: RestApi, ana: Person) -> None:
     writer = await api.key_of(ana.user_id, ["write"])
     for path in ("/api/reports", *(f"/api/reports/{name}" for name in NAMES)):
         assert (await api.nobody.get(path)).status == 401
         assert (await writer.get(path)).status == 403
         assert (await ana.post(path, {})).status == 405
-
-
-async def test_a_payment_of_a_day_counts_on_that_day(api: RestApi, ana: Person) -> None:
-    await invoice(api, ana, 10, "2026-01-15", paid="2026-03-01")
-    sales = (await ana.get("/api/reports/sales?from=2026-01-01&to=2026-03-31")).body["data"]
-    assert [r["invoicesPaid"] for r in sales] == [0, 0, 1]
-    day = "/api/reports/sales?groupBy=day&from=2026-02-28&to=2026-03-02"
-    assert [r["invoicesPaid"] for r in (await ana.get(day)).body["data"]] == [0, 1, 0]
 
 
 async def test_sums_above_the_integers_of_the_engines(api: RestApi, ana: Person) -> None:

@@ -46,35 +46,6 @@ async def test_an_invalid_pipeline(api: RestApi, ana: Person) -> None:
     assert await api.events() == []
 
 
-async def test_a_strict_pipeline_checks_changes(ana: Person, bia: Person) -> None:
-    deal = await create(ana, stage="elsewhere")
-    path = f"/api/deals/{deal['id']}"
-    await ana.put("/api/settings/pipeline", {"strict": True})
-    # A client can send the whole record back with another field changed.
-    reply = await ana.put(path, deal | {"title": "Y"})
-    assert (reply.status, reply.body["title"], reply.body["stage"]) == (200, "Y", "elsewhere")
-    assert (await bia.put(path, {"stage": "new"})).status == 403
-    assert (await ana.put(path, {"stage": "new"})).faults == {"stage": "not_allowed"}
-    assert (await ana.put(path, {"stage": "lead"})).status == 200
-    assert (await ana.put(path, {"stage": "elsewhere"})).faults == {"stage": "not_allowed"}
-    assert "stage" not in (await ana.put(path, {"stage": None})).body
-
-
-async def test_a_pipeline_without_stages_is_not_strict(ana: Person) -> None:
-    path = "/api/settings/pipeline"
-    for body, field in (
-        ({"stages": [], "strict": True}, "stages"), ({"strict": True}, "strict"),
-    ):  # fmt: skip
-        await ana.put(path, {"stages": [], "strict": False})
-        reply = await ana.put(path, body)
-        assert (reply.status, reply.faults) == (400, {field: "no_stages"})
-    assert (await ana.put(path, {"stages": ["a"], "strict": True})).status == 200
-    assert (await ana.put(path, {"stages": []})).faults == {"stages": "no_stages"}
-    assert (await ana.put(path, {"stages": [], "strict": False})).body == {
-        "stages": [], "strict": False,
-    }  # fmt: skip
-
-
 async def test_the_stages_of_an_owner_are_bounded(
     ana: Person, bia: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

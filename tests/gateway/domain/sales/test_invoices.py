@@ -86,20 +86,6 @@ async def test_an_invalid_invoice_is_refused_and_takes_no_number(ana: Person) ->
         assert (await create(ana))["number"] == f"INV-{number:06}"
 
 
-async def test_without_lines_a_total_is_required(ana: Person) -> None:
-    without: tuple[Any, ...] = ([], None)
-    for none in without:
-        invoice = await create(ana, total=None, items=[LINE])
-        path = f"/api/invoices/{invoice['id']}"
-        assert (await ana.put(path, {"items": none})).faults == {"total": "required"}
-        assert (await ana.put(path, {"items": none, "notes": "x"})).status == 400
-        assert (await ana.get(path)).body == invoice
-        plain = await ana.put(path, {"items": none, "total": 7})
-        assert (plain.body["items"], plain.body["subtotal"], plain.body["total"]) == ([], 7, 7)
-        # The invoice has no lines, so nothing changes.
-        assert (await ana.put(path, {"items": none})).headers["ETag"] == plain.headers["ETag"]
-
-
 async def events(api: RestApi) -> list[tuple[str, dict[str, Any]]]:
     async def unit(tx: Any) -> Any:
         return await tx.all("select name, body from events order by pos")

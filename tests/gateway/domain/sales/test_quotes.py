@@ -60,39 +60,6 @@ async def set_until(api: RestApi, path: str, until: int, *, day: bool) -> None:
     await api.db.write(unit)
 
 
-async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> None:
-    path = await in_state(ana, "sent", validUntil="2999-01-01T00:00:00Z")
-    draft = await in_state(ana, "draft", validUntil="2020-01-01")
-    assert (await ana.get(draft)).body["status"] == "draft"
-    await set_until(api, path, api.db.clock.wall() - 1, day=False)
-    reply = await ana.get(path)
-    assert (reply.body["status"], reply.headers["ETag"]) == ("expired", '"2-expired"')
-    for query, total in (("expired", 1), ("sent", 0), ("draft", 1), ("foo", 0)):
-        listed = (await ana.get(f"/api/quotes?status={query}")).body
-        assert listed["total"] == len(listed["data"]) == total, query
-        assert {q["status"] for q in listed["data"]} <= {query}
-    for verb in ("accept", "reject", "cancel", "send"):
-        refused = await ana.post(f"{path}/{verb}")
-        assert (refused.status, refused.body["allowed"]) == (409, [])
-    assert (await ana.put(path, {"notes": "x"})).body["code"] == "conflict"
-    assert (await ana.put(path, {"status": "expired"})).headers["ETag"] == '"2-expired"'
-    before = len(await events(api, "quote.updated"))
-
-    # The expiry duty writes the status and emits one event.
-    assert await api.db.write(expire_quotes, 10) == 1
-    assert await api.db.write(expire_quotes, 10) == 0
-    after = await ana.get(path)
-    assert (after.body["status"], after.headers["ETag"]) == ("expired", '"3"')
-    assert after.body == reply.body | {"updatedAt": after.body["updatedAt"]}
-    assert (await events(api, "quote.updated"))[before:] == [
-        ("quote.updated", {
-            "id": after.body["id"], "number": after.body["number"], "status": "expired",
-            "updatedAt": after.body["updatedAt"],
-        }),
-    ]  # fmt: skip
-    assert (await ana.get(draft)).body["status"] == "draft"
-
-
 async def test_a_day_ends_in_the_owners_time_zone(api: RestApi, ana: Person) -> None:
     path = await in_state(ana, "sent", validUntil="2999-01-01")
     now = api.db.clock.wall()

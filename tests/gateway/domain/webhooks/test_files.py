@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.accounts import users
-from gateway.domain.webhooks import file_plan, file_text, settings
+from gateway.domain.webhooks import file_plan, file_text
 from gateway.domain.webhooks.file_plan import Applied, Plan, Tools, Wanted
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -228,14 +228,3 @@ def test_a_number_too_long_to_be_written_is_refused() -> None:
     assert faults_of(f"{BI}timeout = 0x{'f' * 5_000}") == {
         "line 6, webhook 'bi', timeout": "file_type"
     }
-
-
-def test_any_text_is_written_so_that_it_is_read_again() -> None:
-    typed = {
-        **settings.NOTHING, "name": "a", "url": 'https://a.example/"\\',
-        "description": "São \x7f \"'\\ 🛵", "events": ("contact.created",),
-        "conditions": 'name = "é\\t"\ncity is present\n', "headers": "X-A: ***\nX-B: ***\n",
-        "ordered": True, "timeout": "7",
-    }  # fmt: skip
-    [entry] = file_text.read(file_text.written([("a" * 24, typed)], "one\ntwo"))
-    assert (entry.id, entry.typed) == ("a" * 24, typed)

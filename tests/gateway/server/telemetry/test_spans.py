@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import structlog
 from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
@@ -23,7 +21,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Message
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from gateway.server.app_keys import DB, KEYRING
+from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Tracing
 from gateway.server.telemetry.metrics import METRICS
 from gateway.server.telemetry.spans import LONGEST_PATH
@@ -33,7 +31,6 @@ from tests.support.process import command, environment
 from tests.support.receiver import Receiver, receiver
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Site, serving
-from tests.support.waiting import until
 
 Value = str | int | float | bool
 
@@ -286,38 +283,6 @@ async def test_headers_for_the_collector_are_sent(db: Database) -> None:
         }
 
 
-async def test_a_collector_that_is_away_costs_one_warning(db: Database) -> None:
-    def told() -> list[structlog.typing.EventDict]:
-        return [line for line in lines if "trace" in line["event"]]
-
-    with structlog.testing.capture_logs() as lines:
-        async with traced(db, endpoint="http://127.0.0.1:9/v1/traces") as (site, ana, inbox, _):
-            for _ in range(5):
-                await create(site, ana)
-            await inbox.wait(5)
-            await until(lambda: bool(told()))
-        [only] = told()
-    assert (only["event"], only["log_level"]) == ("traces_not_exported", "warning")
-    assert "refused" in only["error"]
-    assert counted(site, "exported") == 0
-    assert counted(site, "dropped") > 10
-
-
-async def test_a_collector_that_comes_back_gets_the_spans_that_waited(db: Database) -> None:
-    async with trace_collector() as collector:
-        collector.status = 400
-        async with traced(db, endpoint=f"{collector.url}/v1/traces") as (site, ana, inbox, _):
-            await create(site, ana, traceparent=CLIENT)
-            await inbox.wait(1)
-            await collector.asked(2)
-            collector.status = 200
-            await collector.until(3)
-        assert {span.kind for span in collector.spans if span.trace_id == TRACE} == {
-            "server", "internal", "client",
-        }  # fmt: skip
-    assert counted(site, "dropped") == 0
-
-
 async def test_a_collector_that_hangs_holds_nothing_up(db: Database) -> None:
     async with trace_collector() as collector:
         collector.hold = asyncio.Event()
@@ -330,12 +295,6 @@ async def test_a_collector_that_hangs_holds_nothing_up(db: Database) -> None:
         # Nor the end of the server, which goes on although no answer has come.
         collector.hold.set()
     assert counted(site, "dropped") > 5
-
-
-async def test_without_an_endpoint_no_part_of_the_product_is_wrapped(db: Database) -> None:
-    async with serving(db, configured(), role="all") as site:
-        assert site.app[DB] is db
-        assert "spans" not in {thread.name for thread in threading.enumerate()}
 
 
 async def test_a_span_keeps_little_of_what_a_client_chooses(db: Database) -> None:

@@ -312,11 +312,6 @@ async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -
     assert set(TEMPORARY.values()) | CONTINUING | ending == set(upkeep.duties.names)
 
 
-async def test_a_key_that_ended_lately_is_still_told_as_such(db: Database) -> None:
-    await db.write(_key, "ana@example.com", db.clock.wall() - api_keys.KEPT + DAY, None)
-    assert await db.write(api_keys.purge, 10) == 0
-
-
 def test_every_table_is_declared_to_last_or_to_have_an_end() -> None:
     text = "\n".join(
         path.read_text() for _, folder in SOURCES for path in sorted(folder.glob("*.sql"))

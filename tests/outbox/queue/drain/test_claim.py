@@ -9,7 +9,7 @@ from outbox.queue.drain.claim import RETRY_SHARE, Taken, claim
 from outbox.queue.drain.loading import SMALL_BODY
 from outbox.queue.state.deliveries import Capacity, Claimed
 from outbox.worker.windows import MOST_BYTES
-from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
+from tests.support.drain import add_webhook, make_many, ring, rows
 from tests.support.lines import fanned
 
 URL = "http://127.0.0.1:9/"
@@ -110,26 +110,6 @@ async def test_large_bodies_are_taken_while_there_is_room_for_them(db: Database)
     assert again.claimed == []
     assert again.wait_us is not None
     assert 0 < again.wait_us <= 1_000_000, "the lane is looked at again, but not at once"
-
-
-async def test_a_place_that_found_nothing_does_not_make_the_worker_sleep(db: Database) -> None:
-    """A lane whose last row was just claimed is due once more; the lanes behind it still wait."""
-    key = ring()
-    empty, _ = await add_webhook(db, key, URL, owner="1" * 24)
-    waiting, _ = await add_webhook(db, key, URL)
-    for owner in ("1" * 24, OWNER):
-        await db.write(make, "first", owner=owner)
-        await fanned(db)
-        # It is in flight now, and its lane is due for another look.
-        assert (await db.write(claim, capacity(1), {})).claimed
-    await db.write(make, "second")
-    await fanned(db)
-    claims = await db.write(claim, capacity(1), {})
-    assert not claims.claimed, f"{empty} was to be looked at before {waiting}"
-    assert claims.wait_us is not None
-    assert claims.wait_us <= 0
-    [delivery] = (await db.write(claim, capacity(1), {})).claimed
-    assert delivery.webhook_id == waiting
 
 
 async def test_more_failing_lanes_than_one_look_takes_are_looked_at_at_once(db: Database) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import claim
-from outbox.queue.drain.cycle import take
 from outbox.queue.drain.owners import OWNERS_AT_ONCE
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.state.fair_shares import Rank, Shares
@@ -153,14 +152,3 @@ async def test_failing_webhooks_get_no_place_beyond_the_slots(db: Database) -> N
     await db.write(lambda tx: tx.run("update lanes set failing = true"))
     claims = await db.write(claim, capacity(0, Shares(further=32)), {})
     assert not claims.claimed
-
-
-async def test_what_one_turn_claims_stays_within_slots_and_further_places(db: Database) -> None:
-    """Before, in and after fan-out: of what is ready, of what is new, and of large bodies."""
-    for number in range(1, 7):
-        await lanes_of(db, owner(number), 2)
-        await db.write(make, "new", owner=owner(number))
-    fanned_out, claims = await db.write(take, capacity(3, Shares(further=8)))
-    claimed = [*fanned_out.claimed, *(d for each in claims for d in each.claimed)]
-    assert len(claimed) == 7
-    assert len({d.owner_id for d in claimed}) == 6

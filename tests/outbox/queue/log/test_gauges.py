@@ -85,21 +85,6 @@ async def test_a_reading_goes_on_where_the_last_one_stopped(db: Database) -> Non
     assert {name: waits.pending for name, waits in reading.waiting.items()} == counted
 
 
-async def test_a_webhook_met_in_the_middle_keeps_its_last_count(db: Database) -> None:
-    async def fill(tx: Tx) -> None:
-        await add_webhooks(tx, 1, 2)
-        await add_waiting(tx, 1, 100, 5)
-
-    await db.write(fill)
-    readings = Readings(db, seconds=0.0, rows=10)
-    pending = []
-    for _ in range(30):
-        reading = await readings.take(lambda _: [])
-        if readings.complete:
-            pending.append(reading.waiting[webhook_id(1)].pending)
-    assert set(pending) == {100}
-
-
 async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
     async def fill(tx: Tx) -> None:
         now = await due_now(tx)

@@ -142,21 +142,6 @@ async def test_an_event_of_an_erased_person_is_cancelled_at_its_claim(db: Databa
         assert box.got == []
 
 
-async def test_an_event_that_is_not_fanned_out_waits_for_it(db: Database) -> None:
-    await db.write(make, PERSON)
-    await db.write(asked)
-    work = Erasure(db)
-    await work.run_once()
-    assert await work.any_open()
-    async with inbox() as box, drain(db, ring()) as running:
-        await running.webhook(box.url)
-        await running.watch.until("fanned_out", 1)
-        await work.run_once()
-    assert not await work.any_open()
-    [event] = await db.read(rows, "select * from events")
-    assert event["body"] is None
-
-
 async def test_other_owners_and_many_events_are_told_apart(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,38 +184,3 @@ async def test_a_damaged_request_is_left_alone_and_stops_no_other(
     [row] = await db.read(rows, "select body, erased_at from events")
     assert row["body"] is None
     assert row["erased_at"] is not None
-
-
-@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-async def test_an_error_in_one_request_stops_no_other(db: Database) -> None:
-    """It is told, and that request is tried again."""
-    await db.write(asked)
-    await db.write(make, PERSON)
-    await db.write(make, PERSON, owner="b" * 24)
-    await db.write(fan_out, ROOM)
-    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
-    await db.write(_attempted, webhook_id)
-    await db.write(asked, owner="b" * 24)
-    with pytest.raises(TypeError):
-        await Erasure(db).run_once()
-    [left] = await db.read(rows, "select owner_id, error from erasures")
-    assert (left["owner_id"], left["error"]) == (OWNER, None)
-    events = await db.read(rows, "select erased_at from events where owner_id <> $1", OWNER)
-    assert all(row["erased_at"] is not None for row in events)
-
-
-async def _attempted(tx: Tx, webhook_id: str) -> None:
-    """Store an attempt of each event whose response is a number: it has no digest."""
-    await tx.run(
-        "insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at,"
-        " tries, attempts, record_id, seq, created_at, finished_at) select 'd' || seq, owner_id,"
-        " id, $1, 'event', 'delivered', false, 0, 0, 1, record_id, seq, 0, 0 from events"
-        " where owner_id = $2",
-        webhook_id, OWNER,
-    )  # fmt: skip
-    await tx.run(
-        "insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind, outcome,"
-        " started_at, total_us, url, request_headers, response_body, truncated, node_id)"
-        " select owner_id, id, webhook_id, event_id, 1, 'event', 'success', 0, 0, 'u', '[]', -1.5,"
-        " false, 'n' from deliveries where state = 'delivered'"
-    )

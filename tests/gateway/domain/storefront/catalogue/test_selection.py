@@ -89,26 +89,6 @@ async def whole(
     return names, pages
 
 
-async def test_the_best_match_comes_first(db: Database) -> None:
-    titles = [
-        "Caneca", "Caneca de café", "Kit café e caneca", "Canecas grandes", "Porta caneca", "Outra",
-    ]  # fmt: skip
-    for title in titles:
-        await shelve(db, [Shelved(title)])
-    await shelve(db, [Shelved("Prato", sku="CANECA"), Shelved("Caneca", store_id="c" * 24)])
-    assert await page(db, Selection(search="caneca")) == [
-        # Of this name or number, then begun with it, then with it inside, each the newest first.
-        "Prato", "Caneca", "Caneca de café", "Porta caneca", "Canecas grandes", "Kit café e caneca",
-    ]  # fmt: skip
-    assert await page(db, Selection(search="cafés caneca")) == [
-        "Kit café e caneca", "Caneca de café",
-    ]  # fmt: skip
-    for size in (1, 2, 5):
-        for last in (False, True):
-            names, _ = await whole(db, Selection(search="caneca"), BEST_MATCH, size, last=last)
-            assert names == await page(db, Selection(search="caneca"))
-
-
 async def test_filters_hold_in_every_order_and_together(db: Database) -> None:
     stocks = (None, 0, 3)
     products = [
