@@ -23,8 +23,8 @@ from tests.support.deployed import Deployed, deployed
 from tests.support.engines import Engine, state_after_kill
 from tests.support.faults import ENGINES, shows
 from tests.support.ledger import Verdict, query
-from tests.support.shim import shim
 from tests.support.volume import ext4, fill, on_small_disk, tmpfs
+from tests.system.test_clocks import shim
 from tests.system.test_kills import injected
 
 SEED = 30260

@@ -30,7 +30,7 @@ from outbox.database.migrate import migrate
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file
-from tests.deploy.cell_proxy import SHARED, CellProxy
+from tests.deploy.test_cell_proxy import SHARED, CellProxy
 from tests.deploy.test_proxies import Here
 from tests.support.chains import walked
 from tests.support.cluster import Cluster

@@ -30,7 +30,7 @@ from tests.support.databases import PostgresServer
 from tests.support.ledger import query
 from tests.support.process import free_port
 from tests.support.waiting import until
-from tests.system.upgrades.releases import DUMPS, KEY_FILE, PORT
+from tests.system.upgrades.test_upgrades import DUMPS, KEY_FILE, PORT
 
 EMAIL, PASSWORD = "ana@example.com", "correct horse battery"
 NOISE = re.compile(r"^(?:--.*|SET .*|SELECT pg_catalog\.set_config.*|\\.*|)\n", re.M)

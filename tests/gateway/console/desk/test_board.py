@@ -14,11 +14,11 @@ from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
+from tests.conformance.test_statements import fresh, noted
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import rows
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
-from tests.support.statements import fresh, noted
 
 BOARD = "/console/deals/board"
 

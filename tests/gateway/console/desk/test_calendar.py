@@ -6,13 +6,13 @@ from html import unescape
 from zoneinfo import ZoneInfo
 
 from outbox.database.transaction import Database, Tx
+from tests.conformance.test_statements import fresh
 from tests.gateway.console.desk.test_board import asked as asked_of_deals
 from tests.gateway.console.desk.test_board import traced
 from tests.gateway.console.desk.test_verbs import made
 from tests.support.console import Guest, Seen
 from tests.support.drain import rows
 from tests.support.rest import Person, RestApi
-from tests.support.statements import fresh
 
 __all__ = ["traced"]
 CALENDAR = "/console/tasks/calendar"

@@ -18,9 +18,9 @@ from gateway.server.config import Config, Egress, Limits
 from outbox.database.transaction import Database, Row, Tx
 from outbox.sending.request import restored
 from tests.gateway.console.deliveries.test_deliveries import EVIL
+from tests.outbox.worker.test_doctor import patients
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import Inbox, add_webhook, inbox, rows
-from tests.support.patients import patients
 from tests.support.receiver import Visit, hostile, receiver
 from tests.support.site import Site, serving
 from tests.support.waiting import until
