@@ -14,6 +14,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.databases import PostgresServer, SqliteFiles
+from tests.support.long_limits import lengthen
 from tests.support.targets import mark_proofs
 
 ENGINES = os.environ.get("TEST_ENGINES", "sqlite postgres").split()
@@ -23,7 +24,8 @@ pytest_plugins = ["tests.support.require_all", "tests.support.proof"]
 
 
 def pytest_configure() -> None:
-    """Settings of whoever runs the tests stay outside."""
+    """Settings of whoever runs the tests stay outside, and no machine is too slow for a unit."""
+    lengthen()
     # No example has a limit of time: a busy machine would reach it.
     settings.register_profile("carteiro", deadline=None)
     settings.load_profile("carteiro")

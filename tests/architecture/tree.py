@@ -33,7 +33,9 @@ def files() -> Iterator[Path]:
             and not name.endswith((".egg-info", "_cache"))
         ]
         for name in here:
-            yield Path(folder, name)
+            # In a worktree this is a file, and names the place of its clone.
+            if name != ".git":
+                yield Path(folder, name)
 
 
 def texts() -> Iterator[tuple[Path, str]]:

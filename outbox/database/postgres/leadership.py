@@ -14,6 +14,7 @@ import structlog
 
 from outbox.clock import Clock, sleep_until_set
 from outbox.database.leadership import Pace
+from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import CONNECT_SECONDS
 from outbox.database.postgres.server import Server
 from outbox.durations import SECOND
@@ -64,7 +65,7 @@ class PostgresLeadership:
         while True:
             try:
                 await self._hold()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except (*LOST, asyncpg.PostgresError) as error:
                 log.warning("leadership_connection_lost", error=repr(error))
             except Exception:
                 log.exception("leadership_failed")

@@ -236,7 +236,9 @@ async def test_mails_wait_two_days_at_most(shop: Shop) -> None:
     await shop.db.write(
         run, "update order_mails set created_at = created_at - $1", order_mails.KEPT + 1
     )
-    assert await shop.db.write(order_mails.purge, 10) == 1
+    # A duty of the server may have deleted it meanwhile.
+    assert await shop.db.write(order_mails.purge, 10) in (0, 1)
+    assert not await shop.db.read(rows)
 
 
 async def test_a_store_turns_the_mails_off(shop: Shop, box: Mailbox) -> None:

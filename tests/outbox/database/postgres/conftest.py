@@ -15,7 +15,6 @@ from outbox.database.postgres.limits import Limits
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.support.databases import ORDINARY, PostgresServer
-from tests.support.waiting import HANG_SECONDS
 
 Open = Callable[..., Awaitable[Database]]
 
@@ -40,14 +39,6 @@ async def handle() -> AsyncIterator[Open]:
     yield handle
     for db in handles:
         await db.close()
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No limit ends a unit of a request, so that no machine is too slow for it."""
-    for name in ("BODY_SECONDS", "COMMIT_SECONDS", "FATE_SECONDS", "ACQUIRE_SECONDS"):
-        monkeypatch.setattr(limits, name, HANG_SECONDS)
-    monkeypatch.setattr(postgres, "REQUESTS", Limits(lock=0, statement=0, idle=0, transaction=0))
 
 
 @pytest.fixture

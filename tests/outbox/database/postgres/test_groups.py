@@ -77,7 +77,6 @@ async def locked(url: str) -> AsyncIterator[str]:
     await other.close()
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_unit_that_waits_for_a_lock_does_not_hold_up_others(
     url: str, handle: Open, locked: str
 ) -> None:
@@ -105,7 +104,6 @@ async def test_a_caller_that_goes_before_its_group_writes_nothing(
     assert (await stored(url))[0] == [f"{number:02}" for number in range(MANY - 1)]
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_caller_that_goes_during_its_group_harms_no_other(
     url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

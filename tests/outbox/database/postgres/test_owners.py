@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import asyncpg
-import pytest
 
 from outbox.database.transaction import Database, Patience, Tx, patience
 from tests.outbox.database.postgres.conftest import Open
@@ -32,7 +31,6 @@ async def _some_wait(tx: Tx) -> bool:
     return row is not None and row["n"] >= 1
 
 
-@pytest.mark.usefixtures("patient")
 async def test_the_locks_of_one_owner_do_not_hold_up_another(url: str, handle: Open) -> None:
     """Ana's writes wait for a lock that nobody gives back before all of Eva's have ended."""
     db = await handle(url, pool_size=POOL)

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -24,6 +24,7 @@ from tests.outbox.database.postgres.conftest import Open
 from tests.outbox.database.postgres.units import names, put
 from tests.support.cluster import USER, until_answers
 from tests.support.databases import SOURCES, PostgresServer
+from tests.support.long_limits import served_limits
 from tests.support.process import free_port
 from tests.support.requirements import need
 
@@ -113,7 +114,9 @@ async def test_units_limits_and_signals_work_behind_it(
 ) -> None:
     need_renaming()
     url = await postgres_server.empty()
-    async with bouncer(url) as through:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(served_limits())
+        through = await stack.enter_async_context(bouncer(url))
         db = await handle(through, direct_url=url, synchronous_commit="remote_write")
         await migrate(db, SOURCES)
 
