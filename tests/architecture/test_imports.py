@@ -72,7 +72,4 @@ def test_doors_hold_no_sql(door: str) -> None:
 def test_sql_is_recognised() -> None:
     assert sql_in(
         'x = "select id\\n from users"\ny = """\n delete from keys"""\nz = "select one"'
-    ) == [
-        1,
-        2,
-    ]
+    ) == [1, 2]

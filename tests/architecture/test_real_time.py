@@ -19,13 +19,11 @@ APART = (
     # Tools that run tests.
     "tests/support/mutant_runs.py", "tests/support/proof.py",
     # Programs and loads of proofs.
-    "tests/dashboards/live.py", "tests/dashboards/scene.py", "tests/docs/receivers.py",
+    "tests/docs/receivers.py",
     "tests/docs/session.py", "tests/gateway/server/processes/member_process.py",
-    "tests/support/bouncer.py", "tests/support/cluster.py",
     "tests/support/deployed.py", "tests/support/fleet.py", "tests/support/hostilities.py",
-    "tests/support/ledger.py", "tests/support/living.py", "tests/support/load.py",
-    "tests/support/product.py", "tests/support/prometheus.py", "tests/support/recipients.py",
-    "tests/support/standby.py",
+    "tests/support/living.py", "tests/support/load.py", "tests/support/product.py",
+    "tests/support/recipients.py",
 )  # fmt: skip
 
 

@@ -27,8 +27,8 @@ from outbox.database.transaction import Tx
 from outbox.durations import DAY, HOUR
 from outbox.queue.state.figures import STEP
 from outbox.webhooks.operational import NAMES
+from tests.gateway.console.webhooks.test_connect import Zappy
 from tests.support import orders
-from tests.support.connected import Zappy
 from tests.support.console import CONFIG, Guest
 from tests.support.drain import Inbox, make, rows
 from tests.support.figures import fill

@@ -10,7 +10,7 @@ from standardwebhooks import Webhook
 
 from gateway.server.config import Config
 from tests.browser.conftest import window
-from tests.support.connected import EVENT, Zappy, config_of, zappy
+from tests.gateway.console.webhooks.test_connect import EVENT, Zappy, config_of, zappy
 from tests.support.drain import Inbox
 from tests.support.site import PASSWORD, Site
 

@@ -21,12 +21,12 @@ from aiohttp import web
 from PIL import Image
 
 from gateway.server.config import Config, Retry
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.queue.state.figures import STEP
 from tests.architecture.tree import ROOT
 from tests.browser.conftest import sign_in, webhook, window
 from tests.browser.stage import past
+from tests.support.clocks import Wall
 from tests.support.console import CONFIG
 from tests.support.drain import Inbox, rows
 from tests.support.figures import fill
@@ -63,19 +63,10 @@ PRODUCTS = ("Coffee beans 1 kg", "Filter papers", "Moka pot", "Cups, set of 6", 
 """Two failed attempts for each: ten in a row open the circuit."""
 
 
-class Passing(SystemClock):
-    """A clock that goes forward when told."""
-
-    ahead = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.ahead
-
-
 @pytest.fixture
-def clock() -> Passing:
+def clock() -> Wall:
     """A clock that the test moves."""
-    return Passing()
+    return Wall()
 
 
 @pytest.fixture
@@ -134,9 +125,9 @@ async def furnish(site: Site, box: Inbox) -> dict[str, str]:
         ("deals", {"title": "Yearly supply", "value": 12500.5, "stage": "proposal"}),
     ]
     clock = site.db.clock
-    assert isinstance(clock, Passing)
+    assert isinstance(clock, Wall)
     for resource, body in writes:
-        clock.ahead += 4 * MINUTE
+        clock.offset += 4 * MINUTE
         assert (await api.post(f"/api/{resource}", body)).status == 201
         await until(lambda: tried_twice(site.db), 120)
     latest = "select id from deliveries where webhook_id = $1 order by id desc limit 1"

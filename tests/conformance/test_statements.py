@@ -1,8 +1,12 @@
 """How many statements a write and a read cost: on PostgreSQL each is a round trip."""
 
+from __future__ import annotations
+
 import asyncio
+import sqlite3
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -15,11 +19,48 @@ from gateway.records.access import Actor
 from gateway.rest.body import draft_of
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database.postgres.hosts import Hosts, Session
+from outbox.database.sqlite.file import File
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from tests.outbox.database.sqlite.units import Stopped
-from tests.support.statements import fresh, heads, noted
+from tests.support.clocks import Stopped
 from tests.support.waiting import HANG_SECONDS
+
+
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """Note the statements of databases that are opened in the block; each is a round trip."""
+    sent: list[str] = []
+    hosts_connect, file_connect = Hosts.connect, File.connect
+
+    async def connect(self: Hosts, *words: object, **options: Any) -> Any:
+        connection = await hosts_connect(self, *words, **options)
+        # Signals have a connection outside the pool. For asyncpg, any connection is an instance.
+        if type(connection) is Session:
+            connection.add_query_logger(lambda query: sent.append(query.query.strip()))
+        return connection
+
+    def opened(self: File, writable: bool = True) -> sqlite3.Connection:
+        connection = file_connect(self, writable)
+        connection.set_trace_callback(lambda text: sent.append(text.strip()))
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Hosts, "connect", connect)
+        patch.setattr(File, "connect", opened)
+        yield sent
+
+
+async def fresh(sent: list[str]) -> None:
+    """Forget what was noted; asyncpg calls its loggers a turn of the loop later."""
+    await asyncio.sleep(0)
+    sent.clear()
+
+
+def heads(sent: list[str]) -> list[str]:
+    """Return the beginning of each statement, up to the name of its table."""
+    return [" ".join(text.lower().split("(")[0].split()[:3]) for text in sent]
+
 
 WRITES = 32
 

@@ -137,10 +137,7 @@ async def bodies_of_every_size_pass(http: aiohttp.ClientSession, folder: Path) -
 async def test_without_the_lines_that_replace_a_client_can_lie(name: str, tmp_path: Path) -> None:
     lines = lines_that_replace(name)
     assert len(lines) == 4
-    with (
-        node(tmp_path) as serving,
-        running(name, tmp_path / name, [serving.port], lines) as proxy,
-    ):
+    with node(tmp_path) as serving, running(name, tmp_path / name, [serving.port], lines) as proxy:
         async with client(proxy) as http:
             async with http.get("/api/contacts", headers=FORGED) as answer:
                 assert answer.status == 401

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import subprocess
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -18,11 +17,10 @@ from pathlib import Path
 
 from tests.architecture.tree import ROOT
 from tests.docs.languages import SERVERS, command, prepare, program
-from tests.support.generated_client import TSC
+from tests.support.generators import TSC, codegen, run
 from tests.support.node import FOLDER, package
 from tests.support.process import free_port
 from tests.support.requirements import need
-from tests.support.typed_clients import CODEGEN, codegen
 from tests.support.waiting import HANG_SECONDS
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -155,13 +153,3 @@ def compiled(folder: Path) -> None:
     sources = sorted(path.name for path in folder.glob("*.ts"))
     words = (*STRICT, "--types", "node", "--esModuleInterop", "--skipLibCheck")
     run([need("node"), str(TSC), *words, *sources], folder)
-
-
-def run(words: Sequence[str], folder: Path, text: str = "", **settings: str) -> str:
-    """Run a program to its end with `text` on its input; return what it printed."""
-    done = subprocess.run(
-        words, cwd=folder, input=text, capture_output=True, text=True, timeout=120, check=False,
-        env=os.environ | {"PATH": f"{CODEGEN}:{os.environ['PATH']}"} | settings,
-    )  # fmt: skip
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    return done.stdout

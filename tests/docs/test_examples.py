@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.docs.languages import LANGUAGES
-from tests.docs.receivers import EXAMPLES, compiled, run
+from tests.docs.receivers import EXAMPLES, compiled
+from tests.support.generators import codegen, run
 from tests.support.node import package
 from tests.support.process import Serving, command, serving_process
 from tests.support.requirements import need
-from tests.support.typed_clients import codegen
 
 LEADS = "Nome;E-mail;Outra\nAna Lima;ana.lima@example.com;x\nBruno;bruno;y\n"
 

@@ -10,16 +10,12 @@ import pytest
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
-from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file, write_key_file
 from tests.support.databases import SOURCES
 from tests.support.drain import add_webhook, inbox, make
-from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
-
-DAY = 86_400_000_000
 
 
 async def test_a_process_without_a_web_server_delivers(tmp_path: Path) -> None:
@@ -43,42 +39,6 @@ async def test_a_process_without_a_web_server_delivers(tmp_path: Path) -> None:
         process.send_signal(signal.SIGHUP)
         assert await process.wait() == 0
     await db.close()
-
-
-async def test_it_deletes_rows_past_their_retention(tmp_path: Path) -> None:
-    clock, ids = SystemClock(), Ids()
-    url, keys = f"sqlite:///{tmp_path}/app.db", tmp_path / "app.key"
-    write_key_file(keys, ids, clock.wall())
-    db = await database.open(url, clock=clock, ids=ids)
-    await migrate(db, SOURCES[:1])
-    old = await db.write(make, "r1")
-    await db.write(_aged, old, clock.wall() - 31 * DAY)
-    young = await db.write(make, "r2")
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "outbox", url, str(keys), stdout=asyncio.subprocess.DEVNULL
-    )
-    try:
-
-        async def left() -> bool:
-            return await db.read(_events) == [young]
-
-        await until(left)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert await process.wait() == 0
-        await db.close()
-
-
-async def _aged(tx: Tx, event_id: str, at: int) -> None:
-    # An id begins with its milliseconds; fan-out has processed it, as all events after a moment.
-    old_id = f"{at // 1000:012x}{event_id[12:]}"
-    await tx.run(
-        "update events set id = $2, occurred_at = $3, seq = 0 where id = $1", event_id, old_id, at
-    )
-
-
-async def _events(tx: Tx) -> list[str]:
-    return [row["id"] for row in await tx.all("select id from events order by pos")]
 
 
 async def test_a_missing_key_file_is_one_clear_line(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ import asyncpg
 from tests.support.databases import ORDINARY, give, with_role
 from tests.support.process import free_port
 from tests.support.versions import versions
+from tests.support.waiting import until
 
-START_SECONDS = 60.0
 USER = "pgserver"
 SETTINGS = {
     "fsync": "on",
@@ -37,7 +37,21 @@ UNSYNCED = {
     "fsync": "off", "full_page_writes": "off", "max_wal_size": "256MB", "shared_buffers": "128MB",
 }  # fmt: skip
 """For a server that does not wait for a disk."""
-_NOT_YET = (OSError, asyncpg.PostgresError, TimeoutError)
+
+
+async def until_answers(url: str, process: Process) -> None:
+    """Wait until the server of a new process answers at `url`."""
+
+    async def answers() -> bool:
+        with suppress(OSError, asyncpg.PostgresError, TimeoutError):
+            await (await asyncpg.connect(url, timeout=5)).close()
+            return True
+        if process.returncode is not None:
+            said = await process.stderr.read() if process.stderr else b""
+            raise AssertionError(f"the server did not start: {said.decode()}")
+        return False
+
+    await until(answers)
 
 
 class Cluster:
@@ -99,14 +113,7 @@ class Cluster:
             stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, cwd="/", start_new_session=True,
             **self._who,
         )  # fmt: skip
-        async with asyncio.timeout(START_SECONDS):
-            while True:
-                try:
-                    await (await asyncpg.connect(self.url, timeout=5)).close()
-                    return
-                except _NOT_YET:
-                    assert self._process.returncode is None, "PostgreSQL did not start"
-                    await asyncio.sleep(0.05)
+        await until_answers(self.url, self._process)
 
     async def run(self, statement: str) -> None:
         """Run one statement on a new connection."""
@@ -148,9 +155,7 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
         await self._process.wait()
         # None starts while one is attached to its memory.
-        async with asyncio.timeout(START_SECONDS):
-            while any(map(_alive, children)):
-                await asyncio.sleep(0.02)
+        await until(lambda: not any(map(_alive, children)))
 
     async def close(self) -> None:
         await self.kill()
@@ -159,9 +164,7 @@ class Cluster:
 
 @asynccontextmanager
 async def own_server(
-    settings: Mapping[str, str] | None = None,
-    version: int | None = None,
-    place: Path | None = None,
+    settings: Mapping[str, str] | None = None, version: int | None = None, place: Path | None = None
 ) -> AsyncIterator[Cluster]:
     """Run a server in a new folder, in `place`, until the block ends."""
     with tempfile.TemporaryDirectory(prefix="carteiro-server-", dir=place) as home:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import tempfile
 import time
@@ -26,6 +25,7 @@ from tests.support.product import Product
 from tests.support.recipients import Recipients, recipients
 from tests.support.site import HASHED
 from tests.support.tenants import Tenants, move_in, settle_in
+from tests.support.waiting import in_time
 
 DRAIN_SECONDS = {"sqlite": 20.0, "postgres": 45.0}
 """On PostgreSQL deliveries of a dead process are rescued when its lease has expired."""
@@ -71,10 +71,8 @@ class Deployed:
 
     async def acked_after(self, since: float, seconds: float = 30.0) -> float:
         """Return the seconds from `since` until a write is acknowledged, at most so many."""
-        while time.monotonic() - since < seconds:
-            if any(at > since for at in [*self.load.acked_at.values()][-50:]):
-                break
-            await asyncio.sleep(0.02)
+        last = since + seconds - time.monotonic()
+        await in_time(lambda: any(a > since for a in [*self.load.acked_at.values()][-50:]), last)
         return time.monotonic() - since
 
     async def died(self) -> Held:
@@ -157,14 +155,17 @@ class Deployed:
 
     async def until_own(self, seconds: float) -> int:
         """Wait until the load's tenants have everything; return what is missing."""
-        end = time.monotonic() + seconds
-        while True:
+        left = 1
+
+        async def done() -> bool:
+            nonlocal left
             rows = await self.own_rows()
             wanted = sum(len(self.tenants.webhooks[owner]) for _, owner, _, _ in rows.events)
             left = wanted - sum(state == "delivered" for _, _, state in rows.deliveries)
-            if not left or time.monotonic() > end:
-                return left
-            await asyncio.sleep(0.2)
+            return not left
+
+        await in_time(done, seconds)
+        return left
 
 
 async def _give_passwords(tx: Tx) -> None:

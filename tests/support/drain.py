@@ -35,15 +35,6 @@ def ring() -> KeyRing:
     return parse_keys(new_key_line(ids, SystemClock().wall()), ids, "the test's ring")
 
 
-class Wall(SystemClock):
-    """A clock whose wall time tests move."""
-
-    offset = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.offset
-
-
 class Still(SystemClock):
     """A clock by which no send becomes slow, so that no slot is given back."""
 

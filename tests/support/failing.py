@@ -1,4 +1,4 @@
-"""Lets one call of a database fail, before it or behind its COMMIT."""
+"""Lets one call of a database fail."""
 
 from __future__ import annotations
 
@@ -15,18 +15,14 @@ def failing(
     how: Literal["read", "write"],
     unit: Any,
     error: Exception,
-    *,
-    after: bool = False,
 ) -> None:
-    """Let the next call of `how` with `unit` raise `error`, `after` it has been committed."""
+    """Let the next call of `how` with `unit` raise `error`."""
     real = getattr(type(db), how)
     left = [error]
 
     async def called(self: Any, called_unit: Any, *args: Any, **kwargs: Any) -> Any:
         if called_unit is not unit or not left:
             return await real(self, called_unit, *args, **kwargs)
-        if after:
-            await real(self, called_unit, *args, **kwargs)
         raise left.pop()
 
     monkeypatch.setattr(type(db), how, called)

@@ -9,17 +9,7 @@ from collections.abc import Callable, Sequence
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
 from outbox.queue.state import figures
-from outbox.queue.state.figures import (
-    BOUNDS,
-    EVENT,
-    LEVELS,
-    LOST,
-    SPANS,
-    STEP,
-    TIMES,
-    Counts,
-    Key,
-)
+from outbox.queue.state.figures import BOUNDS, EVENT, LEVELS, LOST, SPANS, STEP, TIMES, Counts, Key
 
 Found = Counter[tuple[str, int, str, str]]
 """Webhook or owner, start of the step, result, and `count`, `total_us` or a step of durations."""

@@ -1,7 +1,6 @@
 """Every hostile receiver at once, in a process of its own.
 
-Run as a module, this is the process: a port for each mode, printed as JSON. It ends when standard
-input does.
+Run as a module, this is the process: it prints the URL of each mode, as JSON.
 """
 
 from __future__ import annotations
@@ -11,15 +10,11 @@ import datetime
 import json
 import os
 import ssl
-import sys
-from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 import trustme
 
-from tests.architecture.tree import ROOT
 from tests.support.hostilities import (
     BROKEN,
     BROKEN_OFF,
@@ -35,7 +30,6 @@ from tests.support.hostilities import (
 from tests.support.receiver import Script, Visit, hostile
 
 FINE = "fine"
-START_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -104,31 +98,6 @@ def modes() -> dict[str, Mode]:
     return found
 
 
-@dataclass(frozen=True)
-class House:
-    """The parent's side: the URL of each mode."""
-
-    urls: dict[str, str]
-
-
-@asynccontextmanager
-async def hostile_house() -> AsyncIterator[House]:
-    """Run them all until the block ends."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.support.hostile_house",
-        cwd=ROOT, stdin=PIPE, stdout=PIPE, start_new_session=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(START_SECONDS):
-            urls = json.loads(await process.stdout.readline())
-        yield House(urls)
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-
-
 def _certificates() -> dict[str, ssl.SSLContext]:
     authority, now = trustme.CA(), datetime.datetime.now(datetime.UTC)
     day = datetime.timedelta(days=1)
@@ -157,11 +126,7 @@ async def _main() -> None:
             )
             urls[name] = there.url.replace("http:", "https:") if mode.tls else there.url
         print(json.dumps(urls), flush=True)
-        orders = asyncio.StreamReader()
-        await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(orders), sys.stdin
-        )
-        await orders.read()
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import asyncpg
 from tests.support.load import UNKNOWN, Load
 from tests.support.recipients import Receipt
 from tests.support.tenants import Tenants
+from tests.support.waiting import in_time
 
 Pair = tuple[str, str]
 """(event id, webhook id)"""
@@ -42,7 +43,6 @@ select count(*) from sequences q where q.last <> (
     select 1 from deliveries d where d.webhook_id = q.webhook_id and d.origin = 'event'
       and (d.sequence is null or d.sequence > q.last))
 """
-POLL_SECONDS = 0.1
 
 
 @dataclass
@@ -98,12 +98,13 @@ def newly(met: Held, earlier: Iterable[Held]) -> Held:
 async def until_drained(url: str, seconds: float) -> int:
     """Wait until nothing is left to deliver; return how much was left at the end (0: all done)."""
     left = 1
-    loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
-    while left and loop.time() < end:
+
+    async def drained() -> bool:
+        nonlocal left
         [(left,)] = await query(url, UNFINISHED)
-        if left:
-            await asyncio.sleep(POLL_SECONDS)
+        return not left
+
+    await in_time(drained, seconds)
     return left
 
 

@@ -27,15 +27,7 @@ import coverage
 import pytest
 
 from tests.support.databases import PostgresServer
-from tests.support.mutants import (
-    FOLDER,
-    PACKAGES,
-    ROOT,
-    Mutant,
-    changed_text,
-    changed_tree,
-    sample,
-)
+from tests.support.mutants import FOLDER, PACKAGES, ROOT, Mutant, changed_text, changed_tree, sample
 
 SECONDS, TESTS, CASES = 4.0, 24, 3
 """What is spent on one mutant: CPU seconds, tests, and cases of one test function."""

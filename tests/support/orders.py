@@ -51,7 +51,6 @@ async def placed(
     lasts: int = DAY,
     discount: int = 0,
     shipping: int = 0,
-    customer_id: str | None = None,
 ) -> dict[str, Any]:
     """Place an order of products (id → quantity) for 30 BRL each; return it by REST."""
 
@@ -68,7 +67,7 @@ async def placed(
             "name": "Maria da Silva", "email": "maria@example.com", "payment_method": "pix",
         }  # fmt: skip
         what = Purchase(
-            order_id=order_id, store_id=shop.store["id"], customer_id=customer_id,
+            order_id=order_id, store_id=shop.store["id"], customer_id=None,
             contact_id=contact.id, lines=lines, discount=discount, shipping=shipping, coupon=None,
             shipping_option=None, buyer=buyer, expires_at=tx.now + lasts, with_deal=with_deal,
         )  # fmt: skip

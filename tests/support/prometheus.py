@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ import yaml
 from tests.architecture.tree import ROOT
 from tests.support.process import free_port
 from tests.support.requirements import need
+from tests.support.waiting import until
 
 RULES = ROOT / "dashboards"
-READY_SECONDS = 30.0
 
 
 class QueryFailed(Exception):
@@ -58,22 +58,17 @@ class Prometheus:
         found: list[str] = await self.get(f"label/{label}/values", [("match[]", selector)])
         return found
 
-    async def until_ready(self) -> None:
-        """Wait until it answers queries."""
-        await until_ready(self._http)
-
 
 async def until_ready(http: aiohttp.ClientSession) -> None:
     """Wait until a server of Prometheus, or an Alertmanager, is ready."""
-    async with asyncio.timeout(READY_SECONDS):
-        while True:
-            try:
-                async with http.get("/-/ready") as response:
-                    if response.status == 200:
-                        return
-            except aiohttp.ClientError:
-                pass
-            await asyncio.sleep(0.05)
+
+    async def ready() -> bool:
+        with suppress(aiohttp.ClientError):
+            async with http.get("/-/ready") as response:
+                return response.status == 200
+        return False
+
+    await until(ready)
 
 
 JOB = "shop-gateway"
@@ -122,9 +117,8 @@ async def prometheus(config: Path) -> AsyncIterator[Prometheus]:
         )  # fmt: skip
         try:
             async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
-                server = Prometheus(http)
-                await server.until_ready()
-                yield server
+                await until_ready(http)
+                yield Prometheus(http)
         finally:
             process.terminate()
             await asyncio.to_thread(process.wait, 20)

@@ -1,6 +1,6 @@
 """Records in tests of the domain: drafts from JSON values, records as REST shows them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -17,15 +17,9 @@ from gateway.rest.record_json import shown
 from outbox.database.transaction import Database
 
 
-def asked(
-    form: Form,
-    body: Mapping[str, Any],
-    *,
-    creating: bool = False,
-    takes: Sequence[str] | None = None,
-) -> Draft:
+def asked(form: Form, body: Mapping[str, Any], *, creating: bool = False) -> Draft:
     """Return the draft of a body with these JSON values."""
-    return check(form, body, read=of_json, creating=creating, takes=takes)
+    return check(form, body, read=of_json, creating=creating)
 
 
 async def listed(

@@ -10,8 +10,7 @@ from pathlib import Path
 import asyncpg
 
 from tests.support.cluster import Cluster
-
-FOLLOW_SECONDS = 30.0
+from tests.support.waiting import until
 
 
 class Standby(Cluster):
@@ -81,8 +80,10 @@ class Standby(Cluster):
         query += " and state = 'streaming'"
         connection = await asyncpg.connect(self._primary.url)
         try:
-            async with asyncio.timeout(FOLLOW_SECONDS):
-                while (await connection.fetchval(query, self._name) or "") not in states:
-                    await asyncio.sleep(0.02)
+
+            async def reported() -> bool:
+                return (await connection.fetchval(query, self._name) or "") in states
+
+            await until(reported)
         finally:
             connection.terminate()

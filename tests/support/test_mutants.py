@@ -4,15 +4,7 @@ import ast
 
 import pytest
 
-from tests.support.mutants import (
-    ROOT,
-    changed_text,
-    changed_tree,
-    mutants,
-    places,
-    sample,
-    table,
-)
+from tests.support.mutants import ROOT, changed_text, changed_tree, mutants, places, sample, table
 
 POLICY = "outbox/queue/state/policy.py"
 

@@ -1,4 +1,4 @@
-"""Takes the tour of tests.support.tour with a client of openapi-python-client, as it was generated.
+"""Takes the tour of test_generated_clients with a client of openapi-python-client, as generated.
 
 It runs in the environment of the generator, next to the package `carteiro_client`, and reads the
 tour from its input: `{"origin", "key", "saved", "steps"}`. It prints its figures.

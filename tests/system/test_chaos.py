@@ -33,8 +33,8 @@ from tests.support.engines import Engine
 from tests.support.faults import ENGINES
 from tests.support.ledger import Verdict, query
 from tests.support.load import CONNECTION
-from tests.support.shim import Shim, shim
 from tests.support.site import HASHED, PASSWORD
+from tests.system.test_clocks import Shim, shim
 
 HOUR = 3_600
 EVENTS = ("contact.created", "contact.updated", "contact.deleted")

@@ -20,7 +20,7 @@ from gateway.domain.storefront.carts import cart_lifecycle, rows
 from gateway.graphql.ids import global_id
 from gateway.server.config import environment_name
 from outbox.webhooks.secrets import new_key_line
-from tests.support.checkout_races import coupon_with_one_use, hundred_buyers, one_cart
+from tests.gateway.graphql.test_checkout_races import coupon_with_one_use, hundred_buyers, one_cart
 from tests.support.databases import PostgresServer
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES

@@ -87,10 +87,7 @@ class FaultProxy:
             writer.transport.abort()
             return
         link = _Link(self, writer, up_writer)
-        pumps = [
-            asyncio.create_task(link.forth(reader)),
-            asyncio.create_task(link.back(up_reader)),
-        ]
+        pumps = [asyncio.create_task(link.forth(reader)), asyncio.create_task(link.back(up_reader))]
         try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -14,7 +14,7 @@ from tests.support.engines import empty_database
 from tests.support.ledger import Verdict, query, until_drained
 from tests.support.product import NotStarted, Product
 from tests.support.tenants import EVENT
-from tests.system.backups import DELIVERIES, arrivals, carteiro
+from tests.system.test_backups import DELIVERIES, arrivals, carteiro
 
 SEED = 60260
 RECORDS, UNSEEN = 100_000, 3_000

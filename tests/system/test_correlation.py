@@ -17,12 +17,12 @@ from typing import Any
 
 import aiohttp
 
+from tests.gateway.server.telemetry.test_spans import Exported, trace_collector
 from tests.support.deployed import deployed
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES
 from tests.support.ledger import EVENTS, query, until_drained
 from tests.support.load import Load
-from tests.support.otlp import Exported, trace_collector
 from tests.support.recipients import Receipt
 
 SEED = 2_026

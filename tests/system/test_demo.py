@@ -114,13 +114,6 @@ async def test_once_ends_with_every_event_arrived_and_verified(tmp_path: Path) -
     assert (tmp_path / "demo" / "carteiro.db").is_file()
 
 
-async def test_ctrl_c_ends_all_of_it_and_prints_totals(tmp_path: Path) -> None:
-    process, named = await delivering(tmp_path)
-    told = await ended(process, FINE)
-    assert int(told["deliveries accepted"]) >= int(told["events written"]) > 0
-    await closed(named["console"])
-
-
 async def test_a_terminal_that_closes_ends_all_of_it(tmp_path: Path) -> None:
     process, named = await delivering(tmp_path)
     # The shell sends it, and the terminal once more.
@@ -140,7 +133,7 @@ FIRST = "query ($h: String!) { products(hostname: $h, first: 1) { nodes { id } }
 
 
 async def test_a_purchase_in_the_shop_shows_in_the_table(tmp_path: Path) -> None:
-    """The page of the shop works, and its events count like all others."""
+    """The page of the shop works, its events count like all others, and Ctrl-C ends all of it."""
     process, named = await delivering(tmp_path)
     shop = named["shop"]
     jar = aiohttp.CookieJar(unsafe=True)
@@ -165,7 +158,9 @@ async def test_a_purchase_in_the_shop_shows_in_the_table(tmp_path: Path) -> None
         assert order["status"] == "pending"
         async with http.post(f"{shop}/pay", json={"number": order["number"]}) as answer:
             assert answer.status == 204
-    await ended(process, FINE)
+    told = await ended(process, FINE)
+    assert int(told["deliveries accepted"]) >= int(told["events written"]) > 0
+    await closed(named["console"])
 
 
 async def explored(folder: Path) -> tuple[Process, Visitor]:

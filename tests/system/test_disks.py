@@ -22,10 +22,10 @@ from tests.support.cluster import Cluster, own_server
 from tests.support.deployed import Deployed, deployed
 from tests.support.engines import Engine, state_after_kill
 from tests.support.faults import ENGINES, shows
-from tests.support.injecting import injected
 from tests.support.ledger import Verdict, query
-from tests.support.shim import shim
 from tests.support.volume import ext4, fill, on_small_disk, tmpfs
+from tests.system.test_clocks import shim
+from tests.system.test_kills import injected
 
 SEED = 30260
 ROUNDS = 5

@@ -22,11 +22,12 @@ from typing import Any, cast
 from dnslib import QTYPE, RCODE, RR, A, DNSRecord
 
 from outbox.clock import SystemClock
+from tests.benchmarks.children import child
 from tests.benchmarks.figures import quantile
 from tests.support.deployed import Deployed, deployed
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES
-from tests.support.hostile_house import FINE, House, hostile_house, modes
+from tests.support.hostile_house import FINE, modes
 from tests.support.ledger import Verdict, query
 from tests.support.load import Load
 from tests.support.requirements import need
@@ -183,41 +184,42 @@ def compare(verdict: Verdict, none: Phase, beside: Phase) -> None:
 
 
 @ENGINES
-async def test_all_hostile_receivers_at_once_hold_up_nobody_else(engine: Engine) -> None:
+async def test_all_hostile_receivers_at_once_hold_up_nobody_else(
+    engine: Engine, tmp_path: Path
+) -> None:
     # As few attempts as in the run that this is compared with.
     settings = {"CARTEIRO_RETRY__SCHEDULE": "60"}
-    async with (
-        hostile_house() as house,
-        deployed(engine, SEED, started=False, settings=settings) as site,
-    ):
+    with child("tests.support.hostile_house", log=tmp_path / "house.log") as house:
+        urls: dict[str, str] = house.json()
+        async with deployed(engine, SEED, started=False, settings=settings) as site:
 
-        async def owners_of(first: int, kinds: Sequence[str]) -> Load:
-            places = [
-                [f"{house.urls[kinds[(n + 50 * m) % len(kinds)]]}/{m}/{n}" for n in range(50)]
-                for m in range(10)
-            ]
-            return Load(await site.newcomers(first, places), SEED + first)
+            async def owners_of(first: int, kinds: Sequence[str]) -> Load:
+                places = [
+                    [f"{urls[kinds[(n + 50 * m) % len(kinds)]]}/{m}/{n}" for n in range(50)]
+                    for m in range(10)
+                ]
+                return Load(await site.newcomers(first, places), SEED + first)
 
-        fine = await owners_of(1_000, [FINE])
-        bad = await owners_of(2_000, [name for name in modes() if name != FINE])
-        await site.product.start()
-        async with site.writing():
-            await site.more(50)
-        none = await phase(site, fine, 1.0)
-        beside = await phase(site, bad, 1.0)
-        verdict = await site.verdict("all hostile receivers", strangers=True)
-        found = await query(site.url, OUTCOMES)
-        [(gone,)] = await query(site.url, GONE)
+            fine = await owners_of(1_000, [FINE])
+            bad = await owners_of(2_000, [name for name in modes() if name != FINE])
+            await site.product.start()
+            async with site.writing():
+                await site.more(50)
+            none = await phase(site, fine, 1.0)
+            beside = await phase(site, bad, 1.0)
+            verdict = await site.verdict("all hostile receivers", strangers=True)
+            found = await query(site.url, OUTCOMES)
+            [(gone,)] = await query(site.url, GONE)
     compare(verdict, none, beside)
-    _outcomes(verdict, house, found)
+    _outcomes(verdict, urls, found)
     verdict.find(not gone, "no webhook was disabled by its 410")
     verdict.must_hold()
 
 
-def _outcomes(verdict: Verdict, house: House, found: Sequence[Any]) -> None:
+def _outcomes(verdict: Verdict, urls: dict[str, str], found: Sequence[Any]) -> None:
     """Compare the outcomes of each mode with those that it may have."""
     expected, met = modes(), set()
-    by_place = {url.split("/")[2]: name for name, url in house.urls.items()}
+    by_place = {url.split("/")[2]: name for name, url in urls.items()}
     for url, outcome, count, _ in found:
         name = by_place[url.split("/")[2]]
         met.add(name)

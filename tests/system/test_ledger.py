@@ -13,7 +13,7 @@ from tests.support.ledger import Held, Rows, Verdict, judge
 from tests.support.load import Load, Refused
 from tests.support.recipients import Receipt
 from tests.support.tenants import Tenants
-from tests.system.nodes_judged import overlaps, same_attempt_twice, worst_lags
+from tests.system.test_nodes import overlaps, same_attempt_twice, worst_lags
 
 HELD: Held = {("e1", "w1"): "claim"}
 

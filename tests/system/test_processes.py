@@ -30,8 +30,7 @@ from tests.support.faults import shows
 from tests.support.fleet import Fleet, fleet
 from tests.support.ledger import Held, Verdict, newly, read_rows, until_drained
 from tests.support.waiting import in_time
-from tests.system.nodes_judged import LEASE_SECONDS, judged
-from tests.system.test_nodes import taken_over_after
+from tests.system.test_nodes import LEASE_SECONDS, judged, taken_over_after
 
 SEED = 90260
 PROCESSES = {"CARTEIRO_SERVER__PROCESSES": "2"}

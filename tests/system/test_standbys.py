@@ -18,7 +18,7 @@ from tests.support.fleet import WARM_WRITES, Fleet, fleet
 from tests.support.ledger import Pair, Verdict, query, until_drained
 from tests.support.recipients import Receipt
 from tests.support.waiting import in_time
-from tests.system.nodes_judged import DRAIN_SECONDS, HUNG_SECONDS, judged
+from tests.system.test_nodes import DRAIN_SECONDS, HUNG_SECONDS, judged
 
 SEED = 80260
 BACK_SECONDS = 5.0

@@ -104,19 +104,6 @@ def test_a_usage_error_is_reported_by_the_command_with_its_example(
     assert "secret" not in shown
 
 
-@pytest.mark.parametrize("words", [[], ["user"], ["key"], ["secrets"]])
-def test_without_a_command_the_help_is_printed_with_an_example(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    for asked, status in ((words, 2), ([*words, "--help"], 0)):
-        with pytest.raises(SystemExit) as ended:
-            main(asked)
-        assert ended.value.code == status
-    shown = capsys.readouterr()
-    assert shown.err == shown.out
-    assert f"Example: carteiro {' '.join(words)}" in shown.out
-
-
 def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
     made = command(
         "user", "add", EMAIL, "--name", "Maria", "--timezone", "Asia/Tokyo", "--password-stdin",
@@ -191,17 +178,6 @@ def test_commands_about_existing_accounts_create_no_database(
     one_line(done.stderr, "the database is empty", "carteiro user add")
 
 
-def test_only_the_default_folder_is_created(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/dta/x.db"
-    done = command("migrate", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
-    assert done.returncode == 1
-    one_line(done.stderr, "dta/x.db", f"there is no folder {tmp_path}/dta", "database.url")
-    assert list(tmp_path.iterdir()) == []
-    default = {"CARTEIRO_DATABASE__URL": "sqlite:///data/carteiro.db"}
-    assert command("migrate", folder=tmp_path, **default).returncode == 0
-    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
-
-
 def test_passwords_and_disabling(tmp_path: Path) -> None:
     add_user(tmp_path)
     done = command(
@@ -260,22 +236,6 @@ def test_the_configuration_is_checked(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text("[server]\nport = 1\n")
     done = command("check-config", folder=tmp_path, CARTEIRO_CONFIG="other.toml")
     assert done.returncode == 0
-
-
-@pytest.mark.parametrize(
-    "words",
-    ["--config good.toml user list", "user --config good.toml list",
-     "user list --json --config=good.toml", "--config bad.toml user list --config good.toml"],
-)  # fmt: skip
-def test_config_is_accepted_in_any_position(tmp_path: Path, words: str) -> None:
-    (tmp_path / "good.toml").write_text("[server]\nport = 1\n")
-    (tmp_path / "bad.toml").write_text("[server]\nport = 'x'\n")
-    add_user(tmp_path)
-    done = command(*words.split(), folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    done = command(*words.replace("good.toml", "bad.toml").split(), folder=tmp_path)
-    assert done.returncode == 2
-    one_line(done.stderr, "server.port", "bad.toml")
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "x", "", "1.5", "١"])

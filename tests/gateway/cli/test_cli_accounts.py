@@ -51,35 +51,6 @@ def add_key(run: Run, name: str = "Zapier", *words: str) -> str:
     return output_of(run, "key", "add", EMAIL, "--name", name, *words).strip()
 
 
-def test_users_are_listed_by_address_with_their_states(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gateway.cli.commands.USERS_AT_ONCE", 2)
-    columns = ["EMAIL", "NAME", "TIMEZONE", "STATE", "CREATED"]
-    assert output_of(run, "user", "list").split() == columns
-    assert output_of(run, "user", "list", "--json") == ""
-    add_user(run, name="Mar\x1b[2Jia")
-    first = add_user(run, "Ana@example.com", "Ana Lima")
-    for number in range(3):
-        add_user(run, f"user{number}@example.com")
-    output_of(run, "user", "disable", EMAIL)
-    shown = output_of(run, "user", "list")
-    header, *lines = shown.splitlines()
-    assert [line.split()[0] for line in lines[:2]] == ["Ana@example.com", EMAIL]
-    assert ["active" in lines[0], "disabled" in lines[1]] == [True, True]
-    # Columns stand below their names, and a name cannot command the terminal.
-    assert {line.index("America/Sao_Paulo") for line in lines} == {header.index("TIMEZONE")}
-    assert "Mar\N{REPLACEMENT CHARACTER}[2Jia" in shown
-    text = output_of(run, "user", "list", "--json")
-    assert "\x1b" not in shown + text
-    ana, maria, *others = map(json.loads, text.splitlines())
-    assert {name: ana[name] for name in ("id", "email", "name", "state")} == {
-        "id": first, "email": "Ana@example.com", "name": "Ana Lima", "state": "active",
-    }  # fmt: skip
-    assert maria["state"] == "disabled"
-    assert [one["email"] for one in others] == [f"user{n}@example.com" for n in range(3)]
-
-
 def test_a_disabled_user_is_enabled_again(run: Run) -> None:
     add_user(run)
     assert output_of(run, "user", "enable", EMAIL) == f"{EMAIL} is already enabled.\n"

@@ -63,23 +63,6 @@ def test_faults_name_their_option(run: Run) -> None:
     assert output_of(run, "store", "list", EMAIL, "--json") == ""
 
 
-def test_a_hostname_of_another_store_is_refused(run: Run) -> None:
-    add_user(run)
-    add_user(run, "ana@example.com", "Ana")
-    output_of(run, *ADD, "--alias", "www.shop.example.com")
-    for words, option in (
-        (("SHOP.example.com", "--name", "S"), "HOSTNAME 'SHOP.example.com': "),
-        (
-            ("b.example", "--name", "S", "--alias", "www.shop.example.com"),
-            "--alias 'www.shop.example.com': ",
-        ),
-    ):
-        said = refused(run, "store", "add", *words, "--owner", "ana@example.com")
-        assert option in said
-        assert "Another store has this hostname" in said
-    assert output_of(run, "store", "list", "ana@example.com", "--json") == ""
-
-
 def test_only_an_enabled_account_gets_a_store(run: Run) -> None:
     add_user(run)
     assert "no account nobody@example.com" in refused(run, "store", "list", "nobody@example.com")

@@ -21,9 +21,9 @@ from outbox.sending.guard import Guard
 from outbox.sending.oddities import NOTES
 from outbox.sending.request import new_secret
 from outbox.webhooks.secrets import new_key_line, parse_keys
+from tests.outbox.worker.test_doctor import patients
 from tests.support.drain import add_webhook
 from tests.support.hostilities import ODD, says_and_closes
-from tests.support.patients import patients
 from tests.support.receiver import hostile, receiver
 
 EGRESS = Egress(allow_http=True, allow=("127.0.0.0/8",))

@@ -60,18 +60,6 @@ async def test_a_contact_goes_with_its_traces(db: Database, db_url: str) -> None
     assert [row["id"] for row in await db.read(rows, "select id from contacts")] == [joao]
 
 
-async def test_a_contact_that_was_deleted_before_can_still_be_erased(
-    db: Database, db_url: str
-) -> None:
-    owner_id = await db.write(account, EMAIL)
-    maria = await db.write(contact, owner_id, "Maria")
-    await db.write(actions.remove, Actor(owner_id, "system"), CONTACTS, maria)
-    assert await erased(db, db_url, maria) == [
-        (maria, "contact.created", False),
-        (maria, "contact.deleted", True),
-    ]
-
-
 async def test_a_contact_of_another_account_stays(db: Database, db_url: str) -> None:
     await db.write(account, EMAIL)
     other = await db.write(account, "rita@example.com")

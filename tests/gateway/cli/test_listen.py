@@ -128,26 +128,6 @@ async def test_a_program_gets_exactly_what_a_webhook_gets(site: Site) -> None:
         }  # fmt: skip
 
 
-async def test_it_begins_behind_the_newest_event_or_where_it_is_told(site: Site) -> None:
-    key = await site.key(await site.user())
-    for name in ("a", "b", "c"):
-        await write(site, key, name)
-    feed: list[Any] = []
-    # An event is in the feed once the drain has seen it.
-    while len(feed) < 3:
-        async with site.http.get("/api/events", headers={"X-API-Key": key}) as answer:
-            feed = (await answer.json())["data"]
-    first, *others = (event["id"] for event in feed)
-    async with listening(site.url, key) as heard:
-        await write(site, key, "d")
-        await heard.until(1)
-        [last] = [line.split()[2] for line in heard.lines[2:]]
-    async with listening(site.url, key, after=first) as heard:
-        await heard.until(3)
-        assert [line.split()[2] for line in heard.lines[2:]] == [*others, last]
-        assert "verified, " in heard.lines[-1]
-
-
 async def test_only_the_wanted_events(site: Site) -> None:
     key = await site.key(await site.user())
     async with listening(site.url, key, types="contact.deleted", body=True) as heard:

@@ -71,7 +71,6 @@ def running(folder: Path, settings: Settings, *words: str) -> Iterator[Serving]:
 
 
 ANSWERING, MISSING = (f'server_processes{{state="{word}"}}' for word in ("answering", "missing"))
-TICK = "outbox_scheduler_last_tick_timestamp_seconds"
 READ = 'http_server_requests_total{method="GET",route="/livez",status_class="2xx",surface="probe"}'
 
 

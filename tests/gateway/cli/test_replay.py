@@ -115,48 +115,10 @@ async def past(db: Database, db_url: str) -> AsyncIterator[Past]:
     structlog.reset_defaults()
 
 
-MANY = (
-    ("exhausted", 9), ("exhausted", 5), ("delivered", 4), ("dead", 4), ("cancelled", 3),
-    ("gone", 2), ("exhausted", 1),
-)  # fmt: skip
-
-
-async def test_failed_deliveries_since_a_time_go_out_again_in_their_order(past: Past) -> None:
-    await past.end(*MANY)
-    assert await past.replay(since="6h", dry_run=True) == ["4 deliveries would be replayed."]
-    assert await past.again() == []
-    assert await past.replay(since="6h") == ["4 deliveries replayed."]
-    assert await past.again() == [past.ids[n] for n in (1, 3, 5, 6)]
-    by_owner = "select 1 from deliveries where replayed_by = $1"
-    assert len(await past.db.read(rows, by_owner, OWNER)) == 4
-    # What is on its way is left alone.
-    assert await past.replay(since="6h") == ["0 deliveries replayed."]
-    assert await past.replay(since="10h") == ["1 delivery replayed."]
-
-
-@pytest.mark.parametrize(
-    ("state", "until", "expected"),
-    [("delivered", None, [2]), ("cancelled", None, [4]), ("exhausted", "90min", [0, 1])],
-)
-async def test_ends_and_times_can_be_chosen(
-    past: Past, state: str, until: str | None, expected: list[int]
-) -> None:
-    await past.end(*MANY)
-    await past.replay(since="1d", state=state, until=until)
-    assert await past.again() == [past.ids[n] for n in expected]
-
-
 async def test_two_runs_at_once_replay_each_delivery_once(past: Past) -> None:
     await past.end(*[("exhausted", 2)] * 40)
     await asyncio.gather(*[past.replay(since="1d") for _ in range(4)])
     assert sorted(await past.again()) == sorted(past.ids)
-
-
-async def test_the_command_ends_its_job_without_a_server(past: Past) -> None:
-    await past.end(*[("exhausted", 2)] * 3)
-    assert await past.replay(since="3h", rate=50) == ["3 deliveries replayed."]
-    job = await past.job()
-    assert (job.state, job.kind, job.total, job.made, job.rate) == ("done", "recover", 3, 3, 50)
 
 
 @pytest.mark.proof

@@ -20,8 +20,7 @@ from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.proof import checkpoints
 from outbox.sending import ed25519
-from outbox.sending.request import new_secret
-from outbox.webhooks import rotation, signing_keys
+from outbox.webhooks import signing_keys
 from outbox.webhooks.secrets import new_key_line, parse_keys
 from tests.support.chains import delivered
 from tests.support.drain import OWNER
@@ -166,17 +165,6 @@ async def test_a_change_is_named_and_ends_in_a_failure(log: Log) -> None:
     assert record["ends"].keys() == set(log.webhooks)
 
 
-async def test_it_tells_why_signatures_were_not_checked(log: Log) -> None:
-    await log.run("update events set body = null, erased_at = 1")
-    lines = await log.verify()
-    assert lines[0].endswith(": 0 signatures right.")
-    assert lines[1].endswith(
-        " signatures not checked: over a body that was erased, or deleted with its event."
-    )
-    await log.run("update events set erased_at = null")
-    assert "was removed, but the event is not erased." in (await log.verify())[1]
-
-
 async def test_it_refuses_what_it_cannot_look_for(log: Log) -> None:
     for webhook, noted, why in (
         ("x", None, "is not the id of a webhook"),
@@ -186,19 +174,3 @@ async def test_it_refuses_what_it_cannot_look_for(log: Log) -> None:
     ):
         with pytest.raises(CannotStart, match=why):
             await log.verify(webhook, noted)
-
-
-async def test_signatures_of_a_replaced_secret_are_not_faults(log: Log) -> None:
-    ring = parse_keys(log.config.secrets.keys, Ids(), "the test's ring")
-    secret = new_secret(bytes(32))
-    for webhook_id in log.webhooks:
-        await log.db.write(rotation.stage, webhook_id, secret, ring)
-        await log.db.write(rotation.activate, webhook_id)
-    assert len(await log.verify()) == 1
-    await log.run("update webhooks set old_secret = null")
-    lines = await log.verify()
-    assert lines[0].endswith(": 0 signatures right.")
-    assert lines[1].endswith(" signatures not checked: made with a secret that was replaced since.")
-    # The same secret, had it been the one from the beginning.
-    await log.run("update webhooks set secret_since = 0, secret_place = 0")
-    assert "its signature does not match its body." in (await log.verify())[1]

@@ -20,16 +20,6 @@ async def id_of(tx: Tx) -> str:
     return str(row["id"])
 
 
-async def test_sign_ups_of_an_address(still: Database) -> None:
-    async with opened(still, Config(limits=Limits(forms_per_minute=3))) as shop:
-        browser = shop.browser()
-        codes = []
-        for n in range(5):
-            answer = await sign_up(browser, email=f"a{n}@example.com")
-            codes.append(answer.code if "errors" in answer.body else "made")
-        assert codes == ["made"] * 3 + ["RATE_LIMITED"] * 2
-
-
 async def test_faulty_forms_use_up_nothing(still: Database) -> None:
     """A visitor who corrects a form gets through; whoever looks for accounts does not."""
     async with opened(still, Config(limits=Limits(forms_per_minute=3))) as shop:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.gateway.graphql.test_mails import token_in
-from tests.support.issuer import Issuer
 from tests.support.mailbox import Mailbox
 from tests.support.operations import operation
 from tests.support.shop import Browser, Shop
@@ -29,19 +28,3 @@ async def test_mails_prove_an_email_and_set_a_new_password(posting: Shop, box: M
     assert await run(browser, "clientResetPassword", token=token) == {"success": True}
     refused = await browser.send(*operation("clientLogin"))
     assert refused.code == "INVALID_CREDENTIALS"
-
-
-async def test_identity_providers(idp_shop: Shop, issuer: Issuer) -> None:
-    token = issuer.token(email="maria@example.com", name="Maria da Silva")
-    first = await run(idp_shop.browser(), "clientIdpSignup", idToken=token)
-    second = await run(idp_shop.browser(), "clientIdpLogin", idToken=token)
-    assert first["user"] == second["user"]
-    assert first["user"]["name"] == "Maria da Silva"
-    browser = idp_shop.browser()
-    answer = await browser.send(*operation("clientSignup"))
-    assert answer.code == "EMAIL_ALREADY_EXISTS"
-    other = issuer.token(sub="other", email="other@example.com")
-    await run(browser, "clientIdpLogin", idToken=token)
-    assert (await run(browser, "clientLinkIdp", idToken=other))["user"] == first["user"]
-    again = await run(idp_shop.browser(), "clientIdpLogin", idToken=other)
-    assert again["user"] == first["user"]

@@ -165,39 +165,6 @@ async def test_a_sign_up_reaches_the_owners_contacts(shop: Shop) -> None:
     assert [name for name, _ in await shop.api.events()] == ["contact.created"]
 
 
-async def test_ten_tries_of_an_email_also_within_one_document(shop: Shop) -> None:
-    await sign_up(shop.browser())
-    fields = "\n".join(
-        f'a{n}: clientLogin(input: {{hostname: "{shop.hostname}", email: "ana@example.com",'
-        f' password: "wrong{n}"}}) {{ token }}'
-        for n in range(5)
-    )
-    browser = shop.browser()
-    for _ in range(2):
-        found = (await browser.send(f"mutation {{ {fields} }}")).body["errors"]
-        assert [e["extensions"]["code"] for e in found] == ["INVALID_CREDENTIALS"] * 5
-    answer = await log_in(browser)
-    assert answer.code == "RATE_LIMITED"
-    assert 890 <= answer.error["extensions"]["retryAfter"] <= 900
-    # Others are not delayed: another email, the same email from another network.
-    assert (await log_in(browser, "bia@example.com")).code == "INVALID_CREDENTIALS"
-    document = (
-        "mutation ($input: ClientLoginMutationInput!) { clientLogin(input: $input) { token } }"
-    )
-    values = {"hostname": shop.hostname, "email": ANA["email"], "password": ANA["password"]}
-    other = await browser.send(document, {"input": values}, X_Forwarded_For="203.0.113.7")
-    assert other.data["clientLogin"]["token"]
-
-
-async def test_a_right_password_forgives_earlier_tries(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    for _ in range(3):
-        for n in range(6):
-            assert (await log_in(browser, password=f"wrong{n}")).code == "INVALID_CREDENTIALS"
-        assert (await log_in(browser)).data
-
-
 async def test_a_session_is_of_one_store(shop: Shop) -> None:
     browser = shop.browser()
     token = (await sign_up(browser)).data["clientSignup"]["token"]

@@ -2,13 +2,7 @@
 
 from typing import Any
 
-from gateway.domain.storefront.carts import changes, rows
-from gateway.domain.storefront.carts.contents import current
-from gateway.domain.storefront.stores import stores
-from gateway.domain.storefront.visitors.visitor import Visitor
-from gateway.graphql.ids import record_id
 from outbox.database.transaction import Database
-from tests.gateway.graphql.test_cart_lives import token_of
 from tests.gateway.graphql.test_carts import refused
 from tests.support.carts import cart, change, edit, sell
 from tests.support.checkouts import ADDRESS, RULES, check_out, coupon, ordered, put, sign_up
@@ -21,10 +15,6 @@ BLIND = "warnings { code }"
 
 async def sold(shop: Shop) -> list[Any]:
     return list((await shop.owner.get("/api/orders?limit=100")).body["data"])
-
-
-def warned(payload: Any) -> list[str]:
-    return [warning["code"] for warning in payload["warnings"]]
 
 
 async def rule(shop: Shop, rules: list[Any]) -> None:
@@ -110,28 +100,6 @@ async def test_the_terms_of_coupons_and_shipping_are_agreed_to_also(shop: Shop) 
     assert (await ordered(browser, address=ADDRESS))["total"] == 10_000 - 1000 + 3000
 
 
-async def test_a_lower_total_is_ordered_with_warnings(shop: Shop) -> None:
-    browser = shop.browser()
-    product = await dear(shop, browser)
-    await edit(shop, product, price=900)
-    payload = (await check_out(browser)).data["checkout"]
-    assert payload["order"]["total"] == 1800
-    assert warned(payload) == ["PRICE_CHANGED", "TOTAL_CHANGED"]
-
-
-async def test_an_expected_total_counts_for_the_one_that_was_shown(shop: Shop) -> None:
-    browser = shop.browser()
-    await dear(shop, browser)
-    refused(await check_out(browser, expectedTotal=199_799), "TOTAL_CHANGED", "expectedTotal")
-    assert await sold(shop) == []
-    payload = (await check_out(browser, expectedTotal=199_800.0)).data["checkout"]
-    assert (payload["order"]["total"], warned(payload)) == (199_800, [])
-    # Also without any look, and above the total.
-    await dear(shop, browser)
-    payload = (await check_out(browser, expectedTotal=199_801)).data["checkout"]
-    assert warned(payload) == ["PRICE_CHANGED", "TOTAL_CHANGED"]
-
-
 async def test_a_repeat_with_its_key_answers_as_before(shop: Shop) -> None:
     browser = shop.browser()
     product = await dear(shop, browser)
@@ -156,18 +124,6 @@ async def test_a_sign_in_brings_what_the_visitor_saw(shop: Shop) -> None:
     await edit(shop, product, price=1000)
     assert (await cart(browser))["total"] == 2000
     assert (await ordered(browser))["total"] == 2000
-
-
-async def test_a_look_at_an_older_cart_is_forgotten(shop: Shop) -> None:
-    browser = shop.browser()
-    product = await dear(shop, browser)
-    store, zone = await shop.db.read(stores.by_hostname, shop.hostname)
-    visitor = Visitor(store=store, zone=zone, cart_token=token_of(browser))
-    older = await shop.db.read(current, visitor)
-    product_id = record_id(product, "Product", "id")
-    await shop.db.write(changes.update, visitor, 1, product_id=product_id, limiting=True)
-    await shop.db.write(rows.show, older.cart, older.total)
-    assert (await check_out(browser)).code == "TOTAL_CHANGED"
 
 
 async def test_the_statements_of_looks_and_of_a_purchase(db: Database) -> None:

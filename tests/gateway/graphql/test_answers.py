@@ -8,16 +8,12 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.checkouts.checkout import checkout
-from gateway.domain.storefront.orders import addresses
 from gateway.graphql import execution
-from outbox.errors import DatabaseUnavailable
 from tests.support.carts import sell
-from tests.support.checkouts import ADDRESS, check_out, put, sign_up
-from tests.support.failing import failing
+from tests.support.checkouts import check_out, put
 from tests.support.shop import Shop
 from tests.support.waiting import HANG_SECONDS
 
-REFUSED = "The database is unavailable; try again."
 MAYBE = "It may have been written. "
 ADVICE = "Repeat a checkout with the same idempotencyKey; look before you repeat another mutation."
 
@@ -25,47 +21,6 @@ ADVICE = "Repeat a checkout with the same idempotencyKey; look before you repeat
 async def orders(shop: Shop) -> int:
     total: int = (await shop.owner.get("/api/orders")).body["total"]
     return total
-
-
-async def test_a_refused_checkout_wrote_nothing(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    browser = shop.browser()
-    await put(browser, await sell(shop, 30, stock=10))
-    failing(monkeypatch, shop.db, "write", checkout, DatabaseUnavailable("busy", "no"))
-    answer = await check_out(browser)
-    assert (answer.code, answer.error["message"]) == ("UNAVAILABLE", REFUSED)
-    assert await orders(shop) == 0
-
-
-async def test_a_read_that_fails_behind_the_write_does_not_deny_it(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    failing(monkeypatch, shop.db, "read", addresses.listed, DatabaseUnavailable("busy", "no"))
-    answer = await browser.do("clientAddressSave", "address { street }", **ADDRESS)
-    assert (answer.code, answer.error["message"]) == ("OUTCOME_UNKNOWN", MAYBE + ADVICE)
-    found = await browser.ask("client(hostname: $h) { addresses { street } }")
-    assert len(found["client"]["addresses"]) == 1
-
-
-async def test_a_second_mutation_is_judged_by_itself(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    browser = shop.browser()
-    product = await sell(shop, 30, stock=10)
-    failing(monkeypatch, shop.db, "write", checkout, DatabaseUnavailable("busy", "no"))
-    answer = await browser.send(
-        "mutation ($h: String!, $p: ID!) {"
-        " first: shoppingCartAddProduct(input: {hostname: $h, productId: $p})"
-        " { shoppingCart { totalQuantity } }"
-        ' second: checkout(input: {hostname: $h, email: "a@example.com", name: "A"})'
-        " { order { number } } }",
-        {"h": shop.hostname, "p": product},
-    )
-    assert answer.code == "UNAVAILABLE"
-    assert answer.error["path"] == ["second"]
 
 
 async def test_a_mutation_that_takes_too_long_may_have_been_written(

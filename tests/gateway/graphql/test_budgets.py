@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.sales import order_verbs
 from gateway.domain.storefront.carts import cart_quotas
-from gateway.domain.storefront.carts.rows import BARE_LIFETIME, LIFETIME
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx
 from outbox.durations import DAY
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
-from tests.support.carts import do, offer, sell
+from tests.support.carts import do, sell
 from tests.support.checkouts import BUYER, check_out, put
 from tests.support.shop import Answer, Browser, Shop, opened
 
@@ -67,14 +65,6 @@ async def buy(shop: Shop, address: str, product: str, quantity: int = 1, **value
     return added if "errors" in added.body else await check_out(browser, **values)
 
 
-async def bought_by(shop: Shop, product: str, who: dict[str, int], **values: Any) -> list[str]:
-    """Let a buyer of each address order so many of the product; return the outcomes."""
-    return [
-        outcome(await buy(shop, address, product, quantity, email=f"a{n}@example.com", **values))
-        for n, (address, quantity) in enumerate(who.items())
-    ]
-
-
 async def honest_are_served(shop: Shop, product: str) -> None:
     """Let honest buyers order one item each, all at once."""
     answers = await asyncio.gather(
@@ -101,45 +91,6 @@ async def test_orders_of_an_address(guarded: Shop) -> None:
     assert (await check_out(browser, idempotencyKey="other")).code == "RATE_LIMITED"
     await honest_are_served(guarded, product)
     assert (await guarded.owner.get("/api/orders")).body["total"] == 10 + BUYERS
-
-
-async def test_unpaid_orders_of_an_email(guarded: Shop) -> None:
-    """Another spelling is the same email, and a stranger cannot use up its orders."""
-    product = await sell(guarded, 30)
-    spellings = (
-        "maria@gmail.com", "Maria@gmail.com", "ma.ria@gmail.com", "maria+1@googlemail.com",
-        "m.aria@gmail.com",
-    )  # fmt: skip
-    for place, email in enumerate(spellings):
-        assert outcome(await buy(guarded, f"203.0.113.{place}", product, email=email)) == "done"
-    refused = await buy(guarded, "203.0.113.99", product, email="maria+2@gmail.com")
-    assert (refused.code, refused.error["extensions"]["field"]) == ("UNPAID_LIMIT", "email")
-    assert 0 < waits(refused) <= 3 * 86_400
-    # Her own network is another one.
-    assert outcome(await buy(guarded, honest(1), product, email="maria@gmail.com")) == "done"
-
-
-async def test_an_order_that_ends_leaves_its_place(still: Database) -> None:
-    async with opened(still, guarding(**FREE, unpaid_orders_per_address=2)) as shop:
-        product = await sell(shop, 30, stock=1_000)
-
-        async def order() -> str:
-            return outcome(await buy(shop, ATTACKER, product))
-
-        async def expired(tx: Tx) -> None:
-            await tx.run("update orders set expires_at = 1 where status = 'pending'")
-
-        assert [await order() for _ in range(3)] == ["done", "done", "UNPAID_LIMIT"]
-        first, second = (await shop.owner.get("/api/orders")).body["data"]
-        assert (await shop.owner.post(f"/api/orders/{first['id']}/cancel")).status == 200
-        assert [await order() for _ in range(2)] == ["done", "UNPAID_LIMIT"]
-        paid = await shop.owner.post(f"/api/invoices/{second['invoiceId']}/pay")
-        assert paid.status == 200
-        assert [await order() for _ in range(2)] == ["done", "UNPAID_LIMIT"]
-        await still.write(expired)
-        while await still.write(order_verbs.expire, 1):
-            pass
-        assert [await order() for _ in range(3)] == ["done", "done", "UNPAID_LIMIT"]
 
 
 async def test_unpaid_orders_of_a_network(still: Database) -> None:
@@ -179,35 +130,6 @@ async def test_concurrent_orders_of_an_address(still: Database) -> None:
             *(buy(shop, ATTACKER, one, email=f"a{n}@b.example") for n, one in enumerate(products))
         )
         assert Counter(map(outcome, answers)) == {"done": 3, "UNPAID_LIMIT": 5}
-
-
-async def test_reserved_stock_of_an_address(guarded: Shop) -> None:
-    """The attack: carts that reserve whole stocks for three days, of one address."""
-    many, few = await sell(guarded, 30, name="Many", stock=1_000), await sell(guarded, 30, stock=12)
-    for product, quantity, expected in (
-        (many, 60, "done"), (many, 41, "UNPAID_LIMIT"), (many, 40, "done"),
-        (few, 11, "UNPAID_LIMIT"), (few, 10, "done"),
-    ):  # fmt: skip
-        email = f"a{quantity}@example.com"
-        answer = await buy(guarded, ATTACKER, product, quantity, email=email)
-        assert outcome(answer) == expected
-        if quantity == 41:
-            assert "may hold 100 items of 'Many'" in answer.error["message"]
-            assert 0 < waits(answer) <= 3 * 86_400
-    await honest_are_served(guarded, many)
-
-
-async def test_the_reserved_stock_of_a_network(still: Database) -> None:
-    """An attacker with a whole /24 or /48 leaves half of the stock."""
-    async with opened(still, guarding(**FREE)) as shop:
-        product = await sell(shop, 30, stock=1_000)
-        # Each address takes a tenth of what is left.
-        takes = {f"203.0.113.{n}": q for n, q in enumerate((100, 90, 81, 72, 65, 59))}
-        assert {*await bought_by(shop, product, takes)} == {"done"}
-        refused = await buy(shop, "203.0.113.99", product, 53, email="a9@example.com")
-        assert refused.code == "UNPAID_LIMIT"
-        assert "this network may hold 500 items" in refused.error["message"]
-        await honest_are_served(shop, product)
 
 
 async def test_no_address_is_stored_and_nothing_when_the_order_ended(guarded: Shop) -> None:
@@ -277,30 +199,6 @@ async def test_carts_of_an_address(still: Database) -> None:
         # One count of the address and one of its network began again.
         assert await still.write(cart_quotas.purge, 1_000) == 2 * BUYERS
         assert await still.write(cart_quotas.purge, 1_000) == 0
-
-
-async def test_an_empty_cart_has_no_row(shop: Shop) -> None:
-    browser, product = shop.browser(), await sell(shop)
-    for mutation in ("Clear", "RemoveCoupon"):
-        await do(browser, mutation)
-    assert await shop.db.read(rows) == []
-    await put(browser, product)
-    await do(browser, "Clear")
-    assert await shop.db.read(rows) == []
-    await put(browser, product)
-    await do(browser, "UpdateProduct", id=product, quantity=0)
-    assert await shop.db.read(rows) == []
-
-
-async def test_a_cart_without_products_ends_after_a_day(shop: Shop) -> None:
-    browser, product = shop.browser(), await sell(shop)
-    await offer(shop, "WELCOME", discountValue=1)
-    await do(browser, "ApplyCoupon", code="WELCOME")
-    [row] = await shop.db.read(rows)
-    assert row["expires_at"] - row["touched_at"] == BARE_LIFETIME == DAY
-    await put(browser, product)
-    [row] = await shop.db.read(rows)
-    assert row["expires_at"] - row["touched_at"] == LIFETIME == 7 * DAY
 
 
 def searches(count: int) -> str:

@@ -6,17 +6,14 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.carts import cart_lifecycle
-from gateway.domain.storefront.carts.cart_lifecycle import KEPT
 from gateway.domain.storefront.carts.contents import Contents, current
-from gateway.domain.storefront.carts.rows import LIFETIME
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
 from tests.support.carts import cart, change, offer, sell
-from tests.support.checkouts import ADDRESS, ordered
 from tests.support.shop import Browser, Shop
 
 RULE = {
@@ -55,32 +52,6 @@ async def test_a_merge_takes_the_visitors_coupon_and_shipping(shop: Shop) -> Non
     assert (contents["coupon"]["code"], contents["shippingType"]) == ("GUEST", "express")
 
 
-async def test_an_ended_cart_has_no_destination(shop: Shop) -> None:
-    """It still has the digest of the visitor, so an erasure would leave where the person lives."""
-    await shop.owner.put(f"/api/stores/{shop.store['id']}", {"shippingRules": [RULE]})
-    product, ordering, merging = await sell(shop), shop.browser(), shop.browser()
-    for browser in (ordering, merging):
-        await change(browser, "AddProduct", productId=product)
-        await change(browser, "SetShipping", cep="01310200", type="express")
-    await ordered(ordering, address=ADDRESS)
-    assert (await sign_up(merging)).data
-    kept = {row["state"]: row["cep"] for row in await shop.db.read(rows)}
-    assert kept == {"ordered": None, "merged": None, "active": "01310200"}
-
-
-async def test_a_sign_out_starts_an_empty_cart(shop: Shop) -> None:
-    browser, product = shop.browser(), await sell(shop)
-    await change(browser, "AddProduct", productId=product)
-    assert (await sign_up(browser)).data
-    assert held(await cart(browser)) == {product: 1}
-    assert (await browser.do("clientLogout", "success")).data
-    assert held(await cart(browser)) == {}
-    await change(browser, "AddProduct", productId=product, quantity=7)
-    # The cart of the customer waited, and the visitor's quantity wins.
-    assert (await log_in(browser)).data
-    assert held(await cart(browser)) == {product: 7}
-
-
 async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> None:
     browser, product = shop.browser(), await sell(shop)
     await change(browser, "AddProduct", productId=product)
@@ -108,28 +79,6 @@ async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> Non
     assert (filled["id"], held(filled)) == (after["id"], {product: 2})
     orders = {row["state"]: row["order_id"] for row in await shop.db.read(rows)}
     assert orders == {"ordered": "1" * 24, "active": None}
-
-
-async def test_expired_and_ended_carts_are_purged(shop: Shop) -> None:
-    product = await sell(shop)
-    visitor, merged = shop.browser(), shop.browser()
-    for browser in (visitor, merged):
-        await change(browser, "AddProduct", productId=product)
-    assert (await sign_up(merged)).data
-
-    async def age(tx: Tx, by: int) -> list[Row]:
-        sql = "update carts set expires_at = expires_at - $1, ended_at = ended_at - $1"
-        await tx.run(sql, by)
-        return await tx.all("select id from carts")
-
-    assert await shop.db.write(cart_lifecycle.purge, 10) == 0
-    assert len(await shop.db.write(age, max(LIFETIME, KEPT))) == 3
-    assert await shop.db.write(cart_lifecycle.purge, 1) == 1
-    assert await shop.db.write(cart_lifecycle.purge, 10) == 1
-    assert await shop.db.write(cart_lifecycle.purge, 10) == 0
-    # The customer's own cart is kept.
-    assert held(await cart(merged)) == {product: 1}
-    assert held(await cart(visitor)) == {}
 
 
 async def test_an_export_has_the_cart_and_an_erasure_deletes_it(shop: Shop) -> None:

@@ -1,7 +1,5 @@
 """The cart of a visitor: its lines and totals, its limits, and whom it belongs to."""
 
-import asyncio
-import json
 import re
 from typing import Any
 
@@ -90,22 +88,6 @@ async def test_a_token_that_the_store_did_not_make_is_replaced(shop: Shop, token
     headers: dict[str, Any] = {"Cookie": f"cartSession={token}"}
     answer = await shop.browser().send(query, {"h": shop.hostname}, **headers)
     assert re.fullmatch(r"[\w-]{43}", answer.headers["X-Cart-Session"])
-
-
-@pytest.mark.parametrize("header", [b"Cookie: cartSession=", b"X-Cart-Session: "])
-async def test_bytes_that_are_no_text_name_no_cart(shop: Shop, header: bytes) -> None:
-    values = f'hostname: "{shop.hostname}", name: "Maria", email: "m@example.com"'
-    document = f'mutation {{ clientSignup(input: {{{values}, password: "secret1"}}) {{ token }} }}'
-    body = json.dumps({"query": document}).encode()
-    reader, writer = await asyncio.open_connection("127.0.0.1", shop.api.site.port)
-    writer.write(
-        b"POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        b"Connection: close\r\n%s\xff\r\nContent-Length: %d\r\n\r\n%s" % (header, len(body), body)
-    )
-    answer = await reader.read()
-    writer.close()
-    await writer.wait_closed()
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["data"]["clientSignup"]["token"]
 
 
 async def test_a_cart_lives_for_a_week_after_its_last_use(shop: Shop) -> None:

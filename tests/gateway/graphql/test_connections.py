@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gateway.graphql.connections import NEWEST, connection, cursor, slice_request
+from gateway.graphql.connections import NEWEST, cursor, slice_request
 from gateway.records.errors import Refusal
 from gateway.records.places import Place
-from gateway.records.slices import Slice, SliceRequest
+from gateway.records.slices import SliceRequest
 
 ID = "018f3a5b7c9d1e2f3a4b5c6d"
 
@@ -63,36 +63,3 @@ def test_what_selects_nothing_is_refused(args: dict[str, Any], field: str) -> No
         slice_request(args)
     assert refused.value.code == "validation_error"
     assert refused.value.faults[0].field == field
-
-
-def test_a_text_cursor_is_a_text_that_databases_store() -> None:
-    for at in ("a\0", "\ud800", 5):
-        with pytest.raises(Refusal):
-            slice_request({"after": forged("t", at, ID)}, "t", text=True)
-
-
-def test_page_info() -> None:
-    places = [Place(2, ID), Place(1, ID)]
-    records: Any = ["second", "first"]
-
-    async def count() -> int:
-        raise AssertionError("nobody asked")
-
-    for wanted, more, onward, back in (
-        (SliceRequest(2), True, True, False),
-        (SliceRequest(2), False, False, False),
-        (SliceRequest(2, after=places[0]), False, False, True),
-        (SliceRequest(2, True), True, False, True),
-        (SliceRequest(2, True, before=places[0]), False, True, False),
-    ):
-        found = connection(Slice(records, places, more), wanted, count)
-        assert found["nodes"] == records
-        assert found["edges"] == [
-            {"node": r, "cursor": cursor(p)} for r, p in zip(records, places, strict=True)
-        ]
-        assert found["pageInfo"] == {
-            "hasNextPage": onward, "hasPreviousPage": back,
-            "startCursor": cursor(places[0]), "endCursor": cursor(places[1]),
-        }  # fmt: skip
-    empty = connection(Slice([], [], False), SliceRequest(2), count)
-    assert empty["pageInfo"]["startCursor"] is None

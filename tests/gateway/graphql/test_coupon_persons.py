@@ -1,11 +1,8 @@
 """A coupon counts for a person, however they spell their email, and a modal's for who asked."""
 
-import hashlib
-
 import pytest
 
 from gateway.domain.sales.counted_emails import counted_email
-from outbox.database.transaction import Tx
 from tests.gateway.graphql.test_modals import code, modal
 from tests.support.carts import change, sell
 from tests.support.checkouts import check_out, coupon, ordered, put
@@ -50,28 +47,6 @@ async def test_a_coupon_once_per_customer_counts_spellings_of_an_email(shop: Sho
     ):
         assert (await order_with(shop, product, email)).code == "COUPON_USAGE_LIMIT"
     assert (await order_with(shop, product, "mario@gmail.com")).data
-
-
-def digest_before(email: str) -> bytes:
-    return hashlib.sha256(email.encode()).digest()
-
-
-async def test_a_modal_gives_a_person_one_coupon(shop: Shop) -> None:
-    made = await modal(shop)
-    first = await code(shop.browser(), made["id"], "maria@gmail.com")
-    assert await code(shop.browser(), made["id"], "ma.ria+2@googlemail.com") == first
-    assert await code(shop.browser(), made["id"], "mario@gmail.com") != first
-
-    async def as_before(tx: Tx) -> None:
-        await tx.run(
-            "update modal_coupons set holder = $1 where code = $2",
-            digest_before("maria@gmail.com"), first,
-        )  # fmt: skip
-
-    await shop.db.write(as_before)
-    assert await code(shop.browser(), made["id"], "maria@gmail.com") == first
-    product = await sell(shop, 100)
-    assert (await order_with(shop, product, "maria@gmail.com", first)).data
 
 
 async def test_the_coupon_of_a_modal_is_for_the_email_that_asked(shop: Shop) -> None:

@@ -13,7 +13,6 @@ from gateway.server.app_keys import DIRECTORY
 from gateway.server.config import Config, Limits
 from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
-from outbox.errors import DatabaseUnavailable
 from tests.support.log_lines import Lines
 from tests.support.rest import Reply, RestApi
 from tests.support.shop import Shop, opened
@@ -24,10 +23,6 @@ STORE = 'query { store(hostname: "shop.example") { name } }'
 
 async def broken(hostname: str) -> Any:
     raise RuntimeError("a secret detail")
-
-
-async def away(hostname: str) -> Any:
-    raise DatabaseUnavailable("connection", "the database is away")
 
 
 async def forever(hostname: str) -> Any:
@@ -94,15 +89,6 @@ async def test_only_json_is_read(api: RestApi) -> None:
     assert zipped.status == 415
 
 
-async def test_a_body_may_have_a_megabyte(api: RestApi) -> None:
-    for size, status in ((1_048_576, 200), (1_048_577, 413)):
-        text = json.dumps({**QUERY, "x": ""})[:-2] + '"}'
-        text = text.replace('"x": "', '"x": "' + "a" * (size - len(text)))
-        assert len(text) == size
-        reply = await api.nobody.call("POST", "/graphql", data=text.encode(), Content_Type=JSON)
-        assert reply.status == status
-
-
 async def test_get_runs_queries_only(shop: Shop) -> None:
     get = shop.api.nobody.get
     assert (await get(f"/graphql?query={STORE}")).body["data"]["store"]["name"] == "Coffee Shop"
@@ -151,15 +137,6 @@ async def test_errors_of_a_document_have_the_status_of_the_media_type(shop: Shop
     assert (failed.status, failed.body["data"]) == (200, {"store": None})
 
 
-async def test_numbers_of_variables_are_numbers(shop: Shop) -> None:
-    query = 'query ($n: Int) { products(hostname: "shop.example", first: $n) { totalCount } }'
-    body = json.dumps({"query": query, "variables": {"n": 0}})
-    for number, fails in (("2", False), ("2.0", False), ("2e0", False), ("2.5", True)):
-        text = body.replace('"n": 0', f'"n": {number}').encode()
-        reply = await shop.api.nobody.call("POST", "/graphql", data=text, Content_Type=JSON)
-        assert ("errors" in reply.body) is fails, reply.body
-
-
 async def test_an_internal_fault_is_masked_and_logged(shop: Shop, lines: Lines) -> None:
     # The directory of stores fails as no code of ours should.
     shop.api.site.app[DIRECTORY].find = broken  # type: ignore[method-assign]
@@ -180,40 +157,6 @@ async def test_an_operation_ends_at_its_deadline(
     answer = await shop.browser().send(STORE)
     assert (answer.status, answer.code) == (200, "EXECUTION_TIMEOUT")
     assert answer.body["data"] is None
-
-
-async def test_an_unavailable_database_is_said_so(shop: Shop) -> None:
-    shop.api.site.app[DIRECTORY].find = away  # type: ignore[method-assign]
-    answer = await shop.browser().send(STORE)
-    assert answer.code == "UNAVAILABLE"
-    assert answer.error["extensions"]["retryAfter"] == 1
-
-
-async def test_rates_belong_to_sessions_and_addresses(still: Database) -> None:
-    config = Config(limits=Limits(storefront_per_minute=5))
-    async with opened(still, config) as shop:
-        visitors = [shop.browser() for _ in range(9)]
-        for number, visitor in enumerate(visitors):
-            statuses = [
-                (await visitor.send("{ __typename }", X_Cart_Session=f"s{number}")).status
-                for _ in range(6)
-            ]
-            # The sessions of one address share ten times the limit.
-            expected = [200] * 5 + [429]
-            assert statuses == expected, number
-        plain = [(await visitors[0].send("{ __typename }")).status for _ in range(6)]
-        assert plain == [200] * 5 + [429]
-        invented = [
-            (await visitors[0].send("{ __typename }", X_Cart_Session=f"t{number}")).status
-            for number in range(6)
-        ]
-        assert invented == [200] * 5 + [429]
-        refused = await visitors[0].send("{ __typename }", Accept=GRAPHQL)
-        assert (refused.status, refused.code) == (429, "RATE_LIMITED")
-        assert refused.error["extensions"]["retryAfter"] >= 1
-        assert refused.headers["Retry-After"]
-        assert refused.headers["RateLimit"].startswith('"storefront";r=0')
-        assert refused.headers["RateLimit-Policy"] == '"storefront";q=5;w=60'
 
 
 async def test_a_long_response_counts_as_several_requests(still: Database) -> None:

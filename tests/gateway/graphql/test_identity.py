@@ -5,17 +5,16 @@ import time
 from typing import Any
 
 import pytest
-from joserfc.jwk import RSAKey
 
 from gateway.domain.storefront.sign_in import idp_keys
 from gateway.domain.storefront.sign_in.idp_tokens import GOOGLE, _is_trusted
 from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
-from tests.support.forged import forged, forged_sessions
 from tests.support.issuer import CLIENT, Issuer
 from tests.support.mailbox import Mailbox, bodies
 from tests.support.shop import Answer, Browser, Shop, opened
+from tests.system.test_forgeries import forged, forged_sessions
 
 pytestmark = pytest.mark.usefixtures("duties_look_often")
 
@@ -45,35 +44,6 @@ async def counts(tx: Tx) -> dict[str, int]:
 
 
 # The linking matrix, row by row.
-
-
-@pytest.mark.parametrize(("kid", "alg"), [("rsa", "RS256"), ("rsa", "PS384"), ("ec", "ES256"),
-                                          ("ed", "EdDSA")])  # fmt: skip
-async def test_a_new_pair_without_an_account_creates_one(
-    idp_shop: Shop, issuer: Issuer, kid: str, alg: str
-) -> None:
-    browser = idp_shop.browser()
-    answer = await enter(browser, issuer.token(kid, alg))
-    user = answer.data["clientIdpLogin"]["user"]
-    assert (user["name"], user["email"], user["emailVerified"]) == (
-        "Ana Souza", "ana@example.com", True,
-    )  # fmt: skip
-    assert set(answer.cookies) == {"authJwtClient", "cartSession"}
-    assert (await user_of(browser))["name"] == "Ana Souza"
-    [contact] = (await idp_shop.owner.get("/api/contacts")).body["data"]
-    assert contact["tags"] == ["customer"]
-
-
-async def test_a_known_pair_signs_in_whatever_its_email_is(idp_shop: Shop, issuer: Issuer) -> None:
-    first = await enter(idp_shop.browser(), issuer.token())
-    browser = idp_shop.browser()
-    answer = await browser.do(
-        "clientIdpSignup", "user { id email }",
-        token=issuer.token(email="new@example.com", email_verified=False),
-    )  # fmt: skip
-    user = answer.data["clientIdpSignup"]["user"]
-    assert user["id"] == first.data["clientIdpLogin"]["user"]["id"]
-    assert user["email"] == "ana@example.com"
 
 
 async def test_an_untrusted_email_makes_an_unverified_account(
@@ -184,8 +154,7 @@ async def test_without_mail_an_unverified_account_needs_its_password(
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"email_verified": False}, {"email_verified": None}, {"email": "ana@other.example"}],
+    "changed", [{"email_verified": False}, {"email_verified": None}, {"email": "ana@other.example"}]
 )
 async def test_an_untrusted_token_needs_the_password_of_the_account(
     idp_posting: Shop, issuer: Issuer, changed: dict[str, Any]
@@ -293,12 +262,6 @@ async def test_forged_session_tokens(shop: Shop) -> None:
     assert (await stranger.send(query, **header)).data["client"]["user"] is not None
 
 
-async def test_clocks_may_differ_by_a_minute(idp_shop: Shop, issuer: Issuer) -> None:
-    now = int(time.time())
-    for changed in ({"exp": now - 50}, {"iat": now + 50}, {"nbf": now + 50}, {"exp": now + 9.5}):
-        assert (await enter(idp_shop.browser(), issuer.token(**changed))).data
-
-
 async def test_a_store_may_limit_the_age_of_a_token(idp_shop: Shop, issuer: Issuer) -> None:
     await change_idp(idp_shop, issuer, maxAgeSeconds=100)
     now = int(time.time())
@@ -332,31 +295,6 @@ async def test_a_required_nonce_signs_in_once(idp_shop: Shop, issuer: Issuer) ->
 
 
 # Keys.
-
-
-async def test_keys_are_cached_and_fetched_again_for_a_new_one(
-    idp_shop: Shop, issuer: Issuer
-) -> None:
-    for _ in range(3):
-        assert (await enter(idp_shop.browser(), issuer.token())).data
-    assert issuer.requests == ["/.well-known/openid-configuration", "/jwks"]
-    issuer.keys["new"] = RSAKey.generate_key(2048, {"kid": "new"})
-    providers = idp_shop.api.site.app[STOREFRONT].providers
-    # Within the minute after the last fetch, an unknown key id costs no further one.
-    for _ in range(3):
-        assert (await enter(idp_shop.browser(), issuer.token("new"))).code == "INVALID_TOKEN"
-    assert issuer.requests.count("/jwks") == 1
-    providers._known[issuer.url].tried_at -= idp_keys.REFETCH_SECONDS
-    answers = await asyncio.gather(
-        *(enter(idp_shop.browser(), issuer.token("new")) for _ in range(4))
-    )
-    assert all("errors" not in answer.body for answer in answers)
-    assert issuer.requests.count("/jwks") == 2
-    # When their life is over, they are fetched before the next use.
-    providers._known[issuer.url].keys_until = 0.0
-    del issuer.keys["rsa"]
-    assert (await enter(idp_shop.browser(), issuer.token("ec", "ES256"))).data
-    assert issuer.requests.count("/jwks") == 3
 
 
 async def test_a_provider_that_fails_once_is_asked_again(idp_shop: Shop, issuer: Issuer) -> None:
@@ -410,10 +348,3 @@ async def test_the_guard_refuses_a_provider_on_the_network(db: Database, issuer:
     async with opened(db, idps=[{"issuer": issuer.url, "clientIds": [CLIENT]}]) as shop:
         assert (await enter(shop.browser(), issuer.token())).code == "UNAVAILABLE"
         assert issuer.requests == []
-
-
-async def test_a_provider_off_the_list_is_not_asked(idp_shop: Shop, issuer: Issuer) -> None:
-    path = f"/api/stores/{idp_shop.store['id']}"
-    assert (await idp_shop.owner.put(path, {"idps": []})).status == 200
-    assert (await enter(idp_shop.browser(), issuer.token())).code == "INVALID_TOKEN"
-    assert issuer.requests == []

@@ -3,10 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-import pytest
-
 from gateway.graphql.loaders import Loaders
-from gateway.records.errors import Refusal
 from outbox.database.transaction import Database, Tx
 from tests.support.counted import Counted
 
@@ -15,10 +12,6 @@ async def lengths(tx: Tx, keys: Sequence[str], add: int = 0) -> Mapping[str, int
     row = await tx.one("select 1 as one")
     assert row is not None
     return {key: len(key) + add for key in keys if key != "none"}
-
-
-async def refuse(tx: Tx, keys: Sequence[str]) -> Mapping[str, int]:
-    raise Refusal("forbidden", f"Not {keys}.")
 
 
 async def test_fields_of_one_level_share_a_transaction(db: Database) -> None:
@@ -44,14 +37,6 @@ async def test_fields_of_one_level_share_a_transaction(db: Database) -> None:
     loaders.forget()
     assert await loaders.load(lengths, "a") == 1
     assert counted.units == 3
-
-
-async def test_a_refusal_reaches_only_those_who_asked(db: Database) -> None:
-    loaders = Loaders(db.read)
-    refused, known = loaders.load(refuse, "x"), loaders.load(lengths, "abc")
-    assert await known == 3
-    with pytest.raises(Refusal):
-        await refused
 
 
 async def test_a_fault_of_the_database_reaches_everybody(db: Database) -> None:

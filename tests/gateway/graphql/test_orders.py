@@ -32,24 +32,6 @@ async def customer(shop: Shop, email: str = "maria@example.com") -> tuple[Browse
     return browser, await ordered(browser, email=email)
 
 
-async def test_a_customer_lists_the_orders_by_pages(shop: Shop) -> None:
-    browser, _ = await customer(shop)
-    product = await sell(shop, 30, stock=10)
-    for _ in range(4):
-        await put(browser, product)
-        await ordered(browser)
-    everything = await listed(browser)
-    numbers = [node["number"] for node in everything["nodes"]]
-    assert numbers == [f"ORD-{n:06d}" for n in (5, 4, 3, 2, 1)]
-    assert everything["totalCount"] == 5
-    first = await listed(browser, first=2)
-    assert [edge["node"]["number"] for edge in first["edges"]] == numbers[:2]
-    assert first["pageInfo"]["hasNextPage"] is True
-    rest = await listed(browser, first=9, after=first["pageInfo"]["endCursor"])
-    assert [node["number"] for node in rest["nodes"]] == numbers[2:]
-    assert rest["pageInfo"]["hasNextPage"] is False
-
-
 async def test_three_people_see_nothing_of_each_other(shop: Shop, api: RestApi) -> None:
     other_shop = await open_shop(api, "other.example")
     try:

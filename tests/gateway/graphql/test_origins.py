@@ -6,7 +6,6 @@ import pytest
 
 from gateway.server.config import Config, Limits, Server
 from outbox.database.transaction import Database
-from tests.support.counted import Counted
 from tests.support.rest import Reply
 from tests.support.shop import Shop, open_shop, opened
 
@@ -30,26 +29,6 @@ async def allow(shop: Shop, *origins: str) -> None:
         f"/api/stores/{shop.store['id']}", {"allowedOrigins": list(origins)}
     )
     assert changed.status == 200, changed.body
-
-
-async def test_a_program_without_origin_is_allowed(shop: Shop) -> None:
-    answer = await ask(shop)
-    assert (answer.status, code(answer)) == (200, "")
-    assert answer.headers["Vary"] == "Origin"
-    assert ALLOW not in answer.headers
-    assert answer.headers["Cache-Control"] == "no-store"
-
-
-async def test_an_allowed_origin_is_echoed_exactly(shop: Shop) -> None:
-    await allow(shop, PAGE)
-    answer = await ask(shop, Origin=PAGE)
-    assert (answer.status, code(answer)) == (200, "")
-    assert answer.headers[ALLOW] == PAGE
-    assert answer.headers["Access-Control-Allow-Credentials"] == "true"
-    assert answer.headers["Vary"] == "Origin"
-    exposed = answer.headers["Access-Control-Expose-Headers"].lower().split(", ")
-    assert {"x-request-id", "x-api-version", "ratelimit", "ratelimit-policy", "retry-after",
-            "x-cart-session"} <= set(exposed)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -152,24 +131,6 @@ async def test_preflight(shop: Shop) -> None:
     assert (plain.status, plain.headers["Allow"]) == (204, "GET, HEAD, OPTIONS, POST")
 
 
-async def test_errors_have_the_headers_too(shop: Shop) -> None:
-    await allow(shop, PAGE)
-    too_long = {"query": "a" * 1_100_000}
-    for status, answer in (
-        (400, await ask(shop, {}, Origin=PAGE)),
-        (400, await ask(shop, Origin=PAGE, X_API_Version="tomorrow")),
-        (413, await ask(shop, too_long, Origin=PAGE)),
-        (405, await shop.api.nobody.call("PUT", "/graphql", Origin=PAGE)),
-        (415, await shop.api.nobody.call(
-            "POST", "/graphql", data=b"{}", Content_Type="text/plain", Origin=PAGE)),
-    ):  # fmt: skip
-        assert answer.status == status
-        assert answer.headers[ALLOW] == PAGE
-        assert answer.headers["Vary"] == "Origin"
-        assert answer.headers["Cache-Control"] == "no-store"
-        assert answer.body["errors"][0]["extensions"]["requestId"]
-
-
 async def test_a_refused_rate_has_the_headers_too(still: Database) -> None:
     async with opened(
         still, Config(limits=Limits(storefront_per_minute=1)), allowedOrigins=[PAGE]
@@ -187,17 +148,3 @@ async def test_forwarding_headers_count_only_from_trusted_proxies(db: Database) 
             X_Forwarded_Proto="https", X_Forwarded_For="1.2.3.4",
         )  # fmt: skip
         assert forged.status == 403
-
-
-async def test_origins_beyond_the_rate_cost_no_query(still: Database) -> None:
-    counted = Counted(still, of_requests=True)
-    async with opened(counted, Config(limits=Limits(storefront_per_minute=3))) as shop:
-        statuses = []
-        for number in range(9):
-            if number == 4:
-                counted.reset()
-            origin = f"https://page{number}.example"
-            statuses.append((await ask(shop, TYPENAME, Origin=origin)).status)
-        assert statuses == [403] * 3 + [429] * 6
-        # The origins of all stores are read at most once a second.
-        assert len([sql for sql in counted.statements if "store_hosts" in sql]) == 0

@@ -6,18 +6,16 @@ import hmac
 import json
 import time
 from base64 import urlsafe_b64decode
-from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import pixcanvas
 import pytest
 
 from gateway.domain.sales import order_verbs
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Tx
 from tests.support import orders
-from tests.support.checkouts import bought, see
+from tests.support.checkouts import bought
 from tests.support.provider import Adapter, adapter, signature, stage
 from tests.support.shop import Shop, opened
 
@@ -126,16 +124,6 @@ async def test_a_purchase_is_paid_by_the_call_of_a_provider(shop: Shop) -> None:
     assert "latePayments" not in await invoice_of(shop, record)
 
 
-async def test_a_purchase_by_pix_is_paid_by_rest(shop: Shop) -> None:
-    await change(shop, pixKey="11.222.333/0001-81")
-    browser, order = await bought(shop, 2, paymentMethod="pix")
-    code = pixcanvas.parse_pix(order["payment"]["pixCode"])
-    assert (code.pix_key, code.amount, code.txid) == ("11222333000181", Decimal(60), "ORD000001")
-    record = await kept(shop, order["number"])
-    assert (await orders.pay(shop.owner, record)).status == 200
-    assert (await see(browser, order["number"], order["accessToken"]))["status"] == "paid"
-
-
 async def test_calls_at_once_pay_once(shop: Shop) -> None:
     provider = await adapter(shop)
     order = await by_card(shop)
@@ -192,18 +180,6 @@ async def test_a_payment_and_a_cancellation_at_once(shop: Shop) -> None:
         assert ("latePayments" in invoice, "latePaymentAt" in record) == (late, late)
 
 
-async def test_a_second_payment_of_a_paid_order_is_flagged(shop: Shop) -> None:
-    provider = await adapter(shop)
-    order = await by_card(shop)
-    assert (await provider.report(order["number"], 60)).body["late"] is False
-    second = await provider.report(order["number"], 60, "ch_2")
-    assert (second.body["late"], second.body["orderStatus"]) == (True, "paid")
-    record = await kept(shop, order["number"])
-    assert [one["reference"] for one in (await invoice_of(shop, record))["latePayments"]] == [
-        "ch_2"
-    ]
-
-
 async def test_a_payment_that_the_owner_entered_is_no_second_one(shop: Shop) -> None:
     provider = await adapter(shop)
     order = await by_card(shop)
@@ -242,13 +218,6 @@ async def test_a_call_with_a_fault_changes_nothing(
         assert refused.faults == faults
     assert (await kept(shop, order["number"]))["status"] == "pending"
     assert (await provider.report(order["number"], 60)).status == 200
-
-
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"amount": NaN}', b"\xff", b"null"])
-async def test_a_call_that_is_no_object(shop: Shop, data: bytes) -> None:
-    refused = await (await adapter(shop)).send(None, data=data)
-    assert refused.status == 400
-    assert refused.body["code"] in ("invalid_json", "validation_error")
 
 
 async def test_a_reference_belongs_to_one_payment(shop: Shop) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.rest import Person
 from tests.support.shop import Shop
-from tests.support.waiting import next_millisecond
 
 LIST = """
 query ($h: String!, $first: Int, $after: String, $last: Int, $before: String, $search: String,
@@ -40,46 +39,6 @@ async def titles(shop: Shop, **variables: Any) -> list[str]:
     return [node["title"] for node in (await listed(shop, **variables))["nodes"]]
 
 
-@pytest.mark.slow
-async def test_every_order_in_both_directions(shop: Shop) -> None:
-    names = ["Água", "bolo", "Café", "café", "Doce", "Erva", "Fubá"]
-    prices = [5, 3, 3, 8, 1, 5, 2]
-    for name, price in zip(names, prices, strict=True):
-        await made(shop.owner, shop.store, name, price=price)
-        # Products that are alike come in the order of their ids, which begin with milliseconds.
-        await next_millisecond()
-    for order in ("NEWEST", "TITLE", "PRICE_ASC", "PRICE_DESC"):
-        whole = await listed(shop, orderBy=order, first=100)
-        expected = [edge["node"]["title"] for edge in whole["edges"]]
-        assert whole["totalCount"] == 7
-        assert whole["pageInfo"] == {
-            "hasNextPage": False, "hasPreviousPage": False,
-            "startCursor": whole["edges"][0]["cursor"], "endCursor": whole["edges"][-1]["cursor"],
-        }  # fmt: skip
-        for size in (1, 2, 3, 7):
-            for arguments in (("first", "after", "endCursor", "hasNextPage"),
-                              ("last", "before", "startCursor", "hasPreviousPage")):  # fmt: skip
-                way, position, cursor, more = arguments
-                seen: list[str] = []
-                place = None
-                for _ in range(8):
-                    page = await listed(shop, orderBy=order, **{way: size, position: place})
-                    part = [node["title"] for node in page["nodes"]]
-                    seen = seen + part if way == "first" else part + seen
-                    place = page["pageInfo"][cursor]
-                    if not page["pageInfo"][more]:
-                        break
-                assert seen == expected, (order, size, way)
-    assert await titles(shop) == names[::-1]
-    assert await titles(shop, orderBy="TITLE") == names
-    assert await titles(shop, orderBy="PRICE_ASC") == [
-        "Doce", "Fubá", "bolo", "Café", "Água", "Erva", "café",
-    ]  # fmt: skip
-    assert await titles(shop, orderBy="PRICE_DESC") == [
-        "café", "Erva", "Água", "Café", "bolo", "Fubá", "Doce",
-    ]  # fmt: skip
-
-
 async def test_concurrent_creates_get_slugs_of_their_own(shop: Shop) -> None:
     products = await asyncio.gather(*(made(shop.owner, shop.store, "Café") for _ in range(14)))
     slugs = {product["slug"] for product in products}
@@ -88,18 +47,6 @@ async def test_concurrent_creates_get_slugs_of_their_own(shop: Shop) -> None:
     bodies = [{"name": "X", "price": 1, "slug": "one", "storeId": shop.store["id"]}] * 6
     replies = await asyncio.gather(*(shop.owner.post("/api/products", body) for body in bodies))
     assert sorted(reply.status for reply in replies) == [201] + [409] * 5
-
-
-async def test_long_texts_of_a_list(shop: Shop) -> None:
-    image = {"url": "https://x.example/" + "a" * 2_000}
-    for name in "AB":
-        await made(shop.owner, shop.store, name, description=name * 60_000, images=[image])
-    await made(shop.owner, shop.store, "C", description="short")
-    query = "products(hostname: $h) { nodes { title description images { url } } }"
-    nodes = (await shop.browser().ask(query))["products"]["nodes"]
-    assert [(len(node["description"]), len(node["images"])) for node in nodes] == [
-        (5, 0), (60_000, 1), (60_000, 1),
-    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from outbox.database.transaction import Row, Tx
-from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up, user_of
+from outbox.database.transaction import Tx
+from tests.gateway.graphql.test_accounts import ANA, sign_up
 from tests.support.carts import sell
 from tests.support.checkouts import put
 from tests.support.operations import operation
@@ -22,49 +22,12 @@ async def save(browser: Browser, **values: Any) -> Answer:
     return await browser.do("clientAddressSave", selection, **(ADDRESS | values))
 
 
-async def everything_of(tx: Tx) -> dict[str, list[Row]]:
-    tables = (
-        "customers", "customer_emails", "customer_sessions", "customer_addresses",
-        "customer_identities", "customer_tokens", "mails",
-    )  # fmt: skip
-    return {table: await tx.all(f"select * from {table}") for table in tables}
-
-
 async def erase(browser: Browser, **values: Any) -> Answer:
     return await browser.do("clientDeleteAccount", "success", **values)
 
 
-async def test_an_erased_account_is_gone(shop: Shop) -> None:
-    browser, other = shop.browser(), shop.browser()
-    await sign_up(browser)
-    await log_in(other)
-    await save(browser)
-    for values in ({}, {"password": "wrong-1"}):
-        assert (await erase(browser, **values)).code == "INVALID_CREDENTIALS"
-    done = await erase(browser, password=ANA["password"])
-    assert done.data == {"clientDeleteAccount": {"success": True}}
-    assert "Max-Age=0" in done.cookies["authJwtClient"]
-    assert await user_of(browser) is None
-    assert await user_of(other) is None
-    left = await shop.db.read(everything_of)
-    assert {table: len(rows) for table, rows in left.items() if rows} == {}
-    assert (await shop.owner.get("/api/clients")).body["total"] == 0
-    assert (await log_in(browser)).code == "INVALID_CREDENTIALS"
-    # The email is free again.
-    assert (await sign_up(browser)).data["clientSignup"]["token"]
-
-
 async def verified(tx: Tx) -> None:
     await tx.run("update customers set email_verified = true")
-
-
-async def test_the_contact_of_a_proven_email_goes_with_the_account(shop: Shop) -> None:
-    browser = shop.browser()
-    await sign_up(browser)
-    await shop.db.write(verified)
-    await erase(browser, password=ANA["password"])
-    assert (await shop.owner.get("/api/contacts")).body["total"] == 0
-    assert [name for name, _ in await shop.api.events()] == ["contact.created", "contact.deleted"]
 
 
 async def test_an_unproven_email_deletes_no_contact(shop: Shop) -> None:

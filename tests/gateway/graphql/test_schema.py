@@ -9,22 +9,14 @@ import os
 import re
 from typing import Any
 
-from graphql import (
-    BreakingChangeType,
-    GraphQLSchema,
-    build_schema,
-    find_breaking_changes,
-)
+from graphql import BreakingChangeType, GraphQLSchema, build_schema, find_breaking_changes
 
 from gateway.graphql.fields import MUTATIONS, QUERIES
 from gateway.graphql.schema import schema, sdl
 from tests.architecture.tree import ROOT
 
 SNAPSHOT = ROOT / "tests" / "snapshots" / "schema.graphql"
-REMOVALS = {
-    BreakingChangeType.FIELD_REMOVED,
-    BreakingChangeType.VALUE_REMOVED_FROM_ENUM,
-}
+REMOVALS = {BreakingChangeType.FIELD_REMOVED, BreakingChangeType.VALUE_REMOVED_FROM_ENUM}
 
 
 def breaking(old: GraphQLSchema, new: GraphQLSchema) -> list[str]:

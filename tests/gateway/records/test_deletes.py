@@ -5,14 +5,10 @@ from typing import Any
 import pytest
 
 from gateway.domain.catalogue import RESOURCES
-from gateway.domain.contacts.companies import COMPANIES
-from gateway.domain.storefront.catalogue.reviews import REVIEWS
-from gateway.records import cascades, store
-from gateway.records.cascades import MOST, PIECES, Dependants
+from gateway.records.cascades import MOST, Dependants
 from gateway.records.resource import Drop, Remove, Resource, Unset
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
-from tests.support.crm_rows import add_activities, add_contacts
+from tests.support.crm_rows import add_activities
 from tests.support.rest import Person, Reply, RestApi
 
 BODIES: dict[str, dict[str, Any]] = {
@@ -29,18 +25,6 @@ POINTING = {
     "deals": ("tasks", "quotes", "invoices"),
 }
 """The kinds of records that refer to a record of a kind."""
-
-
-class Hasty(SystemClock):
-    """A clock on which the time of a unit is always over."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._looks = 0.0
-
-    def monotonic(self) -> float:
-        self._looks += 1.0
-        return self._looks
 
 
 async def create(person: Person, kind: str, **more: Any) -> str:
@@ -162,27 +146,6 @@ async def _no_activities(ana: Person, record_id: str, activity: str) -> None:
         assert reply.status == 404, reply.text
 
 
-@pytest.mark.parametrize("kind", list(POINTING))
-async def test_a_change_during_the_settling_is_kept(api: RestApi, ana: Person, kind: str) -> None:
-    record_id, paths = await with_dependants(api, ana, kind)
-    assert (await ana.delete(f"/api/{kind}/{record_id}")).status == 200
-    answers = {}
-    for other, path in paths.items():
-        tag = (await ana.get(path)).headers["ETag"]
-        change = {"title" if other in ("deals", "tasks") else "notes": "New"}
-        reply = await ana.call("PATCH", path, change, If_Match=tag)
-        assert reply.status == 200, reply.text
-        assert reply.headers["ETag"] > tag
-        again = await ana.get(path)
-        assert (again.headers["ETag"], again.body) == (reply.headers["ETag"], reply.body)
-        answers[path] = again
-    await settled(api.db)
-    for path, answer in answers.items():
-        again = await ana.get(path)
-        assert (again.headers["ETag"], again.body) == (answer.headers["ETag"], answer.body)
-        unlinked(again, record_id)
-
-
 async def test_no_new_record_can_refer_to_a_deleted_one(api: RestApi, ana: Person) -> None:
     contact, paths = await with_dependants(api, ana, "contacts")
     assert (await ana.delete(f"/api/contacts/{contact}")).status == 200
@@ -206,39 +169,6 @@ async def test_no_new_record_can_refer_to_a_deleted_one(api: RestApi, ana: Perso
         assert await rows(api.db, table, "contact_id is not null") == 0
 
 
-async def test_a_unit_ends_after_its_time(api: RestApi, ana: Person) -> None:
-    company = await create(ana, "companies")
-    await api.db.write(add_contacts, ana.user_id, MOST + 1, company)
-    assert (await ana.delete(f"/api/companies/{company}")).status == 200
-    assert (await ana.get(f"/api/contacts?companyId={company}")).body["total"] == 0
-    for turn in (1, 2):
-        await api.db.write(cascades.settle, COMPANIES, ana.user_id, company, Hasty())
-        left = await rows(api.db, "contacts", "company_id is not null")
-        assert left == MOST + 1 - turn * PIECES[api.db.engine]
-        assert await pending(api.db) == 1
-    await settled(api.db)
-    assert await rows(api.db, "contacts", "company_id is not null") == 0
-    assert await rows(api.db, "contacts", "version = 3") == MOST + 1
-
-
-async def test_owners_take_turns(api: RestApi, ana: Person, bia: Person) -> None:
-    order = []
-
-    class Noting(Dependants):
-        async def one(self, owner_id: str, record_id: str, noun: str) -> None:
-            order.append(owner_id)
-            await super().one(owner_id, record_id, noun)
-
-    for person, count in ((ana, 3), (bia, 1)):
-        for _ in range(count):
-            contact = await create(person, "contacts")
-            await api.db.write(add_activities, person.user_id, MOST + 1, contact)
-            assert (await person.delete(f"/api/contacts/{contact}")).status == 200
-    await Noting(api.db, RESOURCES).run_once()
-    assert await pending(api.db) == 0
-    assert set(order[:2]) == {ana.user_id, bia.user_id}
-
-
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda r: r.noun)
 def test_every_cascade_has_a_reference_field(resource: Resource) -> None:
     by_table = {r.table: r for r in RESOURCES}
@@ -259,50 +189,3 @@ def test_every_cascade_has_a_reference_field(resource: Resource) -> None:
             case Remove():
                 assert field in other.belongs
     assert resource.deletable or not resource.cascades
-
-
-NOTE = "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, $3)"
-
-
-async def _review(tx: Tx, owner_id: str, of: dict[str, str]) -> str:
-    # A pending review does not count for its product, which need not exist.
-    values = {
-        "stars": 5, "text": "Good.", "status": "pending", "author": "Maria da Silva",
-        "store_id": "8" * 24, "product_id": "9" * 24,
-    } | of  # fmt: skip
-    return str((await store.insert(tx, REVIEWS, owner_id, values))[0])
-
-
-async def test_a_record_that_goes_with_two_others_counts_once(api: RestApi, ana: Person) -> None:
-    shop, other = (str(n) * 24 for n in (1, 2))
-    goods, more = (str(n) * 24 for n in (3, 4))
-    for store_id in (shop, other):
-        for product_id in (goods, more):
-            of = {"store_id": store_id, "product_id": product_id}
-            await api.db.write(_review, ana.user_id, of)
-
-    async def end(tx: Tx, record_id: str, noun: str) -> None:
-        await tx.run(NOTE, ana.user_id, record_id, noun)
-
-    for record_id, noun, left in ((goods, "product", 2), (shop, "store", 1)):
-        await api.db.write(end, record_id, noun)
-        page = (await ana.get("/api/reviews")).body
-        assert (page["total"], len(page["data"])) == (left, left)
-
-
-async def test_an_erased_author_stays_erased(api: RestApi, ana: Person) -> None:
-    client = "5" * 24
-    review = await api.db.write(_review, ana.user_id, {"customer_id": client})
-    path = f"/api/reviews/{review}"
-    assert (await ana.get(path)).body["author"] == "Maria da Silva"
-
-    async def end(tx: Tx) -> None:
-        await tx.run(NOTE, ana.user_id, client, "client")
-
-    await api.db.write(end)
-    assert "author" not in (await ana.get(path)).body
-    assert (await ana.call("PATCH", path, {"status": "rejected"})).status == 200
-    await settled(api.db)
-    body = (await ana.get(path)).body
-    assert ("author" in body, "customerId" in body) == (False, False)
-    assert await rows(api.db, "reviews", "author is not null") == 0

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from gateway.domain.catalogue import EVENTS
 from gateway.domain.imports.importing import Importing
-from gateway.domain.sales.quotes import expire_quotes
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
 
@@ -31,28 +28,6 @@ async def stored(db: Database, after: int = 0) -> list[Stored]:
         ]
 
     return await db.read(unit)
-
-
-async def made(who: Person, path: str, body: Any, status: int = 201) -> dict[str, Any]:
-    reply = await who.post(path, body)
-    assert reply.status == status, reply.text
-    record: dict[str, Any] = reply.body
-    return record
-
-
-async def test_a_quote_that_expires(
-    api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line = {"description": "Coffee", "quantity": 1, "unitPrice": 9}
-    quote = await made(ana, "/api/quotes", {"items": [line], "validUntil": "2026-01-01"})
-    before = len(await stored(api.db))
-
-    async def late(tx: Tx) -> int:
-        await tx.run("update quotes set status = 'sent' where id = $1", quote["id"])
-        return await expire_quotes(tx, 10)
-
-    assert await api.db.write(late) == 1
-    assert await stored(api.db, before) == [("quote.updated", {"status": ("expired", True)})]
 
 
 async def test_batches_and_imports(api: RestApi, ana: Person) -> None:

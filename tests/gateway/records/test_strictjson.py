@@ -1,31 +1,12 @@
 """Tests which JSON is accepted and which is refused."""
 
-import json
-from decimal import Decimal
 from time import process_time
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.records.values.strictjson import (
-    DEPTH,
-    MOST_VALUES,
-    InvalidJson,
-    decode,
-    depth,
-    dumps,
-)
-
-PLAIN = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.text(st.characters(codec="utf-8", exclude_characters="\0")),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text("abc"), inner),
-    max_leaves=20,
-)
+from gateway.records.values.strictjson import DEPTH, MOST_VALUES, InvalidJson, decode, dumps
 
 
 @pytest.mark.parametrize(
@@ -50,30 +31,6 @@ def test_refused(text: bytes) -> None:
         decode(text)
     assert str(caught.value).endswith((".", ")")) or ":" in str(caught.value)
     assert len(str(caught.value)) < 200
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        (b"{}", {}),
-        (b" [1, 2] \n", [1, 2]),
-        (b'{"a":1,"a":1}', {"a": 1}),
-        (b'{"a":{"x":1,"y":[2]},"a":{"y":[2],"x":1}}', {"a": {"x": 1, "y": [2]}}),
-        (b'"\\ud83d\\ude00"', "😀"),
-        (b'"\\u00e9\\n"', "é\n"),
-        (b"1.10", Decimal("1.10")),
-        (b"1.00000000000000000000000001", Decimal("1.00000000000000000000000001")),
-        (b"1e3", Decimal(1000)),
-        (b"0e999999999", Decimal(0)),
-        (b"-0.0", Decimal(0)),
-        (b"1e-400", Decimal("1e-400")),
-        (b"[" * 64 + b"]" * 64, None),
-        (b'{"a":"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["}', None),
-    ],
-)
-def test_taken(text: bytes, value: Any) -> None:
-    found = decode(text)
-    assert value is None or found == value
 
 
 MEMBERS = st.sampled_from(
@@ -109,15 +66,6 @@ def test_both_decoders_decide_alike(text: str) -> None:
     assert outcome(text.encode()) == outcome(text.encode() + b" " * MOST_VALUES)
 
 
-@pytest.mark.slow
-@given(PLAIN)
-def test_true_and_one_are_different_values(value: Any) -> None:
-    text = json.dumps(value)
-    assert decode(f'{{"k":{text},"k":{text}}}'.encode()) == {"k": value}
-    with pytest.raises(InvalidJson):
-        decode(f'{{"k":[{text},1],"k":[{text},true]}}'.encode())
-
-
 @pytest.mark.proof
 def test_nested_duplicate_keys_take_linear_time() -> None:
     inside = b"[" + b"1," * (MOST_VALUES // 2) + b"1]"
@@ -145,20 +93,6 @@ SEPARATORS = b'"' + rb",[{\",\\" * MOST_VALUES + b'"'
 @pytest.mark.parametrize(
     "text",
     [
-        ZEROS,
-        SEPARATORS,
-        b"[%s,%s]" % (ZEROS[1:-5], SEPARATORS),
-        b"{" + b",".join(b'"%d":"a"' % n for n in range(MOST_VALUES - 1)) + b"}",
-    ],
-    ids=["most", "inside a string", "both", "members"],
-)
-def test_as_many_values_as_may_be_are_taken(text: bytes) -> None:
-    assert decode(text) == json.loads(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         ZEROS[:-1] + b",0]",
         b"[%s,%s]" % (SEPARATORS, ZEROS),
         b"[" + b"{}," * (MOST_VALUES // 2) + b"{}]",
@@ -170,19 +104,3 @@ def test_as_many_values_as_may_be_are_taken(text: bytes) -> None:
 def test_more_values_are_refused(text: bytes) -> None:
     with pytest.raises(InvalidJson, match=r"more than 10000 values; send fewer\.$"):
         decode(text)
-
-
-def test_depth_counts_levels() -> None:
-    texts = (b"1", b"[]", b"[[]]", b'{"a":[{}]}', b"[1,[2,[3]]]")
-    assert [depth(decode(text)) for text in texts] == [0, 1, 2, 3, 3]
-    assert DEPTH == 64
-
-
-@pytest.mark.parametrize(
-    "number",
-    ["1.5", "1.10", "1e2", "1E+2", "-0", "-0.0", "0.00", "0e999999999", "1e-400", "10" * 50,
-     "123456789012345678901.1234567890123456789", "-1.50e-7"],
-)  # fmt: skip
-def test_dumps_keeps_numbers_digit_for_digit(number: str) -> None:
-    for text in (number, f'{{"a":{number},"é":[1,{number},{{"b":null}}]}}'):
-        assert dumps(decode(text.encode())) == text

@@ -7,11 +7,9 @@ import pytest
 
 from gateway.domain.accounts import api_keys, tokens, users
 from gateway.server.app_keys import CREDENTIALS, PASSWORDS
-from gateway.server.config import Config, Limits
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from tests.support.rest import Person, RestApi
-from tests.support.site import PASSWORD, Site, serving
+from tests.support.site import PASSWORD, Site
 
 Headers = dict[str, str]
 
@@ -33,25 +31,6 @@ def test_keys_have_the_documented_form_and_a_checksum() -> None:
             assert not api_keys.well_formed(text[:at] + other + text[at + 1 :])
     for junk in ("", "crt_", "crt_" + "é" * 8 + "_" + "a" * 43, text + "\n", f" {text}"):
         assert not api_keys.well_formed(junk)
-
-
-async def test_a_key_in_either_header_and_a_token(site: Site) -> None:
-    user_id = await site.user()
-    key = await site.key(user_id)
-    token = await site.token()
-    assert token.startswith(tokens.PREFIX)
-    for headers in (
-        {"X-API-Key": key},
-        {"Authorization": f"Bearer {key}"},
-        {"Authorization": f"bearer  {token}"},
-        {"X-API-Key": key, "Authorization": f"Bearer {token}"},
-        {"X-API-Key": key, "Authorization": "Basic eDp5"},
-    ):
-        status, body, _ = await me(site, headers)
-        assert (status, body["id"], body["email"]) == (200, user_id, "maria@example.com")
-    _, body, _ = await me(site, {"X-API-Key": key})
-    assert body["scopes"] == ["read", "write"]
-    assert len(str(body["keyId"])) == 24
 
 
 async def test_missing_and_invalid_credentials(site: Site) -> None:
@@ -93,15 +72,6 @@ async def raw(site: Site, *lines: bytes) -> bytes:
 @pytest.mark.parametrize("line", [b"X-API-Key: \xff", b"Authorization: Bearer cst_\xff"])
 async def test_a_credential_of_raw_bytes_is_invalid(site: Site, line: bytes) -> None:
     assert b" 401 " in await raw(site, line)
-
-
-async def test_a_repeated_credential_header_is_invalid(site: Site) -> None:
-    mine = (await site.key(await site.user("a@example.com"))).encode()
-    theirs = (await site.key(await site.user("b@example.com"))).encode()
-    assert b" 200 " in await raw(site, b"X-API-Key: " + mine)
-    for name in (b"X-API-Key: ", b"Authorization: Bearer "):
-        for other in (mine, theirs, b"junk"):
-            assert b" 401 " in await raw(site, name + mine, name + other)
 
 
 async def test_two_valid_credentials_of_different_users(site: Site) -> None:
@@ -159,21 +129,6 @@ async def test_a_disabled_user_cannot_authenticate(site: Site) -> None:
         assert answer.status == 401
 
 
-async def test_a_token_for_a_password(site: Site) -> None:
-    user_id = await site.user("Maria@Example.com")
-    body = {"email": " maria@example.COM", "password": PASSWORD}
-    async with site.http.post("/api/auth/token", json=body) as answer:
-        assert answer.status == 200
-        assert answer.headers["Cache-Control"] == "no-store"
-        token = await answer.json()
-    assert (token["tokenType"], token["expiresIn"]) == ("Bearer", 43_200)
-    bearer = {"Authorization": f"Bearer {token['token']}"}
-    assert (await me(site, bearer))[1]["id"] == user_id
-    async with site.http.delete("/api/auth/token", headers=bearer) as answer:
-        assert answer.status == 200
-    assert (await me(site, bearer))[0] == 401
-
-
 async def test_only_a_token_can_manage_keys(site: Site) -> None:
     owner, other = await site.user("a@example.com"), await site.user("b@example.com")
     key = await site.key(owner)
@@ -205,33 +160,6 @@ async def test_only_a_token_can_manage_keys(site: Site) -> None:
     assert other
 
 
-async def test_an_invalid_key_is_refused(site: Site) -> None:
-    await site.user()
-    bearer = {"Authorization": f"Bearer {await site.token()}"}
-    for wrong, field in (
-        ({"name": ""}, "name"), ({"name": "x" * 101}, "name"), ({"scopes": ["admin"]}, "scopes[0]"),
-        ({"scopes": []}, "scopes"), ({"scopes": [["read"]]}, "scopes[0]"),
-        ({"expiresAt": "2001-01-01"}, "expiresAt"), ({"expiresAt": 5}, "expiresAt"),
-    ):  # fmt: skip
-        async with site.http.post("/api/keys", json={"name": "x"} | wrong, headers=bearer) as told:
-            assert (told.status, (await told.json())["details"][0]["field"]) == (400, field)
-
-
-async def test_a_key_expires_at_the_end_of_its_last_day(site: Site) -> None:
-    person = Person(site.http, await site.user(), {})
-    bearer = {"Authorization": f"Bearer {await site.token()}"}
-    for sent, zone, shown in (
-        ("2999-01-31", "America/Sao_Paulo", "2999-02-01T02:59:59.999Z"),
-        ("2999-01-31", "Asia/Tokyo", "2999-01-31T14:59:59.999Z"),
-        ("2999-01-31T00:00:00Z", "Asia/Tokyo", "2999-01-31T00:00:00.000Z"),
-        ("9999-12-31", "America/Sao_Paulo", "9999-12-31T23:59:59.999Z"),
-    ):
-        await RestApi(site).move(person, zone)
-        body = {"name": "x", "expiresAt": sent}
-        async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
-            assert (answer.status, (await answer.json()).get("expiresAt")) == (201, shown)
-
-
 async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -> None:
     user_id = await site.user()
     reads = {"X-API-Key": await site.key(user_id, ["read"])}
@@ -254,38 +182,6 @@ async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -
     swapped = {"X-API-Key": await site.token(), "Authorization": f"Bearer {reads['X-API-Key']}"}
     assert await statuses(swapped) == (201, 200, 200)
     assert "keyId" not in (await me(site, reads | token))[1]
-
-
-async def test_the_last_use_is_recorded(site: Site) -> None:
-    user_id = await site.user()
-    key = await site.key(user_id)
-    await me(site, {"X-API-Key": key})
-    await site.app[CREDENTIALS].flush()
-    [row] = await site.db.read(api_keys.listed, user_id)
-    assert row["last_used_at"] <= site.db.clock.wall()
-    await site.db.write(api_keys.touch, [(row["id"], 5)])
-    [again] = await site.db.read(api_keys.listed, user_id)
-    assert again["last_used_at"] == row["last_used_at"]
-
-
-async def test_calls_and_sign_ins_are_limited(still: Database) -> None:
-    config = Config(limits=Limits(read_per_second=1, burst=2, sign_in_per_minute=1))
-    async with serving(still, config) as site:
-        key = {"X-API-Key": await site.key(await site.user())}
-        seen = [await me(site, key) for _ in range(3)]
-        assert [status for status, _, _ in seen] == [200, 200, 429]
-        _, body, headers = seen[-1]
-        assert body["code"] == "rate_limited"
-        assert headers["Retry-After"] == "1"
-        assert headers["RateLimit-Policy"] == '"read";q=1;w=1'
-        assert seen[0][2]["RateLimit"] == '"read";r=0;t=1'
-        wrong = {"email": "x@example.com", "password": "wrong horse"}
-        answers = []
-        for _ in range(2):
-            async with site.http.post("/api/auth/token", json=wrong) as answer:
-                answers.append((answer.status, answer.headers.get("Retry-After")))
-        assert answers[0] == (401, None)
-        assert answers[1] == (429, "60")
 
 
 async def test_what_was_looked_up_before_a_change_is_not_remembered(site: Site) -> None:

@@ -117,10 +117,7 @@ TYPES: dict[str, Callable[[Any], bool]] = {
 
 async def test_every_event_is_delivered_signed_with_exactly_its_fields(db: Database) -> None:
     """A request triggers each event; the receiver responds 401 to an invalid signature."""
-    async with (
-        serving(db, DELIVERING, role="all") as site,
-        receiver() as inbox,
-    ):
+    async with serving(db, DELIVERING, role="all") as site, receiver() as inbox:
         ana = await RestApi(site).person()
         _, inbox.secret = await add_webhook(
             db, site.app[KEYRING], f"{inbox.url}/hook", *EVENTS, owner=ana.user_id

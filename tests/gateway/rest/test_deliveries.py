@@ -93,9 +93,7 @@ async def ended(who: Person, count: int = 1) -> list[dict[str, Any]]:
     return await until(look)
 
 
-async def test_a_delivery_shows_what_was_sent_and_answered(
-    running: tuple[RestApi, Inbox],
-) -> None:
+async def test_a_delivery_shows_what_was_sent_and_answered(running: tuple[RestApi, Inbox]) -> None:
     api, box = running
 
     async def answer(request: web.Request) -> web.Response:
@@ -338,30 +336,6 @@ async def test_only_its_owner_reaches_a_delivery(api: RestApi, ana: Person, bia:
 def refused(reply: Reply, status: int, code: str) -> None:
     assert (reply.status, reply.body["code"]) == (status, code), reply.text
     assert reply.body["requestId"] == reply.headers["X-Request-Id"]
-
-
-async def test_a_repeated_replay_with_a_key_is_one(api: RestApi, ana: Person) -> None:
-    await hook(api, ana)
-    await contact(api, ana)
-    [one] = await listed(ana)
-    where = f"/api/deliveries/{one['id']}/replay"
-    first, again = [await ana.post(where, Idempotency_Key="k") for _ in range(2)]
-    assert (first.status, again.status, again.text) == (202, 202, first.text)
-    assert again.headers["Idempotent-Replayed"] == "true"
-    assert len(await listed(ana)) == 2
-    writer = await api.key_of(ana.user_id, ["write"])
-    assert (await writer.post(where)).body.keys() == {"id"}
-
-
-async def test_a_replay_at_a_paused_webhook_waits(api: RestApi, ana: Person) -> None:
-    webhook_id = await hook(api, ana)
-    await contact(api, ana)
-    [one] = await listed(ana)
-    actor = Actor(ana.user_id, "session")
-    await api.db.write(webhooks.pause, actor, webhook_id)
-    reply = await ana.post(f"/api/deliveries/{one['id']}/replay")
-    assert (reply.status, reply.body["state"]) == (202, "parked")
-    assert "nextAttemptAt" not in reply.body
 
 
 async def delete_webhook(api: RestApi, who: Person, one: dict[str, Any]) -> None:

@@ -175,43 +175,6 @@ async def test_a_range_with_too_many_records_tells_where_to_go_on(
     assert counts == expected
 
 
-async def test_ids_within_a_millisecond_are_in_their_order(api: RestApi, ana: Person) -> None:
-    """Times of creation have microseconds, of which ids know nothing."""
-
-    async def unit(tx: Tx) -> None:
-        await add_contacts(tx, ana.user_id, 40, "0" * 24)
-        rows = await tx.all("select id, created_at from contacts order by id")
-        for number, row in enumerate(rows):
-            at = row["created_at"] // 1000 * 1000 + (number * 7) % 40
-            await tx.run("update contacts set created_at = $2 where id = $1", row["id"], at)
-
-    await api.db.write(unit)
-    copy = await api.db.read(versions, "contacts", ana.user_id)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(digests, "PAGE", 11)
-        middle = sorted(copy)[13]
-        for query, start, end in (
-            ("", digests.FIRST, None), (f"&from={middle}", middle, None),
-            (f"&to={middle}", digests.FIRST, middle),
-        ):  # fmt: skip
-            parts = (await ana.get(f"/api/digest/contacts?parts=5{query}")).body["parts"]
-            assert joined(parts, start, end)
-            assert differing(parts, copy) == []
-
-
-async def test_an_id_begins_with_the_millisecond_of_its_creation(api: RestApi, ana: Person) -> None:
-    """The digest of a range of ids reads a range of times."""
-    await stock(api.db, ana.user_id, 1)
-
-    async def unit(tx: Tx, table: str) -> list[Row]:
-        return await tx.all(f"select id, created_at from {table}")
-
-    for resource in RESOURCES:
-        rows = await api.db.read(unit, resource.table)
-        assert rows
-        assert all(int(row["id"][:12], 16) == row["created_at"] // 1000 for row in rows)
-
-
 @pytest.mark.parametrize(
     ("query", "field"),
     [

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ from gateway.records import store
 from gateway.rest.lists import MOST_BYTES
 from gateway.rest.routes import ROUTES
 from gateway.server.config import Config, Limits
-from gateway.server.http.admission import Budget
 from gateway.server.http.answers import FLOWING
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person
@@ -147,15 +145,3 @@ async def _ask(site: Site, key: str) -> tuple[asyncio.StreamReader, asyncio.Stre
     reader, writer = await asyncio.open_connection("127.0.0.1", site.port, limit=4096)
     writer.write(f"GET {CALENDAR} HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode())
     return reader, writer
-
-
-def test_a_budget_is_shared() -> None:
-    budget = Budget(10, 6)
-    taken: list[Any] = [budget.take("a", 4), budget.take("a", 3), budget.take("b", 6)]
-    assert taken == [True, False, True]
-    assert (budget.take("c", 1), budget.spent("c"), budget.spent("b")) == (False, True, True)
-    assert budget.take("c", 5, must=True)
-    budget.give("c", 5)
-    budget.give("b", 6)
-    assert (budget.held, budget.take("a", 2), budget.take("a", 1)) == (4, True, False)
-    assert budget.spent("a")

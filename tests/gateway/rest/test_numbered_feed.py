@@ -9,9 +9,8 @@ import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.replays import replay
 from outbox.queue.state.deliveries import Capacity
-from tests.support.drain import add_webhook, ring, rows
+from tests.support.drain import add_webhook, ring
 from tests.support.rest import Person, RestApi
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
@@ -49,28 +48,13 @@ async def read(person: Person, query: str) -> Any:
     return reply.body
 
 
-async def test_a_number_gives_the_exact_bytes_and_the_state(api: RestApi, ana: Person) -> None:
-    webhook_id = await numbered(api, ana, 3)
-    await set_state(api.db, 2, "delivered")
-    page = await read(ana, f"webhook={webhook_id}&sequence=2")
-    [stored] = await api.db.read(
-        rows, "select e.* from events e join deliveries d on d.event_id = e.id where sequence = 2"
-    )
-    [event] = page["data"]
-    assert (event["id"], event["body"].encode()) == (stored["id"], bytes(stored["body"]))
-    assert (event["sequence"], event["state"], event["recordVersion"]) == (2, "delivered", 1)
-    assert (page["hasMore"], page["lastSequence"], page["expired"]) == (False, 3, [])
-    assert (await read(ana, f"webhook={webhook_id}&sequence=4"))["data"] == []
-
-
 async def test_each_number_is_explained(api: RestApi, ana: Person) -> None:
     webhook_id = await numbered(api, ana, 10)
     for number, state in ((2, "exhausted"), (3, "cancelled"), (4, "gone"), (5, "dead")):
         await set_state(api.db, number, state)
     await api.db.write(run, "delete from deliveries where sequence in (1, 8, 9)")
     await api.db.write(
-        run,
-        "delete from events where id in (select event_id from deliveries where sequence = 7)",
+        run, "delete from events where id in (select event_id from deliveries where sequence = 7)"
     )
     await api.db.write(
         run,
@@ -86,18 +70,6 @@ async def test_each_number_is_explained(api: RestApi, ana: Person) -> None:
     assert page["lastSequence"] == 10
     alone = await read(ana, f"webhook={webhook_id}&sequence=8")
     assert (alone["data"], alone["expired"]) == ([], [{"first": 8, "last": 8}])
-
-
-async def test_a_replay_that_arrived_makes_its_number_delivered(api: RestApi, ana: Person) -> None:
-    webhook_id = await numbered(api, ana, 2)
-    await set_state(api.db, 1, "exhausted")
-    [failed] = await api.db.read(rows, "select id from deliveries where sequence = 1")
-    again = await api.db.write(replay.one, failed["id"], "maria")
-    [event] = (await read(ana, f"webhook={webhook_id}&sequence=1"))["data"]
-    assert (event["state"], event["body"]) == ("exhausted", None)
-    await api.db.write(run, "update deliveries set state = 'delivered' where id = $1", again)
-    [event] = (await read(ana, f"webhook={webhook_id}&sequence=1"))["data"]
-    assert (event["state"], event["body"] is None) == ("delivered", False)
 
 
 async def test_a_webhook_with_addresses_alone_has_them_here_too(api: RestApi, ana: Person) -> None:

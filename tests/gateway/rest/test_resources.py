@@ -236,23 +236,6 @@ async def test_the_envelope_of_a_list(town: Town, bia: Person, resource: Resourc
         assert (wrong.status, wrong.faults) == (400, {name: "invalid_parameter"})
 
 
-@of_each(CATALOGUE)
-async def test_a_filter_by_a_reference_finds_its_records(
-    town: Town, bia: Person, resource: Resource
-) -> None:
-    ana = town.owner
-    record = (await ana.get(town.path(resource))).body
-    for name in {one.name for one in resource.filters} & {
-        one.name for one, _ in resource.references
-    }:
-        if name not in record:
-            continue
-        for value in (record[name], record[name].upper()):
-            page = (await ana.get(f"{path_of(resource)}?{name}={value}")).body
-            assert (page["total"], page["data"]) == (1, [record]), name
-        assert (await ana.get(f"{path_of(resource)}?{name}={NOWHERE}")).body["total"] == 0, name
-
-
 @of_each([entry for entry in CATALOGUE if entry.create or entry.change])
 async def test_every_field_of_a_wrong_type_is_named_at_once(
     town: Town, bia: Person, resource: Resource

@@ -46,24 +46,6 @@ async def waiting(db: Database, count: int) -> None:
     await until(lambda: db._places.waiting == count)  # type: ignore[attr-defined]
 
 
-COSTS = {
-    "/api/contacts": 1, "/api/contacts?page=2&limit=50": 1, "/api/contacts?tag=vip": 2,
-    "/api/contacts?ids=0123456789abcdef01234567": 1, "/api/contacts?sort=name": 2, SEARCH: 5,
-    "/api/events": 1, "/api/events?types=contact.created": 5, "/api/deals/pipeline-stats": 1,
-    "/api/reports/sales": 10, "/api/reports": 1,
-}  # fmt: skip
-"""What a read costs, in tokens."""
-
-
-async def test_an_expensive_request_costs_more_tokens(still: Database) -> None:
-    left = 100
-    async with serving(still, Config(limits=Limits(read_per_second=100, burst=1))) as site:
-        ana = await RestApi(site).person()
-        for path, tokens in COSTS.items():
-            reply, left = await ana.get(path), left - tokens
-            assert (reply.status, reply.headers["RateLimit"]) == (200, f'"read";r={left};t=1'), path
-
-
 async def test_a_caller_without_tokens_gets_retry_after(still: Database) -> None:
     async with serving(still, Config(limits=Limits(read_per_second=1, burst=6))) as site:
         ana = await RestApi(site).person()

@@ -6,20 +6,16 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales.deals import DEALS
 from gateway.records import included, store
-from gateway.rest.document.operations import path_of
-from gateway.rest.record_json import shape
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Tx
 from tests.support.counted import Counted
 from tests.support.document import answer_faults
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
-from tests.support.stocked import stock
 
 LONG = "é" * 40_000
 
@@ -29,20 +25,6 @@ async def made(who: Person, plural: str, **body: Any) -> str:
     assert reply.status == 201, reply.text
     record_id: str = reply.body["id"]
     return record_id
-
-
-async def test_each_member_can_be_asked_for_alone(api: RestApi, ana: Person) -> None:
-    await stock(api.db, ana.user_id, 1)
-    for resource in RESOURCES:
-        whole = (await ana.get(path_of(resource))).body
-        [record] = whole["data"]
-        names = shape(resource).__struct_fields__
-        assert set(record) <= set(names)
-        for name in names:
-            part = {k: v for k, v in record.items() if k in ("id", name)}
-            page = await ana.get(f"{path_of(resource)}?fields={name}")
-            assert page.body == whole | {"data": [part]}
-            assert "X-Ignored-Parameters" not in page.headers
 
 
 async def test_a_part_has_the_tag_of_the_whole_record(ana: Person) -> None:
@@ -115,23 +97,6 @@ async def test_what_records_refer_to_is_included_once(ana: Person) -> None:
         assert found["included"]["companies"] == [whole["companies"]]
 
 
-async def test_a_response_with_others_has_no_tag(ana: Person) -> None:
-    """What it includes changes without the record that the tag is of."""
-    ids = await people(ana)
-    path = f"/api/deals/{ids['deal']}?include=company"
-    tag = (await ana.get(f"/api/deals/{ids['deal']}")).headers["ETag"]
-    assert "ETag" not in (await ana.get(path)).headers
-    await ana.put(f"/api/companies/{ids['company']}", {"name": "New"})
-    reply = await ana.get(path, If_None_Match=f"{tag}, *")
-    assert (reply.status, reply.body["included"]["companies"][0]["name"]) == (200, "New")
-    # So it is with a page, which is kept only without others.
-    await ana.get("/api/deals")
-    await ana.put(f"/api/companies/{ids['company']}", {"name": "Newer"})
-    listed = await ana.get("/api/deals?include=company")
-    assert listed.body["included"]["companies"][0]["name"] == "Newer"
-    assert "included" not in (await ana.get("/api/deals")).body
-
-
 async def test_deleted_records_and_those_of_others_are_not_included(
     ana: Person, bia: Person, api: RestApi
 ) -> None:
@@ -195,12 +160,6 @@ async def test_included_records_are_bounded_and_the_response_says_so(
     assert told["included"]["truncated"] is True
     first = [one for deal in told["data"] for one in deal["contactIds"]][: included.MOST]
     assert [one["id"] for one in told["included"]["contacts"]] == first
-
-
-async def test_long_included_records_are_complete(ana: Person, db: Database) -> None:
-    await db.write(deals, ana.user_id, 5, 1, LONG)
-    told = (await ana.get("/api/deals?include=company")).body["included"]["companies"]
-    assert [len(one["notes"]) for one in told] == [len(LONG)] * 5
 
 
 async def test_each_included_name_costs_a_read(still: Database) -> None:

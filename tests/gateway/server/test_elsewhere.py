@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from outbox.database.transaction import Database
 from tests.support.console import CONFIG, guest
-from tests.support.rest import UNLIMITED, Person, RestApi
+from tests.support.rest import UNLIMITED, RestApi
 from tests.support.shop import Browser, open_shop
 from tests.support.site import Site, serving
 
@@ -16,19 +16,6 @@ async def without(db: Database, owner_id: str) -> AsyncIterator[Site]:
     db.elsewhere = {owner_id: None}
     async with serving(db, UNLIMITED) as site:
         yield site
-
-
-async def test_the_api(db: Database) -> None:
-    async with serving(db, UNLIMITED) as site:
-        api = RestApi(site)
-        ana, bia = await api.person(), await api.person()
-    async with without(db, ana.user_id) as site:
-        ana, bia = (Person(site.http, one.user_id, one.headers) for one in (ana, bia))
-        refused = await ana.post("/api/contacts", {"name": "Lia"})
-        assert (refused.status, refused.body["code"]) == (503, "moving")
-        assert refused.headers["Retry-After"] == "1"
-        assert (await ana.get("/api/contacts")).body["data"] == []
-        assert (await bia.post("/api/contacts", {"name": "Lia"})).status == 201
 
 
 async def test_the_storefront(db: Database) -> None:

@@ -69,10 +69,3 @@ def test_what_is_found_open_is_named_in_one_line_with_its_fix(tmp_path: Path) ->
         if path.exists():  # SQLite takes the files beside its own away
             path.chmod(mode(path) & 0o700)
     assert command("migrate", folder=tmp_path, **DEFAULT).stderr == ""
-
-
-def test_another_folder_is_for_whoever_chose_it(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    done = command("migrate", folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert mode(tmp_path / "carteiro.db") == 0o600

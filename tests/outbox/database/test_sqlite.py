@@ -14,7 +14,8 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart, UnitError
 from outbox.ids import Ids
-from tests.support.drain import Wall, add_webhook, ring
+from tests.support.clocks import Wall
+from tests.support.drain import add_webhook, ring
 
 
 @pytest.fixture
@@ -98,12 +99,6 @@ async def test_the_due_clock_never_goes_back_across_restarts(db_url: str, mark: 
     db = await database.open(db_url, clock=clock, ids=Ids())
     assert await db.read(due) >= first
     await db.close()
-
-
-async def test_a_file_that_is_no_database_is_refused_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "one.db").write_bytes(b"not a database" * 400)
-    with pytest.raises(CannotStart, match=r"cannot open the database .*one\.db"):
-        await database.open(f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids())
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from outbox.events.body import message
-from outbox.events.record_fields import RecordField, text_of
 from outbox.webhooks import conditions
 from outbox.webhooks.conditions import Condition, Unreadable, facts_of, hold
 
@@ -37,45 +36,14 @@ def test_a_condition_holds_for_this_value(field: str, value: str | None, holds: 
     assert hold([Condition(field, value)], body(**DATA)) is holds
 
 
-MOVED = text_of({"status": RecordField("won", True), "stage": RecordField(None, False)})
-
-
-@pytest.mark.parametrize(
-    ("asked", "holds"),
-    [
-        (WON, True), (Condition("status", "lost"), False), (Condition("status"), True),
-        (Condition("stage"), False), (Condition("status", changed=True), True),
-        (Condition("stage", changed=True), False), (Condition("title", changed=True), False),
-        (Condition("title", "Yearly"), True),
-    ],
-)  # fmt: skip
-def test_a_condition_uses_the_fields_of_the_record(asked: Condition, holds: bool) -> None:
-    facts = facts_of(message("deal.updated", 0, {"title": "Yearly"}), MOVED)
-    assert hold([asked], facts) is holds
-
-
 @pytest.mark.parametrize("damaged", ["", "{", "[1]", '[["status"]]'])
 def test_damaged_fields_of_the_record_leave_nothing_out(damaged: str) -> None:
     assert hold([WON], facts_of(message("deal.updated", 0, {}), damaged))
 
 
-def test_all_conditions_must_hold() -> None:
-    assert hold([WON, Condition("value")], body(**DATA))
-    assert not hold([WON, Condition("missing")], body(**DATA))
-    assert not hold([Condition("missing"), WON], body(**DATA))
-    assert hold([], body())
-
-
 @pytest.mark.parametrize("damaged", [None, b"", b"[]", b'{"data":3}', b'{"data":{"status":'])
 def test_what_cannot_be_judged_is_not_left_out(damaged: bytes | None) -> None:
     assert hold([WON], facts_of(damaged))
-
-
-def test_stored_conditions_are_read_again() -> None:
-    some = (WON, Condition("note"), Condition("name", 'São "x"'), Condition("name", changed=True))
-    assert conditions.parse(conditions.stored(some)) == some
-    assert conditions.stored(()) is None
-    assert conditions.parse(None) == ()
 
 
 @pytest.mark.parametrize(

@@ -23,35 +23,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_ring_follows_its_file(file: Path) -> None:
-    node, old = read_key_file(file, IDS), read_key_file(file, IDS).seal(b"old", "row")
-    add_key(file, IDS, WALL + DAY, staged=False)
-    other = read_key_file(file, IDS)
-    # A value of a key that the node has not seen yet.
-    assert node.open(other.seal(b"new", "row"), "row") == b"new"
-    assert node.open(old, "row") == b"old"
-    assert (node.newest, node.newest_key_at()) == (other.newest, WALL + DAY)
-
-
-def test_a_running_node_encrypts_with_the_new_key(file: Path) -> None:
-    node = read_key_file(file, IDS)
-    add_key(file, IDS, WALL + DAY, staged=False)
-    assert not read_key_file(file, IDS).stale(node.seal(b"x", "row"))
-
-
-def test_a_staged_key_decrypts_and_does_not_encrypt(file: Path) -> None:
-    first = read_key_file(file, IDS).newest
-    add_key(file, IDS, WALL + DAY, staged=True)
-    node = read_key_file(file, IDS)
-    assert (node.newest, len(node.key_ids), len(node.staged_ids)) == (first, 2, 1)
-    staged = file.read_text()
-    activate_keys(file)
-    ahead = read_key_file(file, IDS)
-    assert ahead.newest == node.staged_ids[0]
-    # A node whose file still says staged.
-    assert parse_keys(staged, IDS, "the keys").open(ahead.seal(b"x", "row"), "row") == b"x"
-
-
 def test_comments_and_the_mode_of_the_file_stay(file: Path) -> None:
     file.write_text("# keys of the shop\n" + file.read_text().rstrip() + "   # the first\n")
     file.chmod(0o640)

@@ -51,24 +51,6 @@ where state = 'ready'
 """
 
 
-@pytest.mark.parametrize("ending", [False, True])
-async def test_what_ends_with_the_rescue_of_a_dead_process_is_reported(
-    db: Database, ending: bool
-) -> None:
-    key = ring()
-    webhook_id, _ = await add_webhook(db, key, URL)
-    await written(db, "a", "b")
-    await db.write(
-        run, "insert into nodes (id, epoch, started_at, alive_until) values ('dead', 1, 0, 0)"
-    )
-    await db.write(run, CLAIMED, "dead", MOST_RESCUES - 1 if ending else 0)
-    await db.write(run, "update lanes set active = false")
-    async with drain(db, key) as running:
-        await running.watch.until("rescued")
-        count = {"dead": 2} if ending else {}
-        assert await ended(db) == reported(running.watch, webhook_id) == count
-
-
 async def test_what_ends_with_the_rescue_of_a_lost_result_is_reported(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

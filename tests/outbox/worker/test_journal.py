@@ -108,17 +108,3 @@ async def test_a_delivery_that_cannot_be_sent_is_noted_as_unsent(db: Database) -
     assert (fields["state"], fields["reason"]) == ("dead", "the body of the event is damaged")
     assert "span_id" not in fields
     assert fields["request_id"] == "search-me"
-
-
-async def test_an_event_without_a_request_is_noted_without_one(db: Database) -> None:
-    journal = Kept()
-    keys = ring()
-    async with inbox() as box:
-        await add_webhook(db, keys, box.url)
-        await db.write(make, "r1")
-        await db.write(run, "update events set traceparent = 'damaged'")
-        async with working(db, journal, keys):
-            [got] = await box.until(1)
-    [result] = journal.results
-    assert {"request_id", "trace_id", "span_id"} & attempt_fields(result).keys() == set()
-    assert "traceparent" not in {name.lower() for name in got.headers}

@@ -7,13 +7,7 @@ import pytest
 from outbox.clock import SystemClock
 from outbox.errors import DatabaseUnavailable
 from outbox.worker.scheduler import Scheduler
-
-
-class Jumpy(SystemClock):
-    offset = 0
-
-    def wall(self) -> int:
-        return super().wall() + self.offset
+from tests.support.clocks import Wall
 
 
 @pytest.mark.slow
@@ -39,7 +33,7 @@ async def test_a_duty_runs_again_after_it_failed() -> None:
 
 @pytest.mark.parametrize("days", [-30, 30])
 async def test_a_wall_clock_that_jumps_a_month_does_not_stop_the_duties(days: int) -> None:
-    clock = Jumpy()
+    clock = Wall()
     ran = asyncio.Event()
 
     async def duty() -> None:

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from outbox.clock import SystemClock
 from outbox.database.transaction import Batch, Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement
 from outbox.queue.state.deliveries import Claimed, Result
 from outbox.queue.state.policy import again
 from outbox.worker.settling import DEFERRED_SECONDS, Settling
+from tests.support.clocks import Stopped
 from tests.support.drain import Counted
-
-
-class Stepped(SystemClock):
-    """A clock that advances only on command."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 class HeldLanes:
@@ -59,7 +49,7 @@ def result(delivery_id: str, webhook_id: str) -> Result:
 
 
 async def test_results_in_locked_lanes_do_not_postpone_earlier_ones() -> None:
-    lanes, clock = HeldLanes(), Stepped()
+    lanes, clock = HeldLanes(), Stopped()
     settling = Settling(cast(Database, lanes), clock)
     lanes.held = {"held for a moment", "busy"}
     settling.put(result("first", "held for a moment"))
@@ -77,28 +67,10 @@ async def test_results_in_locked_lanes_do_not_postpone_earlier_ones() -> None:
     assert not settling
 
 
-async def test_a_result_that_was_written_after_all_is_not_fenced() -> None:
-    lanes = HeldLanes()
-    settling = Settling(cast(Database, lanes), Stepped())
-    lanes.silent, lanes.held = True, {"busy"}
-    settling.put(result("written", "free"))
-    settling.put(result("not yet", "busy"))
-    assert await settling.write() is None
-    lanes.silent, lanes.held = False, set()
-    await settling.write()
-    assert not settling
-    assert lanes.settled == ["written", "not yet"]
-    assert "fenced" not in lanes.observer.counts
-    # What another worker has taken over meanwhile is.
-    settling.put(result("written", "free"))
-    await settling.write()
-    assert lanes.observer.counts["fenced"] == 1
-
-
 async def test_many_results_are_recorded_in_batches_in_their_order() -> None:
     lanes = HeldLanes()
     lanes.batch = Batch(2, 1024)
-    settling = Settling(cast(Database, lanes), Stepped())
+    settling = Settling(cast(Database, lanes), Stopped())
     for n in range(5):
         settling.put(result(f"r{n}", "idle"))
     lanes.down = True

@@ -78,67 +78,6 @@ class Machine(RuleBasedStateMachine):
             self.world.fail_store(self.store_fails)
             self.world.write(NAMES[0], 4)
 
-    @rule(name=st.sampled_from(NAMES), count=st.integers(1, 6))
-    def write(self, name: str, count: int) -> None:
-        self.world.write(name, count)
-
-    @rule(seconds=st.sampled_from((0.01, 0.1, 0.5, 2.0, 10.0)))
-    def advance(self, seconds: float) -> None:
-        self.world.advance(seconds)
-
-    @rule(place=st.integers(0, 9), mode=st.sampled_from(MODES))
-    def receiver(self, place: int, mode: Any) -> None:
-        self.world.receiver(self._hook(place), mode)
-
-    @rule(share=st.sampled_from((0.0, 0.1, 0.5)))
-    def fail_store(self, share: float) -> None:
-        self.world.fail_store(share)
-
-    @rule()
-    def kill(self) -> None:
-        self.world.kill()
-
-    @rule(place=st.integers(0, 9))
-    def pause(self, place: int) -> None:
-        self.world.pause(self._hook(place))
-
-    @rule(place=st.integers(0, 9), parked=st.sampled_from(CHOICES))
-    def activate(self, place: int, parked: Any) -> None:
-        self.world.activate(self._hook(place), parked)
-
-    @rule(place=st.integers(0, 9))
-    def remove(self, place: int) -> None:
-        if len(self.world.hooks) > 1:
-            self.world.remove(self._hook(place))
-
-    @rule(place=st.integers(0, 50))
-    def replay(self, place: int) -> None:
-        self.world.replay(place)
-
-    @rule(names=st.sampled_from((NAMES, NAMES[:1])), ordered=st.booleans())
-    def add_webhook(self, names: tuple[str, ...], ordered: bool) -> None:
-        self.world.add_webhook(names, ordered)
-
-    @rule(seconds=st.sampled_from((-7200, -30, 30, 7200, 2_592_000)))
-    def jump(self, seconds: int) -> None:
-        self.world.jump(seconds)
-
-    @rule(place=st.integers(0, 9), ordered=st.booleans())
-    def turn(self, place: int, ordered: bool) -> None:
-        self.world.turn(self._hook(place), ordered)
-
-    @rule(place=st.integers(0, 50), how=st.sampled_from(("try", "cancel", "skip")))
-    def steer(self, place: int, how: str) -> None:
-        self.world.steer(place, how)
-
-    @rule(place=st.integers(0, 9))
-    def recover(self, place: int) -> None:
-        self.world.recover(self._hook(place))
-
-    @rule()
-    def work_off(self) -> None:
-        self.world.work_off()
-
     @invariant()
     def holds(self) -> None:
         self.world.check()
@@ -159,8 +98,43 @@ class Machine(RuleBasedStateMachine):
             self.world.close()
             shutil.rmtree(self.folder)
 
-    def _hook(self, place: int) -> Any:
-        return self.world.hooks[place % len(self.world.hooks)]
+
+HOOK, PLACE, ORDERED = st.integers(0, 9), st.integers(0, 50), st.booleans()
+STEPS_OF: dict[str, dict[str, Any]] = {
+    "write": {"name": st.sampled_from(NAMES), "count": st.integers(1, 6)},
+    "advance": {"seconds": st.sampled_from((0.01, 0.1, 0.5, 2.0, 10.0))},
+    "receiver": {"hook": HOOK, "mode": st.sampled_from(MODES)},
+    "fail_store": {"share": st.sampled_from((0.0, 0.1, 0.5))},
+    "kill": {},
+    "pause": {"hook": HOOK},
+    "activate": {"hook": HOOK, "parked": st.sampled_from(CHOICES)},
+    "remove": {"hook": HOOK},
+    "replay": {"place": PLACE},
+    "add_webhook": {"names": st.sampled_from((NAMES, NAMES[:1])), "ordered": ORDERED},
+    "jump": {"seconds": st.sampled_from((-7200, -30, 30, 7200, 2_592_000))},
+    "turn": {"hook": HOOK, "ordered": ORDERED},
+    "steer": {"place": PLACE, "how": st.sampled_from(("try", "cancel", "skip"))},
+    "recover": {"hook": HOOK},
+    "work_off": {},
+}
+"""What may happen in a world: a method of it, and what its arguments may be."""
+
+
+def step(name: str) -> Callable[..., None]:
+    """Return a rule that takes one step of the world."""
+
+    def taken(self: Machine, **given: Any) -> None:
+        if "hook" in given:
+            given["hook"] = self.world.hooks[given["hook"] % len(self.world.hooks)]
+        getattr(self.world, name)(**given)
+
+    taken.__name__ = name
+    return taken
+
+
+_rule: Any = rule
+for _name, _given in STEPS_OF.items():
+    setattr(Machine, _name, _rule(**_given)(step(_name)))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,9 +1,5 @@
 """The division of places among owners and their webhooks."""
 
-from itertools import pairwise
-
-import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from outbox.worker.slow_places import Places
@@ -37,16 +33,3 @@ def test_what_one_does_not_need_goes_to_the_others() -> None:
 owners = st.dictionaries(
     st.sampled_from("abcdefghij"), st.lists(st.integers(0, OF_WEBHOOK), max_size=20)
 )
-
-
-@pytest.mark.slow
-@given(owners, st.integers(0, 512))
-def test_no_more_than_the_places_are_divided_and_equal_needs_get_equal_parts(
-    needs: dict[str, list[int]], places: int
-) -> None:
-    divided = shares(needs, places)
-    assert sum(map(sum, divided.values())) <= places
-    for owner, parts in divided.items():
-        assert sum(parts) <= OF_OWNER
-        ordered = sorted(zip(needs[owner], parts, strict=True))
-        assert all(less <= more for (_, less), (_, more) in pairwise(ordered))

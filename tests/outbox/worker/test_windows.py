@@ -74,17 +74,6 @@ def test_no_webhook_gets_more_than_a_quarter_of_many_slots(slots: int, widest: i
     assert max(widths) == widest
 
 
-def test_a_slow_send_gives_its_slot_back_and_stops_its_webhook() -> None:
-    windows = Windows(4)
-    windows.start(claimed("slow"), False, 0.0)
-    assert windows.take_slots_back(0.4)[0] == 0.6
-    assert windows.capacity("n", "c", 0).windows["slow"] == FIRST_WINDOW - 1
-    assert windows.take_slots_back(1.0) == (None, [])
-    capacity = windows.capacity("n", "c", 0)
-    assert capacity.slots == 4
-    assert capacity.windows["slow"] == 0
-
-
 def test_the_oldest_sends_to_webhooks_that_do_not_answer_are_cut_before_those_that_do() -> None:
     windows = Windows(MOST_SLOW * 2)
     for number in range(40):

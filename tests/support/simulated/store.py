@@ -16,18 +16,7 @@ from typing import Any, Concatenate, Literal
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.steps import Job, SqliteTx, fault_of
-from outbox.database.transaction import (
-    PACE,
-    Batch,
-    Idle,
-    LetGo,
-    Name,
-    P,
-    Purpose,
-    T,
-    Tx,
-    Wake,
-)
+from outbox.database.transaction import PACE, Batch, Idle, LetGo, Name, P, Purpose, T, Tx, Wake
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer

@@ -54,7 +54,6 @@ select d.id, d.event_id, d.webhook_id, d.origin, d.state, d.tries, d.reason, d.f
 from deliveries d order by d.id
 """
 IN_FLIGHT = "select event_id, webhook_id from deliveries where state = 'in_flight'"
-HOOKS = "select id, state from webhooks"
 TORN = """
 select w.url from webhooks w join lanes l on l.webhook_id = w.id
 where (w.circuit = 'open') <> (l.probe_at is not null) or (w.circuit = 'open' and not l.failing)
@@ -241,7 +240,7 @@ class World:
         self._try(parking.activate(self.db, hook.id, parked))
 
     def remove(self, hook: Hook) -> None:
-        if hook.removed:
+        if hook.removed or len(self.hooks) == 1:
             return
         hook.removed = hook.may_cancel = True
         hook.quiet_from = None

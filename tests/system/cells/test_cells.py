@@ -30,7 +30,7 @@ from outbox.database.migrate import migrate
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file
-from tests.deploy.cell_proxy import SHARED, CellProxy
+from tests.deploy.test_cell_proxy import SHARED, CellProxy
 from tests.deploy.test_proxies import Here
 from tests.support.chains import walked
 from tests.support.cluster import Cluster
@@ -398,8 +398,7 @@ async def test_a_key_works_before_during_and_after_a_move(
         assert mover.refused[503] or await _until_refused(mover)
         others = [len(one.made) for one in cells.owners[1:]]
         await until(
-            lambda: all(len(o.made) > n for o, n in zip(cells.owners[1:], others, strict=True)),
-            60,
+            lambda: all(len(o.made) > n for o, n in zip(cells.owners[1:], others, strict=True)), 60
         )
         assert len(mover.made) <= count + 1
         status, said = await cells.command("one", "move", mover.email, "--to", "two")

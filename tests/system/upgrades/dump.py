@@ -25,13 +25,14 @@ import aiohttp
 from aiohttp import web
 
 from tests.architecture.tree import ROOT
+from tests.support.console import signed_in
 from tests.support.databases import PostgresServer
 from tests.support.ledger import query
 from tests.support.process import free_port
-from tests.system.upgrades.releases import DUMPS, KEY_FILE, PORT
+from tests.support.waiting import until
+from tests.system.upgrades.test_upgrades import DUMPS, KEY_FILE, PORT
 
 EMAIL, PASSWORD = "ana@example.com", "correct horse battery"
-TOKEN = re.compile('name="csrf_token" value="([0-9a-f]+)"')
 NOISE = re.compile(r"^(?:--.*|SET .*|SELECT pg_catalog\.set_config.*|\\.*|)\n", re.M)
 DELIVERIES = 10
 """Five contacts, two webhooks."""
@@ -92,26 +93,6 @@ def command(tree: Path, environment: Mapping[str, str], *words: str, text: str =
     return done.stdout.strip().rpartition("\n")[2]
 
 
-async def add_webhook(http: aiohttp.ClientSession, name: str) -> str:
-    """Create a webhook in the console; return the path of its page."""
-    async with http.get("/console/webhooks/new") as page:
-        [token] = set(TOKEN.findall(await page.text()))
-    fields = {
-        "csrf_token": token, "url": f"http://127.0.0.1:{PORT}/{name}", "events": "contact.created",
-    }  # fmt: skip
-    async with http.post("/console/webhooks", data=fields) as page:
-        assert re.search("[0-9a-f]{24}", page.url.path), await page.text()
-        return re.sub("([0-9a-f]{24}).*", r"\1", page.url.path)
-
-
-async def pause(http: aiohttp.ClientSession, path: str) -> None:
-    """Pause the webhook whose page is at `path`."""
-    async with http.get(path) as page:
-        token = TOKEN.findall(await page.text())[0]
-    async with http.post(f"{path}/pause", data={"csrf_token": token}) as page:
-        assert page.status == 200, await page.text()
-
-
 async def add_contact(http: aiohttp.ClientSession, key: str, name: str) -> None:
     body = {"name": name, "email": f"{name.lower()}@example.com"}
     async with http.post("/api/contacts", json=body, headers={"X-API-Key": key}) as answer:
@@ -134,16 +115,12 @@ async def fill(tree: Path, url: str) -> None:
     )  # fmt: skip
     key = command(tree, environment, "key", "add", EMAIL, "--name", "upgrade")
     base = f"http://127.0.0.1:{port}"
-    jar = aiohttp.CookieJar(unsafe=True)
-    async with aiohttp.ClientSession(base, cookie_jar=jar) as http:
-        async with http.get("/console/sign-in") as page:
-            token = TOKEN.findall(await page.text())[0]
-        fields = {"csrf_token": token, "email": EMAIL, "password": PASSWORD}
-        async with http.post("/console/sign-in", data=fields) as page:
-            assert page.status == 200, await page.text()
-        await add_webhook(http, "first")
-        paused = await add_webhook(http, "paused")
-        await pause(http, paused)
+    async with signed_in(base, EMAIL, PASSWORD) as forms:
+        await forms.webhook(f"http://127.0.0.1:{PORT}/first")
+        paused = await forms.webhook(f"http://127.0.0.1:{PORT}/paused")
+        page = f"/console/webhooks/{paused.id}"
+        assert (await forms.submit(f"{page}/pause", at=page)).status == 200
+        http = forms.http
         await add_contact(http, key, "Delivered")
         await receiver.reached.get()
         receiver.status = 500
@@ -160,8 +137,11 @@ async def fill(tree: Path, url: str) -> None:
         await receiver.reached.get()
         # The webhook has one request at a time now, so this delivery is not claimed.
         await add_contact(http, key, "Unclaimed")
-        while (await query(url, "select count(*) from deliveries"))[0] != (DELIVERIES,):
-            await asyncio.sleep(0.05)
+
+        async def written() -> bool:
+            return await query(url, "select count(*) from deliveries") == [(DELIVERIES,)]
+
+        await until(written)
     os.killpg(server.pid, signal.SIGKILL)
     await server.wait()
     receiver.end.set()

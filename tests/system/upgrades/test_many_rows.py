@@ -17,7 +17,7 @@ from tests.support.engines import Engine, empty_database
 from tests.support.faults import ENGINES
 from tests.support.ledger import query
 from tests.support.process import environment
-from tests.system.upgrades.releases import KEY_FILE, kept, load, missing, run_script
+from tests.system.upgrades.test_upgrades import KEY_FILE, kept, load, missing, run_script
 
 ROWS, KILLS = 50_000, 20
 OLDEST = "b7822d0"

@@ -133,13 +133,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "rows",
-    [
-        b"\x91" * 100_000 + b"\x01",
-        b"\x91\x91\xa1\xff",
-        b"\xdd\xff\xff\xff\xff",
-        b"\x93\x91",
-        b"",
-    ],
+    [b"\x91" * 100_000 + b"\x01", b"\x91\x91\xa1\xff", b"\xdd\xff\xff\xff\xff", b"\x93\x91", b""],
     ids=["deep", "no UTF-8", "a huge count", "cut", "nothing"],
 )
 def test_rows_that_somebody_made_up_are_damage(tmp_path: Path, rows: bytes) -> None:

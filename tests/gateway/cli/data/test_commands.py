@@ -125,12 +125,6 @@ def test_a_backup_is_private_and_says_that_the_key_is_not_in_it(folder: Path) ->
     assert names(folder) == {"carteiro.db", "carteiro.key", "b", "c"}
 
 
-def test_a_backup_replaces_no_file(folder: Path) -> None:
-    before = (folder / "b").read_bytes()
-    assert refused(folder, "backup", "b") == "b already exists; choose another name"
-    assert (folder / "b").read_bytes() == before
-
-
 def test_a_backup_needs_a_database_and_a_folder(tmp_path: Path) -> None:
     assert refused(tmp_path, "backup", "b").startswith("there is no database")
     (tmp_path / "carteiro.db").touch()
@@ -140,15 +134,6 @@ def test_a_backup_needs_a_database_and_a_folder(tmp_path: Path) -> None:
         refused(tmp_path, "backup", "no/b") == "cannot write no/b.part: No such file or directory"
     )
     assert names(tmp_path) == {"carteiro.db"}
-
-
-def test_a_part_of_an_ended_backup_is_used_again(folder: Path) -> None:
-    (folder / "c.part").write_bytes(b"x" * 100_000)
-    (folder / "c.part").chmod(0o644)
-    done(folder, "backup", "c")
-    assert stat.S_IMODE((folder / "c").stat().st_mode) == 0o600
-    done(folder, "restore", "--check", "c")
-    assert "c.part" not in names(folder)
 
 
 def test_the_key_file_travels_when_told_to(folder: Path, tmp_path: Path) -> None:
@@ -164,13 +149,6 @@ def test_the_key_file_travels_when_told_to(folder: Path, tmp_path: Path) -> None
 def test_with_key_needs_a_key(tmp_path: Path) -> None:
     add(tmp_path)
     assert refused(tmp_path, "backup", "b", "--with-key").startswith("there is no key file")
-
-
-def test_a_restore_without_the_key_says_what_is_missing(folder: Path, tmp_path: Path) -> None:
-    (there := tmp_path / "there").mkdir()
-    told = done(there, "restore", str(folder / "b"))
-    assert f"put the key file {there / 'carteiro.key'} back" in told
-    assert not (there / "carteiro.key").exists()
 
 
 @pytest.mark.parametrize("with_key", [False, True])
@@ -249,39 +227,12 @@ def test_an_open_file_is_not_replaced(folder: Path) -> None:
     done(folder, "restore", "b", "--overwrite")
 
 
-def test_the_log_of_the_old_file_does_not_reach_the_new_one(folder: Path) -> None:
-    """Like after a power cut: commits that are in the log alone."""
-    held = sqlite3.connect(folder / "carteiro.db")
-    held.execute("select 1 from users").fetchall()
-    add(folder, "later@example.com")
-    for name in ("carteiro.db", "carteiro.db-wal"):
-        shutil.copyfile(folder / name, folder / f"kept-{name}")
-    held.close()
-    for name in ("carteiro.db", "carteiro.db-wal"):
-        os.replace(folder / f"kept-{name}", folder / name)
-    (folder / "carteiro.db-shm").unlink(missing_ok=True)
-    done(folder, "restore", "b", "--overwrite")
-    assert emails(folder) == {ANA}
-    assert not list(folder.glob("carteiro.db.new*"))
-
-
 def test_a_damaged_database_is_kept_beside_the_restored_one(folder: Path) -> None:
     (folder / "carteiro.db").write_bytes(b"no database " * 1000)
     assert "is damaged" in refused(folder, "restore", "b")
     done(folder, "restore", "b", "--overwrite")
     assert emails(folder) == {ANA}
     assert (folder / "carteiro.db.damaged").read_bytes().startswith(b"no database")
-
-
-def test_a_newer_schema_is_refused(folder: Path, target: str) -> None:
-    with sqlite3.connect(folder / "carteiro.db") as db:
-        db.execute(
-            "insert into schema_migrations (component, number, name, checksum, applied_at)"
-            " values ('gateway', 9999, '9999_later', 'x', 1)"
-        )
-    told = refused(folder, "backup", "c")
-    assert "gateway 9999_later, which is newer than this program" in told
-    assert names(folder) == {"carteiro.db", "carteiro.key", "b"}
 
 
 def test_nothing_is_restored_or_copied_beside_a_server(folder: Path, empty_postgres: str) -> None:

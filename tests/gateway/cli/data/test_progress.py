@@ -12,17 +12,8 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.data.progress import LINE_SECONDS, WIDTH, Progress
-from outbox.clock import SystemClock
+from tests.support.clocks import Stopped
 from tests.support.process import command, environment
-
-
-class Clock(SystemClock):
-    """A clock that stands until it is set."""
-
-    seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
 
 
 class Screen(io.StringIO):
@@ -31,20 +22,20 @@ class Screen(io.StringIO):
 
 
 def test_elsewhere_a_line_comes_now_and_then() -> None:
-    clock, out = Clock(), io.StringIO()
+    clock, out = Stopped(), io.StringIO()
     with Progress("backup", out, clock) as progress:
         for tick in range(1001):
-            clock.seconds = tick * LINE_SECONDS / 400
+            clock.now = tick * LINE_SECONDS / 400
             progress.at(tick / 1000, "events")
     assert out.getvalue() == "backup: 40%, events\nbackup: 80%, events\n"
 
 
 def test_on_a_terminal_the_bar_grows_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    clock, out = Clock(), Screen()
+    clock, out = Stopped(), Screen()
     with Progress("copy", out, clock) as progress:
         for tick in range(101):
-            clock.seconds = float(tick)
+            clock.now = float(tick)
             progress.at(tick / 100, "a_table_with_a_long_name" * 3)
     shown = out.getvalue().split("\r\x1b[K")
     bars = [line.count("█") for line in shown if "█" in line]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -18,9 +16,8 @@ from outbox.database.migrate import migrate, migrate_at_once
 from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
+from tests.gateway.domain.storefront.catalogue.test_selection import OWNER, STORE, Shelved, shelve
 from tests.support.databases import SOURCES
-from tests.support.process import command
-from tests.support.shelves import OWNER, STORE, Shelved, shelve
 
 SHOP = cast(Record, SimpleNamespace(id=STORE, owner_id=OWNER))
 INDEX = "search"
@@ -91,28 +88,3 @@ async def _count(tx: Tx) -> tuple[int, int]:
     )
     assert row is not None
     return row["terms"], row["stocked"]
-
-
-def test_a_restored_database_finds_its_products(db_url: str, target: str, tmp_path: Path) -> None:
-    names = ("Caneca azul", "Promoção de copos", "Prato")
-    asyncio.run(_shelved(db_url, *names))
-    for words, url in ((("backup", "b"), db_url), (("restore", "b"), target)):
-        done = command(*words, folder=tmp_path, CARTEIRO_DATABASE__URL=url)
-        assert done.returncode == 0, done.stderr
-    asyncio.run(_found(target))
-
-
-async def _shelved(url: str, *names: str) -> None:
-    db = await opened(url)
-    await shelve(db, [Shelved(name) for name in names])
-    await db.close()
-
-
-async def _found(url: str) -> None:
-    db = await opened(url)
-    assert await found(db, "promoções copo") == ["Promoção de copos"]
-    await db.write(lambda tx: tx.run("delete from products where name like 'Promo%'"))
-    assert await found(db, "copos") == []
-    await shelve(db, [Shelved("Caneca verde")])
-    assert sorted(await found(db, "caneca")) == ["Caneca azul", "Caneca verde"]
-    await db.close()

@@ -12,8 +12,6 @@ import pytest
 
 import gateway
 import outbox
-from gateway.cli.data import filling
-from gateway.server import startup
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
@@ -115,18 +113,3 @@ def test_a_backup_of_an_older_version_is_migrated(
     if target.partition(":")[0] == db_url.partition(":")[0]:
         for sql in SCHEMA["sqlite" if target.startswith("sqlite") else "postgres"]:
             assert asyncio.run(_query(target, sql)) == asyncio.run(_query(db_url, sql))
-
-
-def test_a_backup_of_a_newer_version_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert command("migrate", folder=tmp_path).returncode == 0
-    assert command("backup", "b", folder=tmp_path).returncode == 0
-    older = old_sources(tmp_path)
-    monkeypatch.setattr(startup, "SOURCES", older)
-    monkeypatch.setattr(filling, "SOURCES", older)
-    url = f"sqlite:///{tmp_path / 'new.db'}"
-    done = command("restore", "b", folder=tmp_path, CARTEIRO_DATABASE__URL=url)
-    assert done.returncode == 1
-    assert "which is newer than this program; use the newer program" in done.stderr
-    assert not (tmp_path / "new.db").exists()

@@ -60,14 +60,6 @@ async def receiving(box: Inbox) -> AsyncIterator[Post]:
         await receiver.stop()
 
 
-async def test_an_event_with_a_valid_signature_is_accepted() -> None:
-    box = inbox()
-    async for post in receiving(box):
-        assert await post(signed()) == 200
-    assert table.faults([box], [("contact.created", "a1")]) == []
-    assert table.waiting(box, [("contact.created", "a1")]) == 0
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -31,13 +31,6 @@ def touched(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return told
 
 
-def test_each_pass(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = touched(pair, monkeypatch)
-    source, target = (urlsplit(url).path[1:] for url in (pair.house.url, pair.target))
-    assert told[:2] == [source, target]
-    assert set(told) == {source, target}
-
-
 def test_within_a_long_copy(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_copy, "TOUCH_SECONDS", 0.0)
     told = touched(pair, monkeypatch)

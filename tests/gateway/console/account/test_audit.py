@@ -79,11 +79,7 @@ class Walk:
         assert page.status == 200, (pattern, re.findall("class=.fault.[^<]*", page.html))
         left = await self.new()
         found = [row for row in left if f"{row['action']} {row['resource']}" == says]
-        assert found, (
-            pattern,
-            [(row["action"], row["resource"]) for row in left],
-            page.html,
-        )
+        assert found, (pattern, [(row["action"], row["resource"]) for row in left], page.html)
         # Erasures and imports go on meanwhile, by themselves.
         acts = {(row["actor"], row["actor_id"]) for row in left if row["actor"] != "system"}
         assert acts == {("account", left[0]["owner_id"])}
@@ -274,12 +270,7 @@ async def test_filters_and_pages(console: Site, maria: Guest) -> None:
     page = await maria.get(onward[1].replace("&amp;", "&"))
     assert page.html.count('data-testid="entry"') == 10
     assert 'id="next-page"' not in page.html
-    for query in (
-        "record=x",
-        f"record={'0' * 24}",
-        "actor=customer",
-        "action=erased",
-    ):
+    for query in ("record=x", f"record={'0' * 24}", "actor=customer", "action=erased"):
         page = await maria.get(f"{PAGE}?{query}")
         assert (page.status, "No entry matches" in page.html) == (200, True), query
     for query in ("actor=x", "action=x", "after=x", "after=%ff"):

@@ -55,15 +55,5 @@ async def test_a_person_is_found_exported_and_erased_with_a_certificate(maria: G
     assert "was changed after it was issued" in (await maria.get(page.path)).html
 
 
-async def test_a_person_whose_phone_and_address_are_alike_is_found_once(maria: Guest) -> None:
-    db = maria.site.db
-    [user] = await db.read(rows, "select id from users where email = 'maria@example.com'")
-    values = {"name": "Zoe", "email": "11977771234@quux.example", "phone": "(11) 97777-1234"}
-    draft = check(CONTACTS, values, creating=True)
-    made = await db.write(actions.create, Actor(user["id"], "system"), CONTACTS, draft)
-    page = await maria.get(f"{HOME}?q=11977771234")
-    assert page.html.count(f'href="{HOME}/{made.id}"') == 1
-
-
 async def _forge(tx: Tx) -> None:
     await tx.run("update person_erasures set erased = '{}'")

@@ -91,12 +91,3 @@ async def _id_of(tx: Tx, email: str) -> str:
     row = await tx.one("select id from users where email = $1", email)
     assert row is not None
     return str(row["id"])
-
-
-async def test_an_event_that_is_typed_many_times_is_tried_once(maria: Guest) -> None:
-    page = await maria.submit(
-        "/console/webhooks/preview", at="/console/webhooks/new", url="https://a.example/",
-        events=["contact.created"] * 1_000, conditions="name is present",
-    )  # fmt: skip
-    assert page.status == 200
-    assert len(page.html) < 100_000

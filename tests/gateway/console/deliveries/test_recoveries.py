@@ -81,30 +81,6 @@ async def test_what_was_accepted_is_sent_again_after_a_question_of_its_own(
     assert done.path.startswith("/console/jobs/")
 
 
-async def test_a_new_webhook_gets_past_events(console: Site, maria: Guest) -> None:
-    await waiting(console, maria, 3, "delivered")
-    await console.db.write(run, "update outbox_state set seq = 1000")
-    await console.db.write(
-        run, "update events set name = 'contact.created' where id <> (select min(id) from events)"
-    )
-    webhook = await maria.webhook("http://127.0.0.1:9999/new", "contact.created")
-    path = f"/console/webhooks/{webhook.id}/recover"
-    page = await maria.get(f"{path}?kind=backfill")
-    assert "subscribes to and never received" in page.html
-    assert 'name="ends"' not in page.html
-    fields: dict[str, Any] = {"kind": "backfill", "since": since(console), "rate": "5"}
-    asked = await maria.submit(path, **fields)
-    assert asked.test_id("job-total") == "Will create 2 deliveries."
-    # Events outside the subscription are never sent.
-    other = await maria.submit(path, names="deal.created", **fields)
-    assert "There is nothing to send" in other.html
-    job = await maria.submit(path, confirmed="count", **fields)
-    await finish(console.db, job.id)
-    assert len(await states(console.db, webhook.id)) == 2
-    [row] = await console.db.read(rows, "select kind, state, made from jobs")
-    assert tuple(row[name] for name in ("kind", "state", "made")) == ("backfill", "done", 2)
-
-
 async def test_past_events_that_may_have_arrived_are_left_out_and_the_page_says_so(
     console: Site, maria: Guest
 ) -> None:
@@ -196,47 +172,3 @@ async def test_too_many_jobs_are_refused(console: Site, maria: Guest) -> None:
     page = await maria.submit(path, **fields)
     assert page.status == 409
     assert "10 jobs run already" in page.html
-
-
-async def test_typed_times_come_back_as_they_were_typed(console: Site, maria: Guest) -> None:
-    """In the account's zone, on the form, its faults, the question before it and the filters."""
-    webhook_id, _ = await waiting(console, maria, 1, "dead")
-    await console.db.write(run, "update outbox_state set seq = 1000")
-    await maria.submit(
-        "/console/account", at="/console/account", name="M", timezone="America/New_York"
-    )
-    path = f"/console/webhooks/{webhook_id}/recover"
-    typed = "2025-11-02T01:30"
-    fields: dict[str, Any] = {"kind": "recover", "ends": "dead", "since": typed, "rate": "5"}
-    assert "Times are in America/New_York." in (await maria.get(path)).html
-    refused = await maria.submit(path, **fields | {"rate": "0"})
-    assert f'type="datetime-local" value="{typed}"' in refused.html
-    asked = await maria.submit(path, **fields)
-    assert "2 Nov 2025, 01:30:00.000 GMT-04:00" in asked.html
-    sent = re.findall('type="hidden" name="(since|until)" value="([^"]+)"', asked.html)
-    assert sent[0] == ("since", "2025-11-02T05:30:00.000Z")
-    # A refusal of the question shows local times again, not UTC.
-    again = await maria.submit(path, **fields | {"rate": "0"}, until=sent[1][1])
-    assert 'value="2025-11-02T01:30"' in again.html
-    assert 'Z"' not in again.html.partition('id="until"')[2].partition(">")[0]
-    for listed in ("/console/deliveries", "/console/events"):
-        page = await maria.get(f"{listed}?since={typed}&until={typed}")
-        assert page.html.count(f'value="{typed}"') == 2
-        assert "Times are in America/New_York." in page.html
-
-
-async def test_a_count_of_nothing_leads_back_to_what_was_typed(console: Site, maria: Guest) -> None:
-    webhook_id, _ = await waiting(console, maria, 1, "dead")
-    path = f"/console/webhooks/{webhook_id}/recover"
-    fields: dict[str, Any] = {
-        "kind": "recover", "ends": ["gone", "cancelled"], "since": "2025-11-02T01:30", "rate": "7",
-    }  # fmt: skip
-    asked = await maria.submit(path, **fields)
-    assert "<h1>Nothing to send</h1>" in asked.html
-    assert "Gone, Canceled" in asked.html
-    back = await maria.get(asked.link("Change the selection"))
-    assert 'value="2025-11-02T01:30"' in back.html
-    assert re.findall('name="ends" value="([a-z]+)" checked', back.html) == ["gone", "cancelled"]
-    assert 'value="7"' in back.html
-    for odd in ("since=%00", "since=%ff&ends=x", "since=" + "x" * 5_000, "since=1&rate=x"):
-        assert (await maria.get(f"{path}?{odd}")).status in (200, 400)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from typing import Any
 
 from gateway import texts
@@ -48,21 +47,6 @@ def test_the_next_attempt_and_the_last_one_are_told() -> None:
     assert found.clock(SUNDAY + 9 * 24 * HOUR, EN) == "Dec 1, 19:24"
     assert made(zone="America/Sao_Paulo").clock(SUNDAY, EN) == "16:24"
     assert made(zone="Asia/Tokyo").clock(SUNDAY - 10 * HOUR, EN) == "Sunday 18:24"
-
-
-def test_each_state_has_its_number() -> None:
-    for state, tries, number, comes in (
-        ("ready", 0, 1, True), ("ready", 9, 10, True), ("in_flight", 2, 3, True),
-        ("held", 0, 1, False), ("delivered", 1, 1, False), ("delivered", 4, 4, False),
-        ("exhausted", 10, 10, False), ("cancelled", 0, 1, False), ("dead", 0, 1, False),
-    ):  # fmt: skip
-        found = made(replace(DELIVERY, state=state, tries=tries))
-        assert (found.number, found.next_at is not None, found.ends_at is not None) == (
-            number, comes, comes,
-        )  # fmt: skip
-    # A schedule that was made shorter is not exceeded.
-    found = made(replace(DELIVERY, tries=5), Schedule((1.0,)))
-    assert (found.number, found.total, found.ends_at) == (5, 2, found.next_at)
 
 
 def test_a_command_has_the_exact_words() -> None:

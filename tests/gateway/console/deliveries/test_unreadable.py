@@ -15,7 +15,6 @@ from tests.support.drain import inbox, rows
 from tests.support.waiting import until
 
 LIST = "/console/webhooks"
-HEADERS = "Authorization: Bearer abc\nX-Own: 1"
 WHY = "select unreadable from webhooks"
 WALL = 1_760_000_000_000_000
 
@@ -29,22 +28,6 @@ async def seal_elsewhere(who: Guest, webhook_id: str, column: str, plain: bytes)
         sealed,
     )  # fmt: skip
     return lost.newest
-
-
-async def test_headers_of_a_lost_key_are_entered_again(maria: Guest) -> None:
-    made = await maria.webhook("https://hooks.example.com/", headers=HEADERS)
-    path = f"{LIST}/{made.id}"
-    lost = await seal_elsewhere(maria, made.id, "headers", b'[["X-Own", "1"]]')
-    assert (await maria.get(path)).status == 200
-    form = await maria.get(f"{path}/edit")
-    assert form.status == 200
-    assert f"The stored headers cannot be decrypted now: the key {lost} is missing" in form.html
-    saved = await maria.submit(
-        path, at=f"{path}/edit", url="https://hooks.example.com/", events=["contact.created"],
-        headers="X-New: 2",
-    )  # fmt: skip
-    assert saved.status == 200
-    assert "X-New" in saved.html
 
 
 async def test_nothing_of_a_lost_secret_is_an_internal_error(maria: Guest) -> None:

@@ -14,11 +14,11 @@ from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
+from tests.conformance.test_statements import fresh, noted
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import rows
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
-from tests.support.statements import fresh, noted
 
 BOARD = "/console/deals/board"
 
@@ -60,26 +60,6 @@ async def test_a_new_deal_of_the_board_begins_in_its_first_stage(maria: Guest, a
         typed = re.search('name="stage" value="([^"]*)"', form.html)
         assert typed is not None
         assert unescape(typed[1]) == first
-
-
-async def test_open_deals_stand_in_the_order_of_the_pipeline(maria: Guest, api: Person) -> None:
-    await api.put("/api/settings/pipeline", {"stages": ["first", "second"]})
-    await deal(api, "older", stage="second", value=1000.5)
-    await deal(api, "newer <b>", stage="second", value=2)
-    await deal(api, "beside", stage="another")
-    await deal(api, "nowhere")
-    won = await deal(api, "won", stage="first", value=7)
-    await api.put(f"/api/deals/{won['id']}", {"status": "won"})
-    page = await maria.get(BOARD)
-    assert columns(page) == [
-        ("first", []), ("second", ["newer <b>", "older"]), ("another", ["beside"]),
-        ("", ["nowhere"]),
-    ]  # fmt: skip
-    assert figures(page) == {
-        "won": ("1", "R$7.00"), "lost": ("0", "R$0.00"), "stage:first": ("0", "R$0.00"),
-        "stage:second": ("2", "R$1,002.50"), "stage:another": ("1", "R$10.00"),
-        "stage:": ("1", "R$10.00"),
-    }  # fmt: skip
 
 
 async def test_a_move_is_the_change_of_the_stage(maria: Guest, api: Person) -> None:

@@ -6,13 +6,13 @@ from html import unescape
 from zoneinfo import ZoneInfo
 
 from outbox.database.transaction import Database, Tx
+from tests.conformance.test_statements import fresh
 from tests.gateway.console.desk.test_board import asked as asked_of_deals
 from tests.gateway.console.desk.test_board import traced
 from tests.gateway.console.desk.test_verbs import made
 from tests.support.console import Guest, Seen
 from tests.support.drain import rows
 from tests.support.rest import Person, RestApi
-from tests.support.statements import fresh
 
 __all__ = ["traced"]
 CALENDAR = "/console/tasks/calendar"
@@ -52,16 +52,6 @@ async def test_days_are_those_of_the_owners_zone(maria: Guest, api: Person) -> N
     }  # fmt: skip
     assert re.search(r"9:30.AM</span> <bdi>morning", page.html)
     assert '<h1 id="month">November 2026</h1>' in page.html
-
-
-async def test_the_week_begins_as_the_language_has_it(maria: Guest) -> None:
-    english = await maria.get(f"{CALENDAR}?month=2026-11", Accept_Language="en")
-    heads = re.findall('<abbr title="([^"]*)">', english.html)
-    assert (heads[0], len(heads)) == ("Monday", 7)
-    brazil = await maria.get(f"{CALENDAR}?month=2026-11", Accept_Language="pt-BR")
-    assert re.findall('<abbr title="([^"]*)">', brazil.html)[0] == "domingo"
-    assert '<h1 id="month">Novembro de 2026</h1>' in brazil.html
-    assert "Próximo mês" in brazil.html
 
 
 async def test_months_follow_one_another_and_nonsense_is_this_month(maria: Guest) -> None:

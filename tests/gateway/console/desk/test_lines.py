@@ -64,18 +64,6 @@ async def test_a_product_is_found_and_added_without_scripts(maria: Guest, api: P
     assert (await api.get("/api/invoices")).body["total"] == 0
 
 
-async def test_an_empty_document_is_told_when_it_is_saved(maria: Guest) -> None:
-    for plural in ("quotes", "invoices"):
-        path = f"/console/{plural}"
-        found = await maria.submit(f"{path}/lines", at=f"{path}/new", find="cafe", discount="0")
-        assert (found.status, 'class="fault"' in found.html) == (200, False)
-        assert '<p class="faint small">' not in found.html
-        saved = await maria.submit(path, at=f"{path}/new")
-        assert (saved.status, 'class="fault"' in saved.html) == (400, True)
-        wrong = await maria.submit(f"{path}/lines", at=f"{path}/new", discount="x")
-        assert '<p class="faint small">' in wrong.html
-
-
 async def test_a_document_is_edited_only_while_it_can_be(maria: Guest, api: Person) -> None:
     for plural, end, more in (
         ("quotes", "send", {}),

@@ -6,44 +6,12 @@ import time
 import pytest
 
 from gateway.console.frame import forms
-from gateway.records.errors import Refusal
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database
 from tests.support.console import Guest, guest
 from tests.support.site import Site, serving
 
 URLENCODED = "application/x-www-form-urlencoded"
-PART = b'--B\r\nContent-Disposition: form-data; name="email"\r\n\r\na\r\n'
-INSERTIONS = b"email=-" + b"a" * 60_000
-"""Punycode that inserts each character at the start: the decoder copies the rest each time."""
-
-
-async def test_other_kinds_of_forms_are_refused_unread(nobody: Guest) -> None:
-    await nobody.get("/console/sign-in")
-    for kind, body in (
-        (f"{URLENCODED}; charset=punycode", INSERTIONS),
-        (f"{URLENCODED}; charset*=punycode''x", INSERTIONS),
-        (f'{URLENCODED}; Charset = "unicode_escape"', b"email=\\ud800"),
-        (f"{URLENCODED}; charset=utf-16", "email=a".encode("utf-16")),
-        (f"{URLENCODED}; charset=nonsense", b"a=b"),
-        ("multipart/form-data; boundary=B", PART * 999 + b"--B--\r\n"),
-        ("application/json", b"{}"), ("text/plain", b"email=a"), ("", b"email=a"),
-    ):  # fmt: skip
-        async with nobody.http.post(
-            "/console/sign-in", data=body, headers={"Content-Type": kind}
-        ) as answer:
-            assert answer.status == 415
-            assert "text/html" in answer.headers["Content-Type"]
-            assert "in UTF-8" in await answer.text()
-    for coding in ("gzip", "deflate", "br", "x"):
-        page = await nobody.post("/console/sign-in", [("email", "a")], Content_Encoding=coding)
-        assert page.status == 415
-    for body in (b"\xff\xfe=\xff", b"email=%ff", b"%ed%a0%80=a", b"a=%C3"):
-        async with nobody.http.post(
-            "/console/sign-in", data=body, headers={"Content-Type": f"{URLENCODED}; charset=UTF-8"}
-        ) as answer:
-            assert answer.status == 400
-            assert "must be encoded in UTF-8" in await answer.text()
 
 
 async def test_a_form_has_a_maximum_of_bytes_and_fields(nobody: Guest) -> None:
@@ -80,25 +48,6 @@ async def test_the_limit_of_the_address_comes_before_the_form(still: Database) -
             writer.write(head.encode() + b"Content-Length: 60000\r\n\r\n")
             assert b" 429 " in await reader.readline()
             writer.close()
-
-
-async def test_a_form_that_requires_sign_in_is_not_read_without_it(
-    console: Site,
-) -> None:
-    for path in ("/console/webhooks", "/console/sign-out", "/console/keys"):
-        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {URLENCODED}\r\n"
-        reader, writer = await asyncio.open_connection("127.0.0.1", console.port)
-        writer.write(head.encode() + b"Content-Length: 60000\r\n\r\n")
-        assert b" 303 " in await reader.readline()
-        writer.close()
-
-
-def test_the_fields_of_a_form() -> None:
-    form = forms.parse("a=1&b=+%26+&a=%C3%A9&c=&d&e=é".encode())
-    assert (form.all("a"), form.text("b"), form.text("e")) == (["1", "é"], " & ", "é")
-    assert (form.text("c"), form.all("d"), form.all("none")) == ("", [""], ())
-    with pytest.raises(Refusal):
-        forms.parse(b"&" * 65_536)
 
 
 @pytest.mark.proof

@@ -111,18 +111,6 @@ async def test_the_sign_in_page_takes_no_form_from_elsewhere(maria: Guest, nobod
         await nobody.submit("/console/sign-out", at="/console")
 
 
-async def test_a_form_that_is_too_long_asks_for_the_sign_in_alone(maria: Guest) -> None:
-    asked = await expired(maria, typed=[("conditions", "x" * 57_000)])
-    assert asked.path.startswith("/console/sign-in")
-    assert "xxxx" not in asked.html
-
-
-async def test_a_form_with_nothing_typed_leads_back_to_its_page(maria: Guest) -> None:
-    asked = await expired(maria, "/console/sign-out", "/console/keys", [])
-    assert asked.path == "/console/sign-in?next=/console/keys"
-    assert "Your session has ended" not in asked.html
-
-
 async def test_a_wrong_password_loses_nothing(maria: Guest) -> None:
     asked = await expired(maria)
     fields = [*hidden(asked), ("email", "maria@example.com"), ("password", "wrong")]
@@ -148,19 +136,6 @@ async def test_a_form_of_another_account_does_not_come_back(maria: Guest, rui: G
     page = await maria.post(POST, [("csrf_token", theirs), *TYPED], **sent(maria))
     assert page.status == 403
     assert "ERP" not in page.html
-
-
-async def test_a_refused_form_has_another_address_and_is_found(maria: Guest) -> None:
-    """Its page was the answer to the form before, at the address of the list."""
-    asked = await expired(maria, page=NEW)
-    fields = [
-        (name, POST if name == "form.page" else value) for name, value in hidden(asked)
-    ]  # fmt: skip
-    back = await maria.post(
-        "/console/sign-in", [*fields, ("email", "maria@example.com"), ("password", PASSWORD)]
-    )
-    assert back.path == f"{NEW}?done=form_back"
-    assert "status = won" in back.html
 
 
 async def test_a_form_that_is_nowhere_any_more_says_so(maria: Guest) -> None:

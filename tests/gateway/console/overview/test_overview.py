@@ -23,7 +23,6 @@ from tests.support.waiting import until
 
 BODY = re.compile(r'<tr data-step="\d+">.*?</tr>', re.DOTALL)
 CELL = re.compile(r'data-label="([^"]+)">([^<]+)<')
-OF_WEBHOOK = re.compile(r'id="o-([0-9a-f]{24})"')
 
 
 @pytest.fixture
@@ -121,17 +120,6 @@ async def _health(tx: Tx, ids: dict[str, str]) -> None:
         times = [0, 0, count, *[0] * (len(figures.TIMES) - 3)]
         key = (ids[name], at, result)
         await figures.add(tx, STEP, {key: [count, 15_000 * count, *times]})
-
-
-async def test_failing_webhooks_come_first(maria: Guest, db: Database) -> None:
-    ids = await set_up(maria, db)
-    page = await maria.get("/console?range=3h")
-    names = {webhook_id: name for name, webhook_id in ids.items()}
-    order = [names[found] for found in OF_WEBHOOK.findall(page.html)]
-    assert order == ["failing", "disabled", "some", "busy", "idle"]
-    assert page.test_id("troubled") == "2"
-    assert page.test_id("delivered") == "990"
-    assert "timeout <b>10</b>" in page.html
 
 
 async def test_a_poll_that_finds_nothing_new_is_empty(maria: Guest, db: Database) -> None:

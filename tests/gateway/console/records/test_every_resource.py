@@ -163,21 +163,6 @@ async def test_a_record_is_shown_and_what_it_says_is_inert(console: Site, maria:
             assert path != f"/{ids[plural]}" or ids[plural] in page.html
 
 
-async def test_an_untouched_form_changes_nothing(console: Site, maria: Guest) -> None:
-    ids = await stocked(console)
-    for plural, section in SECTIONS.items():
-        if section.entry.change is None:
-            continue
-        path = f"{section.path}/{ids[plural]}"
-        form = await maria.get(f"{path}/edit")
-        sql = f"select version from {section.resource.table} where id = '{ids[plural]}'"
-        [before] = await console.db.read(rows, sql)
-        saved = await maria.post(path, fields_of(form.html))
-        assert saved.path == f"{path}?done=saved", saved.html
-        [after] = await console.db.read(rows, sql)
-        assert after["version"] == before["version"]
-
-
 async def test_a_record_is_created_by_its_examples_and_deleted(console: Site, maria: Guest) -> None:
     ids = await stocked(console)
     for section in SECTIONS.values():

@@ -74,22 +74,6 @@ async def test_a_payment_with_a_fault(maria: Guest) -> None:
     assert (await orders.order_of(shop.owner, made["id"]))["status"] == "pending"
 
 
-async def test_the_orders_of_a_store(maria: Guest) -> None:
-    shop, other = await shop_of(maria), await shop_of(maria, "other.example")
-    ours, theirs = await order(shop), await order(other)
-    path = (await maria.get(f"/console/stores/{shop.store['id']}")).link("Orders")
-    # The first link of this name is in the menu.
-    assert path == ORDERS
-    page = await maria.get(f"{ORDERS}?storeId={shop.store['id']}")
-    assert ours["number"] in page.html
-    assert theirs["number"] not in page.html
-    kept = f"storeId={shop.store['id']}&amp;status=paid"
-    assert f'href="{ORDERS}?{kept}"' in page.html
-    assert ours["number"] not in (await maria.get(f"{ORDERS}?{kept.replace('amp;', '')}")).html
-    for wrong in ("x", "%00", "0" * 24):
-        assert (await maria.get(f"{ORDERS}?storeId={wrong}")).status == 200
-
-
 async def test_pages_of_selected_orders_keep_their_place(maria: Guest) -> None:
     shop = await shop_of(maria)
     product = await orders.product(shop.owner, stock=40, storeId=shop.store["id"])

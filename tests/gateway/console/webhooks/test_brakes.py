@@ -70,8 +70,7 @@ async def test_the_settings_are_stored_shown_kept_and_removed(maria: Guest, pem:
     assert [row[name] for name in names] == [None] * 5
     assert not row["thin"]
     noted = await maria.site.db.read(
-        rows,
-        "select fields from audit where action = 'updated' order by id",
+        rows, "select fields from audit where action = 'updated' order by id"
     )
     changed = [one["fields"] for one in noted if one["fields"]]
     assert changed == ["concurrency,rate,certificate,thin"]

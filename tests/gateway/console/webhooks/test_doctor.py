@@ -15,14 +15,14 @@ from gateway.domain.accounts import users
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
 from gateway.server.app_keys import DOCTOR, KEYRING
-from gateway.server.config import Config, Egress, Limits, Retry
+from gateway.server.config import Config, Egress, Limits
 from outbox.database.transaction import Database, Row, Tx
 from outbox.sending.request import restored
 from tests.gateway.console.deliveries.test_deliveries import EVIL
+from tests.outbox.worker.test_doctor import patients
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import Inbox, add_webhook, inbox, rows
 from tests.support.hostilities import ODD, says_and_closes
-from tests.support.patients import patients
 from tests.support.receiver import Visit, hostile, receiver
 from tests.support.site import Site, serving
 from tests.support.waiting import until
@@ -216,20 +216,3 @@ async def test_a_paused_webhook_is_examined_with_a_note(maria: Guest, box: Inbox
 async def box() -> AsyncIterator[Inbox]:
     async with inbox() as other:
         yield other
-
-
-async def test_the_retries_are_those_of_the_schedule(db: Database) -> None:
-    config = Config(retry=Retry(schedule=(10.0, 5_390.0)), limits=CONFIG.limits)
-    async with serving(db, config) as site, guest(site) as somebody:
-        await site.user()
-        await somebody.sign_in()
-        webhook = await somebody.webhook("https://hooks.example.com/")
-        for path in (f"/console/webhooks/{webhook.id}", f"/console/webhooks/{webhook.id}/doctor"):
-            html = (await somebody.get(path)).html
-            assert "Attempt 2" in html
-            assert ">10 s</td>" in html
-            assert ">1.5 h</td>" in html
-            assert "Attempt 4" not in html
-        await db.write(change, "update webhooks set schedule = '[]' where id = $1", webhook.id)
-        html = (await somebody.get(f"/console/webhooks/{webhook.id}")).html
-        assert "A failed delivery is not sent again" in html

@@ -4,21 +4,13 @@ import json
 import re
 from typing import Any
 
-from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks.samples import sample
-from gateway.domain.webhooks.settings import SETTINGS
-from outbox import webhooks
-from outbox.database.transaction import Tx
-from outbox.events import enqueue
 from outbox.events.body import message
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state import operational
-from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks.operational import MOST, NAMES
 from tests.architecture.tree import ROOT
 from tests.gateway.cli.test_replay import run
 from tests.support.console import Guest
-from tests.support.drain import rows
 
 URL = "https://hooks.example.com/crm"
 LIST = "/console/webhooks"
@@ -31,65 +23,12 @@ async def operational_webhook(guest: Guest, *events: str, url: str = URL) -> Any
     )
 
 
-async def test_its_deliveries_are_found_by_event(maria: Guest) -> None:
-    page = await operational_webhook(maria)
-    await maria.site.db.write(told, page.id)
-    await maria.site.db.write(fan_out, Capacity("node", "none", 0, 0, 0, {}, 0))
-    [row] = await maria.site.db.read(rows, "select id from deliveries")
-    path = "/console/deliveries?event="
-    assert f"d-{row['id']}" in (await maria.get(f"{path}endpoint.failing")).html
-    assert f"d-{row['id']}" not in (await maria.get(f"{path}endpoint.disabled")).html
-    assert f"d-{row['id']}" not in (await maria.get(f"{path}contact.created")).html
-
-
-async def told(tx: Tx, webhook_id: str) -> str:
-    """Write an event about another webhook for this one; return its id."""
-    webhook = await webhooks.one(tx, webhook_id)
-    assert webhook is not None
-    return enqueue(
-        tx, owner_id=webhook.owner_id, name="endpoint.failing", record_id="r", record_version=1,
-        data={}, webhook_id=webhook_id, about_id="another",
-    )  # fmt: skip
-
-
-async def test_each_kind_has_its_own_events(maria: Guest) -> None:
-    form, usual = await maria.get(NEW), await maria.get(f"{LIST}/new")
-    assert [f'value="{name}" checked' in form.html for name in NAMES] == [True] * len(NAMES)
-    assert not any(f'value="{name}"' in form.html for name in EVENT_NAMES)
-    assert not any(f'value="{name}"' in usual.html for name in NAMES)
-    # Without proxies of the operator there is nothing to choose.
-    for setting in {setting.name for setting in SETTINGS} - {"proxy"}:
-        assert f'name="{setting}"' in usual.html, setting
-    for kind, event in (("operational", "contact.created"), ("", "endpoint.failing")):
-        page = await maria.submit(LIST, at=f"{LIST}/new", kind=kind, url=URL, events=[event])
-        assert (page.status, "There is no event" in page.html) == (400, True)
-    assert not await maria.site.db.read(rows, "select 1 from webhooks")
-    # And a webhook keeps its kind.
-    page = await maria.webhook(URL)
-    where = f"{LIST}/{page.id}"
-    changed = await maria.submit(
-        where, at=f"{where}/edit", kind="operational", url=URL, events=["endpoint.failing"]
-    )
-    assert changed.status == 400
-    assert (await maria.submit(f"{where}/test", at=where, event="endpoint.failing")).status == 400
-
-
 async def test_operational_webhooks_are_few(maria: Guest) -> None:
     for _ in range(MOST):
         assert (await operational_webhook(maria)).status == 200
     refused = await operational_webhook(maria)
     assert refused.status == 409
     assert f"You have {MOST} operational webhooks" in refused.html
-
-
-async def test_the_api_lists_them_and_its_events_stay(maria: Guest) -> None:
-    await operational_webhook(maria, "endpoint.failing")
-    user_id = (await maria.site.db.read(rows, "select id from users"))[0]["id"]
-    key = await maria.site.key(user_id)
-    async with maria.site.http.get("/api/webhooks", headers={"X-API-Key": key}) as answer:
-        found = await answer.json()
-    assert [one["events"] for one in found["data"]] == [["endpoint.failing"]]
-    assert found["availableEvents"] == list(EVENT_NAMES)
 
 
 def test_samples_have_the_fields_of_real_events_and_stand_on_the_page_for_receivers() -> None:

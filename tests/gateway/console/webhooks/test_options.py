@@ -3,10 +3,7 @@
 import json
 from typing import Any
 
-from outbox.database.transaction import Row, Tx
-from outbox.events import enqueue
-from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.database.transaction import Row
 from tests.gateway.cli.test_replay import run
 from tests.support.console import Guest, Seen
 from tests.support.drain import rows
@@ -14,7 +11,6 @@ from tests.support.drain import rows
 URL = "https://hooks.example.com/crm"
 LIST = "/console/webhooks"
 FIELDS = "id, title, value, stage, status, createdAt"
-NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 
 
 def text_of(page: Seen) -> str:
@@ -136,37 +132,6 @@ async def test_the_preview_shows_when_the_retries_of_the_schedule_follow(maria: 
     never = await maria.submit(f"{LIST}/{webhook.id}/preview", at=at, schedule="never")
     assert "Attempt 2" not in never.html
     assert "Select at least one event" in never.html
-
-
-async def test_the_page_counts_what_the_filter_left_out(maria: Guest) -> None:
-    webhook = await maria.webhook(URL, "deal.created", conditions="status = won")
-    owner = (await stored(maria))["owner_id"]
-
-    async def lose(tx: Tx) -> None:
-        enqueue(
-            tx, owner_id=owner, name="deal.created", record_id="r", record_version=1,
-            data={"status": "lost"},
-        )  # fmt: skip
-
-    await maria.site.db.write(lose)
-    await maria.site.db.write(fan_out, NONE)
-    page = await maria.get(f"{LIST}/{webhook.id}")
-    assert "Filtered out in this period: 1." in page.html
-
-
-async def test_the_form_folds_options_away_unless_one_is_set_or_wrong(maria: Guest) -> None:
-    closed, opened = '<details class="folded">', '<details class="folded" open>'
-    assert closed in (await maria.get(f"{LIST}/new")).html
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"url": "ftp://x"}, closed), ({"url": "ftp://x", "ordered": "1"}, opened),
-        ({"url": URL, "timeout": "x"}, opened),
-    ]  # fmt: skip
-    for fields, form in wrong:
-        page = await maria.submit(LIST, at=f"{LIST}/new", events="deal.created", **fields)
-        assert (page.status, form in page.html) == (400, True), fields
-    for fields, form in (({}, closed), ({"rate": "2"}, opened)):
-        webhook = await maria.webhook(URL, "deal.created", **fields)
-        assert form in (await maria.get(f"{LIST}/{webhook.id}/edit")).html, fields
 
 
 async def test_a_filter_without_events_has_no_fault_of_its_own(maria: Guest) -> None:

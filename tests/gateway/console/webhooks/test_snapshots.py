@@ -11,25 +11,20 @@ import pytest
 
 from gateway.domain.catalogue import EVENTS
 from gateway.domain.contacts.contacts import CONTACTS
-from gateway.domain.webhooks import copies, recoveries
+from gateway.domain.webhooks import copies
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.server.app_keys import KEYRING
-from gateway.server.config import Config, Egress
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import jobs, snapshot_steps
 from outbox.queue.replays.jobs import Job
 from outbox.queue.state.deliveries import Capacity
-from outbox.webhooks import Draft
 from outbox.worker.recovering import Recovering
 from outbox.worker.windows import MOST_BYTES
 from tests.support.console import Guest
 from tests.support.crm_rows import add_contacts
 from tests.support.drain import rows, run
-from tests.support.receiver import receiver
-from tests.support.rest import RestApi
-from tests.support.site import Site, serving
+from tests.support.site import Site
 from tests.support.stocked import stock
 from tests.support.waiting import until
 
@@ -171,21 +166,6 @@ async def test_conditions_hold_for_a_snapshot_too(console: Site, maria: Guest) -
     assert "do not meet the conditions" in (await maria.get(f"/console/jobs/{job_id}")).html
 
 
-async def test_a_snapshot_waits_for_its_receiver(
-    console: Site, maria: Guest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A million records never are a million events at once."""
-    monkeypatch.setattr(snapshot_steps, "WAITING", 60)
-    monkeypatch.setattr(snapshot_steps, "MOST", 20)
-    _, job_id = await begun(maria, 120)
-    for _ in range(8):
-        job = await step(console.db, job_id)
-    assert (job.state, job.made) == ("running", 60)
-    await console.db.write(run, "update deliveries set state = 'delivered'")
-    assert (await step(console.db, job_id)).made == 80
-    assert (await finish(console.db, job_id)).made == 120
-
-
 async def test_a_cancelled_snapshot_and_a_stopped_webhook_make_nothing_more(
     console: Site, maria: Guest
 ) -> None:
@@ -217,49 +197,6 @@ async def test_two_runs_of_a_snapshot_send_each_record_once(console: Site, maria
     await finish(db, job_id)
     ids = [event["record_id"] for event in await made(db, job_id)]
     assert len(ids) == len(set(ids)) == 40
-
-
-async def test_an_engine_without_records_leaves_snapshots_alone(
-    console: Site, maria: Guest
-) -> None:
-    _, job_id = await begun(maria, 1, rate="5")
-    assert not await Recovering(console.db).any_running()
-    assert await Recovering(console.db, copies.read).any_running()
-    job = await console.db.read(jobs.one, job_id)
-    assert job is not None
-    await Recovering(console.db).step(job)
-    assert (await console.db.read(jobs.one, job_id)) == job
-
-
-async def test_deliveries_of_a_snapshot_say_so(db: Database, duties_look_often: None) -> None:
-    """From the form to a real receiver, with changes beside: the highest version is the record."""
-    config = Config(egress=Egress(allow_http=True, allow=("127.0.0.0/8",)))
-    async with serving(db, config, role="all") as site, receiver() as there:
-        ana = await RestApi(site).person()
-        made = [(await ana.post("/api/contacts", {"name": f"P{n}"})).body["id"] for n in range(5)]
-        there.secret = "whsec_" + "A" * 43 + "="
-        draft = Draft(
-            f"{there.url}/copy", ("contact.created", "contact.updated", "contact.deleted")
-        )
-        job = await site.db.write(
-            recoveries.create_with_snapshot, Actor(ana.user_id, "session"), draft, 1000,
-            secret=there.secret, ring=site.app[KEYRING], most=0,
-        )  # fmt: skip
-        await ana.put(f"/api/contacts/{made[0]}", {"name": "Changed"})
-        got = await there.wait(6)
-    copies_ = [dict(one.headers) for one in got if "X-Webhook-Snapshot" in dict(one.headers)]
-    assert {one["X-Webhook-Snapshot"] for one in copies_} == {job.id}
-    assert len(copies_) == 5
-    assert {one["X-Webhook-Event"] for one in copies_} == {"contact.created"}
-    assert not any("X-Webhook-Test" in dict(one.headers) for one in got)
-    newest: dict[str, tuple[int, str]] = {}
-    for one in got:
-        version = int(dict(one.headers)["X-Webhook-Record-Version"])
-        data = json.loads(one.body)["data"]
-        newest[data["id"]] = max(newest.get(data["id"], (0, "")), (version, data["name"]))
-    assert newest == {made[0]: (2, "Changed")} | {
-        one: (1, f"P{n}") for n, one in enumerate(made) if n
-    }
 
 
 LOCKED = """

@@ -277,28 +277,3 @@ async def test_htmx_is_redirected_after_the_end_of_the_session(nobody: Guest) ->
     answer = await nobody.get(LIST, HX_Request="true")
     assert answer.status == 401
     assert answer.headers["HX-Redirect"] == "/console/sign-in?next=/console"
-
-
-async def test_an_open_circuit_is_shown_with_its_next_probe(maria: Guest) -> None:
-    path = f"{LIST}/{(await maria.webhook(URL)).id}"
-    assert "Next probe" not in (await maria.get(path)).html
-
-    async def set_(tx: Tx, table: str, values: str) -> None:
-        await tx.run(f"update {table} set {values}")
-
-    write = maria.site.db.write
-    await write(set_, "webhooks", "circuit = 'open', failures = 12, failing_since = 1")
-    for wait in (240_000_000, -1):
-        await write(set_, "lanes", f"failing = true, probe_at = due_now() + {wait}")
-        shown = await maria.get(path)
-        assert "sends only a periodic probe" in shown.html
-        assert "Next probe:" in shown.html
-        assert ("in 4 min" in shown.html) is (wait > 0)
-    assert "Probing" in (await maria.get(LIST)).html
-    # A disabled one says why.
-    await write(set_, "lanes", "active = false")
-    for reason, words in (
-        ("failing", "Every attempt of five days failed."), ("gone", "answered 410 Gone"),
-    ):  # fmt: skip
-        await write(set_, "webhooks", f"state = 'disabled', disabled_reason = '{reason}'")
-        assert words in (await maria.get(path)).html

@@ -3,27 +3,13 @@
 import pytest
 
 from gateway.domain.accounts import counter_store
-from gateway.domain.accounts.sign_in import DELAYS, FORGOTTEN_SECONDS, SignInDelays
+from gateway.domain.accounts.sign_in import DELAYS, SignInDelays
 from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.records.errors import Refusal
+from tests.support.clocks import Hand
 
 MARIA, HOME, FAR = "maria@example.com", "192.0.2.1", "198.51.100.7"
 FREE = DELAYS.count(0.0)
-
-
-class Hand:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> int:
-        return int(self.now * 1_000_000)
-
-    boot = wall
 
 
 @pytest.fixture
@@ -40,37 +26,9 @@ def waits(tries: SignInDelays, email: str = MARIA, share: str = FAR) -> int:
     return 0
 
 
-def test_each_wrong_password_lengthens_the_delay(clock: Hand) -> None:
-    tries = SignInDelays(clock)
-    assert [waits(tries) for _ in range(FREE)] == [0] * FREE
-    for seconds in (1, 2, 4, 8, 16, 32, 60, 60, 60):
-        assert waits(tries) == seconds
-        clock.now += seconds - 0.1
-        assert waits(tries) == 1
-        clock.now += 0.1
-        assert waits(tries) == 0
-
-
 def test_attempts_count_before_their_check_and_refused_ones_never(clock: Hand) -> None:
     tries = SignInDelays(clock)
     assert [waits(tries) for _ in range(100)] == [0] * FREE + [1] * (100 - FREE)
-
-
-def test_the_delay_of_an_account_is_the_same_for_all_addresses(clock: Hand) -> None:
-    tries = SignInDelays(clock)
-    for n in range(FREE):
-        assert waits(tries, share=f"198.51.100.{n}") == 0
-    assert waits(tries, "  MARIA@example.com ", "203.0.113.9") == 1
-    assert waits(tries, "rui@example.com", "203.0.113.9") == 0
-
-
-def test_the_right_password_and_time_reset_the_count(clock: Hand) -> None:
-    tries = SignInDelays(clock)
-    for _ in range(2):
-        assert [waits(tries) for _ in range(FREE + 1)] == [0] * FREE + [1]
-        clock.now += FORGOTTEN_SECONDS
-    tries.right(MARIA, FAR)
-    assert [waits(tries) for _ in range(FREE)] == [0] * FREE
 
 
 def test_attempts_from_elsewhere_do_not_delay_a_known_network(clock: Hand) -> None:

@@ -9,8 +9,7 @@ import pytest
 from gateway.domain.accounts import users
 from gateway.domain.audit import entries
 from gateway.domain.audit.entries import Page, Query
-from gateway.domain.contacts.contacts import CONTACTS
-from gateway.records import actions, audit
+from gateway.records import audit
 from gateway.records.access import Actor
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
@@ -57,16 +56,6 @@ async def test_each_kind_of_actor_is_told(db: Database) -> None:
         ("account", ana): "Ana", ("token", ana): "Ana", ("api_key", "k" * 24): None,
         ("customer", "c" * 24): None, ("visitor", "s" * 24): None, ("system", None): "expiry",
     }  # fmt: skip
-
-
-async def test_an_entry_is_there_only_with_its_change(db: Database) -> None:
-    async def unit(tx: Tx) -> None:
-        await actions.insert(tx, actor(), CONTACTS, {"name": "Bruno", "source": "api"})
-        raise ValueError
-
-    with pytest.raises(ValueError):
-        await db.write(unit)
-    assert (await page(db)).entries == []
 
 
 async def test_a_rare_entry_is_found_page_after_page(

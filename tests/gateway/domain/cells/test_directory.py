@@ -6,18 +6,17 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from gateway.domain.cells.directory import CellDirectory, Name
+from gateway.domain.cells.directory import CellDirectory
 from gateway.records.errors import Refusal
 from gateway.server.cells import directory_of
 from outbox.clock import SystemClock
 from outbox.database.claims import Claim
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from tests.support.cells import configured
+from tests.gateway.server.test_cells import configured
 from tests.support.databases import PostgresServer
 
 MARIA = Claim("email", "maria@example.com", "a" * 24, "email")
-KEY = "crt_4kYb91Qx"
 SHOP = Claim("hostname", "shop.example", "a" * 24, "hostname")
 OLDER = "update names set changed_at = changed_at - interval '61 seconds'"
 
@@ -82,25 +81,6 @@ async def test_a_reservation_that_nobody_stored_ends_after_a_minute(
     with pytest.raises(Refusal):
         await two.reserve([SHOP])
     assert not await one.unsettled()
-
-
-async def test_a_move_takes_all_names_of_an_owner(
-    both: tuple[CellDirectory, CellDirectory],
-) -> None:
-    one, two = both
-    await one.reserve([MARIA, SHOP, Claim("email", "lia@example.com", "b" * 24, "email")])
-    names = {"email": MARIA.value, "hostname": SHOP.value, "owner": MARIA.owner_id, "key": KEY}
-    assert not await two.enter(
-        [Name(kind, value, "two", MARIA.owner_id) for kind, value in names.items()]
-    )
-    assert await one.find("email", MARIA.value) == "two"
-    assert await one.find("hostname", SHOP.value) == "two"
-    assert await one.find("owner", MARIA.owner_id) == "two"
-    assert await one.find("key", KEY) == "two"
-    assert await one.find("email", "lia@example.com") is None
-    assert await one.enter([Name("email", MARIA.value, "one", "c" * 24)])
-    await one.enter([Name("owner", MARIA.owner_id, "one", MARIA.owner_id)])
-    assert await two.find("owner", MARIA.owner_id) == "one"
 
 
 async def test_without_the_directory_only_new_names_fail(url: str) -> None:

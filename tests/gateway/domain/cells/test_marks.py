@@ -1,19 +1,10 @@
 """The ends of credentials that name a cell."""
 
-from gateway.domain.accounts import api_keys, tokens
-from gateway.domain.cells.marks import Mark, bare, mark_of, marked
+from gateway.domain.accounts import api_keys
+from gateway.domain.cells.marks import mark_of, marked
 from outbox.ids import Ids
 
 OWNER = "019a6e1d4b7f5c2d9e3a1b0f"
-
-
-def test_a_credential_names_its_cell_and_owner() -> None:
-    for plain in (api_keys.make(Ids()), tokens.make(Ids())):
-        text = marked(plain, "two", OWNER)
-        assert text == f"{plain}.two.{OWNER}"
-        assert (mark_of(text), bare(text)) == (Mark("two", OWNER), plain)
-        assert mark_of(plain) is None
-    assert marked("crt_x", "", OWNER) == "crt_x"
 
 
 def test_other_text_has_no_mark() -> None:

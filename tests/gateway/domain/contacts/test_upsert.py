@@ -29,37 +29,6 @@ async def contacts(who: Person) -> list[dict[str, Any]]:
     return records
 
 
-async def test_a_known_email_fills_blanks_only(api: RestApi, ana: Person) -> None:
-    body = {"name": "Maria", "email": "maria@example.com", "position": "CEO", "tags": ["vip"]}
-    known = (await ana.post("/api/contacts", body)).body
-    for _ in range(2):
-        found = await upserted(
-            api, ana, " MARIA@Example.COM ", name="Other", phone="11 3333-4444",
-            position="Buyer", tags=["vip", "lead"], consent=False,
-        )  # fmt: skip
-        assert found.id == known["id"]
-    [shown] = await contacts(ana)
-    assert shown == known | {
-        "phone": "11 3333-4444", "phoneE164": "+551133334444", "tags": ["vip", "lead"],
-        "consent": False, "updatedAt": shown["updatedAt"],
-    }  # fmt: skip
-    # The second upsert changed nothing and emitted nothing.
-    assert [name for name, _ in await api.events()] == ["contact.created", "contact.updated"]
-    assert (await ana.get(f"/api/contacts/{known['id']}")).headers["ETag"] == '"2"'
-    tagged = (await ana.get("/api/contacts?tag=lead")).body["data"]
-    assert [contact["id"] for contact in tagged] == [known["id"]]
-
-
-async def test_a_name_replaces_the_one_that_stands_in(api: RestApi, ana: Person) -> None:
-    contact = await upserted(api, ana, "maria@example.com")
-    assert contact["name"] == "maria"
-    assert (await upserted(api, ana, "maria@example.com", name="Maria"))["name"] == "Maria"
-    assert (await upserted(api, ana, "maria@example.com", name="Other"))["name"] == "Maria"
-    # The owner's own choice of a name stays.
-    await ana.post("/api/contacts", {"name": "joao", "email": "joao@example.com"})
-    assert (await upserted(api, ana, "joao@example.com", name="Other"))["name"] == "joao"
-
-
 async def test_a_contact_is_found_by_its_address(api: RestApi, ana: Person) -> None:
     twins = [
         (await ana.post("/api/contacts", {"name": name, "email": email})).body
@@ -83,15 +52,6 @@ async def test_concurrent_upserts_make_one_contact(api: RestApi, ana: Person) ->
     everyone = await contacts(ana)
     assert len(everyone) == 10
     assert all(sorted(c["tags"]) == [f"t{i}" for i in range(8)] for c in everyone)
-
-
-async def test_a_company_of_the_owner_is_linked(api: RestApi, ana: Person, bia: Person) -> None:
-    await bia.post("/api/companies", {"name": "Acme"})
-    assert (await upserted(api, ana, "a@example.com", company="Acme"))["company_id"] is None
-    company = (await ana.post("/api/companies", {"name": "Ácme Ltda"})).body
-    for email in ("a@example.com", "b@example.com"):
-        contact = await upserted(api, ana, email, company=" acme LTDA")
-        assert contact["company_id"] == company["id"]
 
 
 async def test_the_migration_folds_the_addresses_of_old_contacts(

@@ -161,16 +161,6 @@ async def test_a_coupon_is_never_used_more_often_than_it_allows(
         assert other == ("coupon_usage_limit" if limit == "maxUses" else None)
 
 
-async def test_a_customer_is_the_same_under_another_email(
-    api: Any, ana: Person, store: str
-) -> None:
-    use = await counter(api, ana, store, perCustomer=1)
-    assert await use.reserve(1, "a@example.com", "c" * 24) is None
-    assert await use.reserve(2, "b@example.com", "c" * 24) == "coupon_usage_limit"
-    assert await use.reserve(3, "a@example.com") == "coupon_usage_limit"
-    assert await use.reserve(4, "b@example.com", "d" * 24) is None
-
-
 async def test_a_released_use_comes_back_once_and_a_redeemed_one_never(
     api: Any, ana: Person, store: str
 ) -> None:

@@ -7,8 +7,6 @@ import pytest
 from gateway.domain.sales import deals
 from tests.support.rest import Person, RestApi
 
-NOWHERE = "0" * 24
-
 
 async def create(who: Person, **body: Any) -> dict[str, Any]:
     reply = await who.post("/api/deals", {"title": "Supply", "value": 100} | body)
@@ -22,29 +20,6 @@ async def stats(who: Person) -> dict[str, Any]:
     assert reply.status == 200
     figures: dict[str, Any] = reply.body
     return figures
-
-
-async def test_only_a_lost_deal_has_a_reason(ana: Person, bia: Person) -> None:
-    path = f"/api/deals/{(await create(ana))['id']}"
-    for body in (
-        {"lostReason": "Price"}, {"status": "won", "lostReason": "Price"},
-        {"status": "open", "lostReason": "Price"},
-    ):  # fmt: skip
-        reply = await ana.put(path, body)
-        assert (reply.status, reply.faults) == (400, {"lostReason": "not_lost"}), body
-    assert (await bia.put(path, {"lostReason": "Price"})).status == 403
-    assert (await ana.put(f"/api/deals/{NOWHERE}", {"lostReason": "x"})).status == 404
-    both = await ana.put(path, {"lostReason": "x", "title": ""})
-    assert both.faults == {"title": "too_short", "lostReason": "not_lost"}
-    assert (await ana.put(path, {"lostReason": None})).status == 200
-    lost = (await ana.put(path, {"status": "lost"})).body
-    assert (await ana.put(path, {"lostReason": "Price"})).body["lostReason"] == "Price"
-    # The client sends the whole record back with another status: the reason is cleared.
-    again = lost | {"lostReason": "Price", "status": "won"}
-    won = await ana.put(path, again)
-    assert (won.status, won.body["status"]) == (200, "won")
-    assert "lostReason" not in won.body
-    assert (await ana.put(path, {"lostReason": "Price"})).faults == {"lostReason": "not_lost"}
 
 
 async def test_a_very_large_value_is_exact_to_the_centavo(ana: Person) -> None:
@@ -69,35 +44,6 @@ async def test_an_invalid_pipeline(api: RestApi, ana: Person) -> None:
     assert (await api.nobody.put(path, {})).status == 401
     assert (await ana.put(path, {})).headers["ETag"] == '"0"'
     assert await api.events() == []
-
-
-async def test_a_strict_pipeline_checks_changes(ana: Person, bia: Person) -> None:
-    deal = await create(ana, stage="elsewhere")
-    path = f"/api/deals/{deal['id']}"
-    await ana.put("/api/settings/pipeline", {"strict": True})
-    # A client can send the whole record back with another field changed.
-    reply = await ana.put(path, deal | {"title": "Y"})
-    assert (reply.status, reply.body["title"], reply.body["stage"]) == (200, "Y", "elsewhere")
-    assert (await bia.put(path, {"stage": "new"})).status == 403
-    assert (await ana.put(path, {"stage": "new"})).faults == {"stage": "not_allowed"}
-    assert (await ana.put(path, {"stage": "lead"})).status == 200
-    assert (await ana.put(path, {"stage": "elsewhere"})).faults == {"stage": "not_allowed"}
-    assert "stage" not in (await ana.put(path, {"stage": None})).body
-
-
-async def test_a_pipeline_without_stages_is_not_strict(ana: Person) -> None:
-    path = "/api/settings/pipeline"
-    for body, field in (
-        ({"stages": [], "strict": True}, "stages"), ({"strict": True}, "strict"),
-    ):  # fmt: skip
-        await ana.put(path, {"stages": [], "strict": False})
-        reply = await ana.put(path, body)
-        assert (reply.status, reply.faults) == (400, {field: "no_stages"})
-    assert (await ana.put(path, {"stages": ["a"], "strict": True})).status == 200
-    assert (await ana.put(path, {"stages": []})).faults == {"stages": "no_stages"}
-    assert (await ana.put(path, {"stages": [], "strict": False})).body == {
-        "stages": [], "strict": False,
-    }  # fmt: skip
 
 
 async def test_the_stages_of_an_owner_are_bounded(

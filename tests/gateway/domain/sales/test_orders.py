@@ -70,16 +70,6 @@ async def test_a_refused_order_takes_nothing_and_no_number(shop: Shop) -> None:
     assert await stock_of(shop.owner, coffee) == 0
 
 
-async def test_unlimited_stock_stays_unlimited(shop: Shop) -> None:
-    book = await product(shop.owner, stock=None)
-    order = await placed(shop, {book: 999})
-    assert await stock_of(shop.owner, book) is None
-    # The owner starts to count: what was never taken does not come back.
-    await shop.owner.put(f"/api/products/{book}", {"stock": 5})
-    await cancel(shop.owner, order)
-    assert await stock_of(shop.owner, book) == 5
-
-
 async def test_a_paid_invoice_pays_the_order(shop: Shop) -> None:
     coffee = await product(shop.owner)
     order = await placed(shop, {coffee: 2})
@@ -147,23 +137,6 @@ async def test_the_order_decides_the_content_of_its_invoice(shop: Shop) -> None:
     assert (changed.status, changed.body["notes"]) == (200, "Thank you")
 
 
-async def test_an_order_expires(shop: Shop) -> None:
-    coffee = await product(shop.owner)
-    order = await placed(shop, {coffee: 2}, lasts=-MINUTE)
-    later = await placed(shop, {coffee: 1}, lasts=MINUTE)
-    before = len(await shop.api.events())
-    assert await shop.db.write(order_verbs.expire, 1) == 1
-    assert await shop.db.write(order_verbs.expire, 1) == 0
-    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
-    after, invoice = await order_of(shop.owner, order["id"]), await invoice_of(shop, order)
-    assert (after["status"], invoice["status"]) == ("expired", "canceled")
-    assert after["reason"] == invoice["reason"] == "The order expired."
-    assert (await deal_of(shop, order))["lostReason"] == "The order ORD-000001 expired."
-    assert await stock_of(shop.owner, coffee) == 9
-    assert (await order_of(shop.owner, later["id"]))["status"] == "pending"
-    assert (await cancel(shop.owner, order)).body["code"] == "invalid_transition"
-
-
 async def test_a_deal_closed_by_hand(shop: Shop) -> None:
     coffee = await product(shop.owner)
     order = await placed(shop, {coffee: 1})
@@ -176,23 +149,6 @@ async def test_a_deal_closed_by_hand(shop: Shop) -> None:
     deal = await deal_of(shop, order)
     assert (deal["status"], deal["probability"]) == ("won", 100)
     assert "lostReason" not in deal
-
-
-async def test_an_order_outlives_its_deal_contact_product_and_store(shop: Shop) -> None:
-    coffee = await product(shop.owner)
-    order = await placed(shop, {coffee: 1})
-    paths = {
-        f"/api/deals/{order['dealId']}", f"/api/contacts/{order['contactId']}",
-        f"/api/products/{coffee}", f"/api/stores/{shop.store['id']}",
-    }  # fmt: skip
-    for path in paths:
-        assert (await shop.owner.delete(path)).status == 200, path
-    order_after = await order_of(shop.owner, order["id"])
-    assert not {"dealId", "contactId", "storeId"} & order_after.keys()
-    assert order_after["items"] == order["items"]
-    before = len(await shop.api.events())
-    assert (await cancel(shop.owner, order)).status == 200
-    assert await since(shop, before) == ["invoice.updated"]
 
 
 async def test_payment_against_cancellation(shop: Shop) -> None:

@@ -7,11 +7,6 @@ import pytest
 
 from gateway.domain.sales import pix
 
-MANUAL = (
-    "00020126580014br.gov.bcb.pix0136123e4567-e12b-12d1-a456-4266554400005204000053039865802BR"
-    "5913Fulano de Tal6008BRASILIA62070503***63041D3D"
-)
-
 KEY = "123e4567-e12b-12d1-a456-426655440000"
 
 
@@ -23,12 +18,6 @@ def fields(text: str) -> dict[str, str]:
         found[number], text = text[4 : 4 + length], text[4 + length :]
         assert len(found[number]) == length
     return found
-
-
-def test_the_check_sum() -> None:
-    """The check value of CRC-16/CCITT-FALSE (IBM 3740), and the one in the manual."""
-    assert pix.crc16(b"123456789") == 0x29B1
-    assert pix.crc16(MANUAL[:-4].encode()) == int(MANUAL[-4:], 16)
 
 
 def test_the_fields_at_their_bounds() -> None:

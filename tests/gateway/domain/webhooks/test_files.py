@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.accounts import users
-from gateway.domain.webhooks import file_plan, file_text, settings
+from gateway.domain.webhooks import file_plan, file_text
 from gateway.domain.webhooks.file_plan import Applied, Plan, Tools, Wanted
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -16,7 +16,6 @@ from outbox import webhooks as outbox_webhooks
 from outbox.database.transaction import Database, Row, Tx
 from outbox.sending.addresses import Rules
 from outbox.sending.request import new_secret
-from outbox.webhooks import open_headers
 from tests.gateway.domain.webhooks.test_settings import EVERY, RULES
 from tests.support.drain import ring
 
@@ -92,37 +91,6 @@ def faults_of(text: str) -> dict[str, str]:
     with pytest.raises(Refusal) as caught:
         file_text.read(text)
     return {fault.field: fault.code for fault in caught.value.faults}
-
-
-async def test_an_account_becomes_like_its_file_and_stays_so(account: Account) -> None:
-    plan = await account.plan(ERP + BI)
-    assert [step.act for step in plan.steps] == ["create", "create"]
-    assert "Bearer" not in str([step.changes for step in plan.steps])
-    applied = await account.apply(ERP + BI, plan.mark)
-    assert [(one.name, one.secret is not None) for one in applied.created] == [
-        ("erp", True), ("bi", True),
-    ]  # fmt: skip
-    bi, erp = await account.rows()
-    assert open_headers(bytes(erp["headers"]), TOOLS.ring, erp["id"]) == [
-        ("X-Team", "sales"), ("Authorization", "Bearer 1"),
-    ]  # fmt: skip
-    assert (erp["timeout_ms"], bool(erp["ordered"]), bi["headers"]) == (5000, True, None)
-    again = await account.apply(ERP + BI)
-    assert (acts(again.plan), again.plan.same, again.created) == ([], 2, [])
-    assert [row["version"] for row in await account.rows()] == [1, 1]
-
-
-async def test_each_setting_survives_its_export(db: Database, account: Account) -> None:
-    owner_id, tools = account.actor.owner_id, Tools(RULES, ring(), 5)
-    await db.write(
-        outbox_webhooks.create, owner_id=owner_id, draft=EVERY, secret=new_secret(b"s" * 32),
-        ring=tools.ring,
-    )  # fmt: skip
-    account.tools = tools
-    text = await account.export()
-    assert "PRIVATE" not in text
-    assert "Bearer" not in text
-    assert (acts(await account.plan(text)), (await account.plan(text)).same) == ([], 1)
 
 
 async def test_a_file_sends_no_stored_secret_to_another_server(
@@ -260,20 +228,3 @@ def test_a_number_too_long_to_be_written_is_refused() -> None:
     assert faults_of(f"{BI}timeout = 0x{'f' * 5_000}") == {
         "line 6, webhook 'bi', timeout": "file_type"
     }
-
-
-def test_not_each_of_thousands_of_unknown_keys_is_told() -> None:
-    keys = "".join(f"k{number} = 1\n" for number in range(3_000))
-    assert 90 < len(faults_of(BI + keys)) <= file_text.MOST_FAULTS
-    assert 90 < len(faults_of(keys)) <= file_text.MOST_FAULTS
-
-
-def test_any_text_is_written_so_that_it_is_read_again() -> None:
-    typed = {
-        **settings.NOTHING, "name": "a", "url": 'https://a.example/"\\',
-        "description": "São \x7f \"'\\ 🛵", "events": ("contact.created",),
-        "conditions": 'name = "é\\t"\ncity is present\n', "headers": "X-A: ***\nX-B: ***\n",
-        "ordered": True, "timeout": "7",
-    }  # fmt: skip
-    [entry] = file_text.read(file_text.written([("a" * 24, typed)], "one\ntwo"))
-    assert (entry.id, entry.typed) == ("a" * 24, typed)

@@ -6,7 +6,7 @@ from gateway.domain.catalogue import EVENT_NAMES, EVENTS
 from gateway.domain.webhooks import conditions, schedules
 from gateway.domain.webhooks.samples import sample
 from outbox.queue.state.policy import DEFAULT_WAITS
-from outbox.webhooks.conditions import MOST, Condition
+from outbox.webhooks.conditions import MOST
 
 NOW = 1_795_271_400_000_000
 
@@ -34,15 +34,6 @@ def test_the_sample_of_each_event_fulfils_its_own_fields() -> None:
         [trial] = conditions.tried(asked, [event], NOW)
         assert not trial.failing
         assert conditions.read(conditions.written(asked), [event]) == asked
-
-
-def test_a_value_that_one_of_the_events_has_is_enough() -> None:
-    asked = conditions.read("status = won", ["invoice.created", "deal.created"])
-    assert asked == (Condition("status", "won"),)
-    invoice, deal = conditions.tried(asked, ["invoice.created", "deal.created"], NOW)
-    assert (invoice.impossible, deal.impossible) == (["status = won"], ["status = won"])
-    with pytest.raises(ValueError, match="pending, paid, canceled"):
-        conditions.read("status = won", ["invoice.created"])
 
 
 @pytest.mark.parametrize(
@@ -85,13 +76,6 @@ def test_the_fields_of_the_record_can_match_these_events_alone(
 def test_a_condition_on_no_field_of_the_record_is_refused(text: str, event: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         conditions.read(text, [event])
-
-
-def test_a_value_and_a_change_of_one_field_are_asked_together() -> None:
-    text = "status = won\nstatus changed\nstatus changed"
-    asked = conditions.read(text, ["deal.updated"])
-    assert asked == (Condition("status", "won"), Condition("status", changed=True))
-    assert conditions.written(asked) == "status = won\nstatus changed\n"
 
 
 def test_values_are_read_as_events_write_them() -> None:

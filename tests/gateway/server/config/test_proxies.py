@@ -3,17 +3,8 @@
 import pytest
 
 from gateway.server.config import ConfigFaults, load
-from gateway.server.delivery import rules_of
 
 VARIABLE = "CARTEIRO_EGRESS__PROXIES"
-
-
-def test_proxies_are_named_in_a_variable() -> None:
-    text = "office=http://ana:p%2Cw@proxy.internal:3128, eu=http://10.0.0.7:8080"
-    proxies = rules_of(load(None, {VARIABLE: text}).egress).proxies
-    assert {name: (one.host, one.port) for name, one in proxies.items()} == {
-        "office": ("proxy.internal", 3128), "eu": ("10.0.0.7", 8080),
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -23,15 +23,6 @@ async def test_no_browser_guesses_what_an_answer_is(site: Site) -> None:
 
 
 @sqlite
-async def test_under_https_browsers_stay_there(db: Database) -> None:
-    config = Config(server=Server(public_url="https://crm.example.com"))
-    async with serving(db, config) as site:
-        for path in ("/livez", "/api/contacts", "/console/sign-in", "/nothing"):
-            async with site.http.get(path, headers={"Host": "crm.example.com"}) as answer:
-                assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
-
-
-@sqlite
 async def test_no_cache_shows_a_record_to_others_and_secrets_are_not_stored(site: Site) -> None:
     key = {"X-API-Key": await site.key(await site.user())}
     for headers, path, status in (

@@ -6,7 +6,6 @@ import zlib
 
 import pytest
 
-from gateway.server.http import bodies
 from tests.support.site import Site
 
 sqlite = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
@@ -70,13 +69,3 @@ async def test_little_is_read_of_somebody_unknown(site: Site) -> None:
     packed = kind | {"Content-Encoding": "gzip"}
     async with site.http.post("/api/auth/token", data=b"x", headers=packed) as answer:
         assert answer.status == 415
-
-
-def test_media_types() -> None:
-    for header, found in (
-        ("Application/JSON", ("application/json", "utf-8")),
-        ('a/b; charset="UTF-8"', ("a/b", "utf-8")),
-        ("a/b;x=1; Charset=Latin1 ", ("a/b", "latin1")),
-        ("", ("", "utf-8")),
-    ):
-        assert bodies.media_type(header) == found

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import structlog
 
 from gateway.server.config import Config, Limits
 from gateway.server.http.admission import PROBES, Admission, Budget
@@ -55,17 +54,6 @@ def rejected(site: Site, reason: str) -> float:
         "http_requests_rejected_total", {"surface": "api", "reason": reason}
     )
     return value or 0.0
-
-
-async def test_a_client_that_goes_away_is_no_fault_of_ours(site: Site) -> None:
-    active = site.app[METRICS].active
-    with structlog.testing.capture_logs() as lines:
-        async with connected(site) as (_, writer):
-            writer.write(BODY + b"{")
-            await until(lambda: active["api"] == 1)
-            writer.transport.abort()
-            await until(lambda: active["api"] == 0)
-    assert [line for line in lines if line["log_level"] == "error"] == []
 
 
 @pytest.mark.parametrize("first", [b"", b"GET /li", HEAD[:-2]])
@@ -306,21 +294,6 @@ async def test_requests_that_do_not_end_are_bounded_in_all(db: Database) -> None
             writer.close()
 
 
-async def test_what_is_answered_is_held_no_longer(db: Database) -> None:
-    limits = Limits(request_bytes=200_000, sign_in_per_minute=0)
-    async with serving(db, Config(limits=limits)) as site, connected(site) as (reader, writer):
-        # Pipelined, and more in all than may be held.
-        body = KEY_BODY + b'"}'
-        one = BODY.replace(b"100", str(len(body)).encode()) + body
-        for _ in range(8):
-            writer.write(one + one)
-            for _ in range(2):
-                assert b" 400 " in await reader.readline()
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
-                await reader.readexactly(length)
-
-
 async def test_the_rest_of_a_refused_body_is_not_read_for_ever(site: Site) -> None:
     async with connected(site) as (_, writer):
         writer.write(b"POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\n")
@@ -329,17 +302,6 @@ async def test_the_rest_of_a_refused_body_is_not_read_for_ever(site: Site) -> No
                 writer.write(b"x" * 65_536)
                 await writer.drain()
         assert writer.transport.is_closing()
-
-
-async def test_a_body_behind_one_of_very_many_chunks_arrives(site: Site) -> None:
-    """The parser pauses at 4,097 chunks that wait, and continues at the next body."""
-    head = b"POST /api/auth/token HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-    body = b"1\r\n \r\n" * 4_097 + b"0\r\n\r\n"
-    async with connected(site) as (reader, writer):
-        for last in (b"Transfer-Encoding: chunked\r\n\r\n" + body, b"Content-Length: 2\r\n\r\n{}"):
-            writer.write(head + last)
-            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 400")
-            await reader.readuntil(b"}")
 
 
 class Wire:

@@ -1,12 +1,10 @@
 """What every request gets, whatever happens inside: ids, JSON errors, no leaks."""
 
-import asyncio
 import io
 import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp import web
 
@@ -37,57 +35,6 @@ async def test_webhooks_are_managed_in_the_console(site: Site, method: str) -> N
     assert (await answered(site, "GET", "/api/webhooks/" + "0" * 24))[0] == 404
 
 
-async def test_the_console_is_named_with_its_public_address(db: Database) -> None:
-    config = Config(server=Server(public_url="https://crm.example.com/"))
-    async with serving(db, config) as site:
-        _, body, _ = await answered(site, "POST", "/api/webhooks")
-        assert "at https://crm.example.com/console/webhooks;" in body["error"]
-
-
-async def test_a_request_id_is_kept_or_made(site: Site) -> None:
-    for sent, kept in (
-        ("a" * 64, True), ("01:02/x=@.y_z+", True), ("a" * 65, False), ("a b", False),
-        ('x"y', False), ("<script>", False), ("", False), ("-x", False),
-    ):  # fmt: skip
-        for path in ("/livez", "/api/nowhere", "/api/me", "/console/sign-in"):
-            _, _, headers = await answered(site, "GET", path, headers={"X-Request-Id": sent})
-            assert (headers["X-Request-Id"] == sent) is kept, (sent, path)
-            assert headers["X-Request-Id"]
-
-
-async def test_unknown_paths_methods_and_slashes_are_json(site: Site) -> None:
-    assert (await answered(site, "GET", "/", allow_redirects=False))[0] == 303
-    for method, path, status, code in (
-        ("GET", "/nowhere", 404, "not_found"), ("GET", "/api/contacts/", 404, "not_found"),
-        ("POST", "/api/contacts/", 404, "not_found"), ("GET", "/api/%00", 404, "not_found"),
-        ("GET", "/api//contacts", 404, "not_found"),
-        ("DELETE", "/api/contacts", 405, "method_not_allowed"),
-        ("PROPFIND", "/api/contacts", 405, "method_not_allowed"),
-        ("POST", "/livez", 405, "method_not_allowed"),
-    ):  # fmt: skip
-        got, body, headers = await answered(site, method, path)
-        assert (got, body["code"]) == (status, code), (method, path)
-        assert isinstance(body["error"], str)
-        assert body["requestId"] == headers["X-Request-Id"]
-        if status == 405:
-            assert "GET" in headers["Allow"]
-
-
-async def test_what_the_parser_refuses_is_a_bare_400(site: Site) -> None:
-    for raw in (
-        b"GARBAGE\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: a\r\nBad Header: x\r\n\r\n",
-        b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
-    ):
-        reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
-        writer.write(raw)
-        said = await reader.read()
-        writer.close()
-        assert re.match(rb"HTTP/1\.[01] 400 ", said), (raw[:20], said)
-        assert said.endswith(b"\r\n\r\n")
-
-
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
@@ -108,13 +55,6 @@ async def test_events_carry_the_request_and_its_trace(site: Site) -> None:
     assert child.split("-")[2] != PARENT.split("-")[2]
     assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", root)
     assert root.split("-")[1] != PARENT.split("-")[1]
-
-
-async def test_options_says_what_is_allowed(site: Site) -> None:
-    status, _, headers = await answered(site, "OPTIONS", "/api/contacts")
-    assert (status, headers["Allow"]) == (204, "GET,HEAD,POST")
-    assert "Access-Control-Allow-Origin" not in headers
-    assert (await answered(site, "OPTIONS", "/api/none"))[0] == 404
 
 
 async def test_a_large_body_is_refused_and_a_good_one_goes_on(site: Site) -> None:
@@ -179,18 +119,6 @@ async def test_nothing_of_a_fault_leaks(faulty: Site) -> None:
         {"surface": "api", "route": "/api/fail/{what}", "method": "GET", "status_class": "5xx"},
     )
     assert text == 3
-
-
-async def test_a_request_is_not_judged_by_the_one_before_it(faulty: Site) -> None:
-    """Requests of one connection share a context."""
-    key = {"X-API-Key": await faulty.key(await faulty.user())}
-    connector = aiohttp.TCPConnector(limit=1)
-    async with aiohttp.ClientSession(faulty.url, connector=connector, headers=key) as http:
-        async with http.post("/api/contacts", json={"name": "x"}) as answer:
-            assert answer.status == 201
-        for method in ("GET", "POST"):
-            async with http.request(method, "/api/fail/busy") as answer:
-                assert (await answer.json())["code"] == "unavailable"
 
 
 async def test_origins_of_the_configuration_may_be_spelled_in_any_way(db: Database) -> None:

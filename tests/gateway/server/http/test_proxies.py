@@ -44,34 +44,6 @@ def test_the_nearest_address_that_is_no_proxy(chain: str, address: str) -> None:
     assert seen({"X-Forwarded-For": chain}).address == address
 
 
-@pytest.mark.parametrize(
-    ("headers", "scheme", "host"),
-    [
-        ({"X-Forwarded-Proto": "HTTPS", "X-Forwarded-Host": "crm.example.com"},
-         "https", "crm.example.com"),
-        ({"X-Forwarded-Proto": "gopher"}, "http", "a:80"),
-        ({"X-Forwarded-For": "203.0.113.9, 10.1.1.1", "X-Forwarded-Proto": "https, http",
-          "X-Forwarded-Host": "crm.example.com, inner"}, "https", "crm.example.com"),
-        # The client wrote the first word itself; only what our proxies added counts.
-        ({"X-Forwarded-For": "1.2.3.4, 203.0.113.9", "X-Forwarded-Proto": "https, http"},
-         "http", "a:80"),
-    ],
-)  # fmt: skip
-def test_scheme_and_host(headers: dict[str, str], scheme: str, host: str) -> None:
-    client = seen(headers)
-    assert (client.scheme, client.host) == (scheme, host)
-
-
-def test_a_line_of_its_own_counts_like_a_word_behind_a_comma() -> None:
-    lines = [
-        ("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-For", "203.0.113.9"),
-        ("X-Forwarded-Proto", "http"), ("X-Forwarded-Proto", "https"),
-        ("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Host", "crm.example.com"),
-    ]  # fmt: skip
-    assert seen(lines) == Client("203.0.113.9", "https", "crm.example.com", False)
-    assert seen({}, "203.0.113.5") == Client("203.0.113.5", "http", "a:80", False)
-
-
 def test_an_untrusted_peer_is_not_believed_and_warned_of_once(
     lines: list[structlog.typing.EventDict],
 ) -> None:

@@ -6,21 +6,7 @@ from gateway.domain.accounts.counter_store import OwnCounters
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.http.rate_limits import Buckets, RateLimits
-
-
-class Hand:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> int:
-        return int(self.now * 1_000_000)
-
-    boot = wall
+from tests.support.clocks import Hand
 
 
 class Counted:
@@ -85,25 +71,3 @@ def test_what_a_caller_is_told_of_the_limits() -> None:
     assert limits.call("write", "k")
     clock.now += 1
     assert limits.call("read", "k") == '"read";r=0;t=1'
-
-
-def test_ten_sign_ins_a_minute_from_one_address() -> None:
-    clock, counted = Hand(), Counted()
-    limits = RateLimits(Limits(), clock, counted)
-    for _ in range(10):
-        limits.sign_in("1.2.3.4")
-    with pytest.raises(Refusal) as refused:
-        limits.sign_in("1.2.3.4")
-    assert (refused.value.code, refused.value.facts["retry_after"]) == ("rate_limited", 6)
-    assert counted.seen == [("password", "throttled")]
-    limits.sign_in("1.2.3.5")
-    clock.now += 6.01
-    limits.sign_in("1.2.3.4")
-
-
-def test_zero_turns_a_limit_off() -> None:
-    off = Limits(read_per_second=0, sign_in_per_minute=0)
-    limits = RateLimits(off, Hand(), Counted())
-    for _ in range(1_000):
-        assert limits.call("read", "k") is None
-        limits.sign_in("1.2.3.4")

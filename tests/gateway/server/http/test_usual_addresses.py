@@ -22,14 +22,3 @@ async def test_each_leads_to_a_page_or_a_document(site: Site) -> None:
                 assert (answer.status, answer.headers["Location"]) == (303, ours)
         async with site.http.get(path) as answer:
             assert (answer.status, answer.url.path) == (200, ours)
-
-
-async def test_a_sign_in_keeps_where_it_leads(site: Site) -> None:
-    async with site.http.get("/console/login?next=%2Fconsole%2Fkeys%3Fa%3Db") as answer:
-        assert answer.url.query["next"] == "/console/keys?a=b"
-
-
-async def test_nothing_but_reading_is_redirected(site: Site) -> None:
-    for path in USUAL:
-        async with site.http.post(path, data="{}") as answer:
-            assert answer.status in (404, 405), path

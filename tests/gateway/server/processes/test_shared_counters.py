@@ -10,7 +10,8 @@ from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.http.rate_limits import EXAMINING_SECONDS, RateLimits
 from gateway.server.processes.shared_counters import WAYS, SharedCounters, shared_memory
-from tests.gateway.server.http.test_rate_limits import Counted, Hand
+from tests.gateway.server.http.test_rate_limits import Counted
+from tests.support.clocks import Hand
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import math
 
 from prometheus_client import generate_latest
 
-from gateway.server.processes.sums import ADDED, Families, add, counted, parse, render, together
+from gateway.server.processes.sums import Families, add, counted, parse, render, together
 from tests.gateway.server.telemetry.test_metrics import busy, new_metrics
 
 
@@ -23,15 +23,6 @@ def exposition(attempts: int, busy_slots: int, tick: float = 0.0, oldest: str = 
 
 def values(families: Families) -> dict[str, float]:
     return {series: v for family in families.values() for series, v in family.samples.items()}
-
-
-def test_what_counts_is_added_and_a_gauge_only_where_its_sum_is_the_nodes() -> None:
-    node = values(together([exposition(3, 5, tick=9.0), exposition(4, 6, tick=7.0)], {}))
-    assert node['webhook_attempts_total{outcome="a b"}'] == 7
-    assert (node['t_bucket{le="1.0"}'], node["t_count"], node["t_sum"]) == (7, 7, 1)
-    assert (node["outbox_slots_busy"], node["tick"]) == (11, 9)
-    families = parse(generate_latest(new_metrics().registry).decode())
-    assert {name for name, family in families.items() if family.kind == "gauge"} >= ADDED
 
 
 def test_a_value_that_only_one_process_knows_stands_for_the_node() -> None:

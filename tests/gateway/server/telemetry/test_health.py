@@ -18,6 +18,7 @@ from outbox.database.transaction import Database
 from outbox.errors import DatabaseFault, DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.observer import Observer
+from tests.support.clocks import Stopped
 from tests.support.cluster import Cluster
 from tests.support.databases import SOURCES
 from tests.support.failing import failing
@@ -44,24 +45,15 @@ class Writes(Observer):
         self.count += op == "write"
 
 
-class Moved(SystemClock):
-    """A clock that a test moves on."""
-
-    seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-
 async def test_those_who_ask_within_a_second_share_one_write(db: Database) -> None:
-    db.clock = clock = Moved()
+    db.clock = clock = Stopped()
     db.observer = writes = Writes()
     health = health_of(db)
     assert await asyncio.gather(*(health.faults() for _ in range(50))) == [[]] * 50
-    clock.seconds = FRESH_SECONDS
+    clock.now = FRESH_SECONDS
     assert await health.faults() == []
     assert writes.count == 1
-    clock.seconds += 0.1
+    clock.now += 0.1
     assert await health.faults() == []
     assert writes.count == 2
 
@@ -74,14 +66,6 @@ async def test_a_database_that_takes_no_write(
 ) -> None:
     failing(monkeypatch, db, "write", module._touch, DatabaseUnavailable(kind, "secret detail"))
     assert await health_of(db).faults() == [f"the database is not available ({told})"]
-
-
-async def test_a_database_that_does_not_answer(
-    db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "PROBE_SECONDS", 0.0)
-    found = await health_of(db).faults()
-    assert found == ["the database did not complete a write within 0 s"]
 
 
 async def test_one_who_goes_away_takes_the_answer_from_nobody(db: Database) -> None:

@@ -88,30 +88,6 @@ async def test_one_search_finds_the_write_the_event_and_what_the_receiver_saw(
         assert list(named(lines, line["event"])[-1]) == list(line)
 
 
-async def test_a_probe_has_a_line_when_it_fails(db: Database, lines: Lines) -> None:
-    async with serving(db, UNLIMITED) as site:
-        for path in ("/livez", "/readyz", "/metrics", "/api/contacts"):
-            async with site.http.get(path) as answer:
-                assert answer.status == (401 if path == "/api/contacts" else 200)
-        async with site.http.post("/livez") as answer:
-            assert answer.status == 405
-    told = [(line["path"], line["status"]) for line in named(lines, "request")]
-    assert told == [("/api/contacts", 401), ("/livez", 405)]
-
-
-async def test_above_its_number_lines_are_counted(db: Database, lines: Lines) -> None:
-    await write(db, 3, 20, 200)
-    shown = len(named(lines, "fanned_out")) + len(named(lines, "attempt"))
-    omitted = named(lines, "lines_omitted")
-    assert (
-        shown
-        + sum(line.get("fanned_out_lines", 0) + line.get("attempt_lines", 0) for line in omitted)
-        == 40
-    )
-    assert 3 <= shown < 40
-    assert len(named(lines, "request")) == 20
-
-
 async def test_failed_attempts_are_always_logged(db: Database, lines: Lines) -> None:
     await write(db, 0, 5, 500)
     assert named(lines, "fanned_out") == []

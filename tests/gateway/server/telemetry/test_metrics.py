@@ -9,7 +9,6 @@ import pytest
 from prometheus_client import generate_latest
 
 from gateway.server import config
-from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config
 from gateway.server.config import Metrics as Settings
 from gateway.server.telemetry.metrics import METRICS, Metrics
@@ -162,20 +161,6 @@ async def test_a_forwarded_request_is_outside_unless_its_proxy_is_trusted(db: Da
         assert got == 403
 
 
-@ENGINE
-async def test_probes_are_a_surface_of_their_own(site: Site) -> None:
-    value = site.app[METRICS].registry.get_sample_value
-    paths = ("/livez", "/readyz", "/metrics")
-    for path in paths:
-        await site.http.get(path)
-        labels = {"surface": "probe", "route": path, "method": "GET", "status_class": "2xx"}
-        assert value("http_server_requests_total", labels) == 1
-    timed = {"surface": "probe", "method": "GET"}
-    assert value("http_server_request_duration_seconds_count", timed) == len(paths)
-    assert value("http_server_active_requests", {"surface": "probe"}) == 0
-    assert value("http_server_request_duration_seconds_count", timed | {"surface": "api"}) is None
-
-
 def test_reports_land_where_they_belong() -> None:
     metrics = new_metrics()
     busy(metrics)
@@ -281,24 +266,6 @@ def test_counts_never_move_between_series() -> None:
     assert [values.attempts(x) for x in ("a", "b", "c", "d", "other")] == [None, 3, None, 1, 11]
 
 
-def test_standing_and_waiting_of_webhooks() -> None:
-    series = WebhookSeries(1)
-    series.attempt("a", "a.example", "success", 0.3, now=0.0, wall=3_000_000)
-    series.window("a", 5)
-    series.refresh(
-        {"a": Waiting(2, 1.5), "b": Waiting(3, 9.0), "c": Waiting(4, 4.0)},
-        {"a": Standing(False, 1), "b": Standing(True, None)},
-    )
-    found = Values(series).found
-    assert found["webhook_endpoint_pending", "a"] == 2
-    assert found["webhook_endpoint_pending", "other"] == 7
-    assert found["webhook_endpoint_oldest_pending_age_seconds", "other"] == 9.0
-    assert found["webhook_endpoint_up", "a"] == 0
-    assert found["webhook_endpoint_window", "a"] == 5
-    assert found["webhook_endpoint_last_success_timestamp_seconds", "a"] == 3.0
-    assert found["webhook_endpoint_info", "a"] == 1
-
-
 def test_a_webhook_has_its_series_from_its_first_waiting_delivery_on() -> None:
     series = WebhookSeries(2)
     waiting = {"a": Waiting(2, 1.5), "b": Waiting(9, 9.0), "c": Waiting(4, 4.0)}
@@ -395,25 +362,3 @@ def test_a_node_that_does_not_lead_exports_no_readings() -> None:
         assert f"\n{name}{{" not in text
     assert "outbox_oldest_ready_age_seconds NaN" in text
     assert 'webhook_endpoint_attempts_total{outcome="success",webhook="w1"} 1.0' in text
-
-
-async def test_the_age_of_the_newest_key(site: Site) -> None:
-    age = site.app[METRICS].registry.get_sample_value("secret_age_seconds", {"kind": "encryption"})
-    wall, made = site.db.clock.wall(), site.app[KEYRING].newest_at
-    assert age == pytest.approx((wall - made) / 1e6, abs=60)
-
-
-async def test_gauges_of_a_real_database(site: Site) -> None:
-    value = site.app[METRICS].registry.get_sample_value
-    assert value("outbox_deliveries", {"state": "ready"}) == 0
-    assert value("metrics_collection_errors_total", {"collector": "database"}) == 0
-    opened = [value("db_pool_connections", {"state": one}) for one in ("busy", "idle", "unopened")]
-    if site.db.engine == "sqlite":
-        assert (value("db_file_bytes") or 0) > 10_000
-        assert (value("db_free_bytes") or 0) > 0
-        assert opened == [None] * 3
-    else:
-        assert (value("db_file_bytes") or 0) > 1_000_000
-        # Not 0: that would look like a full disk.
-        assert math.isnan(value("db_free_bytes") or 0)
-        assert sum(one or 0 for one in opened) == config.Database().pool_size

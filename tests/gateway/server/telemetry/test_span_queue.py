@@ -56,21 +56,6 @@ def test_a_full_queue_drops_and_counts_spans_and_never_blocks() -> None:
     assert gate.closed
 
 
-def test_a_hanging_exporter_delays_the_end_by_its_bound_alone() -> None:
-    gate = Gate()
-    queue, counts = queue_for(gate)
-    queue.start()
-    queue.put(SPAN)
-    assert gate.asked.acquire(timeout=120)
-    queue.put(SPAN)
-    queue.put(SPAN)
-    queue.close(0.05)
-    assert (counts["dropped"], counts["exported"]) == (2, 0)
-    queue.put(SPAN)
-    assert counts["dropped"] == 3
-    gate.open.set()
-
-
 @pytest.mark.parametrize("answer", ["refused", RuntimeError("broken")])
 def test_a_failed_batch_is_tried_again(answer: str | Exception) -> None:
     gate = Gate(*[answer] * (TRIES - 1))

@@ -4,14 +4,13 @@ from outbox.database.transaction import Tx
 from outbox.events import enqueue
 
 
-async def put(tx: Tx, name: str, *, event: bool = True) -> None:
-    """Write a row, with an event by default."""
+async def put(tx: Tx, name: str) -> None:
+    """Write a row with an event."""
     await tx.run(
         "insert into nodes (id, epoch, started_at, alive_until) values ($1, 1, $2, 0)",
         name, tx.now,
     )  # fmt: skip
-    if event:
-        enqueue(tx, owner_id="o", name="x.y", record_id=name, record_version=1, data={"n": name})
+    enqueue(tx, owner_id="o", name="x.y", record_id=name, record_version=1, data={"n": name})
 
 
 async def names(tx: Tx) -> list[str]:

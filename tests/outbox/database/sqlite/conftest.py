@@ -10,7 +10,7 @@ import pytest
 from outbox import database
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from tests.outbox.database.sqlite.units import Stopped
+from tests.support.clocks import Stopped
 
 
 @pytest.fixture

@@ -10,28 +10,12 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database.sqlite.writer import BATCH_SECONDS, LONG_SECONDS
+from outbox.database.sqlite.writer import LONG_SECONDS
 from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from tests.outbox.database.sqlite.units import LOOP, THREAD, Stopped, long_note, note, noted, watch
-
-
-async def test_units_run_in_the_order_of_their_calls(file: Database) -> None:
-    names = [f"n{n}" for n in range(300)]
-    where = await asyncio.gather(
-        *(file.write(long_note if n % 7 == 3 else note, name) for n, name in enumerate(names))
-    )
-    assert set(where) == {LOOP, THREAD}
-    assert await file.read(noted) == names
-
-
-async def test_units_of_one_iteration_share_a_commit(file: Database) -> None:
-    ran: list[str] = []
-    await file.write(watch, ran.append)
-    ran.clear()
-    await asyncio.gather(*(file.write(note, f"n{n}") for n in range(200)))
-    assert ran.count("commit") == 1
+from tests.outbox.database.sqlite.units import LOOP, THREAD, long_note, note, noted
+from tests.support.clocks import Stopped
 
 
 async def test_a_unit_that_takes_long_runs_again_on_the_thread(
@@ -66,19 +50,6 @@ async def test_a_unit_that_only_reads_for_long_succeeds_too(file: Database, cloc
     assert await file.write(slow) == THREAD
 
 
-async def test_a_batch_ends_with_its_time(file: Database, clock: Stopped) -> None:
-    ran: list[str] = []
-
-    @brief
-    async def step(tx: Tx) -> None:
-        clock.now += BATCH_SECONDS / 4
-
-    await file.write(watch, ran.append)
-    ran.clear()
-    await asyncio.gather(*(file.write(step) for _ in range(12)))
-    assert ran.count("commit") == 3
-
-
 async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/two.db"
     db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
@@ -100,23 +71,3 @@ async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
     db = await database.open(url, clock=SystemClock(), ids=Ids(), serving=True)
     assert await db.read(noted) == [f"n{n}" for n in range(600)]
     await db.close()
-
-
-async def test_listeners_hear_of_a_commit_before_its_caller_goes_on(file: Database) -> None:
-    heard: list[object] = []
-    file.listen(lambda: heard.append("wake"))
-    file.on_change(lambda ids: heard.append(sorted(ids)))
-
-    @brief
-    async def rouse(tx: Tx, webhook_id: str, fails: bool = False) -> None:
-        tx.wake = True
-        tx.changed.add(webhook_id)
-        if fails:
-            raise ValueError(webhook_id)
-
-    await file.write(rouse, "one")
-    assert heard == [["one"], "wake"]
-    heard.clear()
-    with pytest.raises(ValueError):
-        await file.write(rouse, "two", fails=True)
-    assert heard == []

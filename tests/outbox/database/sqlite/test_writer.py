@@ -95,20 +95,6 @@ async def test_a_lost_connection_is_opened_again(file: Database, kind: str) -> N
     assert await file.write(note, "b") == LOOP
 
 
-async def test_a_write_that_waited_too_long_is_refused_alone(
-    file: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("outbox.database.sqlite.writer.BUSY_MILLISECONDS", 20)
-    with closing(sqlite3.connect(tmp_path / "one.db", isolation_level=None)) as other:
-        other.execute("begin immediate")
-        with pytest.raises(DatabaseUnavailable) as refused:
-            await file.write(note, "a")
-        assert refused.value.kind == "busy"
-        other.execute("rollback")
-    await file.write(note, "b")
-    assert await file.read(noted) == ["b"]
-
-
 async def test_writes_that_wait_for_another_process_wait_at_the_same_time(
     file: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

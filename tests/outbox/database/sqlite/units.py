@@ -5,22 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from outbox.clock import SystemClock
 from outbox.database.transaction import Insert, Tx, brief
 
 NOTES = Insert("notes", ("name", "text"))
 LOOP = threading.main_thread().name
 THREAD = "sqlite"
-
-
-class Stopped(SystemClock):
-    """A clock that only tests advance, so that no machine is too slow for them."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 async def long_note(tx: Tx, name: str, size: int = 1) -> str:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping
-
-import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import RETRY_SHARE, Taken, claim
 from outbox.queue.drain.loading import SMALL_BODY
 from outbox.queue.state.deliveries import Capacity, Claimed
 from outbox.worker.windows import MOST_BYTES
-from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows
+from tests.support.drain import add_webhook, make_many, ring, rows
 from tests.support.lines import fanned
 
 URL = "http://127.0.0.1:9/"
@@ -55,28 +51,6 @@ async def finish(tx: Tx) -> None:
         where webhook_id in (select webhook_id from deliveries where state = 'ready')
         """
     )
-
-
-@pytest.mark.parametrize("slots", [1, 4, 7])
-async def test_of_n_lanes_that_wait_each_gets_its_turn_within_n_turns(
-    db: Database, slots: int
-) -> None:
-    ids = await backlog(db, 10, 40)
-    turns: list[str] = []
-    for _ in range(math.ceil(60 / slots)):
-        got = await taken(db, capacity(slots, windows=dict.fromkeys(ids, 1)))
-        assert len(got) == slots
-        turns += [delivery.webhook_id for delivery in got]
-    for start in range(0, len(turns) - 2 * len(ids), slots):
-        # The order of lanes whose turns came in one claim is free.
-        assert set(turns[start : start + len(ids) + slots - 1]) == set(ids)
-
-
-async def test_places_are_shared_evenly_while_windows_last(db: Database) -> None:
-    ids = await backlog(db, 4, 40)
-    windows = {ids[0]: 3, **dict.fromkeys(ids[1:], 32)}
-    got = Counter(d.webhook_id for d in await taken(db, capacity(24, windows=windows)))
-    assert got == {ids[0]: 3, **dict.fromkeys(ids[1:], 7)}
 
 
 async def failing_lane(db: Database, webhook_id: str) -> None:
@@ -136,51 +110,6 @@ async def test_large_bodies_are_taken_while_there_is_room_for_them(db: Database)
     assert again.claimed == []
     assert again.wait_us is not None
     assert 0 < again.wait_us <= 1_000_000, "the lane is looked at again, but not at once"
-
-
-async def test_what_a_claim_releases_uses_up_no_rate(db: Database) -> None:
-    await backlog(db, 1, 1)
-    size = SMALL_BODY * 2
-
-    async def enlarge(tx: Tx) -> None:
-        await tx.run("update events set body = $1", b"x" * size)
-        await tx.run("update lanes set rate = 1")
-
-    await db.write(enlarge)
-    claims = await db.write(claim, capacity(8, body_bytes=0), {})
-    assert claims.claimed == []
-    assert claims.wait_us is not None
-    assert claims.wait_us <= 1_000_000, "nothing was sent, so it does not wait a thousand seconds"
-    [lane] = await db.read(rows, "select served, wait_until from lanes")
-    assert (lane["served"], lane["wait_until"]) == (0, 0)
-
-
-async def test_a_webhook_without_room_in_its_window_makes_no_busy_loop(db: Database) -> None:
-    ids = await backlog(db, 3, 5)
-    claims = await db.write(claim, capacity(8, windows=dict.fromkeys(ids, 0)), {})
-    assert claims.claimed == []
-    assert claims.wait_us is not None
-    assert claims.wait_us > 10_000_000
-
-
-async def test_a_place_that_found_nothing_does_not_make_the_worker_sleep(db: Database) -> None:
-    """A lane whose last row was just claimed is due once more; the lanes behind it still wait."""
-    key = ring()
-    empty, _ = await add_webhook(db, key, URL, owner="1" * 24)
-    waiting, _ = await add_webhook(db, key, URL)
-    for owner in ("1" * 24, OWNER):
-        await db.write(make, "first", owner=owner)
-        await fanned(db)
-        # It is in flight now, and its lane is due for another look.
-        assert (await db.write(claim, capacity(1), {})).claimed
-    await db.write(make, "second")
-    await fanned(db)
-    claims = await db.write(claim, capacity(1), {})
-    assert not claims.claimed, f"{empty} was to be looked at before {waiting}"
-    assert claims.wait_us is not None
-    assert claims.wait_us <= 0
-    [delivery] = (await db.write(claim, capacity(1), {})).claimed
-    assert delivery.webhook_id == waiting
 
 
 async def test_more_failing_lanes_than_one_look_takes_are_looked_at_at_once(db: Database) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from outbox.database.transaction import Database, Tx
-from outbox.events import enqueue
+from outbox.database.transaction import Database
 from outbox.queue.drain.cycle import take
-from outbox.queue.drain.fanout import PRECLAIMED_BYTES, fan_out
+from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from outbox.worker.windows import MOST_BYTES
-from tests.support.drain import OWNER, add_webhook, make, make_many, ring
+from tests.support.drain import add_webhook, make_many, ring
 
 NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
 
@@ -48,18 +47,3 @@ async def test_what_a_turn_claims_of_old_and_new(
     await db.write(make_many, new)
     room = Capacity("node", "claim", slots, 0, 0, {webhook_id: window}, MOST_BYTES)
     assert await taken(db, room) == claimed
-
-
-async def test_a_large_body_is_claimed_in_the_same_turn(db: Database) -> None:
-    webhook_id = await waiting(db, 0)
-    await db.write(large)
-    await db.write(make, "small")
-    room = Capacity("node", "claim", 8, 0, 0, {webhook_id: 8}, MOST_BYTES)
-    assert await taken(db, room) == (2, 0)
-
-
-async def large(tx: Tx) -> str:
-    return enqueue(
-        tx, owner_id=OWNER, name="thing.made", record_id="large", record_version=1,
-        data={"text": "x" * PRECLAIMED_BYTES},
-    )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.queue.drain.fanout import EVENTS_AT_ONCE, FannedOut, fan_out
+from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.state.snapshots import forget_since
@@ -23,7 +23,6 @@ from tests.support.drain import (
     drain,
     inbox,
     make,
-    make_many,
     ring,
     rows,
     run,
@@ -43,15 +42,6 @@ async def to_the_end(db: Database) -> list[FannedOut]:
         rounds.append(await db.write(fan_out, NONE))
         if not rounds[-1].more:
             return rounds
-
-
-async def test_a_round_numbers_so_many_events(db: Database) -> None:
-    events = EVENTS_AT_ONCE[db.engine]
-    await db.write(make_many, events + 1, "1" * 24)
-    met = [sum(done.events.values()) for done in await to_the_end(db)]
-    assert met == [events, 1]
-    seqs = [row["seq"] for row in await db.read(rows, "select seq from events order by pos")]
-    assert seqs == list(range(1, 2 + events))
 
 
 async def test_a_damaged_subscription_makes_a_dead_delivery_with_a_reason(db: Database) -> None:

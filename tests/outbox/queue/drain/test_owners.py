@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import claim
-from outbox.queue.drain.cycle import take
 from outbox.queue.drain.owners import OWNERS_AT_ONCE
 from outbox.queue.state.deliveries import Capacity
-from outbox.queue.state.fair_shares import Owner, Rank, Shares
+from outbox.queue.state.fair_shares import Rank, Shares
 from outbox.worker.send_counts import Owners
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make, ring
@@ -20,7 +19,6 @@ URL = "http://127.0.0.1:9/"
 MANY = 300
 """More lanes than one look at the longest waiting ones takes."""
 
-SLOTS = 256
 CLONE = """
 insert into {table} ({key}, owner_id, {columns})
 select $1 || cast(n as text), owner_id, {columns} from {table},
@@ -138,15 +136,6 @@ async def test_failing_lanes_of_one_owner_do_not_hide_those_of_another(db: Datab
     assert Counter(d.owner_id for d in claims.claimed) == {owner(1): 5, owner(2): 3}
 
 
-async def test_owners_take_turns_when_places_come_one_by_one(db: Database) -> None:
-    await lanes_of(db, owner(1), 30)
-    await lanes_of(db, owner(2), 3, each=4)
-    await lanes_of(db, owner(3), 1, each=12)
-    node = Node(db)
-    turns = [one for _ in range(12) for one in await node.claim(1)]
-    assert [set(turns[n : n + 3]) for n in range(0, 12, 3)] == [{owner(1), owner(2), owner(3)}] * 4
-
-
 async def test_each_of_many_owners_gets_its_turn_beside_one_with_many_lanes(db: Database) -> None:
     others = 2 * OWNERS_AT_ONCE + 2
     await lanes_of(db, owner(999), MANY)
@@ -158,32 +147,8 @@ async def test_each_of_many_owners_gets_its_turn_beside_one_with_many_lanes(db: 
     assert Counter(turns).keys() == {owner(n) for n in (*range(1, others + 1), 999)}
 
 
-async def test_an_owner_without_sends_gets_a_place_when_all_slots_are_in_use(db: Database) -> None:
-    await lanes_of(db, owner(1), MANY)
-    await lanes_of(db, owner(2), 40)
-    shares = Shares(further=32, owners={owner(1): Owner(held=SLOTS)})
-    claims = await db.write(claim, capacity(0, shares), {})
-    # Some of these places stay for the owners who come next.
-    assert Counter(d.owner_id for d in claims.claimed) == {owner(2): 7}
-    assert (claims.more, claims.crowded) == (False, True)
-    shares = Shares(further=32 - 7, owners={owner(1): Owner(held=SLOTS), owner(2): Owner(held=7)})
-    again = await db.write(claim, capacity(0, shares), {})
-    assert (again.claimed, again.more, again.crowded) == ([], False, True)
-
-
 async def test_failing_webhooks_get_no_place_beyond_the_slots(db: Database) -> None:
     await lanes_of(db, owner(1), 3)
     await db.write(lambda tx: tx.run("update lanes set failing = true"))
     claims = await db.write(claim, capacity(0, Shares(further=32)), {})
     assert not claims.claimed
-
-
-async def test_what_one_turn_claims_stays_within_slots_and_further_places(db: Database) -> None:
-    """Before, in and after fan-out: of what is ready, of what is new, and of large bodies."""
-    for number in range(1, 7):
-        await lanes_of(db, owner(number), 2)
-        await db.write(make, "new", owner=owner(number))
-    fanned_out, claims = await db.write(take, capacity(3, Shares(further=8)))
-    claimed = [*fanned_out.claimed, *(d for each in claims for d in each.claimed)]
-    assert len(claimed) == 7
-    assert len({d.owner_id for d in claimed}) == 6

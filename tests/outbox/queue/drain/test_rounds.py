@@ -12,23 +12,13 @@ from outbox.database.transaction import Database, Tx
 from outbox.queue.drain import budget
 from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.replays.job_selection import Selection, look
-from outbox.queue.state import figures, snapshots
+from outbox.queue.state import snapshots
 from outbox.queue.state.deliveries import Capacity
-from outbox.queue.upkeep import erasure_requests, retention
+from outbox.queue.upkeep import erasure_requests
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
-from outbox.webhooks.conditions import Condition
-from tests.support.drain import (
-    OWNER,
-    add_webhook,
-    all_forgotten,
-    make,
-    make_many,
-    ring,
-    rows,
-    run,
-)
+from tests.support.drain import OWNER, add_webhook, all_forgotten, make, make_many, ring, rows, run
 from tests.support.waiting import until
 
 URL = "http://127.0.0.1:9/"
@@ -88,20 +78,6 @@ async def test_an_event_for_many_webhooks_takes_many_small_rounds(db: Database) 
     assert not await db.read(rows, "select * from remainders")
 
 
-async def test_what_leaves_everything_out_counts_as_work(db: Database) -> None:
-    judges = tuple(Condition(f"field{n}") for n in range(9))
-    await db.write(add_many, 5, conditions=judges)
-    await db.write(make_many, 40)
-    done = await to_the_end(db)
-    assert len(done) > 4
-    assert sum(sum(one.left_out.values()) for one in done) == 200
-    counted = await db.read(
-        rows, "select sum(count) as n from figures where result = $1", figures.FILTERED
-    )
-    assert counted[0]["n"] == 200
-    assert not await made_of(db)
-
-
 async def test_changes_between_rounds_neither_leave_out_nor_double(db: Database) -> None:
     ids = await db.write(add_many, MANY)
     await db.write(make, "first")
@@ -121,20 +97,6 @@ async def test_changes_between_rounds_neither_leave_out_nor_double(db: Database)
     assert await made_of(db) == Counter(
         [(one, "first") for one in old] + [(one, "second") for one in {*old, late}]
     )
-
-
-async def test_retention_keeps_an_event_that_is_left(db: Database) -> None:
-    await db.write(add_many, MANY)
-    [event] = await db.write(make_many, 1)
-    await a_round(db)
-    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
-    await db.write(run, "update events set occurred_at = 1")
-    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
-    assert [row["status"] for row in statuses] == ["kept"]
-    await to_the_end(db)
-    await db.write(run, "update deliveries set state = 'delivered', finished_at = 1")
-    statuses = await db.read(rows, retention.EVENTS, "", "g", 10, 10)
-    assert [(row["id"], row["status"]) for row in statuses] == [(event, "finished")]
 
 
 async def test_a_backfill_waits_for_what_fan_out_has_left(db: Database) -> None:

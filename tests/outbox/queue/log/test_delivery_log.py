@@ -7,26 +7,6 @@ from outbox.queue.log import delivery_log
 from outbox.queue.replays import replay
 from outbox.queue.upkeep import parking
 from tests.outbox.queue.upkeep.test_parking import paused
-from tests.support.drain import drain, inbox, make, ring
-
-
-async def test_headers_stored_with_their_names_are_shown_as_they_are(db: Database) -> None:
-    async with inbox() as box, drain(db, ring()) as running:
-        webhook_id = await running.webhook(f"{box.url}/hook")
-        await db.write(make, "r1")
-        await running.watch.until("attempt")
-        [delivery] = (await db.read(delivery_log.health, webhook_id)).latest
-        for text, shown in (
-            ('[["X-A","1"],["webhook-id","2"]]', [("X-A", "1"), ("webhook-id", "2")]),
-            ("[]", []),
-        ):
-            await db.write(store, text)
-            [attempt] = await db.read(delivery_log.attempts, delivery.id)
-            assert attempt.request_headers == shown
-
-
-async def store(tx: Tx, text: str) -> int:
-    return await tx.run("update attempts set request_headers = $1", text)
 
 
 async def test_what_cannot_be_replayed_says_why(db: Database) -> None:

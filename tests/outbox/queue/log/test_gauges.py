@@ -7,7 +7,6 @@ import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
-from outbox.queue.log.backlogs import Backlogs
 from outbox.queue.log.gauges import MOST_ENDING, Gauges, Readings
 from outbox.queue.state.lanes import due_now
 from outbox.sending.client_certificates import ENDS_SOON
@@ -86,21 +85,6 @@ async def test_a_reading_goes_on_where_the_last_one_stopped(db: Database) -> Non
     assert {name: waits.pending for name, waits in reading.waiting.items()} == counted
 
 
-async def test_a_webhook_met_in_the_middle_keeps_its_last_count(db: Database) -> None:
-    async def fill(tx: Tx) -> None:
-        await add_webhooks(tx, 1, 2)
-        await add_waiting(tx, 1, 100, 5)
-
-    await db.write(fill)
-    readings = Readings(db, seconds=0.0, rows=10)
-    pending = []
-    for _ in range(30):
-        reading = await readings.take(lambda _: [])
-        if readings.complete:
-            pending.append(reading.waiting[webhook_id(1)].pending)
-    assert set(pending) == {100}
-
-
 async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
     async def fill(tx: Tx) -> None:
         now = await due_now(tx)
@@ -146,44 +130,6 @@ async def test_owners_that_move(db: Database) -> None:
     assert reading.moves == {"leaving": 2, "gone": 1}
     assert reading.closed_age == pytest.approx(30, abs=10)
     assert reading.move_changes == 4
-
-
-async def test_a_webhook_is_behind_by_its_due_first_attempts_alone(db: Database) -> None:
-    async def fill(tx: Tx) -> None:
-        now = await due_now(tx)
-        late = now - 90_000_000
-        await add_webhooks(tx, 1, 7)
-        await add_waiting(tx, 1, 40, late)
-        await add_waiting(tx, 1, 5, now + AHEAD)
-        await add_waiting(tx, 1, 9, late - AHEAD, retry=True)
-        await add_waiting(tx, 2, 3, now - 30_000_000)
-        await add_waiting(tx, 3, 3, late, retry=True)
-        await add_waiting(tx, 4, 3, now + AHEAD)
-        await add_waiting(tx, 5, 3, late)
-        await pause(tx, 5)
-        await add_waiting(tx, 6, 3, late)
-        await tx.run("update lanes set probe_at = $1 where webhook_id = 'w000006'", now)
-        await add_waiting(tx, 7, 11, late)
-
-    await db.write(fill)
-    for rows in (1, 7, 10_000):
-        readings = Readings(db, seconds=0.0, rows=rows)
-        backlogs = (await complete(readings)).backlogs
-        assert {name: one.deliveries for name, one in backlogs.webhooks.items()} == {
-            "w000001": 40, "w000007": 11,
-        }  # fmt: skip
-        assert backlogs.webhooks["w000001"].age == pytest.approx(90, abs=20)
-        assert (backlogs.behind, backlogs.largest, backlogs.rest) == (2, 40, 11)
-        assert [one.deliveries for one in backlogs.owners.values()] == [51]
-
-    async def drain(tx: Tx) -> None:
-        await tx.run("update deliveries set state = 'delivered'")
-
-    await db.write(drain)
-    readings.complete = False
-    await complete(readings)
-    readings.complete = False
-    assert (await complete(readings)).backlogs == Backlogs()
 
 
 async def test_the_certificates_of_active_webhooks_that_end_first_are_named(db: Database) -> None:

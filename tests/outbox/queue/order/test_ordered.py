@@ -14,11 +14,10 @@ from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import settle
 from outbox.queue.order import ordering
-from outbox.queue.replays import steering
 from outbox.queue.state import lanes
 from outbox.queue.upkeep import parking
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
-from tests.support.lines import NONE, URL, result, settled, taken, written
+from tests.support.lines import NONE, URL, result, taken, written
 from tests.support.work import worked
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
@@ -52,26 +51,6 @@ async def states(db: Database, webhook_id: str) -> dict[str, list[str]]:
         by_record.setdefault(row["record_id"], []).append(row["state"])
     assert await db.read(rows, HEADLESS) == []
     return by_record
-
-
-@pytest.mark.parametrize("end", ["delivered", "exhausted", "gone", "dead"])
-async def test_the_next_is_ready_when_a_head_ends(db: Database, end: str) -> None:
-    webhook_id = await ordered(db, "a", "a", "b")
-    await settled(db, await taken(db, webhook_id), end)
-    assert await states(db, webhook_id) == {"a": [end, "ready"], "b": [end]}
-    if end != "gone":
-        await settled(db, await taken(db, webhook_id, "claim-2"), "delivered")
-        assert await states(db, webhook_id) == {"a": [end, "delivered"], "b": [end]}
-
-
-async def test_the_next_is_ready_when_an_owner_cancels_a_head(db: Database) -> None:
-    webhook_id = await ordered(db, "a", "a", "a", "b")
-    head, second, third, _ = await db.read(rows, "select id from deliveries order by seq")
-    assert await db.write(steering.cancel, [second["id"]]) == [webhook_id]
-    assert await states(db, webhook_id) == {"a": ["ready", "cancelled", "held"], "b": ["ready"]}
-    await db.write(steering.cancel, [head["id"]])
-    assert (await states(db, webhook_id))["a"] == ["cancelled", "cancelled", "ready"]
-    assert third["id"] in {delivery.id for delivery in await taken(db, webhook_id)}
 
 
 @pytest.mark.parametrize("choice", ["none", "newest", "all"])
@@ -118,18 +97,6 @@ async def test_a_removal_that_stops_half_way_leaves_each_line_its_head(
     assert (current["a"].count("cancelled"), current["a"].count("ready")) == (500, 1)
     assert await parking.activate(db, webhook_id, "all")
     assert (await states(db, webhook_id))["a"].count("held") == 199
-
-
-async def test_a_backlog_joins_lines_when_the_order_is_turned_on(db: Database) -> None:
-    webhook_id, _ = await add_webhook(db, ring(), URL)
-    await written(db, "a", "b", "a", "a", "b", "c")
-    assert await ordering.turn(db, webhook_id, True)
-    await written(db, "c", "d")
-    assert await states(db, webhook_id) == {
-        "a": ["ready", "held", "held"], "b": ["ready", "held"], "c": ["ready", "held"],
-        "d": ["ready"],
-    }  # fmt: skip
-    assert len(await taken(db, webhook_id)) == 4
 
 
 @pytest.mark.parametrize(("holder", "refused"), [(OWNER, False), (DUTIES, True)])

@@ -25,19 +25,6 @@ async def test_a_webhook_without_held_deliveries_shows_no_lines(db: Database) ->
     assert await db.read(record_lines.of_webhook, webhook_id) == record_lines.Lines(0, ())
 
 
-async def test_a_skipped_head_lets_the_next_one_go(db: Database) -> None:
-    webhook_id = await stuck(db, "a", "a", "b", "b")
-    [first, _] = (await db.read(record_lines.of_webhook, webhook_id)).stuck
-    assert await db.write(record_lines.skip, first.delivery_id) == webhook_id
-    [row] = await db.read(rows, "select * from deliveries where id = $1", first.delivery_id)
-    assert (row["state"], row["reason"]) == ("cancelled", "skipped")
-    assert row["finished_at"]
-    [following] = await taken(db, webhook_id, "claim-2")
-    assert following.id != first.delivery_id
-    others = (await db.read(record_lines.of_webhook, webhook_id)).stuck
-    assert [line.record_id for line in others] == ["b"]
-
-
 async def test_only_a_waiting_head_is_skipped(db: Database) -> None:
     webhook_id = await stuck(db, "a", "a")
     [head] = (await db.read(record_lines.of_webhook, webhook_id)).stuck

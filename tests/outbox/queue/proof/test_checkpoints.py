@@ -315,17 +315,6 @@ async def test_an_owner_with_many_webhooks_gets_several_of_bounded_size(
     assert sorted(seen.ends) == sorted(webhooks)
 
 
-async def test_old_ones_are_deleted_but_the_last_of_each_owner(db: Database) -> None:
-    keys, _ = await delivered(db, 1)
-    for _ in range(3):
-        assert await taken(db, keys)
-        await db.write(grow)
-    assert await db.write(checkpoints.purge, 30 * DAY, 10) == 0
-    assert await db.write(checkpoints.purge, -DAY, 10) == 2
-    [left] = await db.read(checkpoints.page, OWNER, checkpoints.NEWEST, 10)
-    assert left.number == 3
-
-
 async def test_the_chain_of_a_deleted_webhook_stays_in_it(db: Database, db_url: str) -> None:
     keys, webhooks = await delivered(db, 1, urls=2)
     gone, stays = webhooks

@@ -80,18 +80,6 @@ async def log(db: Database, db_url: str) -> Log:
     return Log(db_url, keys, webhooks)
 
 
-async def test_a_later_look_reads_what_is_new(log: Log) -> None:
-    chains, before = OwnerChains(OWNER, log.keys), await known(log.url)
-    assert await look(chains, log) == []
-    assert chains.checked == len(before)
-    await log.more(6)
-    now = await known(log.url)
-    assert await look(chains, log, now) == []
-    assert chains.checked == len(now)
-    assert await look(chains, log, now) == []
-    assert chains.checked == len(now)
-
-
 async def test_a_fault_behind_the_last_look(log: Log) -> None:
     chains, before = OwnerChains(OWNER, log.keys), set(await known(log.url))
     assert await look(chains, log) == []

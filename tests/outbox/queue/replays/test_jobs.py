@@ -11,14 +11,12 @@ import pytest
 from outbox.database.fair_limit import Crowded
 from outbox.database.places import SCANS_EACH, SCANS_WAITING
 from outbox.database.transaction import DUTIES, Database, Tx
-from outbox.events.record_fields import RecordField, text_of
 from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import job_selection, job_steps, jobs
 from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Draft, Job, TooMany
 from outbox.queue.state.deliveries import Capacity
-from outbox.queue.upkeep.retention import Retention
 from outbox.states import End, JobKind, JobState
 from outbox.webhooks.conditions import Condition
 from outbox.worker.recovering import Recovering
@@ -156,18 +154,6 @@ async def test_a_step_wakes_the_drain(shop: Shop) -> None:
     await heard.wait()
 
 
-async def test_times_and_names_choose_events(shop: Shop) -> None:
-    await shop.db.write(
-        run, "update webhooks set events = $1", '["thing.made","thing.changed","thing.gone"]'
-    )
-    await shop.ended("dead", hours=9)
-    event_ids = await shop.ended("dead", "dead", hours=3)
-    await shop.ended("dead", name="thing.changed", hours=3)
-    await shop.ended("dead", hours=1)
-    await shop.finish(await shop.job("dead", names=("thing.made", "thing.gone"), until=2))
-    assert await shop.replayed() == event_ids
-
-
 async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
     ids = await shop.ended("dead", "dead", "dead")
     await shop.finish(await shop.job("dead"))
@@ -233,62 +219,6 @@ async def test_a_backfill_keeps_to_the_subscription_and_the_conditions(shop: Sho
     assert await shop.db.read(jobs.count, chosen) == (0, True)
 
 
-async def test_a_backfill_judges_the_fields_of_the_record(shop: Shop) -> None:
-    """An event that an older version wrote has none, so it does not match."""
-    won, *_ = await shop.ended("delivered", "delivered", "delivered")
-    for nth, status in enumerate(("won", "lost")):
-        await shop.db.write(
-            run,
-            "update events set record_fields = $1 where id = (select id from events order by pos"
-            f" limit 1 offset {nth})",
-            text_of({"status": RecordField(status, True)}),
-        )
-    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("status", "won"),))
-    late = Shop(shop.db, new)
-    assert (await late.finish(await late.job())).made == 1
-    [row] = await shop.db.read(rows, "select event_id from deliveries where webhook_id = $1", new)
-    assert row["event_id"] == won
-
-
-async def test_a_backfill_leaves_out_what_may_have_been_delivered_before(shop: Shop) -> None:
-    """Without their deliveries, the log does not show whether these events arrived."""
-    await shop.ended(*["delivered"] * 5)
-    await shop.age(8)
-    await Retention(shop.db, deliveries_days=7, events_days=30).deliveries()
-    after = await shop.ended("delivered")
-    assert len(await shop.db.read(rows, "select id from events")) == 6
-    chosen = await shop.db.read(jobs.choose, OWNER, shop.webhook_id, shop.draft(days=20))
-    assert await shop.db.read(jobs.count, chosen) == (0, True)
-    assert (await shop.finish(await shop.job(hours=20 * 24))).made == 0
-    # A webhook that has lost no delivery gets them all, and once they are deleted none again.
-    new, _ = await add_webhook(shop.db, ring(), URL)
-    late = Shop(shop.db, new)
-    assert (await late.finish(await late.job(hours=20 * 24))).made == 6
-    assert after[0] in await shop.replayed()
-    await shop.db.write(run, "update deliveries set state = 'delivered'")
-    await shop.age(8)
-    await Retention(shop.db, deliveries_days=7, events_days=30).deliveries()
-    assert await shop.db.read(rows, "select id from deliveries") == []
-    assert (await late.finish(await late.job(hours=20 * 24))).made == 0
-
-
-async def test_a_backfill_sees_a_deletion_that_came_after_its_search(shop: Shop) -> None:
-    await shop.ended("delivered", "delivered")
-    await shop.age(8)
-    late = Shop(shop.db, (await add_webhook(shop.db, ring(), URL))[0])
-    job_id = await late.job(hours=20 * 24)
-    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
-    job = await late.of(job_id)
-    page = await shop.db.read(job_steps.find, job)
-    assert page is not None
-    assert len(page.events) == 2
-    # Another job has sent one of them, and its delivery was deleted.
-    await shop.db.write(
-        run, "insert into forgotten (webhook_id, seq) values ($1, 1)", late.webhook_id
-    )
-    assert await shop.db.write(job_steps.advance, job, page) == job_steps.Step(1, 1, True)
-
-
 class Weighed(CountedTx):
     """A transaction that notes how many bytes of bodies each statement reads."""
 
@@ -336,25 +266,6 @@ async def test_a_backfill_reads_few_bytes_of_bodies_at_a_time(shop: Shop, size: 
     assert steps > 1
 
 
-async def test_a_job_stops_reading_bodies_when_it_has_enough(shop: Shop) -> None:
-    await shop.db.write(events, 300, "thing.made")
-    await fanned(shop.db)
-    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("id"),))
-    late = Shop(shop.db, new)
-    job = await late.of(await late.job(rate=10))
-    weights: list[int] = []
-
-    async def find(tx: Tx) -> EventPage | None:
-        slow = replace(job, paced_at=job.paced_at - SECOND)
-        return await job_steps.find(cast("Tx", Weighed(tx, weights)), slow)
-
-    page = await shop.db.scan("duties", find)
-    assert page is not None
-    assert len(page.events) == 10
-    assert page.more
-    assert len(weights) == 2, "one for the sizes, one for the first bodies"
-
-
 async def test_two_jobs_at_once_send_each_event_once(shop: Shop) -> None:
     ids = await shop.ended(*["dead"] * 40)
     both = [await shop.job("dead"), await shop.job("dead")]
@@ -369,19 +280,6 @@ async def test_two_runners_of_a_job_send_each_event_once(shop: Shop) -> None:
     await asyncio.gather(*[shop.finish(job_id) for _ in range(3)])
     assert await shop.replayed() == ids
     assert (await shop.of(job_id)).made == 40
-
-
-async def test_a_runner_that_is_late_changes_nothing(shop: Shop) -> None:
-    ids = await shop.ended("dead", "dead")
-    job_id = await shop.job("dead", rate=1)
-    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
-    job = await shop.of(job_id)
-    page = await shop.db.read(job_steps.find, job)
-    assert page is not None
-    first = await shop.db.write(job_steps.advance, job, page)
-    assert first == job_steps.Step(1, 0, False)
-    assert await shop.db.write(job_steps.advance, job, page) is None
-    assert await shop.replayed() == ids[:1]
 
 
 async def test_a_cancelled_job_makes_nothing_more(shop: Shop) -> None:
@@ -496,21 +394,6 @@ async def test_the_rate_is_a_cap(shop: Shop) -> None:
         await shop.step(job_id)
         assert (await shop.of(job_id)).made == made
     assert (await shop.finish(job_id)).state == "done"
-
-
-async def test_an_erased_or_purged_event_is_refused(shop: Shop) -> None:
-    ids = await shop.ended("dead", "dead", "dead", "dead")
-    job_id = await shop.job("dead")
-    await shop.db.write(run, "update events set body = null, erased_at = 1 where id = $1", ids[0])
-    await shop.db.write(run, "update jobs set paced_at = paced_at - $1", SECOND)
-    job = await shop.of(job_id)
-    page = await shop.db.read(job_steps.find, job)
-    assert page is not None
-    # Erased and purged between the search and the replay.
-    await shop.db.write(run, "update events set body = null, erased_at = 1 where id = $1", ids[1])
-    await shop.db.write(run, "delete from events where id = $1", ids[2])
-    assert await shop.db.write(job_steps.advance, job, page) == job_steps.Step(1, 3, True)
-    assert await shop.replayed() == ids[3:]
 
 
 async def test_jobs_have_bounds_and_an_end(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,8 @@ from outbox.sending.request import new_secret
 from outbox.webhooks import rotation
 from outbox.webhooks.secrets import KeyRing
 from tests.support.chains import delivered, walked
-from tests.support.drain import Wall, drain, inbox, make, ring, rows, run
+from tests.support.clocks import Wall
+from tests.support.drain import drain, inbox, make, ring, rows, run
 
 OTHER: dict[str, object] = {
     "number": 77, "status": 201, "started_at": 5, "dns_us": 5, "connect_us": 5, "tls_us": 5,

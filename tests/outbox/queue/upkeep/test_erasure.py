@@ -143,21 +143,6 @@ async def test_an_event_of_an_erased_person_is_cancelled_at_its_claim(db: Databa
         assert box.got == []
 
 
-async def test_an_event_that_is_not_fanned_out_waits_for_it(db: Database) -> None:
-    await db.write(make, PERSON)
-    await db.write(asked)
-    work = Erasure(db)
-    await work.run_once()
-    assert await work.any_open()
-    async with inbox() as box, drain(db, ring()) as running:
-        await running.webhook(box.url)
-        await running.watch.until("fanned_out", 1)
-        await work.run_once()
-    assert not await work.any_open()
-    [event] = await db.read(rows, "select * from events")
-    assert event["body"] is None
-
-
 async def test_other_owners_and_many_events_are_told_apart(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

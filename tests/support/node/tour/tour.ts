@@ -1,4 +1,4 @@
-// Takes the tour of tests/support/tour.py with a client of @hey-api/openapi-ts, as it was generated.
+// Takes the tour of tests/docs/test_generated_clients.py with a client of @hey-api/openapi-ts, as it was generated.
 // It reads the tour from its input, and prints its figures; the compiler has checked what is typed.
 import { createClient, createConfig } from "./client/client";
 import * as sdk from "./client/index";

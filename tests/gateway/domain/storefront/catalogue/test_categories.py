@@ -8,8 +8,6 @@ import pytest
 from gateway.domain.storefront.catalogue import categories
 from tests.support.rest import Person, RestApi
 
-NOWHERE = "0" * 24
-
 
 async def store(who: Person, hostname: str = "shop.example") -> str:
     reply = await who.post("/api/stores", {"hostname": hostname, "name": "Shop"})
@@ -46,47 +44,6 @@ async def test_create_change_and_delete(api: RestApi, ana: Person) -> None:
     assert (await ana.delete(path)).status == 200
     assert (await ana.get(path)).status == 404
     assert await api.events() == []
-
-
-async def test_names_and_slugs_are_unique_in_the_store(ana: Person) -> None:
-    one, two = await store(ana), await store(ana, "two.example")
-    bodies = [{"storeId": one, "name": name} for name in ("Café", "cafe", "CAFÉ", "Cafè")]
-    replies = await asyncio.gather(*(ana.post("/api/categories", body) for body in bodies))
-    assert sorted(reply.status for reply in replies) == [201, 409, 409, 409]
-    [first] = [reply.body for reply in replies if reply.status == 201]
-    await create(ana, two, "Café")
-    reply = await ana.post("/api/categories", {"storeId": one, "name": "Tea", "slug": "cafe"})
-    assert (reply.status, reply.faults) == (409, {"slug": "taken"})
-    other = await create(ana, one, "Cafe!")
-    assert other["slug"] == "cafe-2"
-    taken = await ana.put(f"/api/categories/{other['id']}", {"name": "café"})
-    assert (taken.status, taken.faults) == (409, {"name": "taken"})
-    assert (await ana.put(f"/api/categories/{first['id']}", {"name": "CAFÉ!"})).status == 409
-    assert (await ana.put(f"/api/categories/{first['id']}", {"name": "CÁFÉ"})).status == 200
-
-
-async def test_the_tree(ana: Person) -> None:
-    one, two = await store(ana), await store(ana, "two.example")
-    a = await create(ana, one, "A")
-    b = await create(ana, one, "B", parentId=a["id"])
-    c = await create(ana, one, "C", parentId=b["id"])
-    for parent in (a, b, c):
-        reply = await ana.put(f"/api/categories/{a['id']}", {"parentId": parent["id"]})
-        assert (reply.status, reply.faults) == (400, {"parentId": "cycle"})
-    foreign = await create(ana, two, "X")
-    for parent_id in (foreign["id"], NOWHERE):
-        reply = await ana.put(f"/api/categories/{a['id']}", {"parentId": parent_id})
-        assert (reply.status, reply.faults) == (400, {"parentId": "invalid_reference"})
-        body = {"storeId": one, "name": "D", "parentId": parent_id}
-        assert (await ana.post("/api/categories", body)).status == 400
-    assert (await ana.put(f"/api/categories/{c['id']}", {"parentId": a["id"]})).status == 200
-    below = (await ana.get(f"/api/categories?parentId={a['id']}")).body["data"]
-    assert {category["name"] for category in below} == {"B", "C"}
-    assert (await ana.delete(f"/api/categories/{a['id']}")).status == 200
-    for orphan in (b, c):
-        category = (await ana.get(f"/api/categories/{orphan['id']}")).body
-        assert "parentId" not in category
-        assert category["storeId"] == one
 
 
 async def test_concurrent_moves_make_no_cycle(ana: Person) -> None:

@@ -134,20 +134,6 @@ async def test_one_review_each_holds_under_concurrency(shop: Shop) -> None:
         assert await totals(shop, product_id) == (2, 10)
 
 
-async def test_one_review_each_counts_those_of_before(shop: Shop) -> None:
-    product_id = await product(shop)
-    before = [await review(shop, product_id) for _ in range(2)]
-    await put(shop, oneReviewPerProduct=True)
-    refusal = await refused(review(shop, product_id))
-    assert (refusal.code, refusal.faults[0].field) == ("validation_error", "productId")
-    assert await review(shop, await product(shop))
-    for one in before:
-        await shop.owner.delete(f"/api/reviews/{one.id}")
-    again = await review(shop, product_id)
-    await shop.owner.delete(f"/api/reviews/{again.id}")
-    assert await review(shop, product_id)
-
-
 async def test_a_customer_writes_twenty_a_day(shop: Shop) -> None:
     product_id = await product(shop)
     ana = await customer(shop)

@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import pytest
+from msgspec import json
 
+from gateway.domain.sales.products import LISTING_COLUMNS, PRODUCTS, listing_rows, terms_of
 from gateway.domain.storefront.catalogue import assortment
 from gateway.domain.storefront.catalogue.assortment import BEST_MATCH, ORDERS
 from gateway.domain.storefront.catalogue.selection import LISTED, Selection
 from gateway.domain.storefront.catalogue.word_search import MOST, WALKED
+from gateway.records import store
 from gateway.records.record import Record
 from gateway.records.slices import SliceRequest
-from outbox.database.transaction import Database
-from tests.support.shelves import OWNER, STORE, Shelved, shelve
+from outbox.database.sql import insert
+from outbox.database.transaction import Database, Tx
 from tests.support.work import worked
+
+OWNER = "a" * 24
+STORE = "b" * 24
+BATCH = 500
+
+
+class Shelved(NamedTuple):
+    """A product: its name, its price in centavos, and what else matters in lists."""
+
+    name: str
+    price: int = 1_000
+    stock: int | None = None
+    categories: Sequence[str] = ()
+    sku: str | None = None
+    store_id: str = STORE
+
+
+async def shelve(db: Database, products: Iterable[Shelved]) -> None:
+    """Add products, the oldest first, without the checks and events of a door."""
+    waiting = list(products)
+    for start in range(0, len(waiting), BATCH):
+        await db.write(_add, waiting[start : start + BATCH])
+
+
+async def _add(tx: Tx, products: Sequence[Shelved]) -> None:
+    made = []
+    for product in products:
+        values: dict[str, Any] = {
+            "name": product.name, "sku": product.sku, "price": product.price, "currency": "BRL",
+            "stock": product.stock, "categories": json.encode(product.categories).decode(),
+            "images": "[]", "active": True, "published": True, "requires_shipping": True,
+            "store_id": product.store_id,
+        }  # fmt: skip
+        made.append(Record(PRODUCTS, await store.insert(tx, PRODUCTS, OWNER, values)))
+    made.sort(key=lambda record: record.id)
+    listings = [row for record in made for row in listing_rows(record)]
+    await insert(tx, "product_shelves", LISTING_COLUMNS, listings)
+    terms = [(record.id, record["store_id"], terms_of(record)) for record in made]
+    await insert(tx, "product_terms", ("record_id", "store_id", "words"), terms)
+
 
 SHOP = cast(Record, SimpleNamespace(id=STORE, owner_id=OWNER))
 COLOURS = ("azul", "verde", "preta", "branca")
@@ -44,26 +87,6 @@ async def whole(
         more, pages = found.more, pages + 1
         place = found.end or (found.places and found.places[0 if last else -1]) or place
     return names, pages
-
-
-async def test_the_best_match_comes_first(db: Database) -> None:
-    titles = [
-        "Caneca", "Caneca de café", "Kit café e caneca", "Canecas grandes", "Porta caneca", "Outra",
-    ]  # fmt: skip
-    for title in titles:
-        await shelve(db, [Shelved(title)])
-    await shelve(db, [Shelved("Prato", sku="CANECA"), Shelved("Caneca", store_id="c" * 24)])
-    assert await page(db, Selection(search="caneca")) == [
-        # Of this name or number, then begun with it, then with it inside, each the newest first.
-        "Prato", "Caneca", "Caneca de café", "Porta caneca", "Canecas grandes", "Kit café e caneca",
-    ]  # fmt: skip
-    assert await page(db, Selection(search="cafés caneca")) == [
-        "Kit café e caneca", "Caneca de café",
-    ]  # fmt: skip
-    for size in (1, 2, 5):
-        for last in (False, True):
-            names, _ = await whole(db, Selection(search="caneca"), BEST_MATCH, size, last=last)
-            assert names == await page(db, Selection(search="caneca"))
 
 
 async def test_filters_hold_in_every_order_and_together(db: Database) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.domain.accounts.passwords import Passwords
-from gateway.domain.storefront.sign_in.customer_passwords import TRIES, CustomerPasswords
+from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.records.errors import Refusal
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
@@ -73,21 +73,3 @@ async def test_every_wrong_sign_in_hashes_once(
             await passwords.check(STORE, email, "wrong", "198.51.100.1")
         assert caught.value.code == "invalid_credentials"
         assert watched.hashed == count
-
-
-async def test_a_try_that_was_not_checked_is_not_counted(db: Database, hasher: Passwords) -> None:
-    passwords = CustomerPasswords(db, hasher, 0)
-
-    async def cancelled() -> None:
-        task = asyncio.create_task(passwords.check(STORE, "a@b.example", "x", "198.51.100.1"))
-        # A turn of the loop: it waits for its hash.
-        await asyncio.wait([task], timeout=0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    for _ in range(TRIES + 2):
-        await cancelled()
-    for expected in ["invalid_credentials"] * TRIES + ["rate_limited"] * 2:
-        with pytest.raises(Refusal) as caught:
-            await passwords.check(STORE, "A@B.example ", "x", "198.51.100.1")
-        assert caught.value.code == expected

@@ -1,4 +1,4 @@
-"""Attacks by bodies, forms, connections and answers that nobody reads."""
+"""Floods of bodies, forms, connections and unread answers stay within their bars (R37)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import aiohttp
+import pytest
 
 from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.tasks import TASKS
 from gateway.records import store
 from gateway.records.values.strictjson import MOST_VALUES
 from outbox.database.transaction import Tx
-from tests.support.abusive import abuses
-from tests.system.attacks.attack import Attack, Target
+from tests.gateway.graphql.test_limits import abuses
+from tests.system.attacks.attack import Attack, Target, run_attack
 
 MEBIBYTE = 1 << 20
 URLENCODED = "application/x-www-form-urlencoded"
@@ -210,3 +211,23 @@ ATTACKS = {
         partial(unread, "GET /api/contacts", 400, head=LINES, body=None, key=False)
     ),
 }
+GUARDS = {
+    "any_form": "punycode form",
+    "any_document": "3,000 fields of one name",
+    "any_number_of_values": "very many values",
+    "no_budgets": "ten slow readers of a calendar",
+    "any_head": "heads that do not end",
+    "places_kept": "idle connections",
+}
+"""Guards to turn off, and an attack that must then succeed."""
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+async def test_a_flood_stays_within_its_bars(name: str) -> None:
+    assert await run_attack(name, ATTACKS[name]) == []
+
+
+@pytest.mark.parametrize("broken", GUARDS)
+async def test_without_its_guard_an_attack_shows(broken: str) -> None:
+    name = GUARDS[broken]
+    assert await run_attack(name, ATTACKS[name], broken=broken)

@@ -1,38 +1,21 @@
-"""Lists the calls of the corpus: all resources and edge cases in a fixed order."""
+"""Calls of the REST API get their recorded responses: all resources and edge cases."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from gateway.domain.catalogue import CATALOGUE
+import pytest
 
+from gateway.domain.catalogue import CATALOGUE
+from gateway.server.config import Auth, Config
+from tests.gateway.rest.corpus.corpus import Call, compare
+from tests.support.rest import UNLIMITED
+
+OPEN = Config(auth=Auth(signup="open"), limits=UNLIMITED.limits)
 JSON = "application/json"
 NOWHERE = "0123456789ab0123456789ab"
 DAY = "2026-12-15"
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request. `{name}` in a path or body is what an earlier call saved as `name`.
-
-    `save` is that name, for the id of the response, or `name=place.in.the.body`.
-    """
-
-    method: str
-    path: str
-    body: Any = None
-    who: str = "ana"
-    headers: dict[str, str] = field(default_factory=dict)
-    save: str = ""
-    raw: bytes | None = None
-    minutes: int = 0
-    """Minutes that the clock advances before the call, besides one second."""
-
-    @property
-    def title(self) -> str:
-        """The path, or the beginning of a document of GraphQL."""
-        return " ".join(self.body["query"].split())[:90] if "graphql" in self.path else self.path
 
 
 LINES = [
@@ -420,3 +403,8 @@ def _ends() -> Iterator[Call]:
         yield Call("POST", f"/api/{plural}", body | REFERRED.get(plural, {}), save="cleared")
         for name in changeable[plural]:
             yield Call("PUT", f"/api/{plural}/{{cleared}}", {name: None})
+
+
+@pytest.mark.slow
+async def test_every_call_gets_its_recorded_response(tmp_path: Path) -> None:
+    await compare(tmp_path, "calls", OPEN, calls)

@@ -1,16 +1,21 @@
-"""Lists the calls of the storefront's corpus: visitors of a store, and its owner's calls between.
+"""Visitors of a store, and its owner's calls between, get their recorded responses.
 
 Every documented operation that needs no other server is sent as it is documented.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from tests.gateway.rest.corpus.calls import NOWHERE, Call
+import pytest
+
+from tests.gateway.rest.corpus.corpus import Call, compare
 from tests.support.carts import WARNINGS
 from tests.support.checkouts import ADDRESS, BUYER, ORDER, PASSWORD, RULES
 from tests.support.operations import operation
+from tests.support.rest import UNLIMITED
 
+NOWHERE = "0123456789ab0123456789ab"
 HOST = "shop.example"
 LINES = "products { id productId title price quantity available images { url alt } }"
 SUMS = "totalPrice totalQuantity totalDiscount totalShipping total"
@@ -26,8 +31,6 @@ BOUGHT = f"order {{ {ORDER} }} payment {{ method pixCode }} {WARNINGS}"
 PRODUCTS = "nodes { title price } totalCount pageInfo { hasNextPage endCursor }"
 FAR = {**ADDRESS, "cep": "69005-010", "city": "Manaus", "state": "AM"}
 FREE = {**RULES[0], "freeFrom": 100}
-JSON = {"Content-Type": "application/json"}
-MODALS = "/api/discount-modals"
 UNKNOWN = "018f3a5b7c9d1e2f3a4b5c6d"
 
 
@@ -656,3 +659,8 @@ def _ends() -> Iterator[Call]:
     yield own("PUT", "products/{beans}", {"storeId": "{two}"})
     for path in ("coupons", "categories", "discount-modals", "products?limit=2", "ebooks"):
         yield own("GET", path)
+
+
+@pytest.mark.slow
+async def test_every_call_gets_its_recorded_response(tmp_path: Path) -> None:
+    await compare(tmp_path, "visits", UNLIMITED, visits)

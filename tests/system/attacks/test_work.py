@@ -1,4 +1,4 @@
-"""Attacks by requests that are much work: reads of many records, deletes, keys, sign-ins."""
+"""Requests that are much work, of records, keys and sign-ins, stay within their bars (R37)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import argon2
+import pytest
 
 from gateway.domain.accounts import api_keys, tokens, users
 from gateway.domain.contacts.companies import COMPANIES
@@ -24,10 +25,11 @@ from outbox.database import sql
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from tests.support.crm_rows import add_activities, add_contacts
+from tests.support.engines import Engine
 from tests.support.ledger import query
 from tests.support.records import asked
 from tests.support.waiting import until
-from tests.system.attacks.attack import Attack, Target, beside
+from tests.system.attacks.attack import Attack, Target, beside, run_attack
 
 REQUESTS = 300
 AT_ONCE = 50
@@ -330,10 +332,31 @@ SIGN_INS = {
     ),
     "one address": Attack(partial(tries, lambda n: (f"{n}@example.com", "203.0.113.9")), passwords),
     "random tokens": Attack(
-        partial(credentials, lambda ids: {"Authorization": f"Bearer {tokens.make(ids)}"}),
-        passwords,
+        partial(credentials, lambda ids: {"Authorization": f"Bearer {tokens.make(ids)}"}), passwords
     ),
     "random keys": Attack(
         partial(credentials, lambda ids: {"X-API-Key": api_keys.make(ids)}), passwords
     ),
 }
+RUNS: list[tuple[str, Engine]] = [
+    *((name, "sqlite") for name in ON_BOTH | SIGN_INS), *((name, "postgres") for name in ON_BOTH),
+]  # fmt: skip
+TURNS = {
+    "search flood": "crowded_searches",
+    "abandoned searches": "crowded_searches",
+    "one account": "unlimited_sign_ins",
+    "many accounts": "unlimited_sign_ins",
+    "many networks": "unlimited_sign_ins",
+}
+"""Attacks that somebody else must feel when the product has no turns."""
+
+
+@pytest.mark.parametrize(("name", "engine"), RUNS)
+async def test_an_attack_stays_within_its_bars(name: str, engine: Engine) -> None:
+    assert await run_attack(name, (ON_BOTH | SIGN_INS)[name], engine) == []
+
+
+@pytest.mark.parametrize("name", TURNS)
+async def test_without_turns_others_feel_it(name: str) -> None:
+    findings = await run_attack(name, (ON_BOTH | SIGN_INS)[name], broken=TURNS[name])
+    assert any(finding.startswith(("somebody", "an h")) for finding in findings), findings
