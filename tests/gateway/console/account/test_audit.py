@@ -148,6 +148,12 @@ async def _deliveries(walk: Walk) -> None:
         run, "update deliveries set ordered = $1, state = 'held' where id = $2", True, ids[4]
     )
     await walk(f"{where}/skip", ids[3], says="canceled delivery")
+    for sql in (
+        "update deliveries set state = 'ready', finished_at = null where id = $1",
+        "update webhooks set events = '[\"deal.won\"]' where id <> $1",
+    ):
+        await walk.site.db.write(run, sql, ids[4])
+    await walk("/console/webhooks/{id}/unmatched", webhook_id, says="canceled webhook")
     job: dict[str, Any] = {
         "kind": "recover", "ends": "dead", "since": "2020-01-01", "rate": "5", "confirmed": "count",
     }  # fmt: skip
