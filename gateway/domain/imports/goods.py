@@ -39,7 +39,7 @@ def complete(
         cells.setdefault("requiresShipping", "false")
     options = [
         option for one in found.get("option", ())
-        if fold(option := one.strip()) not in headings.no_option()
+        if fold(option := one.strip()) not in headings.nothing("option")
     ]  # fmt: skip
     if options and (name := _first(found, "name")):
         del cells["name"]
@@ -61,10 +61,9 @@ def _stock(cells: dict[str, str], found: Mapping[str, Sequence[str]]) -> None:
     if "stockTracker" in found and not _first(found, "stockTracker").strip():
         cells.pop("stock", None)
     stock = cells.get("stock", "").strip()
-    if stock.startswith("-"):
+    if stock.startswith("-") and stock[1:].isdigit():
         cells["stock"] = "0"
-    elif stock and not any(sign.isdigit() for sign in stock):
-        # "Infinito", or the stock of the parent.
+    elif fold(stock) in headings.nothing("stock"):
         del cells["stock"]
     if "stock" not in cells and (there := _first(found, "inStock")):
         word = headings.words("inStock").get(fold(there), there.strip().lower())

@@ -97,9 +97,9 @@ def sizes() -> Mapping[str, int]:
 
 
 @cache
-def no_option() -> frozenset[str]:
-    """Return what stands in a cell in place of an option."""
-    return frozenset(map(fold, _table()["none"]["option"]))
+def nothing(kind: str) -> frozenset[str]:
+    """Return what stands in a cell in place of an option or a stock, folded."""
+    return frozenset(map(fold, _table()["none"][kind]))
 
 
 def _places(lists: Mapping[str, Sequence[str]]) -> Places:

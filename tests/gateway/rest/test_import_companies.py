@@ -42,3 +42,12 @@ async def test_companies_are_found_or_created_by_name(
     lenient = await imported(api, ana, "contacts", f"Nome;Empresa\nG;{LONG}\n")
     assert (counts(lenient)[1], lenient["faults"][0]["column"]) == (1, "Empresa")
     assert (await bia.get("/api/companies")).body["total"] == 1
+
+
+async def test_a_stock_is_a_number_or_a_word_for_none(api: RestApi, ana: Person) -> None:
+    cells = ("A;A1;1,00;Infinito", "B;B1;1,00;muito", "C;C1;1,00;-3", "D;D1;1,00;1.200")
+    lines = "\n".join(("Nome;SKU;Preço;Estoque", *cells))
+    body = await imported(api, ana, "products", lines)
+    assert [(one["line"], one["value"]) for one in body["faults"]] == [(3, "muito")]
+    rows = (await ana.get("/api/products?sort=name")).body["data"]
+    assert [row.get("stock") for row in rows] == [None, None, 0, 1200]
