@@ -15,6 +15,7 @@ from gateway.rest.params import once_of
 from gateway.rest.stored_responses import Response, keep, restore
 from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
+from tests.support.long_limits import served_limits
 from tests.support.rest import Person, RestApi
 
 BODY = {"name": "Maria", "unknown": 1}
@@ -121,7 +122,7 @@ async def test_a_first_request_that_takes_too_long(db: Database) -> None:
 
     first = asyncio.create_task(idempotency.write(db, ticket(), _KEPT, slow))
     await claimed.wait()
-    with pytest.raises(Refusal) as caught:
+    with served_limits(), pytest.raises(Refusal) as caught:
         await idempotency.write(db, ticket(), _KEPT, _answer)
     assert caught.value.code == "idempotency_in_progress"
     go.set()
