@@ -93,6 +93,22 @@ async def test_orders_of_an_address(guarded: Shop) -> None:
     assert (await guarded.owner.get("/api/orders")).body["total"] == 10 + BUYERS
 
 
+async def test_unpaid_orders_of_an_email(guarded: Shop) -> None:
+    """Another spelling is the same email, and a stranger cannot use up its orders."""
+    product = await sell(guarded, 30)
+    spellings = (
+        "maria@gmail.com", "Maria@gmail.com", "ma.ria@gmail.com", "maria+1@googlemail.com",
+        "m.aria@gmail.com",
+    )  # fmt: skip
+    for place, email in enumerate(spellings):
+        assert outcome(await buy(guarded, f"203.0.113.{place}", product, email=email)) == "done"
+    refused = await buy(guarded, "203.0.113.99", product, email="maria+2@gmail.com")
+    assert (refused.code, refused.error["extensions"]["field"]) == ("UNPAID_LIMIT", "email")
+    assert 0 < waits(refused) <= 3 * 86_400
+    # Her own network is another one.
+    assert outcome(await buy(guarded, honest(1), product, email="maria@gmail.com")) == "done"
+
+
 async def test_unpaid_orders_of_a_network(still: Database) -> None:
     limits = FREE | {"unpaid_orders_per_address": 2, "reserved_percent": 0}
     async with opened(still, guarding(**limits)) as shop:
@@ -130,6 +146,22 @@ async def test_concurrent_orders_of_an_address(still: Database) -> None:
             *(buy(shop, ATTACKER, one, email=f"a{n}@b.example") for n, one in enumerate(products))
         )
         assert Counter(map(outcome, answers)) == {"done": 3, "UNPAID_LIMIT": 5}
+
+
+async def test_reserved_stock_of_an_address(guarded: Shop) -> None:
+    """The attack: carts that reserve whole stocks for three days, of one address."""
+    many, few = await sell(guarded, 30, name="Many", stock=1_000), await sell(guarded, 30, stock=12)
+    for product, quantity, expected in (
+        (many, 60, "done"), (many, 41, "UNPAID_LIMIT"), (many, 40, "done"),
+        (few, 11, "UNPAID_LIMIT"), (few, 10, "done"),
+    ):  # fmt: skip
+        email = f"a{quantity}@example.com"
+        answer = await buy(guarded, ATTACKER, product, quantity, email=email)
+        assert outcome(answer) == expected
+        if quantity == 41:
+            assert "may hold 100 items of 'Many'" in answer.error["message"]
+            assert 0 < waits(answer) <= 3 * 86_400
+    await honest_are_served(guarded, many)
 
 
 async def test_no_address_is_stored_and_nothing_when_the_order_ended(guarded: Shop) -> None:

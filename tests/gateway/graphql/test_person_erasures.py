@@ -161,6 +161,18 @@ async def test_lines_that_wait_for_their_import_go_with_the_person(shop: Shop) -
     assert [row["name"] for row in await rows(shop, "select name from contacts")] == ["Rui"]
 
 
+async def test_an_account_with_another_email_does_not_spread_the_erasure(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser, "joint@example.com")
+    [made] = await rows(shop, "select id, contact_id from customers")
+    path = f"/api/contacts/{made['contact_id']}"
+    assert (await shop.owner.put(path, {"email": EMAIL})).status == 200
+    other = await contact(shop, email="joint@example.com", name="Rui")
+    await erased(shop, path)
+    assert await rows(shop, "select * from customers") == []
+    assert [row["id"] for row in await rows(shop, "select id from contacts")] == [other]
+
+
 async def test_a_damaged_request_makes_no_certificate_until_it_is_repeated(shop: Shop) -> None:
     contact_id = await contact(shop)
     started = await shop.owner.post(f"/api/contacts/{contact_id}/erase")
@@ -216,6 +228,17 @@ async def test_a_customer_without_a_contact_is_exported_and_erased(shop: Shop) -
     certificate = await erased(shop, path)
     assert certificate["erased"]["clients"] == 1
     assert await rows(shop, "select * from customers") == []
+
+
+async def test_a_customer_who_erases_the_account_gets_a_certificate_too(shop: Shop) -> None:
+    browser = shop.browser()
+    await sign_up(browser)
+    answer = await browser.do("clientDeleteAccount", "success", password="secret123")
+    assert answer.data
+    await run(shop)
+    [certificate] = (await shop.owner.get("/api/erasures")).body["data"]
+    assert (certificate["resource"], certificate["state"]) == ("clients", "done")
+    assert certificate["erased"]["clients"] == 1
 
 
 async def test_receivers_are_told_without_personal_data(shop: Shop) -> None:

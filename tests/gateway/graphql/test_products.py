@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.rest import Person
 from tests.support.shop import Shop
+from tests.support.waiting import next_millisecond
 
 LIST = """
 query ($h: String!, $first: Int, $after: String, $last: Int, $before: String, $search: String,
@@ -37,6 +38,46 @@ async def listed(shop: Shop, **variables: Any) -> Any:
 
 async def titles(shop: Shop, **variables: Any) -> list[str]:
     return [node["title"] for node in (await listed(shop, **variables))["nodes"]]
+
+
+@pytest.mark.slow
+async def test_every_order_in_both_directions(shop: Shop) -> None:
+    names = ["Água", "bolo", "Café", "café", "Doce", "Erva", "Fubá"]
+    prices = [5, 3, 3, 8, 1, 5, 2]
+    for name, price in zip(names, prices, strict=True):
+        await made(shop.owner, shop.store, name, price=price)
+        # Products that are alike come in the order of their ids, which begin with milliseconds.
+        await next_millisecond()
+    for order in ("NEWEST", "TITLE", "PRICE_ASC", "PRICE_DESC"):
+        whole = await listed(shop, orderBy=order, first=100)
+        expected = [edge["node"]["title"] for edge in whole["edges"]]
+        assert whole["totalCount"] == 7
+        assert whole["pageInfo"] == {
+            "hasNextPage": False, "hasPreviousPage": False,
+            "startCursor": whole["edges"][0]["cursor"], "endCursor": whole["edges"][-1]["cursor"],
+        }  # fmt: skip
+        for size in (1, 2, 3, 7):
+            for arguments in (("first", "after", "endCursor", "hasNextPage"),
+                              ("last", "before", "startCursor", "hasPreviousPage")):  # fmt: skip
+                way, position, cursor, more = arguments
+                seen: list[str] = []
+                place = None
+                for _ in range(8):
+                    page = await listed(shop, orderBy=order, **{way: size, position: place})
+                    part = [node["title"] for node in page["nodes"]]
+                    seen = seen + part if way == "first" else part + seen
+                    place = page["pageInfo"][cursor]
+                    if not page["pageInfo"][more]:
+                        break
+                assert seen == expected, (order, size, way)
+    assert await titles(shop) == names[::-1]
+    assert await titles(shop, orderBy="TITLE") == names
+    assert await titles(shop, orderBy="PRICE_ASC") == [
+        "Doce", "Fubá", "bolo", "Café", "Água", "Erva", "café",
+    ]  # fmt: skip
+    assert await titles(shop, orderBy="PRICE_DESC") == [
+        "café", "Erva", "Água", "Café", "bolo", "Fubá", "Doce",
+    ]  # fmt: skip
 
 
 async def test_concurrent_creates_get_slugs_of_their_own(shop: Shop) -> None:

@@ -7,9 +7,11 @@ import pytest
 
 from gateway.domain.accounts import api_keys, tokens, users
 from gateway.server.app_keys import CREDENTIALS, PASSWORDS
-from outbox.database.transaction import Tx
+from gateway.server.config import Config, Limits
+from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from tests.support.site import PASSWORD, Site
+from tests.support.rest import Person, RestApi
+from tests.support.site import PASSWORD, Site, serving
 
 Headers = dict[str, str]
 
@@ -160,6 +162,33 @@ async def test_only_a_token_can_manage_keys(site: Site) -> None:
     assert other
 
 
+async def test_an_invalid_key_is_refused(site: Site) -> None:
+    await site.user()
+    bearer = {"Authorization": f"Bearer {await site.token()}"}
+    for wrong, field in (
+        ({"name": ""}, "name"), ({"name": "x" * 101}, "name"), ({"scopes": ["admin"]}, "scopes[0]"),
+        ({"scopes": []}, "scopes"), ({"scopes": [["read"]]}, "scopes[0]"),
+        ({"expiresAt": "2001-01-01"}, "expiresAt"), ({"expiresAt": 5}, "expiresAt"),
+    ):  # fmt: skip
+        async with site.http.post("/api/keys", json={"name": "x"} | wrong, headers=bearer) as told:
+            assert (told.status, (await told.json())["details"][0]["field"]) == (400, field)
+
+
+async def test_a_key_expires_at_the_end_of_its_last_day(site: Site) -> None:
+    person = Person(site.http, await site.user(), {})
+    bearer = {"Authorization": f"Bearer {await site.token()}"}
+    for sent, zone, shown in (
+        ("2999-01-31", "America/Sao_Paulo", "2999-02-01T02:59:59.999Z"),
+        ("2999-01-31", "Asia/Tokyo", "2999-01-31T14:59:59.999Z"),
+        ("2999-01-31T00:00:00Z", "Asia/Tokyo", "2999-01-31T00:00:00.000Z"),
+        ("9999-12-31", "America/Sao_Paulo", "9999-12-31T23:59:59.999Z"),
+    ):
+        await RestApi(site).move(person, zone)
+        body = {"name": "x", "expiresAt": sent}
+        async with site.http.post("/api/keys", json=body, headers=bearer) as answer:
+            assert (answer.status, (await answer.json()).get("expiresAt")) == (201, shown)
+
+
 async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -> None:
     user_id = await site.user()
     reads = {"X-API-Key": await site.key(user_id, ["read"])}
@@ -182,6 +211,26 @@ async def test_two_credentials_of_one_user_have_the_scopes_of_both(site: Site) -
     swapped = {"X-API-Key": await site.token(), "Authorization": f"Bearer {reads['X-API-Key']}"}
     assert await statuses(swapped) == (201, 200, 200)
     assert "keyId" not in (await me(site, reads | token))[1]
+
+
+async def test_calls_and_sign_ins_are_limited(still: Database) -> None:
+    config = Config(limits=Limits(read_per_second=1, burst=2, sign_in_per_minute=1))
+    async with serving(still, config) as site:
+        key = {"X-API-Key": await site.key(await site.user())}
+        seen = [await me(site, key) for _ in range(3)]
+        assert [status for status, _, _ in seen] == [200, 200, 429]
+        _, body, headers = seen[-1]
+        assert body["code"] == "rate_limited"
+        assert headers["Retry-After"] == "1"
+        assert headers["RateLimit-Policy"] == '"read";q=1;w=1'
+        assert seen[0][2]["RateLimit"] == '"read";r=0;t=1'
+        wrong = {"email": "x@example.com", "password": "wrong horse"}
+        answers = []
+        for _ in range(2):
+            async with site.http.post("/api/auth/token", json=wrong) as answer:
+                answers.append((answer.status, answer.headers.get("Retry-After")))
+        assert answers[0] == (401, None)
+        assert answers[1] == (429, "60")
 
 
 async def test_what_was_looked_up_before_a_change_is_not_remembered(site: Site) -> None:

@@ -9,11 +9,18 @@ from typing import Any
 
 import pytest
 
-from outbox.database.transaction import Row, Tx
+from gateway.domain.webhooks import webhooks
+from gateway.records.access import Actor
+from gateway.server.config import Config, Limits, Retention
+from outbox.database.transaction import Database, Row, Tx
 from outbox.events import feed
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
+from tests.support.drain import add_webhook
 from tests.support.rest import Person, Reply, RestApi
+from tests.support.site import serving
+
+DAY = 86_400_000_000
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 
@@ -115,6 +122,50 @@ async def test_only_the_callers_own(api: RestApi, ana: Person, bia: Person) -> N
     assert unknown.body["error"] == foreign.body["error"]
 
 
+async def test_a_purged_after_starts_at_the_oldest_event(api: RestApi, ana: Person) -> None:
+    await contacts(ana, "kept")
+    await fanned_out(api)
+    long_ago = api.db.ids.new(api.db.clock.wall() - 31 * DAY)
+    assert names_in(await read(ana, f"?after={long_ago}")) == ["kept"]
+    assert names_in(await read(ana, f"?after={long_ago.upper()}")) == ["kept"]
+
+
+async def test_events_past_the_retention_are_left_out(db: Database) -> None:
+    limits = Limits(read_per_second=0, write_per_second=0)
+    async with serving(db, Config(limits=limits, retention=Retention(events_days=2))) as site:
+        api = RestApi(site)
+        ana = await api.person()
+        old, new = await contacts(ana, "old", "new")
+        await db.write(
+            run, "update events set occurred_at = $2 where record_id = $1", old,
+            db.clock.wall() - 2 * DAY - 1,
+        )  # fmt: skip
+        await fanned_out(api)
+        assert [event["recordId"] for event in (await read(ana))["data"]] == [new]
+
+
+async def test_types(api: RestApi, ana: Person) -> None:
+    [one, two] = await contacts(ana, "one", "two")
+    await ana.post("/api/companies", {"name": "Acme"})
+    await ana.delete(f"/api/contacts/{one}")
+    await fanned_out(api)
+
+    async def events(types: str) -> list[tuple[str, str]]:
+        page = await read(ana, f"?types={types}")
+        return [(event["event"], event["recordId"]) for event in page["data"]]
+
+    assert await events("contact.deleted") == [("contact.deleted", one)]
+    assert await events("contact.deleted,%20contact.created%20,") == [
+        ("contact.created", one), ("contact.created", two), ("contact.deleted", one),
+    ]  # fmt: skip
+    assert await events("contact.flown") == []
+    assert await events("%00") == []
+    assert len(await events("")) == 4
+    # The next page does not search the same events again.
+    last = (await read(ana))["nextCursor"]
+    assert (await read(ana, "?types=company.created"))["nextCursor"] == last
+
+
 async def test_a_rare_type_is_searched_in_steps(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +203,28 @@ async def test_page_sizes(api: RestApi, ana: Person, limit: str, size: int) -> N
     page = await read(ana, limit)
     assert len(page["data"]) == size
     assert page["hasMore"] is True
+
+
+async def test_test_events_are_left_out(api: RestApi, ana: Person) -> None:
+    from gateway.server.app_keys import KEYRING
+
+    webhook_id, _ = await add_webhook(
+        api.db, api.site.app[KEYRING], "https://hooks.example.com/", "contact.created",
+        owner=ana.user_id,
+    )  # fmt: skip
+    await api.db.write(webhooks.test, Actor(ana.user_id, "session"), webhook_id, "contact.created")
+    await contacts(ana, "real")
+    await fanned_out(api)
+    assert names_in(await read(ana)) == ["real"]
+
+
+async def test_the_body_of_an_erased_person_is_null(api: RestApi, ana: Person) -> None:
+    await contacts(ana, "Bruno")
+    await fanned_out(api)
+    await api.db.write(run, "update events set body = null, erased_at = $1", 1_700_000_000_000_000)
+    [event] = (await read(ana))["data"]
+    assert event["body"] is None
+    assert event["erasedAt"] == "2023-11-14T22:13:20.000Z"
 
 
 async def test_the_feed_needs_the_scope_read(api: RestApi, ana: Person) -> None:

@@ -15,6 +15,7 @@ from gateway.rest.params import once_of
 from gateway.rest.stored_responses import Response, keep, restore
 from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
+from tests.support.long_limits import served_limits
 from tests.support.rest import Person, RestApi
 
 BODY = {"name": "Maria", "unknown": 1}
@@ -29,11 +30,46 @@ async def count(who: Person, path: str = "/api/contacts") -> int:
     return total
 
 
+async def test_a_repeat_gets_the_first_response(ana: Person) -> None:
+    first = await post(ana, "k1")
+    again = await post(ana, "k1")
+    assert (first.status, again.status) == (201, 201)
+    assert again.text == first.text
+    assert "Idempotent-Replayed" not in first.headers
+    assert again.headers["Idempotent-Replayed"] == "true"
+    for name in ("ETag", "Location", "Content-Type", "X-Ignored-Fields"):
+        assert again.headers[name] == first.headers[name]
+    assert await count(ana) == 1
+
+
+async def test_a_different_body_is_a_mismatch(ana: Person) -> None:
+    await post(ana, "k1")
+    reply = await post(ana, "k1", {"name": "Ana"})
+    assert (reply.status, reply.body["code"]) == (422, "idempotency_mismatch")
+    assert await count(ana) == 1
+
+
+async def test_a_key_belongs_to_its_user_and_path(api: RestApi, ana: Person, bia: Person) -> None:
+    await post(ana, "k1")
+    assert "Idempotent-Replayed" not in (await post(bia, "k1")).headers
+    assert "Idempotent-Replayed" not in (await post(ana, "k1", path="/api/companies")).headers
+    other_key = await api.key_of(ana.user_id)
+    assert "Idempotent-Replayed" in (await post(other_key, "k1")).headers
+    assert [await count(who) for who in (ana, bia)] == [1, 1]
+
+
 async def test_a_read_only_key_gets_no_stored_response(api: RestApi, ana: Person) -> None:
     await post(ana, "k1")
     reader = await api.key_of(ana.user_id, ("read",))
     reply = await post(reader, "k1")
     assert (reply.status, reply.body["code"]) == (403, "forbidden")
+
+
+async def test_a_refused_request_leaves_the_key_free(ana: Person) -> None:
+    assert (await post(ana, "k1", {"name": ""})).status == 400
+    assert (await post(ana, "k1", {"name": "x", "companyId": "0" * 24})).status == 400
+    assert (await post(ana, "k1", {"name": "now"})).status == 201
+    assert await count(ana) == 1
 
 
 async def test_concurrent_repeats_write_once(ana: Person) -> None:
@@ -42,6 +78,12 @@ async def test_concurrent_repeats_write_once(ana: Person) -> None:
     assert len({r.text for r in replies}) == 1
     assert sum("Idempotent-Replayed" not in r.headers for r in replies) == 1
     assert await count(ana) == 1
+
+
+async def test_a_repeat_emits_no_event(api: RestApi, ana: Person) -> None:
+    for _ in range(3):
+        await post(ana, "k1")
+    assert len(await api.events()) == 1
 
 
 async def _answer(tx: Tx) -> Response:
@@ -80,7 +122,7 @@ async def test_a_first_request_that_takes_too_long(db: Database) -> None:
 
     first = asyncio.create_task(idempotency.write(db, ticket(), _KEPT, slow))
     await claimed.wait()
-    with pytest.raises(Refusal) as caught:
+    with served_limits(), pytest.raises(Refusal) as caught:
         await idempotency.write(db, ticket(), _KEPT, _answer)
     assert caught.value.code == "idempotency_in_progress"
     go.set()

@@ -47,6 +47,26 @@ def crowd() -> Callable[..., Crowd]:
     return make
 
 
+async def test_holders_take_turns(crowd: Callable[..., Crowd]) -> None:
+    here = crowd(1, each=1)
+    for name in ("a1", "a2", "a3", "a4", "b1", "c1", "b2"):
+        await here.come(name)
+    for name in ("a1", "a2", "b1", "c1", "a3", "b2", "a4"):
+        assert here.given[-1] == name
+        await here.go(name)
+    assert here.places.waiting == 0
+
+
+async def test_a_full_queue_refuses_only_its_holder(crowd: Callable[..., Crowd]) -> None:
+    here = crowd(1, each=1)
+    for name in ("a1", "a2", "a3", "a4"):
+        await here.come(name)
+    with pytest.raises(Crowded):
+        await (await here.come("a5"))
+    await here.come("b1")
+    assert here.places.waiting == 4
+
+
 async def test_at_the_total_limit_the_longest_queue_loses_a_waiter(
     crowd: Callable[..., Crowd],
 ) -> None:

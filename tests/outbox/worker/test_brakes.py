@@ -10,6 +10,7 @@ from aiohttp import web
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
+from outbox.durations import SECOND
 from outbox.queue.drain import brakes
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
@@ -122,3 +123,18 @@ async def test_a_changed_limit_applies_at_once(db: Database) -> None:
         await box.until(5)
         [lane] = await db.read(rows, "select concurrency, rate from lanes")
         assert (lane["concurrency"], lane["rate"]) == (None, None)
+
+
+@pytest.mark.parametrize("rate", [1, 500, 1_000, 1_500, 19_999, 20_000, 40_000, 333_333, 1_000_000])
+def test_no_second_has_more_claims_than_the_rate(rate: int) -> None:
+    """The worst case: each claim takes all that it may, as soon as it may."""
+    at, claims = 0, list[tuple[int, int]]()
+    while at < 5 * SECOND:
+        claims.append((at, brakes.at_once(rate)))
+        at += brakes.pause(rate, brakes.at_once(rate))
+    most = max(
+        sum(count for one, count in claims if start <= one < start + SECOND) for start, _ in claims
+    )
+    assert most <= max(-(-rate // brakes.THOUSAND), 1)
+    if rate >= brakes.THOUSAND:
+        assert sum(count for _, count in claims) >= 5 * rate / brakes.THOUSAND * 0.94

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import random
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from gateway.cli.data.filling import departing, fill, must_be_known, own_tables
@@ -16,8 +18,9 @@ from outbox.database.transaction import Database, Tx
 from outbox.database.transfer import Place
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state import notices
+from outbox.queue.state import notices, snapshots
 from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.snapshots import forget_since
 from outbox.queue.upkeep import erasure_requests, parking
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.queue_transfer import pause_all
@@ -69,6 +72,23 @@ async def fan_out_all(tx: Tx) -> set[tuple[str, str]]:
     return {(row["event_id"], row["webhook_id"]) for row in await tx.all(PAIRS)}
 
 
+async def history(url: str, dice: random.Random) -> set[tuple[str, str]]:
+    """Write events and webhooks in overlapping transactions; return which pairs belong together.
+
+    Nothing is fanned out. On SQLite there is one transaction after the other.
+    """
+    db = await opened(url)
+    try:
+        if db.engine == "sqlite":
+            for number in range(30):
+                await db.write(_write_one, number, dice.choice(OWNERS), dice.random() < 0.3)
+        else:
+            await _overlapping(url, dice)
+        return await db.read(_wanted)
+    finally:
+        await db.close()
+
+
 async def _write_one(tx: Tx, number: int, owner: str, webhook: bool) -> None:
     if not webhook:
         await tx.run(EVENT, f"event-{number}", owner, b"")
@@ -77,6 +97,86 @@ async def _write_one(tx: Tx, number: int, owner: str, webhook: bool) -> None:
     assert row is not None
     await tx.run(WEBHOOK, f"hook-{number}", owner, b"x", row["pos"], None)
     await tx.run(LANE, f"hook-{number}", owner)
+
+
+async def _overlapping(url: str, dice: random.Random) -> None:
+    connections = [await asyncpg.connect(url) for _ in range(4)]
+    is_open = [False] * len(connections)
+    makes_webhooks = list(is_open)
+    event = EVENT.replace("'record'", "$4")
+    for number in range(60):
+        at = dice.randrange(len(connections))
+        connection = connections[at]
+        owner = dice.choice(OWNERS)
+        if is_open[at] and dice.random() < 0.5:
+            await connection.execute("commit")
+            is_open[at] = False
+            continue
+        if not is_open[at]:
+            await connection.execute("begin")
+            is_open[at] = True
+            makes_webhooks[at] = dice.random() < 0.4
+        if makes_webhooks[at]:
+            snapshot = await connection.fetchval("select cast(pg_current_snapshot() as text)")
+            await connection.execute(WEBHOOK, f"hook-{number}", owner, b"x", 0, snapshot)
+            await connection.execute(LANE, f"hook-{number}", owner)
+        else:
+            await connection.execute(event, f"event-{number}", owner, b"", f"record-{at}")
+    for at, connection in enumerate(connections):
+        if is_open[at]:
+            await connection.execute("commit")
+        await connection.close()
+
+
+async def _wanted(tx: Tx) -> set[tuple[str, str]]:
+    """Which webhook wants which event, by the meaning of the columns."""
+    xid = "0" if tx.engine == "sqlite" else "cast(xid as text)"
+    found = await tx.all(f"select id, owner_id, pos, {xid} as xid from events where seq is null")
+    hooks = await tx.all("select id, owner_id, since_pos, since_snapshot from webhooks")
+    pairs = set()
+    for hook in hooks:
+        since = snapshots.parse(hook["since_snapshot"])
+        for event in found:
+            older = event["pos"] <= hook["since_pos"] if tx.engine == "sqlite" else False
+            if since is not None:
+                older = since.sees(int(event["xid"]))
+            if event["owner_id"] == hook["owner_id"] and not older:
+                pairs.add((event["id"], hook["id"]))
+    return pairs
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_webhook_gets_the_same_events_in_the_other_database(
+    db_url: str, target: str, seed: int
+) -> None:
+    wanted = await history(db_url, random.Random(seed))
+    assert wanted
+    db = await opened(db_url)
+    before = await db.read(_by_record)
+    await db.close()
+    await move(db_url, target)
+    db = await opened(target)
+    try:
+        # Before and after webhooks forget when they were made, and for what comes next.
+        assert await db.read(_by_record) == before
+        await db.write(forget_since)
+        assert await db.write(fan_out_all) == wanted
+        await db.write(forget_since)
+        hooks = {row["id"] for row in await db.read(_rows, "select id from webhooks")}
+        for owner in OWNERS:
+            await db.write(_write_one, int(owner[0], 16) * 100, owner, False)
+        later = await db.write(fan_out_all) - wanted
+        assert {hook for _, hook in later} == hooks
+    finally:
+        await db.close()
+
+
+async def _by_record(tx: Tx) -> dict[str, list[str]]:
+    """Return the order of the events of each record."""
+    found: dict[str, list[str]] = {}
+    for row in await tx.all("select id, record_id from events order by pos"):
+        found.setdefault(row["record_id"], []).append(row["id"])
+    return found
 
 
 async def _rows(tx: Tx, sql: str) -> list[dict[str, object]]:

@@ -14,10 +14,12 @@ import pytest
 from aiohttp import web
 from msgspec import structs
 
+from gateway.domain.webhooks import connecting
 from gateway.domain.webhooks.connecting import challenge_of
 from gateway.server.config import App, Config, Connect
 from outbox import database
 from outbox.database.transaction import Database, Row, Tx
+from outbox.durations import DAY, MINUTE, SECOND
 from outbox.ids import Ids
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.site import Site, Still, serving
@@ -326,6 +328,21 @@ async def test_a_code_is_worth_nothing_without_its_flow(scene: Scene) -> None:
         assert (status, answer["error"]) == (400, "invalid_grant"), changed
     assert await scene.webhooks() == []
     assert (await scene.exchange(**proof))[0] == 200
+
+
+async def test_a_code_ends_after_a_minute_and_a_duty_removes_it(scene: Scene) -> None:
+    early, late = await scene.code(), await scene.code()
+    proof = scene.zappy.proof(late)
+    scene.clock.ahead = MINUTE - 20 * SECOND
+    assert (await scene.exchange(**proof))[0] == 200
+    scene.clock.ahead = MINUTE + SECOND
+    status, answer = await scene.exchange(**{**proof, "code": early})
+    assert (status, answer["error"]) == (400, "invalid_grant")
+    assert len(await scene.webhooks()) == 1
+    scene.clock.ahead = DAY
+    assert await scene.site.db.write(connecting.purge, 10) == 0
+    scene.clock.ahead = DAY + 2 * MINUTE
+    assert await scene.site.db.write(connecting.purge, 10) == 2
 
 
 async def test_an_account_that_was_disabled_meanwhile_gives_nothing(scene: Scene) -> None:

@@ -1,11 +1,15 @@
 """Tests tasks over HTTP: fields, verbs, and the lists by due date with a set clock."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from gateway.records.values import dates
+from outbox import database
 from outbox.clock import SystemClock
+from outbox.database.transaction import Database
+from outbox.ids import Ids
 from tests.support.rest import Person, RestApi
 
 
@@ -29,6 +33,13 @@ class Wall(SystemClock):
 def wall() -> Wall:
     """A clock at noon of a Saturday in São Paulo (UTC-3)."""
     return Wall()
+
+
+@pytest.fixture
+async def db(db_url: str, wall: Wall) -> AsyncIterator[Database]:
+    db = await database.open(db_url, clock=wall, ids=Ids(), serving=True)
+    yield db
+    await db.close()
 
 
 async def create(who: Person, **body: Any) -> dict[str, Any]:
@@ -60,6 +71,53 @@ async def test_a_verb_reads_no_body(api: RestApi, ana: Person) -> None:
             assert reply.status == 200
         assert (await ana.post(f"/api/tasks/overdue/{verb}")).status == 404
     assert [name for name, _ in await api.events()].count("task.completed") == 1
+
+
+async def test_overdue_by_the_clock_and_by_the_day(ana: Person, wall: Wall) -> None:
+    await due(
+        ana, "2026-11-21T15:00:00.001Z", "2026-11-21", "2026-11-20T23:59:59Z",
+        "2026-11-21T15:00:00Z", "2026-11-20", "2026-11-22", "2026-11-21T11:59:00-03:00",
+    )  # fmt: skip
+    await create(ana, title="without")
+    done = await create(ana, title="done", dueDate="2020-01-01")
+    await ana.post(f"/api/tasks/{done['id']}/complete")
+    passed = ["2026-11-20", "2026-11-20T23:59:59Z", "2026-11-21T11:59:00-03:00"]
+    assert await listed(ana, "/overdue") == passed
+    # A task that is due exactly now is not overdue.
+    wall.micros += 1
+    assert (await listed(ana, "/overdue"))[-1] == "2026-11-21T15:00:00Z"
+    # The day ends in São Paulo at 03:00Z.
+    wall.set("2026-11-22T02:59:59.999Z")
+    assert "2026-11-21" not in await listed(ana, "/overdue")
+    wall.set("2026-11-22T03:00:00Z")
+    assert "2026-11-21" in await listed(ana, "/overdue")
+    assert await listed(ana, "/upcoming") == ["2026-11-22"]
+
+
+async def test_a_day_ends_in_the_zone_of_its_owner(api: RestApi, ana: Person, wall: Wall) -> None:
+    await due(ana, "2026-11-21")
+    for zone, ends in (
+        ("UTC", "2026-11-22T00:00:00Z"), ("Pacific/Kiritimati", "2026-11-21T10:00:00Z"),
+        ("Pacific/Pago_Pago", "2026-11-22T11:00:00Z"), ("Asia/Kolkata", "2026-11-21T18:30:00Z"),
+    ):  # fmt: skip
+        await api.move(ana, zone)
+        wall.set(ends)
+        assert await listed(ana, "/overdue") == ["2026-11-21"], zone
+        assert await listed(ana, "/upcoming") == []
+        wall.micros -= 1
+        assert await listed(ana, "/overdue") == []
+        assert await listed(ana, "/upcoming") == ["2026-11-21"]
+
+
+async def test_upcoming_is_from_now_to_seven_days_ahead(ana: Person) -> None:
+    inside = [
+        "2026-11-21", "2026-11-21T15:00:00Z", "2026-11-25", "2026-11-28", "2026-11-28T15:00:00Z",
+    ]  # fmt: skip
+    await due(
+        ana, "2026-11-28T15:00:00.001Z", *reversed(inside), "2026-11-20", "2026-11-29",
+        "2026-11-21T14:59:59.999Z", "2026-12-24",
+    )  # fmt: skip
+    assert await listed(ana, "/upcoming") == inside
 
 
 async def test_a_returned_day_stays_a_day(ana: Person) -> None:

@@ -1,5 +1,7 @@
 """Tests reports over HTTP with records of known times."""
 
+import csv
+import io
 from typing import Any
 
 import pytest
@@ -59,6 +61,58 @@ async def test_reports_need_the_scope_read(api: RestApi, ana: Person) -> None:
         assert (await api.nobody.get(path)).status == 401
         assert (await writer.get(path)).status == 403
         assert (await ana.post(path, {})).status == 405
+
+
+async def test_sales_by_month(api: RestApi, ana: Person, bia: Person) -> None:
+    # 02:30Z on the first is still the previous month in São Paulo.
+    await deal(api, ana, 100.5, "2026-01-01", won="2026-02-01T02:30:00Z")
+    await deal(api, ana, 50, "2026-01-01", won="2026-02-28")
+    await deal(api, ana, 70, "2026-01-01", lost="2026-02-10")
+    await deal(api, ana, 80, "2026-02-01")
+    await deal(api, bia, 999, "2026-01-01", won="2026-02-10")
+    await invoice(api, ana, 10.25, "2026-01-15", paid="2026-03-01T12:00:00Z")
+    await invoice(api, ana, 20, "2026-03-31T23:59:59-03:00")
+    await invoice(api, ana, 40, "2026-04-01T00:00:00-03:00")
+    gone = await invoice(api, ana, 500, "2026-02-15")
+    await ana.post(f"/api/invoices/{gone}/cancel")
+    reply = await ana.get("/api/reports/sales?from=2026-01-01&to=2026-03-31")
+    assert reply.body == {
+        "report": "sales", "from": "2026-01-01T03:00:00.000Z", "to": "2026-04-01T02:59:59.999Z",
+        "timezone": "America/Sao_Paulo", "groupBy": "month", "currency": "BRL",
+        "data": [row("2026-01", 1, 100.5, 1, 10.25, 0, 0), row("2026-02", 1, 50, 0, 0, 0, 0),
+                 row("2026-03", 0, 0, 1, 20, 1, 10.25)],
+        "totals": without_group(row("", 2, 150.5, 2, 30.25, 1, 10.25)),
+    }  # fmt: skip
+    utc = (await ana.get("/api/reports/sales?from=2026-01-01&to=2026-04-30&timezone=UTC")).body
+    assert [r["dealsWon"] for r in utc["data"]] == [0, 2, 0, 0]
+    assert [r["invoicesIssuedTotal"] for r in utc["data"]] == [10.25, 0, 0, 60]
+    assert utc["timezone"] == "UTC"
+    weeks = (await ana.get("/api/reports/sales?groupBy=week&from=2026-02-23&to=2026-03-02")).body
+    assert [(r["group"], r["dealsWon"]) for r in weeks["data"]] == [
+        ("2026-W09", 1), ("2026-W10", 0),
+    ]  # fmt: skip
+    days = (await ana.get("/api/reports/sales?groupBy=day&from=2026-02-27&to=2026-02-28")).body
+    assert [(r["group"], r["dealsWon"]) for r in days["data"]] == [
+        ("2026-02-27", 1), ("2026-02-28", 0),
+    ]  # fmt: skip
+
+
+async def test_a_payment_of_a_day_counts_on_that_day(api: RestApi, ana: Person) -> None:
+    await invoice(api, ana, 10, "2026-01-15", paid="2026-03-01")
+    sales = (await ana.get("/api/reports/sales?from=2026-01-01&to=2026-03-31")).body["data"]
+    assert [r["invoicesPaid"] for r in sales] == [0, 0, 1]
+    day = "/api/reports/sales?groupBy=day&from=2026-02-28&to=2026-03-02"
+    assert [r["invoicesPaid"] for r in (await ana.get(day)).body["data"]] == [0, 1, 0]
+
+
+def row(group: str, *figures: float) -> dict[str, Any]:
+    names = ("dealsWon", "dealsWonValue", "invoicesIssued", "invoicesIssuedTotal", "invoicesPaid",
+             "invoicesPaidTotal")  # fmt: skip
+    return {"group": group, **dict(zip(names, figures, strict=True))}
+
+
+def without_group(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "group"}
 
 
 async def test_sums_above_the_integers_of_the_engines(api: RestApi, ana: Person) -> None:
@@ -142,6 +196,28 @@ async def test_leads(api: RestApi, ana: Person, bia: Person) -> None:
     ]  # fmt: skip
     body = (await ana.get("/api/reports/leads?from=2026-02-01")).body
     assert [r["group"] for r in body["data"]] == ["import"]
+
+
+async def test_as_csv(api: RestApi, ana: Person) -> None:
+    await deal(api, ana, 10.5, "2026-01-01", stage='=HYPERLINK("x"), "y"')
+    await deal(api, ana, 1, "2026-01-01", stage="-2+3")
+    for name in NAMES:
+        body = (await ana.get(f"/api/reports/{name}")).body
+        reply = await ana.get(f"/api/reports/{name}?format=csv")
+        assert (reply.status, reply.headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
+        assert reply.headers["Content-Disposition"] == f'attachment; filename="{name}.csv"'
+        header, *lines = csv.reader(io.StringIO(reply.text))
+        assert len(lines) == len(body["data"])
+        for line, shown in zip(lines, body["data"], strict=True):
+            assert header == list(shown)
+            # A spreadsheet must not run a stage as a formula.
+            expected = [
+                f"'{v}" if str(v).startswith(("=", "-")) else str(v) for v in shown.values()
+            ]
+            assert line == expected
+    assert "'=HYPERLINK" in (await ana.get("/api/reports/funnel?format=csv")).text
+    empty = await ana.get("/api/reports/leads?format=csv")
+    assert empty.text == "group,leads,withDeal,conversionRate\r\n"
 
 
 async def test_an_invalid_query_is_refused(ana: Person) -> None:

@@ -112,6 +112,35 @@ async def test_a_day_of_payment_begins_in_the_owners_time_zone(api: RestApi, ana
         assert again.text == first.text
 
 
+async def test_overdue_depends_on_the_owners_day(api: RestApi, ana: Person) -> None:
+    late = await create(ana, dueDate="2020-01-01")
+    path = f"/api/invoices/{late['id']}"
+    assert (await ana.get(path)).headers["ETag"] == '"1-overdue"'
+
+    # A day that has ended in one time zone and not yet in another.
+    async def both(due: int, day: bool) -> list[bool]:
+        async def set_due(tx: Any) -> None:
+            await tx.run("update invoices set due_at = $1, due_day = $2", due, day)
+
+        await api.db.write(set_due)
+        flags = []
+        for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
+            await api.move(ana, zone)
+            flags.append(bool((await ana.get(path)).body["overdue"]))
+            listed = (await ana.get("/api/invoices?overdue=true")).body["total"]
+            assert listed == int(flags[-1])
+        return flags
+
+    now, day = api.db.clock.wall(), 86_400_000_000
+    today = now - now % day
+    assert await both(today - 2 * day, True) == [True, True]
+    assert await both(today + day, True) == [False, False]
+    # The zones are 25 hours apart, so each day has ended in only one of them.
+    assert [True, False] in [await both(today + n * day, True) for n in (-1, 0)]
+    assert await both(now - 60_000_000, False) == [True, True]
+    assert await both(now + 60_000_000, False) == [False, False]
+
+
 async def test_one_of_the_concurrent_verbs_succeeds(api: RestApi, ana: Person) -> None:
     for _ in range(5):
         path = f"/api/invoices/{(await create(ana))['id']}"

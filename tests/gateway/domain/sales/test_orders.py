@@ -137,6 +137,23 @@ async def test_the_order_decides_the_content_of_its_invoice(shop: Shop) -> None:
     assert (changed.status, changed.body["notes"]) == (200, "Thank you")
 
 
+async def test_an_order_expires(shop: Shop) -> None:
+    coffee = await product(shop.owner)
+    order = await placed(shop, {coffee: 2}, lasts=-MINUTE)
+    later = await placed(shop, {coffee: 1}, lasts=MINUTE)
+    before = len(await shop.api.events())
+    assert await shop.db.write(order_verbs.expire, 1) == 1
+    assert await shop.db.write(order_verbs.expire, 1) == 0
+    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
+    after, invoice = await order_of(shop.owner, order["id"]), await invoice_of(shop, order)
+    assert (after["status"], invoice["status"]) == ("expired", "canceled")
+    assert after["reason"] == invoice["reason"] == "The order expired."
+    assert (await deal_of(shop, order))["lostReason"] == "The order ORD-000001 expired."
+    assert await stock_of(shop.owner, coffee) == 9
+    assert (await order_of(shop.owner, later["id"]))["status"] == "pending"
+    assert (await cancel(shop.owner, order)).body["code"] == "invalid_transition"
+
+
 async def test_a_deal_closed_by_hand(shop: Shop) -> None:
     coffee = await product(shop.owner)
     order = await placed(shop, {coffee: 1})

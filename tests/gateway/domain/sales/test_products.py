@@ -1,6 +1,16 @@
 """Tests products over HTTP: prices, stock, categories, images and unique skus."""
 
+import asyncio
+from typing import Any
+
 from tests.support.rest import Person
+
+
+async def create(who: Person, **body: Any) -> dict[str, Any]:
+    reply = await who.post("/api/products", {"name": "Coffee", "price": 10} | body)
+    assert reply.status == 201, reply.text
+    record: dict[str, Any] = reply.body
+    return record
 
 
 async def test_every_fault_is_reported_at_once(ana: Person) -> None:
@@ -20,3 +30,26 @@ async def test_every_fault_is_reported_at_once(ana: Person) -> None:
     body = {"name": "X", "price": 1, "images": [{"url": "https://x.example"}] * 51}
     too_many = await ana.post("/api/products", body | {"stock": 10**18})
     assert too_many.faults == {"images": "too_many", "stock": "out_of_range"}
+
+
+async def test_a_sku_is_unique_per_owner(ana: Person, bia: Person) -> None:
+    others = [await create(ana) for _ in range(4)]
+    await create(bia, sku="A")
+    replies = await asyncio.gather(
+        *(ana.post("/api/products", {"name": "X", "price": 1, "sku": "A"}) for _ in range(8)),
+        *(ana.put(f"/api/products/{other['id']}", {"sku": "A"}) for other in others),
+    )
+    assert sorted(reply.status for reply in replies)[1:] == [409] * 11
+    refused = next(reply for reply in replies if reply.status == 409)
+    assert (refused.body["code"], refused.faults) == ("conflict", {"sku": "taken"})
+    [first] = (await ana.get("/api/products?sku=A")).body["data"]
+    other = await create(ana, sku="B")
+    path = f"/api/products/{other['id']}"
+    assert (await ana.put(path, {"sku": "A", "name": "Y"})).status == 409
+    assert (await ana.get(path)).body == other
+    # A change or a delete frees the sku.
+    assert (await ana.put(f"/api/products/{first['id']}", {"sku": "C"})).status == 200
+    assert (await ana.put(path, {"sku": "A"})).status == 200
+    await ana.delete(path)
+    assert (await create(ana, sku="A"))["sku"] == "A"
+    assert (await create(ana, sku="a"))["sku"] == "a"

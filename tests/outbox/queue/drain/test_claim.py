@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+
+import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import RETRY_SHARE, Taken, claim
@@ -51,6 +54,21 @@ async def finish(tx: Tx) -> None:
         where webhook_id in (select webhook_id from deliveries where state = 'ready')
         """
     )
+
+
+@pytest.mark.parametrize("slots", [1, 4, 7])
+async def test_of_n_lanes_that_wait_each_gets_its_turn_within_n_turns(
+    db: Database, slots: int
+) -> None:
+    ids = await backlog(db, 10, 40)
+    turns: list[str] = []
+    for _ in range(math.ceil(60 / slots)):
+        got = await taken(db, capacity(slots, windows=dict.fromkeys(ids, 1)))
+        assert len(got) == slots
+        turns += [delivery.webhook_id for delivery in got]
+    for start in range(0, len(turns) - 2 * len(ids), slots):
+        # The order of lanes whose turns came in one claim is free.
+        assert set(turns[start : start + len(ids) + slots - 1]) == set(ids)
 
 
 async def failing_lane(db: Database, webhook_id: str) -> None:

@@ -133,6 +133,27 @@ async def test_finished_deliveries_are_deleted_with_their_attempts(past: Past) -
     assert not counts.ended
 
 
+async def test_what_was_parked_for_too_long_ends_cancelled_and_is_counted(past: Past) -> None:
+    db, counts = past.db, Told()
+    ended = {await past.delivery(31, state, webhook=2) for state in ("ready", "held")}
+    ids = {
+        await past.delivery(29, "ready", webhook=2),
+        await past.delivery(31, "in_flight", webhook=2),
+        await past.delivery(31, "ready", webhook=1),
+    }
+    await thirty_days(db, counts).deliveries()
+    rows = await db.read(lambda tx: tx.all("select * from deliveries"))
+    cancelled = {row["id"]: row for row in rows if row["state"] == "cancelled"}
+    assert cancelled.keys() == ended
+    assert {row["reason"] for row in cancelled.values()} == {"retention"}
+    assert all(row["finished_at"] > row["created_at"] for row in cancelled.values())
+    assert {row["id"] for row in rows} == ended | ids
+    assert counts.ended == {(webhook_id(2), "cancelled"): 2}
+    # They stay in the log as long as other deliveries that ended now.
+    await thirty_days(db, counts).deliveries()
+    assert await ids_of(db, "deliveries") == ended | ids
+
+
 @pytest.mark.parametrize("column", ["active", "turning"])
 async def test_a_webhook_activated_or_being_turned_meanwhile_keeps_its_deliveries(
     past: Past, column: str
@@ -142,6 +163,21 @@ async def test_a_webhook_activated_or_being_turned_meanwhile_keeps_its_deliverie
     await db.write(lambda tx: tx.run(f"update lanes set {column} = true"))
     done, ended = await db.write(retention.expire_parked, [waiting], db.clock)
     assert (done, ended) == (1, {})
+
+
+async def test_events_are_deleted_unless_a_delivery_is_unfinished(past: Past) -> None:
+    db, counts = past.db, Told()
+    gone = [await past.event(31), await past.event(31)]
+    await past.delivery(31, "delivered", 20, event=gone[1])
+    ids = [await past.event(29), await past.event(31, seen=False)]
+    for state, origin in (("ready", "event"), ("in_flight", "replay"), ("held", "event")):
+        event = await past.event(31)
+        await past.delivery(1, state, event=event, origin=origin)
+        ids.append(event)
+    await thirty_days(db, counts).events()
+    assert await ids_of(db, "events") == set(ids)
+    assert counts.gone == {"events": len(gone)}
+    assert counts.clean == ["events"]
 
 
 @pytest.mark.parametrize("ahead", [1.1, 2.1, 30.1, 400])

@@ -46,6 +46,23 @@ async def test_create_change_and_delete(api: RestApi, ana: Person) -> None:
     assert await api.events() == []
 
 
+async def test_names_and_slugs_are_unique_in_the_store(ana: Person) -> None:
+    one, two = await store(ana), await store(ana, "two.example")
+    bodies = [{"storeId": one, "name": name} for name in ("Café", "cafe", "CAFÉ", "Cafè")]
+    replies = await asyncio.gather(*(ana.post("/api/categories", body) for body in bodies))
+    assert sorted(reply.status for reply in replies) == [201, 409, 409, 409]
+    [first] = [reply.body for reply in replies if reply.status == 201]
+    await create(ana, two, "Café")
+    reply = await ana.post("/api/categories", {"storeId": one, "name": "Tea", "slug": "cafe"})
+    assert (reply.status, reply.faults) == (409, {"slug": "taken"})
+    other = await create(ana, one, "Cafe!")
+    assert other["slug"] == "cafe-2"
+    taken = await ana.put(f"/api/categories/{other['id']}", {"name": "café"})
+    assert (taken.status, taken.faults) == (409, {"name": "taken"})
+    assert (await ana.put(f"/api/categories/{first['id']}", {"name": "CAFÉ!"})).status == 409
+    assert (await ana.put(f"/api/categories/{first['id']}", {"name": "CÁFÉ"})).status == 200
+
+
 async def test_concurrent_moves_make_no_cycle(ana: Person) -> None:
     shop = await store(ana)
     for round_number in range(5):
