@@ -12,6 +12,8 @@ import idna
 
 from gateway.records.values.patterns import BLANK
 
+LONGEST_LABEL = 63
+"""Characters between two points of a domain."""
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp", "Zs"})
 # Fillers and variation selectors are letters and marks that show nothing.
 _FILLER = re.compile(rf"[{BLANK}\U000e0000-\U000e0fff]")
@@ -57,13 +59,16 @@ def ascii_domain(domain: str) -> str:
     if domain.isascii():
         return domain.lower()
     try:
-        mapped = idna.uts46_remap(domain, std3_rules=False, transitional=False)
-        return ".".join(
-            label if label.isascii() else "xn--" + label.encode("punycode").decode()
-            for label in mapped.split(".")
-        )
+        mapped = idna.uts46_remap(domain, std3_rules=False, transitional=False).split(".")
+        # The time of punycode grows with the square of the length.
+        if max(map(len, mapped)) <= LONGEST_LABEL:
+            return ".".join(
+                label if label.isascii() else "xn--" + label.encode("punycode").decode()
+                for label in mapped
+            )
     except (idna.IDNAError, UnicodeError):
-        return unicodedata.normalize("NFC", domain.lower())
+        pass
+    return unicodedata.normalize("NFC", domain.lower())
 
 
 def unicode_domain(domain: str) -> str:
