@@ -26,7 +26,7 @@ def test_html_is_read_as_text(html: str, text: str) -> None:
 
 def test_no_cell_takes_the_square_of_its_length() -> None:
     urls = [one["url"] for one in images(["https://a,b.png,http://c;,d | e," + ",;" * LONG + "f"])]
-    assert urls == ["https://a,b.png", "http://c;,d", "e" + ",;" * LONG + "f"]
+    assert urls == ["https://a,b.png", "http://c;,d", "e," + ",;" * LONG + "f"]
     assert images(["a" + " |" * LONG + "b"]) == [{"url": "a"}, {"url": "b"}]
     assert paths("a > b / c, d" + " " * LONG + "e") == ["a", "b", "c", "d" + " " * LONG + "e"]
     assert clean(" \u2800" * LONG + "é") == "é"
