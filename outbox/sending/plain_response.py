@@ -10,7 +10,8 @@ NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 HEAD = re.compile(
     rf"HTTP/1\.1 ([2-5][0-9][0-9]) [\t\x20-\x7e]*\r\n((?:{NAME}:[\t\x20-\x7e]*\r\n){{1,64}})"
 )
-LINE = re.compile(r"([^:\r\n]+):[\t ]*([^\r\n]*?)[\t ]*\r\n")
+# Linear also for many blanks within a value.
+LINE = re.compile(r"([^:\r\n]+):[\t ]*+((?:[^\r\n]*[^\t\r\n ])?)[\t ]*+\r\n")
 LENGTH = re.compile(r"[0-9]{1,5}")
 NO_BODY = frozenset({"204", "304"})
 

@@ -37,7 +37,8 @@ STRICT = re.compile(
 )
 DECIDING = ("connection", "content-length", "retry-after", "transfer-encoding")
 IMPORTANT = re.compile(
-    rf"\n({'|'.join(DECIDING)})[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=[\r\n])".encode(), re.IGNORECASE
+    rf"\n({'|'.join(DECIDING)})[ \t]*+:[ \t]*+((?:[^\r\n]*[^\t\r\n ])?)[ \t]*+(?=[\r\n])".encode(),
+    re.IGNORECASE,
 )
 STATUS_LINE = re.compile(
     rb"HTTP/([0-9](?:\.[0-9])?)([ \t]+)([0-9]{3})(?=[ \t\r\n]|\Z)([^\n]*)", re.IGNORECASE

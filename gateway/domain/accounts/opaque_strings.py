@@ -8,12 +8,14 @@ from precis_i18n import get_profile
 
 from gateway.records.values.emails import character_name
 
+LONGEST = 1_000
+"""No password is longer; the time to sort a run of marks grows with the square of its length."""
 _PROFILE = get_profile("OpaqueString")
 
 
 def prepared(password: str) -> str | None:
     """Return the form in which spellings of a password are equal; None for a forbidden one."""
-    if not password or (password.isascii() and password.isprintable()):
+    if not password or (password.isascii() and password.isprintable()) or len(password) > LONGEST:
         return password
     try:
         return str(_PROFILE.enforce(password))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html.parser import HTMLParser
+from html import unescape
 from typing import Any
 
 from msgspec import DecodeError
@@ -11,10 +11,19 @@ from msgspec.json import decode
 from gateway.domain.imports import headings
 from gateway.records.values.folding import fold
 
-# A comma may stand in a URL.
-_URLS = re.compile(r"[\s|;,]+(?=https?://)|\s*\|\s*|\s+")
+# A comma may stand in a URL. Each pattern looks once at a run of blanks, commas or tags, however
+# long it is.
+_URLS = re.compile(r"(?<![,;])(?:[,;]*+[\s|][\s|;,]*+|[,;]++(?=https?://))")
 _HTML = re.compile(r"<(?:/?[a-z][a-z0-9]*(?:\s[^<>]*)?/?|!--)>?", re.I)
-_PATH = re.compile(r"\s*>\s*|\s+/\s+")
+# Python's own parser takes the square of the length for tags and comments that nothing closes.
+_TOKEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(?:script|style)\b.*?(?:</(?:script|style)\b[^<>]*+>?|\Z)|<[!?][^<>]*+>?|<(?P<end>/?)(?P<tag>[a-z][^\s/<>]*+)"
+    r"""(?:=\s*+(?:"[^"]*"|'[^']*')|[^<>])*+(?P<close>>?)""",
+    re.I | re.S,
+)
+# Python refuses to read so many digits as a number.
+_NO_CHARACTER = re.compile("&#[0-9]{12,};?")
+_PATH = re.compile(r">|(?<!\s)\s++/(?=\s)")
 _COMMAS = re.compile(r"(?<!\\),|;|\|")
 MOST_IMAGES = 50
 """Images of a product."""
@@ -113,40 +122,26 @@ def text_of(cell: str) -> str:
     """Return the text of a description, which shops write as HTML."""
     if _HTML.search(cell) is None:
         return cell
-    reader = _Reader()
-    reader.feed(cell.replace("\\n", "\n") if "\n" not in cell else cell)
-    reader.close()
-    return reader.text
+    html = cell.replace("\\n", "\n") if "\n" not in cell else cell
+    parts, unseen, place = list[str](), 0, 0
+    for found in _TOKEN.finditer(html):
+        parts += [] if unseen else [_data(html[place : found.start()])]
+        place = found.end()
+        tag = (found["tag"] or "").lower()
+        if tag and not found["close"]:
+            # Not a tag, such as a comparison.
+            place = found.start()
+        elif tag in _UNSEEN:
+            unseen = max(0, unseen - 1) if found["end"] else unseen + 1
+        elif tag in _BREAKING and (tag == "p" or not found["end"]):
+            parts.append("\x00- " if tag == "li" else "\x00")
+    parts += [] if unseen else [_data(html[place:])]
+    lines = (" ".join(line.split()) for line in "".join(parts).split("\x00"))
+    return re.sub("\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
-class _Reader(HTMLParser):
-    """Collects the text of HTML, with a break at each block and a mark at each item of a list."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._parts: list[str] = []
-        self._unseen = 0
-
-    @property
-    def text(self) -> str:
-        lines = (" ".join(line.split()) for line in "".join(self._parts).split("\x00"))
-        return re.sub("\n{3,}", "\n\n", "\n".join(lines)).strip()
-
-    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        if tag in _UNSEEN:
-            self._unseen += 1
-        elif tag in _BREAKING:
-            self._parts.append("\x00- " if tag == "li" else "\x00")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _UNSEEN:
-            self._unseen = max(0, self._unseen - 1)
-        elif tag == "p":
-            self._parts.append("\x00")
-
-    def handle_data(self, data: str) -> None:
-        if not self._unseen:
-            self._parts.append(data)
+def _data(text: str) -> str:
+    return unescape(_NO_CHARACTER.sub("\ufffd", text))
 
 
 def _first(found: Mapping[str, Sequence[str]], target: str) -> str:

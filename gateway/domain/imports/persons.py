@@ -21,6 +21,12 @@ _NO_LABELS = frozenset(("internet", "pref", "voice", "x-internet", "main", "othe
 _FAX = frozenset(("fax", "pager", "modem"))
 _NOTED = ("NICKNAME", "BDAY", "ANNIVERSARY", "URL", "ROLE", "IMPP", "X-SOCIALPROFILE", "RELATED")
 _GROUPS = ("X-ADDRESSBOOKSERVER-KIND", "KIND")
+_NAMES = ("FN", "N", "EMAIL", "TEL", "ORG", "TITLE", "ADR", "NOTE", "CATEGORIES", "X-ABLABEL")
+_USED = re.compile(
+    rf"(?:[\w-]+\.)?(?:{'|'.join((*_NAMES, *_NOTED, *_GROUPS))})[;:]", re.ASCII | re.I
+)  # fmt: skip
+MOST_PROPERTIES = 1_000
+"""Properties of a card that are read, of which each takes time; groups have more of others."""
 
 
 @dataclass(slots=True)
@@ -64,7 +70,13 @@ class _Value:
 
 def cells_of(properties: Sequence[Property]) -> list[str] | None:
     """Return the cells of HEADINGS; None for a card that is no person, but a group of some."""
-    values = [value for one in properties if (value := _read(one)) is not None]
+    used = [one for one in properties if _USED.match(one.text)]
+    if len(used) > MOST_PROPERTIES:
+        raise bad(
+            used[MOST_PROPERTIES].line, "too_many",
+            f"A card has at most {MOST_PROPERTIES:,} properties; shorten the card with this line.",
+        )  # fmt: skip
+    values = [value for one in used if (value := _read(one)) is not None]
     if any(one.name in _GROUPS and one.raw.strip().lower() == "group" for one in values):
         return None
     by_name: dict[str, list[_Value]] = {}

@@ -60,10 +60,12 @@ async def faults(
 
 async def lines(db: Database, job: Import, *, bom: bool = False) -> AsyncGenerator[bytes, None]:
     """Yield the faulty lines that are kept, under the heading of their file."""
+    # Cards have no separator; their lines are a table.
+    separator = job.separator or ","
     place = job.fields.index(ID) if ID in job.fields else None
     with_ids = await db.read(_has_ids, job.id)
     heading = [OWN_ID] * (with_ids and place is None) + [cells.inert(one) for one in job.headings]
-    yield _text([heading], job.separator, bom=bom)
+    yield _text([heading], separator, bom=bom)
     last = 0
     while some := await db.read(import_lines.faulty_after, job.id, last, AT_ONCE):
         last = some[-1].line
@@ -75,7 +77,7 @@ async def lines(db: Database, job: Import, *, bom: bool = False) -> AsyncGenerat
             elif record_id is not None and place is not None:
                 row[place] = record_id
             rows.append(row)
-        yield _text(rows, job.separator)
+        yield _text(rows, separator)
 
 
 async def of(tx: Tx, actor: Actor, import_id: str) -> Import:

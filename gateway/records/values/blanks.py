@@ -10,6 +10,7 @@ _INVISIBLE = re.compile(
 # Beside letters of scripts and pictures that need them, the two joiners change what is seen.
 _LETTER = "[^\x00-\u02ff\u200c\u200d\u2800\\s]"
 _JOINER = re.compile(f"(?<!{_LETTER})[\u200c\u200d]|[\u200c\u200d](?!{_LETTER})")
+_BLANKS = "\u2800" + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _HARD_SPACE = re.compile("[\u00a0\u2007\u202f]")
 
 
@@ -23,6 +24,4 @@ def clean(text: str) -> str:
 
 def _outer(text: str) -> str:
     """Return a text without blanks around it, the blank of Braille among them."""
-    while (shorter := text.strip().strip("\u2800")) != text:
-        text = shorter
-    return text
+    return text.strip(_BLANKS)

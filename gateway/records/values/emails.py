@@ -12,6 +12,10 @@ import idna
 
 from gateway.records.values.patterns import BLANK
 
+LONGEST = 1_000
+"""No address is longer; the time to sort a run of marks grows with the square of its length."""
+LONGEST_LABEL = 63
+"""Characters between two points of a domain."""
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp", "Zs"})
 # Fillers and variation selectors are letters and marks that show nothing.
 _FILLER = re.compile(rf"[{BLANK}\U000e0000-\U000e0fff]")
@@ -26,7 +30,7 @@ _CONTROLS = {
 def fold_email(email: str) -> str:
     """Return the form in which addresses of one mailbox are equal."""
     email = email.strip()
-    if email.isascii():
+    if email.isascii() or len(email) > LONGEST:
         return email.lower()
     local, at, domain = unicodedata.normalize("NFC", email).rpartition("@")
     return unicodedata.normalize("NFC", local.lower()) + at + ascii_domain(domain)
@@ -57,13 +61,16 @@ def ascii_domain(domain: str) -> str:
     if domain.isascii():
         return domain.lower()
     try:
-        mapped = idna.uts46_remap(domain, std3_rules=False, transitional=False)
-        return ".".join(
-            label if label.isascii() else "xn--" + label.encode("punycode").decode()
-            for label in mapped.split(".")
-        )
+        mapped = idna.uts46_remap(domain, std3_rules=False, transitional=False).split(".")
+        # The time of punycode grows with the square of the length.
+        if max(map(len, mapped)) <= LONGEST_LABEL:
+            return ".".join(
+                label if label.isascii() else "xn--" + label.encode("punycode").decode()
+                for label in mapped
+            )
     except (idna.IDNAError, UnicodeError):
-        return unicodedata.normalize("NFC", domain.lower())
+        pass
+    return unicodedata.normalize("NFC", domain.lower())
 
 
 def unicode_domain(domain: str) -> str:

@@ -81,8 +81,11 @@ async def _fields(
             break
         if name[1] == b"file":
             return head
-        value = await source.upto(mark, field_bytes)
-        fields[name[1].decode("utf-8", "replace")] = value.decode("utf-8", "replace")
+        text = name[1].decode("utf-8", "replace")
+        if text in fields:
+            # Twice the same field never fills the form.
+            break
+        fields[text] = (await source.upto(mark, field_bytes)).decode("utf-8", "replace")
     raise source.malformed()
 
 

@@ -79,6 +79,7 @@ def test_groups_are_no_persons_and_lines_are_those_of_the_cards() -> None:
          "photo"),
         (card("NOTE:" + "A" * 5_000_000), 1, "too_long", "262,144"),
         (card("FN:X", *(f"TEL:{n}" for n in range(40_000))), 1, "too_long", "262,144"),
+        (card("MEMBER:x", *["N:;;"] * 1_001), 1004, "too_many", "1,000"),
         (card("FN:X").replace(b"END:VCARD", b""), 1, "not_closed", "END:VCARD"),
         (card("FN:X") + b"name,email\n", 5, "invalid_file", "BEGIN:VCARD"),
         (card("KIND:group"), 1, "empty", "no card"),

@@ -133,6 +133,12 @@ async def test_lines_keep_their_separator_and_no_cell_is_a_formula(
     assert lines.text == 'Nome;"Obs\n(livre)";Fax;Preço\r\n"\'=1;x";;;\'-1\r\n;;;;mais\r\n'
     report = (await ana.get(f"/api/imports/{body['id']}/faults.csv")).text
     assert "3,Preço,'-1,price: Send an amount" in report
+    cards = await imported(
+        api, ana, "contacts", "BEGIN:VCARD\nFN:=1\nTEL:=2\nEND:VCARD\n", "?mode=strict"
+    )
+    lines = await ana.get(f"/api/imports/{cards['id']}/lines.csv")
+    # Cards have no separator.
+    assert lines.text.split("\r\n")[1] == "'=1,,'=2,,,,", lines.text
 
 
 async def test_a_key_that_a_line_before_has_is_a_fault_of_the_later_line(

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from outbox.sending.plain_response import read_plain
+from outbox.sending.response import Reading
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
 
@@ -127,3 +128,11 @@ def test_what_is_read_quickly_is_read_as_aiohttp_reads_it(
 def test_no_bytes_break_it(data: bytes) -> None:
     read_plain(data)
     read_plain(PLAIN[:20] + data + PLAIN[20:])
+
+
+@pytest.mark.parametrize("first", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\n" + b"a:\n" * 1_001])
+def test_many_blanks_in_a_header_do_not_take_the_square_of_their_number(first: bytes) -> None:
+    reading = Reading()
+    reading.feed(first + b"Retry-After: a" + b" " * 60_000 + b"b \r\n\r\n")
+    assert reading.head is not None
+    assert reading.head.retry_after == "a" + " " * 60_000 + "b"
