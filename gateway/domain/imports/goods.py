@@ -11,8 +11,8 @@ from msgspec.json import decode
 from gateway.domain.imports import headings
 from gateway.records.values.folding import fold
 
-# A comma may stand in a URL.
-_URLS = re.compile(r"[\s|;,]+(?=https?://)|\s*\|\s*|\s+")
+# A comma may stand in a URL, and words that are no URL are one fault.
+_URLS = re.compile(r"[\s|;,]+(?=https?://)|\s*\|\s*")
 _HTML = re.compile(r"<(?:/?[a-z][a-z0-9]*(?:\s[^<>]*)?/?|!--)>?", re.I)
 _PATH = re.compile(r"\s*>\s*|\s+/\s+")
 _COMMAS = re.compile(r"(?<!\\),|;|\|")
@@ -85,7 +85,7 @@ def _images(values: dict[str, Any], found: Mapping[str, Sequence[str]]) -> None:
 def images(cells: Iterable[str]) -> list[dict[str, str]]:
     """Return the images of cells with one URL or several."""
     urls = (url for cell in cells for url in _URLS.split(cell.strip()))
-    return [{"url": url} for url in dict.fromkeys(one.strip(",;") for one in urls) if url]
+    return [{"url": url} for url in dict.fromkeys(one.strip(",; ") for one in urls) if url]
 
 
 def listed_images(cell: str) -> list[dict[str, str]]:
