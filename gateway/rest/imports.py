@@ -98,7 +98,7 @@ class Imports(Struct, frozen=True):
 
 RUNNING = ImportJob(
     shapes.example_id("import"), "contacts", "running", False, "utf-8",
-    {"Nome": "name", "E-mail": "email"}, ["Not imported: Apelido."], 1042, 0, 0, 0, 0, 0, 0,
+    {"Nome": "name", "E-mail": "email"}, ["Columns not imported: Apelido."], 1042, 0, 0, 0, 0, 0, 0,
     "auto", "auto", "lenient", "refuse", shapes.NOW, faults=[],
 )  # fmt: skip
 ENDED = msgspec.structs.replace(

@@ -84,7 +84,8 @@ class Filling:
         found: dict[str, list[tuple[_Column, str]]] = {}
         for column in self._columns:
             cell = cells[column.place] if column.place < len(cells) else ""
-            if cell and (column.target != "label" or cell.strip(" *")):
+            # Without a label, the value still goes by what its heading has in common with it.
+            if cell or column.target == "label":
                 found.setdefault(column.target, []).append((column, cell))
         labels = {one.base: plain(cell).strip(" *") for one, cell in found.pop("label", ())}
         for target, these in found.items():

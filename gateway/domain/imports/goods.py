@@ -11,9 +11,9 @@ from msgspec.json import decode
 from gateway.domain.imports import headings
 from gateway.records.values.folding import fold
 
-# A comma may stand in a URL. Each pattern looks once at a run of blanks, commas or tags, however
-# long it is.
-_URLS = re.compile(r"(?<![,;])(?:[,;]*+[\s|][\s|;,]*+|[,;]++(?=https?://))")
+# A comma may stand in a URL, and words that are no URL are one fault. Each pattern looks once at a
+# run of blanks, commas or tags, however long it is.
+_URLS = re.compile(r"(?<![\s|;,])[\s|;,]++(?=https?://)|(?<![\s|])\s*+\|[\s|]*+")
 _HTML = re.compile(r"<(?:/?[a-z][a-z0-9]*(?:\s[^<>]*)?/?|!--)>?", re.I)
 # Python's own parser takes the square of the length for tags and comments that nothing closes.
 _TOKEN = re.compile(
@@ -94,7 +94,7 @@ def _images(values: dict[str, Any], found: Mapping[str, Sequence[str]]) -> None:
 def images(cells: Iterable[str]) -> list[dict[str, str]]:
     """Return the images of cells with one URL or several."""
     urls = (url for cell in cells for url in _URLS.split(cell.strip()))
-    return [{"url": url} for url in dict.fromkeys(one.strip(",;") for one in urls) if url]
+    return [{"url": url} for url in dict.fromkeys(one.strip(",; ") for one in urls) if url]
 
 
 def listed_images(cell: str) -> list[dict[str, str]]:

@@ -26,7 +26,7 @@ def of(resource: Resource, headings: Sequence[str], targets: Sequence[str]) -> l
     if without and any(targets):
         names = ", ".join(without)
         names = names if len(names) <= MOST else f"{names[:MOST]}…"
-        found.append(Notice("left_out", f"Not imported: {names}.", {"columns": names}))
+        found.append(Notice("left_out", f"Columns not imported: {names}.", {"columns": names}))
     fills = {field_of(target) for target in targets if target}
     if resource.plural == "contacts" and "email" in fills and "name" not in fills:
         found.append(

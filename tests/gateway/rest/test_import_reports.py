@@ -121,6 +121,12 @@ async def test_a_bad_cell_is_left_out_reported_and_mended(api: RestApi, ana: Per
     assert not any(one["warning"] for one in strict["faults"])
 
 
+async def test_words_that_are_no_url_are_one_fault(api: RestApi, ana: Person) -> None:
+    data = "SKU;Nome;Preço;Imagens\nA;Mesa;10;não tem\n".encode()
+    body = await imported(api, ana, "products", data)
+    assert (body["created"], body["warnings"], len(body["faults"])) == (1, 1, 1)
+
+
 async def test_lines_keep_their_separator_and_no_cell_is_a_formula(
     api: RestApi, ana: Person
 ) -> None:

@@ -57,7 +57,7 @@ async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Gue
     report = await maria.get(f"{here}/faults.csv", Accept_Language="pt-BR")
     assert report.html.splitlines() == [
         "\ufeffLinha;Coluna;Valor;O que fazer;Resultado",
-        "3;E-mail;bia;Informe um e-mail, como maria@example.com.;Importada sem ela",
+        "3;E-mail;bia;Informe um e-mail, como maria@example.com.;Linha importada sem a célula",
     ]
     assert await db.read(rows, "select * from contacts") == []
     await maria.submit(here, act="start", **columns)
