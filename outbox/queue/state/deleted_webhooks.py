@@ -52,10 +52,10 @@ where id in {IDS} and state || '' = 'ready'
   and not exists (select 1 from lanes l where l.webhook_id = deliveries.webhook_id)
 returning id, webhook_id
 """
-# Of the few deleted webhooks of a month, by the index of their log.
+# By the index of what is ready: their log may have a month of deliveries.
 _END_ALL = f"""
 update deliveries set state = 'cancelled', finished_at = $1, reason = '{REASON}'
-where state || '' = 'ready' and webhook_id in (select id from deleted_webhooks)
+where state = 'ready' and webhook_id in (select id from deleted_webhooks)
 """
 _COUNT = f"""
 update deleted_webhooks set cancelled = cancelled + s.n

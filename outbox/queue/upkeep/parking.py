@@ -66,7 +66,7 @@ select owner_id from webhooks where id = $1 and (state = 'disabled' or circuit <
 ACTIVATE = """
 update webhooks
 set state = 'active', disabled_reason = null, failing_since = null, failures = 0,
-    failed_events = null,    circuit = 'closed', circuit_opened_at = null, circuit_backoff = null,
+    failed_events = null, circuit = 'closed', circuit_opened_at = null, circuit_backoff = null,
     version = version + 1, updated_at = $2
 where id = $1 and state <> 'active'
 """
