@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import Lock
 
 from outbox.database.sql import translate
 from outbox.database.transaction import Engine, Tx
@@ -25,6 +26,8 @@ DIGESTS = "digests.txt"
 """A file beside the migrations with a line for each: its name, the checksum of its statements, and
 the SHA-256 of each text that was released with these statements."""
 
+_PARSER = Lock()
+"""CPython 3.11 counts the depth of what it parses for all threads together: two may not at once."""
 _NAME = re.compile(r"(\d{4})_\w+\.(?:sql|py)")
 _TRIGGER = re.compile(r"\s*create trigger\b.*\bbegin\b", re.S | re.I)
 _ADDITIVE = re.compile(r"^-- additive\b", re.M)
@@ -103,7 +106,9 @@ def _code(source: str) -> str:
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
-    for node in ast.walk(ast.parse(source)):
+    with _PARSER:
+        tree = ast.parse(source)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if ast.get_docstring(node, clean=False) is not None and first is not None:

@@ -216,7 +216,7 @@ BARS = (
     # It returns one row, whatever the number of events.
     Bar(
         "seq",
-        re.compile(r"^with last as .*update events set seq"),
+        re.compile(r"given as \( update events set seq"),
         lambda _: _per_row(60)(EVENTS_AT_ONCE["postgres"]),
     ),
     Bar(

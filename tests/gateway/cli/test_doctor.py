@@ -195,6 +195,6 @@ async def test_webhooks_whose_requests_have_changed_are_listed(db: Database, db_
     }
     assert lines[-1] == texts.of("en")("cli.doctor.moved")
     shown = [json.loads(line) for line in (await doctor(None, config, json=True))[0]]
-    assert [(one["id"], one["before"]) for one in shown] == list(
+    assert {one["id"]: one["before"] for one in shown} == dict(
         zip(ids, moved.values(), strict=True)
     )
