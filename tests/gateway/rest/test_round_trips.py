@@ -228,6 +228,7 @@ async def check(one: Engine, other: Engine, seed: int, folder: Path) -> None:
         assert await records_of(ana) == before
 
 
+@pytest.mark.slow
 async def test_the_other_engine_gets_the_same_records(tmp_path: Path) -> None:
     await check("sqlite", "postgres", 1, tmp_path)
 
