@@ -60,12 +60,9 @@ def members_of(
 ) -> dict[str, Any]:
     """Return the members of a delivery's struct; `active` is whether its webhook is."""
     state = log.shown(delivery, active)
-    waits = state in ("ready", "scheduled")
     next_at: int | None = None
-    if waits and waiting is None:
-        next_at = now + max(delivery.due_in, 0)
-    elif waits and waiting is not None:
-        next_at = waiting.until
+    if state in ("ready", "scheduled"):
+        next_at = now + max(delivery.due_in, 0) if waiting is None else waiting.until
     times = {"finished_at": delivery.finished_at, "next_attempt_at": next_at}
     optional = {
         "event": delivery.event, "reason": delivery.reason,

@@ -1,6 +1,6 @@
 """Judges how a file writes numbers and dates, by all of its cells and by its separator."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gateway.domain.imports.columns import field_of
 from gateway.domain.imports.options import Options
@@ -43,11 +43,23 @@ def written(
     numbers, dates = options.numbers, options.dates
     if numbers == written_numbers.AUTO:
         bits = [one & _NUMBERS for one, kind in zip(shown, kinds, strict=False) if kind == "number"]
-        numbers = written_numbers.judged(bits, separator)
+        numbers = judged(bits, separator, written_numbers.FORMS)
     if dates == written_dates.AUTO:
         bits = [one >> _DATES for one, kind in zip(shown, kinds, strict=False) if kind == "date"]
-        dates = written_dates.judged(bits, separator)
+        dates = judged(bits, separator, written_dates.FORMS)
     return Written(numbers, dates, zone)
+
+
+def judged(shown: Iterable[int], separator: str, choices: Sequence[str]) -> str:
+    """Return one of the choices (undecided, first, second) by what cells show, else by separator.
+
+    Cells that contradict each other decide nothing, and then neither does the separator.
+    """
+    seen = 0
+    for one in shown:
+        seen |= one
+    # Spreadsheets write semicolons where the comma is the decimal sign, and the day is first there.
+    return choices[seen or int(separator == ";")] if seen < len(choices) else choices[0]
 
 
 def _kind(resource: Resource, name: str) -> str:

@@ -35,8 +35,9 @@ class Outcomes:
 
     def clear(self, place: int) -> None:
         """Begin again after the line `place`."""
+        new = Outcomes(place)
         for one in fields(self):
-            setattr(self, one.name, getattr(Outcomes(place), one.name))
+            setattr(self, one.name, getattr(new, one.name))
 
     def refuse(self, job: Import, line: ReadLine, faults: Sequence[Fault]) -> None:
         """Count a line that is not imported."""

@@ -5,7 +5,6 @@ without the form. What can be read in one way only needs no form.
 """
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -19,7 +18,7 @@ MONTH_FIRST = "mm/dd/yyyy"
 FORMS = (AUTO, DAY_FIRST, MONTH_FIRST)
 """The choices of a file: its cells and its separator decide, the day first, the month first."""
 NO_FORM, SHOWS_DAY, SHOWS_MONTH = 0, 1, 2
-"""What a text alone tells of its form."""
+"""What a text alone tells of its form: the place of that in FORMS."""
 CENTURY = 70
 """Years of two digits below it are of this century."""
 _TIME = (
@@ -98,20 +97,6 @@ def shows(text: str) -> int:
     if a > 12 >= b:
         return SHOWS_DAY
     return SHOWS_MONTH if b > 12 >= a else NO_FORM
-
-
-def judged(shown: Iterable[int], separator: str) -> str:
-    """Return the form of a file by what its cells show, else by its separator; AUTO if neither.
-
-    Cells that contradict each other decide nothing, and then neither does the separator.
-    """
-    seen = 0
-    for one in shown:
-        seen |= one
-    if seen in (SHOWS_DAY, SHOWS_MONTH):
-        return DAY_FIRST if seen == SHOWS_DAY else MONTH_FIRST
-    # Spreadsheets write semicolons where the comma is the decimal sign, and the day is first there.
-    return DAY_FIRST if seen == NO_FORM and separator == ";" else AUTO
 
 
 def _in_digits(text: str) -> str:

@@ -5,7 +5,6 @@ can be read in one way only needs no form.
 """
 
 import re
-from collections.abc import Iterable
 from decimal import Decimal
 
 from gateway.records.values.format import Wrong
@@ -18,7 +17,7 @@ FORMS = (AUTO, COMMA, POINT)
 MOST = 64
 """Characters of a number with its currency."""
 NO_FORM, SHOWS_COMMA, SHOWS_POINT = 0, 1, 2
-"""What a text alone tells of its form."""
+"""What a text alone tells of its form: the place of that in FORMS."""
 # Thin, narrow, figure and no-break spaces; apostrophes; minus signs and hyphens of typography.
 _SAME = str.maketrans(
     {
@@ -90,20 +89,6 @@ def shows(text: str) -> int:
     if len(found) != 1:
         return NO_FORM
     return {COMMA: SHOWS_COMMA, POINT: SHOWS_POINT}.get(next(iter(found)), NO_FORM)
-
-
-def judged(shown: Iterable[int], separator: str) -> str:
-    """Return the form of a file by what its cells show, else by its separator; AUTO if neither.
-
-    Cells that contradict each other decide nothing, and then neither does the separator.
-    """
-    seen = 0
-    for one in shown:
-        seen |= one
-    if seen in (SHOWS_COMMA, SHOWS_POINT):
-        return COMMA if seen == SHOWS_COMMA else POINT
-    # Spreadsheets write semicolons where the comma is the decimal sign.
-    return COMMA if seen == NO_FORM and separator == ";" else AUTO
 
 
 def is_shortened(text: str) -> bool:

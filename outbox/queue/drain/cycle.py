@@ -90,11 +90,7 @@ async def claim_due(tx: Tx, capacity: Capacity) -> Taken:
 
 @brief
 async def settle_and_look(
-    tx: Tx,
-    batch: Sequence[Result],
-    capacity: Capacity,
-    look: bool,
-    fan: bool,
+    tx: Tx, batch: Sequence[Result], capacity: Capacity, look: bool, fan: bool
 ) -> tuple[Settlement, FannedOut | None, Taken | None, bool]:
     """Record results, then with `fan` fan out, else claim, in one transaction.
 

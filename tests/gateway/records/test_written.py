@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.domain.imports.forms import judged
 from gateway.records.values import cells, formats, instants, nested, numbers, written_dates
 from gateway.records.values import written_numbers as written
 from gateway.records.values.blanks import clean
@@ -70,7 +71,7 @@ def test_a_number_is_read_in_its_form(text: str, comma: str, point: str, auto: s
 def test_all_cells_and_the_separator_tell_the_form(
     texts: list[str], separator: str, form: str
 ) -> None:
-    assert written.judged(map(written.shows, texts), separator) == form
+    assert judged(map(written.shows, texts), separator, written.FORMS) == form
 
 
 @given(
@@ -137,7 +138,7 @@ def test_a_date_is_read_in_its_form_and_zone(
 def test_all_dates_and_the_separator_tell_the_form(
     texts: list[str], separator: str, form: str
 ) -> None:
-    assert written_dates.judged(map(written_dates.shows, texts), separator) == form
+    assert judged(map(written_dates.shows, texts), separator, written_dates.FORMS) == form
 
 
 ODD = "\u200b \ufeffAna\u00a0Li\u00admà\u202e \u2060\u3000"
