@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from gateway.domain.cells.marks import NAME
 from gateway.server.config import fault_texts
 from gateway.server.config.checks import CHECKS, NORMAL, together
+from outbox.queue.state.evidence import MOST_EVENTS
 
 PREFIX = "CARTEIRO_"
 FILE_VARIABLE = "CARTEIRO_CONFIG"
@@ -71,7 +72,7 @@ class Delivery(Struct, frozen=True):
     slots: Annotated[int, Meta(ge=1, le=10_000)] = 256
     total_seconds: Annotated[float, Meta(ge=1, le=30)] = 15.0
     disable_attempts: Annotated[int, Meta(ge=1, le=1_000_000)] = 10
-    disable_events: Annotated[int, Meta(ge=1, le=100)] = 3
+    disable_events: Annotated[int, Meta(ge=1, le=MOST_EVENTS)] = 3
 
 
 class Retry(Struct, frozen=True):
