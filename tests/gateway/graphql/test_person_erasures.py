@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.imports.importing import Importing
 from gateway.domain.privacy import certificates
 from gateway.domain.privacy.persons import Persons
@@ -185,7 +186,7 @@ async def test_a_damaged_request_makes_no_certificate_until_it_is_repeated(shop:
     where = started.headers["Location"]
     assert (await shop.owner.get(where)).body["state"] == "running"
     actor = Actor(shop.owner.user_id, "system")
-    await shop.db.write(certificates.command, actor, contact_id)
+    await shop.db.write(certificates.command, actor, CONTACTS, contact_id)
     await run(shop)
     done = (await shop.owner.get(where)).body
     assert (done["state"], done["erased"]["events"]) == ("done", 1)
