@@ -19,6 +19,7 @@ from graphql import (
 from gateway.graphql.fields import MUTATIONS, QUERIES, TYPES, kind_of
 from gateway.graphql.visit import FieldResolver, Resolver, Visit
 
+BLANKS = " \t\r\n"
 _TEXTS = (GraphQLString, GraphQLID)
 
 
@@ -96,4 +97,4 @@ def _given(args: dict[str, Any], optional: frozenset[str]) -> dict[str, Any]:
 
 
 def _is_blank(value: Any) -> bool:
-    return isinstance(value, str) and not value.strip()
+    return isinstance(value, str) and not value.strip(BLANKS)

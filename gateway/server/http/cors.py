@@ -17,8 +17,8 @@ EXPOSED = (
     "X-Created, X-Ignored-Fields, X-Ignored-Parameters, X-Request-Id"
 )
 ACCEPTED = (
-    "authorization", "content-type", "idempotency-key", "if-match", "if-none-match",
-    "x-api-key", "x-api-version", "x-cart-session", "x-request-id",
+    "authorization", "content-type", "Idempotency-Key", "If-Match", "If-None-Match",
+    "X-API-Key", "x-api-version", "x-cart-session", "x-request-id",
     # Tracing and clients send these without being asked.
     "apollo-require-preflight", "apollographql-client-name", "apollographql-client-version",
     "baggage", "cache-control", "pragma", "sentry-trace", "traceparent", "tracestate",
@@ -55,10 +55,11 @@ def preflight(headers: Mapping[str, str], methods: str = METHODS) -> dict[str, s
     if "Access-Control-Request-Method" not in headers:
         return {}
     asked = headers.get("Access-Control-Request-Headers", "").lower().split(",", MOST_ASKED)
-    names = dict.fromkeys((*ACCEPTED, *filter(_TOKEN.fullmatch, map(str.strip, asked))))
+    more = filter(_TOKEN.fullmatch, map(str.strip, asked))
+    names = {name.lower(): name for name in (*more, *ACCEPTED)}
     allowed = {
         "Access-Control-Allow-Methods": methods,
-        "Access-Control-Allow-Headers": ", ".join(names),
+        "Access-Control-Allow-Headers": ", ".join(names.values()),
         "Access-Control-Max-Age": SECONDS,
         "Vary": VARY,
     }
