@@ -8,6 +8,7 @@ from typing import Any
 from graphql import (
     GraphQLField,
     GraphQLID,
+    GraphQLInputObjectType,
     GraphQLObjectType,
     GraphQLResolveInfo,
     GraphQLSchema,
@@ -63,7 +64,9 @@ def _query(resolver: Resolver, field: GraphQLField) -> Callable[..., Any]:
 
 def _mutation(resolver: Resolver, field: GraphQLField) -> Callable[..., Any]:
     """Return the resolver of a mutation, whose payload repeats the input's clientMutationId."""
-    optional = _optional(get_named_type(field.args["input"].type).fields)
+    kind = get_named_type(field.args["input"].type)
+    assert isinstance(kind, GraphQLInputObjectType)
+    optional = _optional(kind.fields)
 
     async def resolve(_: None, info: GraphQLResolveInfo[Visit], /, input: dict[str, Any]) -> Any:  # noqa: A002 - the argument's name in the schema
         info.context.begin_mutation(info.path.key)

@@ -27,9 +27,9 @@ def _keys() -> dict[str, RSAKey | ECKey | OKPKey]:
 
 
 @cache
-def spare(number: int) -> RSAKey:
+def spare(_: int) -> RSAKey:
     """Return another key, such as the next one of a provider."""
-    return RSAKey.generate_key(2048, {"number": str(number)})
+    return RSAKey.generate_key(2048)
 
 
 class Issuer:

@@ -117,6 +117,10 @@ async def test_empty_arguments_are_absent(shop: Shop, selection: str) -> None:
         for text in ('""', '" "'):
             left_out = left_out.replace(f", {name}: {text}", "").replace(f"({name}: {text})", "")
     assert await browser.ask(selection) == await browser.ask(left_out)
+    # A page without a token writes `Bearer ${token ?? ""}`; its cookie counts.
+    query = f'{{ client(hostname: "{shop.hostname}") {{ user {{ name }} }} }}'
+    found = (await browser.send(query, Authorization="Bearer ")).data
+    assert found["client"]["user"] is not None
 
 
 @SQLITE

@@ -92,16 +92,17 @@ async def test_only_json_is_read(api: RestApi) -> None:
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_what_clients_leave_empty_is_absent(shop: Shop) -> None:
     """As urql, Apollo, Relay and editors write it (GraphQL over HTTP, sections 5.3 and 5.4)."""
-    for more in (
+    bodies: tuple[dict[str, Any], ...] = (
         {"operationName": ""}, {"operationName": None}, {"variables": ""}, {"variables": None},
         {"extensions": ""}, {"extensions": {}}, {"operationName": "", "variables": {}},
-    ):  # fmt: skip
+    )  # fmt: skip
+    for more in bodies:
         answer = await shop.api.nobody.post("/graphql", {**QUERY, **more})
         assert (answer.status, list(answer.body)) == (200, ["data"]), more
-    for more in ("operationName=", "variables=", "extensions=", "variables=null", "variables={}",
+    for text in ("operationName=", "variables=", "extensions=", "variables=null", "variables={}",
                  "operationName=&variables=&extensions="):  # fmt: skip
-        answer = await shop.api.nobody.get(f"/graphql?query={{__typename}}&{more}")
-        assert (answer.status, list(answer.body)) == (200, ["data"]), more
+        answer = await shop.api.nobody.get(f"/graphql?query={{__typename}}&{text}")
+        assert (answer.status, list(answer.body)) == (200, ["data"]), text
     # In a query string this is a name.
     named = "/graphql?query=query null {__typename}&operationName=null"
     assert list((await shop.api.nobody.get(named)).body) == ["data"]

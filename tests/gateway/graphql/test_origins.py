@@ -125,7 +125,11 @@ async def test_preflight(shop: Shop) -> None:
     shown = "Access-Control-Allow-Headers"
 
     async def asked(origin: str, names: str, **more: str) -> Reply:
-        headers = {"Access_Control_Request_Method": "POST", "Origin": origin, **more}
+        headers: dict[str, Any] = {
+            "Access_Control_Request_Method": "POST",
+            "Origin": origin,
+            **more,
+        }
         headers["Access_Control_Request_Headers"] = names
         return await shop.api.nobody.call("OPTIONS", "/graphql", **headers)
 

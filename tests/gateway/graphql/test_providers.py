@@ -92,7 +92,7 @@ PROVIDERS = {
         "/", "NEE1QURBOTM4MzI5RkFDNTYxOTU1MDg2ODgwQ0UzMTk1QjYyRkRFQw",
         "public, max-age=15, stale-while-revalidate=15, stale-if-error=86400",
         "auth0|5f7c8ec7c33c6c004bbafe82",
-        {"nickname": "ana", "name": "", "email": EMAIL, "email_verified": False, "sid": "s1"},
+        {"nickname": "ana", "name": EMAIL, "email": EMAIL, "email_verified": False, "sid": "s1"},
         ("ana", EMAIL, False), {**PROVEN, "name": EMAIL}, ("ana", EMAIL, True),
         {"alg": "RS256", "x5t": "NEE1", "x5c": ["MIIC"]}, jwks="/.well-known/jwks.json",
     ),
@@ -297,7 +297,7 @@ ENTRIES: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "no id, twice the same key": ({"kid": None}, [RSA], GOOD),
     "no id among two keys": ({"kid": None}, [spare(1).as_dict(private=False)], FORGED),
     "padded base64 of the other alphabet": (
-        {"n": RSA["n"].replace("-", "+").replace("_", "/") + "=="}, [], GOOD,
+        {"n": str(RSA["n"]).replace("-", "+").replace("_", "/") + "=="}, [], GOOD,
     ),
 }  # fmt: skip
 
@@ -348,6 +348,8 @@ LONG = "Ana 👩‍💻 " * 60
     ({"name": "José 👩‍💻"}, "José 👩‍💻"),
     ({"name": LONG}, LONG[:200].strip()),
     ({"name": "x" * 100_000}, "x" * 200),
+    ({"name": "a@b.co", "email": "a@b.co", "nickname": "a"}, "a"),
+    ({"name": "a@b.co", "email": "a@b.co"}, "a@b.co"),
     ({"name": {}, "preferred_username": []}, None),
 ])  # fmt: skip
 def test_names_of_tokens(claims: dict[str, Any], name: str | None) -> None:
@@ -403,6 +405,17 @@ async def test_a_proven_email_never_merges_two_accounts(
     contacts = (await idp_posting.owner.get("/api/contacts?search=bia")).body["data"]
     assert [contact["name"] for contact in contacts] == ["Ana Souza"]
     assert (await idp_posting.db.read(counts))["customers"] == 2
+
+
+async def test_one_of_two_accounts_gets_the_email_of_both(idp_shop: Shop, issuer: Issuer) -> None:
+    subs = [f"s{n}" for n in range(4)]
+    first = [await enter(idp_shop.browser(), issuer.token(sub=s, email=None)) for s in subs]
+    again = await asyncio.gather(
+        *(enter(idp_shop.browser(), issuer.token(sub=sub)) for sub in subs)
+    )
+    assert [user_in(one)[0] for one in again] == [user_in(one)[0] for one in first]
+    emails = [user_in(one)[1][1:] for one in again]
+    assert sorted(emails, key=str) == [(EMAIL, True)] + [(None, False)] * 3
 
 
 async def test_an_erased_customer_begins_again(idp_shop: Shop, issuer: Issuer) -> None:

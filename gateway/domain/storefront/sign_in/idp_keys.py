@@ -239,9 +239,9 @@ def _public_key(jwk: Mapping[str, Any]) -> _PublicKey | None:
         return None
     # Some providers pad the base64, or write it with + and /.
     texts = (str(value).rstrip("=").translate(_URL_SAFE) for value in values)
-    public = {"kty": str(jwk["kty"]), **dict(zip(members, texts, strict=True))}
+    public: dict[str, str | list[str]] = dict(zip(members, texts, strict=True))
     try:
-        key = JWKRegistry.import_key(public)
+        key = JWKRegistry.import_key({**public, "kty": str(jwk["kty"])})
         usable = not isinstance(key, RSAKey) or key.public_key.key_size in RSA_BITS
     except (JoseError, ValueError, TypeError):
         return None

@@ -168,16 +168,17 @@ def name_of(text: Any) -> str | None:
 
 
 def _name_in(claims: Mapping[str, Any]) -> str | None:
-    """Return the name of a customer: the best of the claims that a provider may send."""
+    """Return the name of a customer: the first claim with one, the email only without another."""
     parts = map(name_of, (claims.get("given_name"), claims.get("family_name")))
-    for found in (
+    told = (
         claims.get("name"), " ".join(filter(None, parts)), claims.get("nickname"),
         claims.get("preferred_username"),
-    ):  # fmt: skip
-        name = name_of(found)
-        if name is not None:
-            return name
-    return None
+    )  # fmt: skip
+    names = [name for name in map(name_of, told) if name is not None]
+    # Auth0 writes the email as the name of who has none.
+    return next(
+        (name for name in names if name != claims.get("email")), names[0] if names else None
+    )
 
 
 def _is_proven(claims: Mapping[str, Any], provider: Mapping[str, Any]) -> bool:
