@@ -371,6 +371,7 @@ def test_proofs_of_emails(claims: dict[str, Any], proven: bool) -> None:
     assert _is_proven(claims, {"issuer": issuer}) is proven
 
 
+@ONE
 async def test_subjects_are_any_text(idp_shop: Shop, issuer: Issuer) -> None:
     ids = {
         user_in(await enter(idp_shop.browser(), issuer.token(sub=sub, email=None)))[0]
