@@ -33,7 +33,7 @@ async def rows(shop: Shop, sql: str, *args: Any) -> list[Row]:
     async def unit(tx: Tx) -> list[Row]:
         return await tx.all(sql, *args)
 
-    return await shop.db.read(unit)
+    return await (shop.db.write if sql.startswith("update") else shop.db.read)(unit)
 
 
 async def contact(shop: Shop, **values: Any) -> str:
@@ -113,11 +113,18 @@ async def test_both_spellings_of_a_domain_are_the_person(shop: Shop, named: str)
         browser = shop.browser()
         await put(browser, product)
         assert (await check_out(browser, email=email)).data
+    for email, folded in zip(spellings, ("ana@exämple.de", None), strict=True):
+        await sign_up(shop.browser(), email=email)
+        if folded:
+            # Two accounts have had one mailbox since before IDNA.
+            await rows(shop, "update customer_emails set value = $1 returning value", folded)
+    await rows(shop, "update customers set contact_id = null returning id")
     note = await shop.owner.post("/api/tasks", {"title": f"Write to {' or '.join(spellings)}"})
     contact_id = await contact(shop, email=named, name="Ana")
     await shop.owner.put(f"/api/tasks/{note.body['id']}", {"contactId": contact_id})
     await erased(shop, f"/api/contacts/{contact_id}")
-    assert await rows(shop, "select id from contacts") == []
+    for table in ("contacts", "customers"):
+        assert await rows(shop, f"select id from {table}") == []
     assert {row["email"] for row in await rows(shop, "select email from orders")} == {
         "erased@invalid.invalid"
     }
