@@ -34,6 +34,8 @@ STALE = (asyncpg.InvalidCachedStatementError, asyncpg.OutdatedSchemaCacheError)
 """Errors of statements prepared before a schema change; asyncpg has dropped these statements."""
 MOVING = "CAR01"
 """The SQLSTATE of a write that a guard refuses, because its owner is moving."""
+_FULL = ("no more connections allowed", "max clients reached", "max client connections reached")
+"""What PgBouncer and Supavisor say."""
 _RACE = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
@@ -58,6 +60,15 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
     if isinstance(error, (*LOST, *GOING, *REFUSED)) and not isinstance(error, ValueError):
         return "connection"
     return None
+
+
+def is_full(error: BaseException) -> bool:
+    """Return whether the server, or a pooler before it, takes no further connection now."""
+    if isinstance(error, asyncpg.TooManyConnectionsError):
+        return True
+    # Poolers have no code of their own for it.
+    text = str(error).lower()
+    return isinstance(error, asyncpg.PostgresError) and any(one in text for one in _FULL)
 
 
 def breaks_off(error: BaseException) -> bool:

@@ -22,15 +22,16 @@ from outbox.database.postgres.commit_outcome import (
     mark,
 )
 from outbox.database.postgres.deferred_rows import Statement, together
-from outbox.database.postgres.faults import STALE, breaks_off, fault_of, is_moving
+from outbox.database.postgres.faults import STALE, breaks_off, fault_of, is_full, is_moving
 from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
-from outbox.database.postgres.limits import SCAN_SECONDS, Limits, Times
+from outbox.database.postgres.limits import GROUP, SCAN_SECONDS, Limits, Times
 from outbox.database.postgres.pooled import Pooled, Turn
+from outbox.database.postgres.refusals import FORBIDDEN, not_migrated
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import NotAlone, PostgresTx
 from outbox.database.transaction import T, patience
-from outbox.errors import DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
+from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
 from outbox.ids import Ids
 from outbox.observer import Observer
 
@@ -71,6 +72,7 @@ class Units:
         self._size = size
         self._observer = observer
         self._pool: asyncpg.Pool | None = None
+        self._room = server.house.room(waits=limits is not GROUP)
         self._opening = asyncio.Lock()
         self._several: set[object] = set()
         """The code of units that send more than one query."""
@@ -164,7 +166,7 @@ class Units:
 
     async def write_at_once(self, rows: Deferred, times: Times) -> None:
         """Write the rows of a group. Raise OutcomeUnknown, or an error if nothing is written."""
-        async with Pooled(self.open, self._size, times) as pooled:
+        async with Pooled(self.open, self._size, self._room, times) as pooled:
             tx = self._writing(pooled)
             tx.put_off = rows
             await self._end(pooled, tx, times)
@@ -251,6 +253,8 @@ class Units:
                         raise OwnerElsewhere from problem
                     fault = fault_of(problem)
                     forbidden = isinstance(problem, asyncpg.ReadOnlySQLTransactionError)
+                    if not self._limits.bounded and isinstance(problem, FORBIDDEN):
+                        raise CannotStart(not_migrated(problem)) from problem
                     if fault is None or (forbidden and op == "read"):
                         raise
                     self._observer().fault(fault)
@@ -279,7 +283,7 @@ class Units:
         times: Times,
         turn: Turn | None,
     ) -> T:
-        async with Pooled(self.open, self._size, times, turn) as pooled:
+        async with Pooled(self.open, self._size, self._room, times, turn) as pooled:
             return await attempt(pooled, times)
 
 
@@ -291,6 +295,8 @@ def _session(connection: Connection, last: Statement) -> Session | None:
 
 
 def _unavailable(error: BaseException) -> DatabaseUnavailable:
+    if is_full(error):
+        return DatabaseUnavailable("busy", f"PostgreSQL: no connection is free ({error})")
     kind = fault_of(error) or "connection"
     if isinstance(error, TimeoutError):
         return DatabaseUnavailable("busy", "PostgreSQL: no answer in time")
