@@ -71,15 +71,30 @@ class Found:
 
 
 async def look(connection: Connection, setting: str, url: str) -> Found:
-    """Return what there is, by one statement. Raise CannotStart behind a pooler of transactions."""
+    """Return what there is, by one statement.
+
+    Raise CannotStart behind a pooler of transactions, and for tables in another schema than the one
+    in which names are made.
+    """
     try:
         # In a transaction: a pooler may send the parts of one statement to two sessions.
         await connection.execute("begin read only")
         row = await connection.fetchrow(_LOOK)
         await connection.execute("commit")
-    except _POOLER_ERRORS as error:
+    except (*_POOLER_ERRORS, asyncpg.PostgresConnectionError) as error:
+        if not isinstance(error, _POOLER_ERRORS) and "statement pooling" not in str(error):
+            raise
         raise CannotStart(shared(setting, url)) from error
-    return Found(**row)
+    found = Found(**row)
+    if found.installed is not None and found.installed != found.schema:
+        role, database, schema = map(_quoted, (found.role, found.database, found.schema or ""))
+        raise CannotStart(
+            f"the tables are in the schema {_quoted(found.installed)}, but search_path names "
+            f"{schema} first, where new ones would go; run: alter role {role} in database "
+            f"{database} set search_path = {_quoted(found.installed)}; or {schema} alone for an "
+            "installation of its own"
+        )
+    return found
 
 
 async def must_keep_sessions(
@@ -100,16 +115,18 @@ async def must_keep_sessions(
     try:
         pid = await first.fetchval(_PID)
         await other.execute("begin")
-        with_other = await other.fetchval(_PID, timeout=ASK_SECONDS)
-        again = await first.fetchval(_PID)
-    except TimeoutError:
-        # A pooler that keeps sessions has no second one; one of transactions gives it at once.
-        return
+        try:
+            keeps = await other.fetchval(_PID, timeout=ASK_SECONDS) != pid
+        except TimeoutError:
+            # A pooler that keeps sessions has no second one; one of transactions gives it at once.
+            return
+        # Where there is one session for all, the first connection would wait for it.
+        keeps = keeps and await first.fetchval(_PID) == pid
     except _POOLER_ERRORS as error:
         raise CannotStart(shared(setting, url)) from error
     finally:
         other.terminate()
-    if with_other == pid or again != pid:
+    if not keeps:
         raise CannotStart(shared(setting, url))
 
 
@@ -156,13 +173,6 @@ async def must_serve(connection: Connection, found: Found) -> None:
             f"the role {role} may not create tables in the schema {schema} of the database "
             f"{database}; let its owner or an administrator run, in this database: "
             f"grant usage, create on schema {schema} to {role}"
-        )
-    if found.installed is not None and found.installed != found.schema:
-        raise CannotStart(
-            f"the tables are in the schema {_quoted(found.installed)}, but search_path names "
-            f"{schema} first, where new ones would go; run: alter role {role} in database "
-            f"{database} set search_path = {_quoted(found.installed)}; or {schema} alone for an "
-            "installation of its own"
         )
     if found.denied is not None:
         owner = _quoted(found.owner or "")

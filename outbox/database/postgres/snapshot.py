@@ -135,10 +135,10 @@ async def connected(place: Place) -> AsyncIterator[Connection]:
     server = Server(place.url, place.direct_url, place.synchronous_commit)
     try:
         connection = await server.connect()
-        await server.must_keep(connection)
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
         raise CannotStart(not_connected(error, "the URL")) from error
     try:
+        await server.must_keep(connection)
         yield connection
     except (*LOST, asyncpg.PostgresError) as error:
         raise CannotStart(f"PostgreSQL: {error or type(error).__name__}") from error
