@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from functools import partial
@@ -13,7 +14,7 @@ from outbox.database.postgres.faults import is_full
 from outbox.database.postgres.first_session import Found, look, must_keep_sessions, must_serve
 from outbox.database.postgres.hosts import Connection, Hosts, Session
 from outbox.database.postgres.limits import MIGRATION, Limits
-from outbox.database.postgres.room import House
+from outbox.database.postgres.room import AGAIN_SECONDS, House
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 
@@ -79,15 +80,25 @@ class Server:
         """Return which setting leads to the server itself."""
         return self._direct.setting
 
-    async def connect(self) -> Connection:
-        """Open a connection that bypasses any pooler, for LISTEN and other session features."""
+    async def connect(self, seconds: float = 0.0) -> Connection:
+        """Open a connection that bypasses any pooler, for LISTEN and other session features.
+
+        Wait up to so many seconds while the server has none left.
+        """
         given = self._session(MIGRATION, 0)
-        try:
-            connection = await self._open(self._direct, server_settings=given)
-        except asyncpg.PostgresError as error:
-            if is_full(error):
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while True:
+            try:
+                connection = await self._open(self._direct, server_settings=given)
+                break
+            except asyncpg.PostgresError as error:
+                if not is_full(error):
+                    raise
                 self.house.needs()
-            raise
+                if loop.time() >= end:
+                    raise
+            await asyncio.sleep(AGAIN_SECONDS)
         try:
             await self._settle(MIGRATION, 0, given, connection)
         except BaseException:
