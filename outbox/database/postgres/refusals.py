@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+
 import asyncpg
 
 from outbox.database.postgres.faults import is_full
@@ -56,6 +58,13 @@ def not_connected(error: BaseException, setting: str) -> str:
         )
     if isinstance(error, asyncpg.PostgresError):
         return f"PostgreSQL refuses the connection ({said}); check {setting}"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            f"the certificate of PostgreSQL proves nothing ({error.verify_message}); set "
+            f"sslrootcert in {setting} to that of its authority, and use the name it is made for"
+        )
+    if isinstance(error, ConnectionError) and "rejected SSL upgrade" in said:
+        return f"PostgreSQL takes no TLS here; turn it on there, or change sslmode in {setting}"
     return f"cannot reach PostgreSQL: {said}; check {setting} and that the server is running"
 
 

@@ -82,7 +82,7 @@ class Tls:
             mode, *files.values(), self._settings["sslpassword"],
             self._version("ssl_min_protocol_version") or ssl.TLSVersion.TLSv1_2,
             self._version("ssl_max_protocol_version"),
-            tuple(map(_state, files.values())),
+            tuple(map(_state, files.values())), _state(SYSTEM),
         )  # fmt: skip
 
     def _file(self, name: str) -> str:
@@ -111,7 +111,7 @@ def _context(
     password: str,
     lowest: ssl.TLSVersion,
     highest: ssl.TLSVersion | None,
-    _: object,
+    *_: object,
 ) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = mode == "verify-full"
@@ -186,12 +186,14 @@ def _at_home(setting: str) -> str:
     return str(path)
 
 
-def _state(path: str) -> tuple[int, int] | None:
+def _state(path: str) -> tuple[str, int, int] | None:
+    if path == SYSTEM:
+        path = ssl.get_default_verify_paths().cafile or ""
     try:
         state = Path(path).stat()
     except (OSError, ValueError):
         return None
-    return (state.st_mtime_ns, state.st_size)
+    return (path, state.st_mtime_ns, state.st_size)
 
 
 def _has_folder() -> bool:
