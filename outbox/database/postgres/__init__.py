@@ -227,7 +227,7 @@ class PostgresDatabase:
 
 def unopened(url: str, clock: Clock, ids: Ids, size: int) -> PostgresDatabase:
     """Return a database that connects when it is used."""
-    return PostgresDatabase(Server(url, "", "on"), clock, ids, REQUESTS, size)
+    return PostgresDatabase(Server(url, "", "on", looks=False), clock, ids, REQUESTS, size)
 
 
 async def open(

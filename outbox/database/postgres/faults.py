@@ -6,7 +6,7 @@ import asyncio
 
 import asyncpg
 
-from outbox.errors import DatabaseFault
+from outbox.errors import DatabaseFault, DatabaseUnavailable
 
 # asyncpg raises InternalClientError when the server closed the connection between two statements;
 # the second statement was never sent.
@@ -81,3 +81,15 @@ def breaks_off(error: BaseException) -> bool:
 def is_moving(error: BaseException) -> bool:
     """Return whether a guard has refused the write (see outbox.database.postgres.guards)."""
     return getattr(error, "sqlstate", None) == MOVING
+
+
+def unavailable(error: BaseException) -> DatabaseUnavailable:
+    """Return what the caller of a unit gets, after the last try."""
+    if is_full(error):
+        return DatabaseUnavailable("busy", f"PostgreSQL: no connection is free ({error})")
+    kind = fault_of(error) or "connection"
+    if isinstance(error, TimeoutError):
+        return DatabaseUnavailable("busy", "PostgreSQL: no answer in time")
+    name = type(error).__name__
+    text = {"read_only": "the server takes no writes", "serialization": "a race was lost"}
+    return DatabaseUnavailable(kind, f"PostgreSQL: {text.get(kind, 'connection lost')} ({name})")

@@ -1,8 +1,8 @@
 """Fewer connections than a pool may have: its units wait for an open one.
 
 While the server lets nobody in, a unit without a connection waits until another returns one, and a
-new one is tried once in a while. A pool without any tries again and again, and the pool that has
-most gives one of its own up for it.
+new one is tried once in a while. A pool without any tries repeatedly, and the pool that has most
+gives one of its own up for it.
 """
 
 from __future__ import annotations

@@ -42,13 +42,17 @@ class Server:
     outlives it.
     """
 
-    def __init__(self, url: str, direct_url: str, synchronous_commit: str) -> None:
+    def __init__(
+        self, url: str, direct_url: str, synchronous_commit: str, looks: bool = True
+    ) -> None:
+        """Without `looks` the first session is as it is: an installation is not expected there."""
         self.pooled = bool(direct_url)
         self._hosts = Hosts(url)
         self._url = direct_url or url
         self._direct = Hosts(direct_url, "database.direct_url") if direct_url else self._hosts
         self._found: Found | None = None
         """What the first session of `_direct` has found."""
+        self._looks = looks
         self.house = House()
         self._by_statement = False
         """Whether settings are statements, since a pooler may refuse or ignore parameters."""
@@ -163,7 +167,7 @@ class Server:
             self._by_statement = True
             return await hosts.connect(**options | {"server_settings": None})
         except asyncpg.PostgresError as error:
-            if self._found is not None:
+            if self._found is not None or not self._looks:
                 self.house.tell(error)
             raise
 
@@ -185,7 +189,7 @@ class Server:
         self, limits: Limits, version: int, given: Mapping[str, str], connection: Connection
     ) -> None:
         """Look where the first session is; apply settings that were not `given` to connect."""
-        if self._found is None:
+        if self._found is None and self._looks:
             self._found = found = await look(connection, self.setting, self._url)
             # A pooler tells numbers of its own, and may ignore what it was given.
             self._by_statement |= found.pid != connection.get_server_pid()

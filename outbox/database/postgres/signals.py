@@ -29,7 +29,6 @@ NAMES = 200
 
 _MINE = translate("select own_channel() as channel, pg_backend_pid() as pid", "postgres")
 _SEND = "select pg_notify($1, payload) from unnest(cast($2 as text[])) as payload"
-_TELL = "select pg_notify(own_channel(), $1)"
 # Each listener has a lock named after its node, which the server releases when the node dies. The
 # node's lease lasts longer, so a wake-up sent by lease alone could wait for the next poll.
 _HERE = "select pg_advisory_lock_shared(7201967, hashtext($1))"
@@ -203,10 +202,8 @@ class Signals:
 
     async def _serve(self, connection: Connection) -> None:
         # A pooler that keeps sessions has told another number of this one.
-        mine = await connection.fetchrow(_MINE, timeout=CONNECT_SECONDS)
-        self._channel = mine["channel"]
+        self._channel, self._pid = await connection.fetchrow(_MINE, timeout=CONNECT_SECONDS)
         await connection.add_listener(self._channel, self._heard)
-        self._pid = mine["pid"]
         self._connections += 1
         self.hearing = self._connections
         self._named = set()
@@ -300,4 +297,4 @@ class Signals:
 
 async def tell(tx: Tx, what: str) -> None:
     """Send a signal with the commit of a transaction; of rare ones only."""
-    await tx.one(_TELL, what)
+    await tx.one("select pg_notify(own_channel(), $1)", what)

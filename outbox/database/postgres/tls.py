@@ -82,7 +82,7 @@ class Tls:
             mode, *files.values(), self._settings["sslpassword"],
             self._version("ssl_min_protocol_version") or ssl.TLSVersion.TLSv1_2,
             self._version("ssl_max_protocol_version"),
-            tuple(map(_state, files.values())), _state(SYSTEM),
+            tuple(map(_state, files.values())),
         )  # fmt: skip
 
     def _file(self, name: str) -> str:
@@ -111,7 +111,7 @@ def _context(
     password: str,
     lowest: ssl.TLSVersion,
     highest: ssl.TLSVersion | None,
-    *_: object,
+    _: object,
 ) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = mode == "verify-full"

@@ -22,7 +22,7 @@ from outbox.database.postgres.commit_outcome import (
     mark,
 )
 from outbox.database.postgres.deferred_rows import Statement, together
-from outbox.database.postgres.faults import STALE, breaks_off, fault_of, is_full, is_moving
+from outbox.database.postgres.faults import STALE, breaks_off, fault_of, is_moving, unavailable
 from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.limits import GROUP, SCAN_SECONDS, Limits, Times
@@ -270,7 +270,7 @@ class Units:
                     raise DatabaseUnavailable("serialization", "PostgreSQL: too many lost races")
                 late = times.body is not None and loop.time() >= times.body
                 if lost > RECONNECTS or late:
-                    raise _unavailable(error) from error
+                    raise unavailable(error) from error
         finally:
             seconds = self._clock.monotonic() - began
             if waits is not None:
@@ -292,14 +292,3 @@ def _session(connection: Connection, last: Statement) -> Session | None:
     if last.witness is None or connection.started is None:
         return None
     return Session(connection.get_server_pid(), connection.started, last.witness)
-
-
-def _unavailable(error: BaseException) -> DatabaseUnavailable:
-    if is_full(error):
-        return DatabaseUnavailable("busy", f"PostgreSQL: no connection is free ({error})")
-    kind = fault_of(error) or "connection"
-    if isinstance(error, TimeoutError):
-        return DatabaseUnavailable("busy", "PostgreSQL: no answer in time")
-    name = type(error).__name__
-    text = {"read_only": "the server takes no writes", "serialization": "a race was lost"}
-    return DatabaseUnavailable(kind, f"PostgreSQL: {text.get(kind, 'connection lost')} ({name})")
