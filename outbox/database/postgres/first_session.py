@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -217,7 +216,7 @@ async def _no_schema(connection: Connection, role: str, database: str) -> str:
     )
 
 
-def _quoted(name: Any) -> str:
+def _quoted(name: str) -> str:
     """Return a name as SQL takes it."""
     plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower()
     return name if plain and not name[:1].isdigit() else '"' + name.replace('"', '""') + '"'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import asyncpg
 import pytest
 from structlog.testing import capture_logs
@@ -36,7 +38,7 @@ NODES = (
     ],
 )  # fmt: skip
 async def test_it_names_the_narrowest_limit(
-    postgres_server: PostgresServer, statement: str, settings: dict[str, object], told: object
+    postgres_server: PostgresServer, statement: str, settings: dict[str, Any], told: object
 ) -> None:
     url = await postgres_server.fresh(ORDINARY)
     name = url.partition("?")[0].rpartition("/")[2]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import NamedTuple
 
 import asyncpg
@@ -86,13 +88,16 @@ async def test_locks_of_one_hold_up_nothing_of_the_other(two: Two, handle: Open)
 async def test_each_hears_its_own_signals(two: Two, handle: Open) -> None:
     told: list[str] = []
     handles = {name: [await handle(url) for _ in range(2)] for name, url in two._asdict().items()}
+
+    async def change(tx: Tx, webhook: str) -> None:
+        tx.changed.add(webhook)
+
+    def tell(name: str, ids: Collection[str]) -> None:
+        told.extend(f"{name}: {one}" for one in ids)
+
     for name, (first, second) in handles.items():
-        first.on_change(lambda ids, name=name: told.extend(f"{name}: {one}" for one in ids))
-        await until(lambda first=first: first.hearing)
-
-        async def change(tx: Tx, webhook: str) -> None:
-            tx.changed.add(webhook)
-
+        first.on_change(partial(tell, name))
+        await until(partial(getattr, first, "hearing"))
         await second.write(change, f"w{name}")
     await until(lambda: "b: wb" in told)
     assert told == ["a: wa", "b: wb"]
