@@ -101,8 +101,10 @@ class Room:
                     if not patient and not self.size:
                         raise
                 else:
-                    if tries:
+                    if tries and self.refusal is not None:
                         self.refusal = None
+                        while self._waiting:
+                            self.left()
                     return connection
             late = await self._freed(end)
 
