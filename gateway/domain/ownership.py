@@ -5,10 +5,16 @@ from outbox.database.ownership import OUTBOX, OWNED, Common, Ownership, Way, chi
 GATEWAY: Ownership = {
     "first_account_links": Common.INSTALLATION,
     "cart_quotas": Common.INSTALLATION,
+    # Typed addresses, which may be of no account.
+    "reset_requests": Common.INSTALLATION,
     "users": (Way("id"),),
     "api_keys": OWNED,
     "tokens": OWNED,
     "sessions": OWNED,
+    "two_factors": OWNED,
+    "recovery_codes": OWNED,
+    "account_tokens": OWNED,
+    "account_mails": OWNED,
     "connect_codes": OWNED,
     "idempotency": OWNED,
     "tallies": OWNED,
