@@ -60,7 +60,7 @@ from gateway.server.parts import PARTS, Parts
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
-from gateway.server.storefront import STOREFRONT, build_storefront
+from gateway.server.storefront import STOREFRONT, build_storefront, reserve_hostnames
 from gateway.server.telemetry import logs
 from gateway.server.telemetry.collector import collector
 from gateway.server.telemetry.health import HEALTH, Health
@@ -122,7 +122,6 @@ def build_app(
         db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,
         config.database.disk_bytes, parts, keyring, registration_of(config, db, cells),
     )  # fmt: skip
-
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
     app = web.Application(client_max_size=config.limits.body_bytes)
@@ -176,6 +175,7 @@ def build_app(
             traces.start()
         unwatch = db.on_change(directory.committed)
         unkeep = db.on_change(app[FIRST_PAGES].committed)
+        await reserve_hostnames(config, db)
         await upkeep.start()
         if member is None:
             await work()

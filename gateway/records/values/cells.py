@@ -28,9 +28,10 @@ _SIGNS = r"=+\-@＝＋－＠"
 _RUN = '["' + "".join(one for one in UNSEEN if one not in "\t\r\n") + "]*+"
 _CELL = rf"'*+{_RUN}(?:[{_SIGNS}\t]|\r(?!\n))"
 _TABBED = rf"'*+{_RUN}[{_SIGNS}]"
-_UNMARKED = re.compile(rf"[,;|\r\n](?={_CELL})|\t(?={_TABBED})")
+UNMARKED = re.compile(rf"[,;|\r\n](?={_CELL})|\t(?={_TABBED})")
 _MARKED = re.compile(rf"(?<=[,;|\r\n])'(?={_CELL})|(?<=\t)'(?={_TABBED})")
 # Escaped also after an apostrophe, which is then none of ours.
+_SIGN = re.compile(f"[{_SIGNS}]")
 _OF_JSON = re.compile(r'"(?:[^"\\]|\\.)*+"|,-')
 _HIDDEN = re.compile(rf"(?![\x00-\x7f])[{UNSEEN}]")
 _IN_JSON = re.compile(rf'(?:^"|[,;|])\x27*+(?:\\"|[{UNSEEN}])*+[{_SIGNS}]')
@@ -68,14 +69,21 @@ def write(value: Any, numbers: str = written_numbers.POINT) -> str:
         return str(value)
     if isinstance(value, float):
         return written_numbers.write(value, numbers)
-    text = _OF_JSON.sub(_inert_json, _encode(value).decode())
+    text = _encode(value).decode()
+    if _SIGN.search(text) is not None:
+        text = _OF_JSON.sub(_inert_json, text)
     return text if clean(text) == text else _HIDDEN.sub(_escaped, text)
 
 
 def inert(text: str) -> str:
     """Return a text in the form that no spreadsheet takes for a formula, and that `plain` reads."""
-    marked = _UNMARKED.sub(rf"\g<0>{_MARK}", text)
+    # Few texts need it, and a substitution costs more than a search.
+    marked = text if UNMARKED.search(text) is None else UNMARKED.sub(_marked, text)
     return _MARK + marked if (text[:1] == _MARK and _hides(text[1:])) or _needs(text) else marked
+
+
+def _marked(found: re.Match[str]) -> str:
+    return found[0] + _MARK
 
 
 def plain(cell: str) -> str:

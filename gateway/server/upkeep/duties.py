@@ -29,6 +29,7 @@ from gateway.domain.storefront.checkouts import repeats
 from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.sign_in import identities
+from gateway.domain.storefront.stores import hosts
 from gateway.domain.storefront.visitors import customer_sessions
 from gateway.domain.webhooks import connecting, copies
 from gateway.records import idempotency
@@ -101,6 +102,7 @@ BATCHES = (
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
     Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
+    Batches("freed-hostnames", 86_400.0, hosts.purge, 200, "freed_hosts"),
     Batches("nonces", 3600.0, identities.purge_nonces, 200, "used_nonces"),
     Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
     Batches("order-mails", 3600.0, order_mails.purge, 200, "order_mails"),

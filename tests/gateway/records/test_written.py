@@ -227,7 +227,7 @@ def test_no_separator_finds_a_formula(text: Any, cell: str | None) -> None:
 
 
 def test_without_the_inner_marks_a_formula_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "_UNMARKED", re.compile("(?!)"))
+    monkeypatch.setattr(cells, "UNMARKED", re.compile("(?!)"))
     assert formulas(cells.write("a;=1"))
     assert formulas(cells.write("a,=1"))
     # A number is none.

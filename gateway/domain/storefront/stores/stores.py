@@ -229,7 +229,7 @@ async def remove(
 ) -> None:
     """Delete a store. See actions.remove."""
     before = await actions.remove(tx, actor, STORES, record_id, expected)
-    hosts.give_up(tx, actor.owner_id, hosts.of(before))
+    await hosts.give_up(tx, actor.owner_id, hosts.of(before))
     tx.changed.add(CHANGED)
 
 
