@@ -1,6 +1,7 @@
 """Creates the parts that serve the customers of stores."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -40,6 +41,9 @@ class Storefront:
     """Whether the installation sends mails."""
 
 
+if TYPE_CHECKING:
+    from gateway.server.upkeep.host_lookups import HostLookups
+
 STOREFRONT = web.AppKey("STOREFRONT", Storefront)
 
 
@@ -73,6 +77,16 @@ def build_storefront(
         providers=Providers(db.clock, fetcher),
         mails=mailer.enabled,
     )
+
+
+def lookups_of(config: Config, db: Database) -> "HostLookups | None":
+    """Return the duty that proves hostnames, None where they need no proof."""
+    if not config.storefront.verify_hostnames:
+        return None
+    # Only who verifies hostnames pays for the library.
+    from gateway.server.upkeep.host_lookups import HostLookups
+
+    return HostLookups(db, config.storefront.name_servers)
 
 
 async def reserve_hostnames(config: Config, db: Database) -> None:
