@@ -77,7 +77,7 @@ async def change(tx: Tx, before: Record, after: Record) -> None:
 async def give_up(tx: Tx, owner_id: str, names: Collection[str]) -> None:
     """Let hostnames rest that a store has no longer.
 
-    Other cells may have them once the unit is committed.
+    The directory of cells keeps them as long.
     """
     if names:
         rows = [(name, owner_id, tx.now + REST) for name in sorted(names)]
