@@ -244,7 +244,7 @@ async def _end(tx: Tx, import_id: str, state: str, reason: str | None) -> None:
 
 async def clear(db: Database, import_id: str) -> None:
     """Delete the lines of an import that has ended, in small transactions."""
-    upto = 0
+    upto: int | None = 0
     while upto is not None:
         lines = await db.read(
             import_lines.after, import_id, upto, DROPPED_AT_ONCE, DROPPED_CHARACTERS

@@ -12,6 +12,7 @@ import pytest
 from gateway.domain import import_lines
 from gateway.domain.imports import files, jobs, separators, steps
 from gateway.domain.imports.importing import Importing
+from gateway.domain.imports.reading import read_line
 from gateway.domain.imports.sources import Source
 from outbox.database.transaction import Database, Tx
 from tests.gateway.rest.test_imports import upload
@@ -58,7 +59,6 @@ async def test_a_step_takes_so_many_characters_and_parses_each_line_once_before_
     assert (await upload(ana, "contacts", FILE, "?mode=strict")).status == 202
     db = Watched(api.db)
     loop, parsed = threading.get_ident(), []
-    read_line = steps.read_line
 
     def parse(resource: Any, filling: Any, line: Any, written: Any) -> Any:
         assert not db.writing
@@ -66,7 +66,7 @@ async def test_a_step_takes_so_many_characters_and_parses_each_line_once_before_
         parsed.append(line[0])
         return read_line(resource, filling, line, written)
 
-    monkeypatch.setattr(steps, "read_line", parse)
+    monkeypatch.setattr("gateway.domain.imports.steps.read_line", parse)
     monkeypatch.setattr(steps, "CHARACTERS", bound)
     await Importing(db).run_once()  # type: ignore[arg-type] # it reads and writes like one
     assert parsed == [*range(2, LINES + 2)]

@@ -56,7 +56,9 @@ async def test_a_hostname_that_is_given_up_rests_for_all_but_its_last_owner(
     if way == "delete":
         await ana.call("DELETE", path)
     else:
-        change = {"hostname": "c.example.com"} if way == "rename" else {"aliases": []}
+        change: dict[str, object] = {"aliases": []}
+        if way == "rename":
+            change = {"hostname": "c.example.com"}
         assert (await ana.put(path, change)).status == 200
     for form in (gone, gone.upper(), f"{gone}.", f"{gone}:8443"):
         refused = await take(bia, form)
