@@ -5,7 +5,8 @@ from argparse import Namespace
 import msgspec
 
 from gateway.cli.commands import Say, existing, user_of
-from gateway.domain.privacy import certificates, steps
+from gateway.domain.privacy import certificates, progress
+from gateway.domain.privacy.progress import Ahead
 from gateway.records.access import Actor
 from gateway.server.config import Config
 from outbox.errors import CannotStart
@@ -22,8 +23,9 @@ async def erase(config: Config, arguments: Namespace, say: Say) -> None:
         actor = Actor(user["id"], "system")
         erasure, there = await db.write(certificates.command, actor, contact_id)
         # The server does the rest; without one the records go all the same.
-        while erasure.stage == "records":
-            await db.write(steps.step, erasure.id)
+        ahead = Ahead()
+        while erasure.stage in ("lines", "records"):
+            ahead = await progress.advance(db, erasure.id, ahead)
             erasure = await db.read(certificates.own, actor, erasure.id)
     done = "is deleted" if there else "was deleted before, or never was one of this account"
     say(f"The contact {contact_id} {done}.")
