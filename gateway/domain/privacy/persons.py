@@ -52,6 +52,7 @@ class Persons:
         self._ring = ring
         self._log = Erasure(db)
         self._rest_until = 0.0
+        self._ahead: dict[str, Ahead] = {}
 
     async def any_open(self) -> bool:
         """Return whether there is anything to erase."""
@@ -81,12 +82,12 @@ class Persons:
         """Erase records and responses for CYCLE_SECONDS; return whether some are left."""
         clock = self._db.clock
         began = clock.monotonic()
-        ahead: dict[str, Ahead] = {}
         while ids := await self._db.read(person_erasures.work, failed):
+            before, self._ahead = self._ahead, {}
             for erasure_id in ids:
                 try:
-                    ahead[erasure_id] = await progress.advance(
-                        self._db, erasure_id, ahead.pop(erasure_id, Ahead())
+                    self._ahead[erasure_id] = await progress.advance(
+                        self._db, erasure_id, before.get(erasure_id, Ahead())
                     )
                 except Exception as error:  # noqa: BLE001 - raised at the end of the run
                     if isinstance(error, DatabaseUnavailable) and await self._put_aside(erasure_id):

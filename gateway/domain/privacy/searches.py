@@ -36,10 +36,16 @@ class Found:
     named: bool
 
 
-async def search(db: Database, erasure: Erasure, keys: Sequence[Key]) -> dict[Key, Found]:
-    """Search records for the person of an erasure, as far as BYTES go."""
+async def search(
+    db: Database, erasure: Erasure, keys: Sequence[Key], most: int | None = None
+) -> dict[Key, Found]:
+    """Search records for the person of an erasure, as far as BYTES go.
+
+    With `most`, those that would take more are left out; otherwise the last one may.
+    """
     assert erasure.person is not None
-    person, found, left = erasure.person, dict[Key, Found](), erasure.part(BYTES)
+    person, found = erasure.person, dict[Key, Found]()
+    left = erasure.part(BYTES) if most is None else most
     traces = await asyncio.to_thread(Traces, person)
     for key in keys:
         if left <= 0:
@@ -49,28 +55,39 @@ async def search(db: Database, erasure: Erasure, keys: Sequence[Key]) -> dict[Ke
         if row is None:
             continue
         record = Record(resource, row)
+        left -= redaction.size(record)
+        if most is not None and left < 0:
+            break
         if resource is ORDERS:
             wider = knowledge.more(person, names=[record["name"]], phones=[record["phone"]])
             if wider is not person:
                 person, traces = wider, await asyncio.to_thread(Traces, wider)
         changes = await asyncio.to_thread(redaction.redacted, traces, record)
-        left -= redaction.size(record)
-        named = redaction.announced(record, changes)
+        named: bool | None = redaction.announced(record, changes)
         if resource.events and resource is not ORDERS and not named:
-            named, read = await _named(db, traces, record)
+            named, read = await _named(db, traces, record, None if most is None else left)
             left -= read
-        found[key] = Found(record.version, changes, named)
+        if named is not None:
+            found[key] = Found(record.version, changes, named)
     return found
 
 
-async def _named(db: Database, traces: Traces, record: Record) -> tuple[bool, int]:
-    """Return whether events of a record, or responses to them, name the person; and their size."""
+async def _named(
+    db: Database, traces: Traces, record: Record, most: int | None
+) -> tuple[bool | None, int]:
+    """Return whether events of a record, or responses to them, name the person; and their size.
+
+    None: they have more than `most`.
+    """
     place: event_texts.Place | None = event_texts.Place(left=EVENTS)
     read = 0
+    size = BYTES if most is None else min(most, BYTES)
     while place is not None:
-        page = await db.scan(DUTIES, event_texts.page, record.owner_id, record.id, place, BYTES)
+        page = await db.scan(DUTIES, event_texts.page, record.owner_id, record.id, place, size)
         place = page.after
         read += page.size
+        if most is not None and read > most:
+            return None, read
         if await asyncio.to_thread(_any_within, traces, page):
             return True, read
     return False, read
