@@ -178,9 +178,9 @@ async def written(there: World) -> str:
         assert (await browser.do("saveDiscountModalUserData", "couponCode", **sent)).data
     finally:
         await browser.close()
-    # A dry run keeps its lines.
+    # An import that waits keeps its lines.
     async with owner.http.post(
-        "/api/import/contacts?dryRun=true", data=f"name,email\n{NAME},{EMAIL}\n".encode(),
+        "/api/import/contacts?hold=true", data=f"name,email\n{NAME},{EMAIL}\n".encode(),
         headers={"Content-Type": "text/csv"},
     ) as answer:  # fmt: skip
         assert answer.status == 202, await answer.text()

@@ -19,6 +19,8 @@ MARK = "***"
 SHORTEST = 3
 """Letters of a word, or of a whole name, that can identify somebody."""
 FEWEST_DIGITS = 8
+FEW = 16
+"""So many words are looked for one by one, before all words of a text are."""
 PARTICLES = frozenset({"das", "dos", "del", "von", "van", "der", "den", "los", "las", "the", "and"})
 _MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 # Soft hyphens, joiners, signs of direction and variation selectors: they show nothing in a word.
@@ -57,6 +59,7 @@ class Traces:
             if len(word) >= SHORTEST and word not in PARTICLES and not word.isdigit()
         }  # fmt: skip
         self._names = Automaton(self.names)
+        self._rare = {max(words, key=len) for words in self.names}
         emails = (email.strip() for email in (*person.emails, *person.aliases))
         self._emails = Automaton([_signs(email).text for email in emails if email])
         phones = phones_of(person.phones)
@@ -96,7 +99,7 @@ class Traces:
     def _spans(self, text: str, *, close: bool) -> list[tuple[int, int]]:
         """Return where the traces are, in order, each apart."""
         exact = [*self._email_spans(text), *self._phone_spans(text)]
-        words = _words(text)
+        words = _words(text) if self._may_name(text, close=close) else []
         gone = {
             place for start, end in self._names.spans(word.folded for word in words)
             for place in range(start, end)
@@ -111,6 +114,14 @@ class Traces:
             else:
                 apart.append((start, end))
         return apart
+
+    def _may_name(self, text: str, *, close: bool) -> bool:
+        """Return False if a text has no word that a name needs, as most texts have none."""
+        needed = self.words | self._rare if close else self._rare
+        if len(needed) > FEW or not text.isascii():
+            return bool(needed)
+        lower = text.lower()
+        return any(word in lower for word in needed)
 
     def _email_spans(self, text: str) -> list[tuple[int, int]]:
         if _AT.search(text) is None:

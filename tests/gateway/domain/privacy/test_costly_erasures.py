@@ -370,3 +370,13 @@ async def test_erasures_take_turns_by_how_often_they_were_put_aside(
     while await api.db.write(person_erasures.put_aside, first):
         pass
     assert (await now(api.db, first)).part(50) == 1
+
+
+def test_pages_of_long_rows_have_few() -> None:
+    """SQLite reads a row to know its size, so it looks at few behind a page of long ones."""
+    size = page_sizes.PageSize(rows=32, bytes=PAGE)
+    for _ in range(9):
+        size = size.after(size.rows, 10)
+    assert size.rows == page_sizes.MOST
+    assert size.after(2, PAGE).rows == page_sizes.FEWEST
+    assert size.after(2, 10).rows == page_sizes.MOST

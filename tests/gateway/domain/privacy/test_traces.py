@@ -105,17 +105,14 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("counting")
 @pytest.mark.parametrize("word", ["a", "b", "é", "7"])
-def test_names_that_begin_alike_are_compared_no_more_often_than_one(word: str) -> None:
+def test_names_that_begin_alike_are_compared_together(word: str) -> None:
     text = f"{word} " * 4_000
 
-    def compared(names: int) -> int:
-        alike = tuple("a " * 99 + str(number) for number in range(names))
-        known = Traces(Person(names=alike))
-        work.clear()
-        known.redact(text, close=True)
-        return work["words"]
-
-    assert compared(50) < compared(1) + 4_000
+    known = Traces(Person(names=tuple("a " * 99 + str(number) for number in range(50))))
+    work.clear()
+    known.redact(text, close=True)
+    # The words of a name would be a hundred for each.
+    assert work["words"] < 6 * 4_000
 
 
 @pytest.mark.parametrize("alike", [0, 1, 50])
