@@ -71,8 +71,8 @@ class Owner:
         erasure = await self.call("POST", f"/api/contacts/{contact_id}/erase")
         return await self.done(erasure["id"])
 
-    async def done(self, erasure_id: str) -> Any:
-        async with asyncio.timeout(KEPT_SECONDS):
+    async def done(self, erasure_id: str, seconds: float = KEPT_SECONDS) -> Any:
+        async with asyncio.timeout(seconds):
             while (certificate := await self.call("GET", f"/api/erasures/{erasure_id}"))[
                 "state"
             ] != "done":

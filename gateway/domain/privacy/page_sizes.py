@@ -23,7 +23,7 @@ class PageSize:
     def after(self, rows: int, size: int) -> "PageSize":
         """Return the size of the page after one with so many rows and bytes."""
         if size >= self.bytes // 2:
-            return PageSize(FEWEST, self.bytes)
+            return PageSize(min(max(2 * rows, FEWEST), MOST), self.bytes)
         return PageSize(min(2 * self.rows, MOST) if rows == self.rows else self.rows, self.bytes)
 
 
