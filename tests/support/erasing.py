@@ -15,12 +15,15 @@ from gateway.domain.privacy.progress import Ahead
 from outbox.database.transaction import Database, Row, Tx
 from outbox.ids import is_id
 
+NOBODY = Person(wide=True)
 
-async def begun(tx: Tx, owner_id: str, **person: Any) -> str:
+
+async def begun(
+    tx: Tx, owner_id: str, person: Person = NOBODY, record_id: str | None = None
+) -> str:
     """Store the erasure of a person; return its id."""
-    record_id = person.pop("record_id", None) or tx.new_id()
-    whole = Person(wide=True, **person)
-    return (await person_erasures.add(tx, owner_id, "contact", record_id, whole)).id
+    record_id = record_id or tx.new_id()
+    return (await person_erasures.add(tx, owner_id, "contact", record_id, person)).id
 
 
 async def now(db: Database, erasure_id: str) -> Erasure:
@@ -39,8 +42,8 @@ async def units(db: Database, erasure_id: str) -> AsyncIterator[Erasure]:
 
 async def dropped(db: Database, owner_id: str, text: str) -> int:
     """Erase a person with this email, or whose contact has this id; return the lines that went."""
-    person = {"record_id": text} if is_id(text) else {"emails": (text,)}
-    erasure_id = await db.write(begun, owner_id, **person)
+    whose = NOBODY if is_id(text) else Person(emails=(text,), wide=True)
+    erasure_id = await db.write(begun, owner_id, whose, text if is_id(text) else None)
     async for _ in units(db, erasure_id):
         pass
     return (await now(db, erasure_id)).erased.get("importLines", 0)
