@@ -33,7 +33,7 @@ from gateway.records import statements, store
 from gateway.records.access import Actor
 from gateway.records.record import Record, Row
 from gateway.records.resource import Drop, Remove, Resource, Unset
-from gateway.records.values.emails import fold_email
+from gateway.records.values.emails import fold_email, folds
 from gateway.records.values.strictjson import dumps
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
@@ -293,10 +293,11 @@ async def _others(unit: _Unit) -> bool:
         if found:
             unit.learn(contacts=found, left=found)
             return False
-        found = [row["id"] for row in await tx.all(_CLIENTS_WITH, owner_id, folded, ROWS)]
-        if found:
-            unit.learn(clients=found, left=found)
-            return False
+        for one in folds(email):
+            found = [row["id"] for row in await tx.all(_CLIENTS_WITH, owner_id, one, ROWS)]
+            if found:
+                unit.learn(clients=found, left=found)
+                return False
         rows = await tx.all(_ORDERS_WITH, owner_id, folded, unit.left)
         if not await _orders(unit, [row["id"] for row in rows]) or unit.left <= 0:
             return False
