@@ -71,7 +71,8 @@ class Streaming:
         self._query = open_query
         self._places = stream_places()
         self._spools = spool_places()
-        self._turns: set[_Turn] = set()
+        # The one that began first gives way first.
+        self._turns: dict[_Turn, None] = {}
 
     async def rows(
         self, owner: str, sql: str, args: Sequence[Any]
@@ -87,7 +88,7 @@ class Streaming:
             del read
             await self._wait(owner)
         turn, now = _Turn(owner, self._clock.monotonic()), self._clock.monotonic
-        self._turns.add(turn)
+        self._turns[turn] = None
         try:
             async with self._query(sql, args) as (batches, turn.close):
                 read, whole = await _read_ahead(batches)
@@ -109,7 +110,7 @@ class Streaming:
 
     def _leave(self, turn: _Turn) -> None:
         if turn in self._turns:
-            self._turns.remove(turn)
+            del self._turns[turn]
             self._places.leave(turn.owner)
 
     async def _wait(self, owner: str) -> None:
