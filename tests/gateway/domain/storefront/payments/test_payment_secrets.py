@@ -56,7 +56,7 @@ async def test_every_secret_gets_the_new_key(db: Database) -> None:
         assert await valid(db, store_id, alone) == ["whsec_b", "whsec_c", "whsec_a"]
     assert await db.write(sealed_columns.reseal, "payment_secrets", both, "", 10) == (None, 0, 0)
     lost = ring_of(db, new_key_line(db.ids, db.clock.wall() + 2_000_000))
-    assert await db.write(payment_secrets.reseal, lost, "", 10) == (None, 0, 9)
+    assert await db.write(sealed_columns.reseal, "payment_secrets", lost, "", 10) == (None, 0, 9)
 
 
 async def test_a_replaced_secret_ends(db: Database) -> None:
