@@ -119,7 +119,7 @@ def _drawn(request: web.Request, visitor: Visitor, standing: Standing) -> Mappin
     address = codes.address_of(standing.secret, visitor.session.user_email, issuer)
     drawn = segno.make(address, error="m", micro=False).svg_inline(
         scale=4, border=4, dark="#000", light="#fff", title=request[READER].texts("two_factor.qr"),
-        svgclass=None, lineclass=None,
+        svgclass=None, lineclass=None, omitsize=True,
     )  # fmt: skip
     # The library escapes the title; all else that it writes is numbers.
     return {

@@ -1,4 +1,4 @@
-"""The codes of two-factor authentication: those of RFC 6238, their drift, and how they are typed."""
+"""The codes of two-factor authentication: those of RFC 6238, their drift, and typed forms."""
 
 import pytest
 
