@@ -4,7 +4,7 @@ alter table users add column two_factor_at bigint;
 
 -- The shared secret of the codes of an account, sealed. `confirmed_at` is null until the account has
 -- sent a code. `last_step` is the last step of 30 seconds whose code was used; `failures` counts wrong
--- codes in a row, and before `wait_until` no code is checked.
+-- codes in a row, and before `next_at` no code is checked.
 create table two_factors (
   owner_id text /*postgres collate "C"*/ primary key references users (id),
   secret bytea not null,
@@ -12,7 +12,7 @@ create table two_factors (
   confirmed_at bigint,
   last_step bigint not null default 0,
   failures bigint not null default 0,
-  wait_until bigint not null default 0
+  next_at bigint not null default 0
 );
 
 -- The unused recovery codes of an account, as digests.

@@ -34,15 +34,15 @@ on conflict (owner_id) do update set secret = excluded.secret, started_at = excl
   where two_factors.confirmed_at is null
 """
 _CONFIRM = """
-update two_factors set confirmed_at = $2, last_step = $3, failures = 0, wait_until = 0
+update two_factors set confirmed_at = $2, last_step = $3, failures = 0, next_at = 0
 where owner_id = $1 and confirmed_at is null
 """
 _USE = "delete from recovery_codes where owner_id = $1 and digest = $2"
 _LEFT = "select count(*) as n from recovery_codes where owner_id = $1"
 _FOLLOW = """
-update two_factors set last_step = $2, failures = 0, wait_until = 0 where owner_id = $1
+update two_factors set last_step = $2, failures = 0, next_at = 0 where owner_id = $1
 """
-_FAIL = "update two_factors set failures = $2, wait_until = $3 where owner_id = $1"
+_FAIL = "update two_factors set failures = $2, next_at = $3 where owner_id = $1"
 
 
 class Standing(NamedTuple):
@@ -127,8 +127,8 @@ async def check(
     text = codes.plain(code)
     if not codes.is_of_app(text):
         return Checked("right" if await _recovered(tx, owner_id, text, facts) else "wrong")
-    if row["wait_until"] > tx.now:
-        return Checked("wait", -((tx.now - row["wait_until"]) // SECOND))
+    if row["next_at"] > tx.now:
+        return Checked("wait", -((tx.now - row["next_at"]) // SECOND))
     secret = _opened(row, ring)
     step = None if secret is None else codes.step_of(secret, text, tx.now, row["last_step"])
     if step is not None:
