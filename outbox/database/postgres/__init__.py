@@ -25,6 +25,7 @@ from outbox.database.claims import Reserve
 from outbox.database.elsewhere import asking, must_be_here
 from outbox.database.leadership import Leadership, Pace
 from outbox.database.places import scan_places, write_places
+from outbox.database.postgres.encoding import must_be_utf_8
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups
 from outbox.database.postgres.leadership import PostgresLeadership
@@ -106,7 +107,8 @@ class PostgresDatabase:
     async def open(self) -> None:
         """Connect once. Raise CannotStart or an error of asyncpg."""
         pool = await self._units.open()
-        await pool.release(await pool.acquire())
+        async with pool.acquire() as connection:
+            await must_be_utf_8(connection)
         if self._server.pooled:
             await check_pooler(pool, self.ids)
             await (await self._server.connect()).close()
@@ -248,10 +250,7 @@ async def open(
         await db.open()
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
         await db.close()
-        raise CannotStart(
-            f"cannot reach PostgreSQL: {error or type(error).__name__}; "
-            f"check database.url{' and direct_url' * server.pooled} and that the server is running"
-        ) from error
+        raise server.refusal(error) from error
     except CannotStart:
         await db.close()
         raise

@@ -12,6 +12,7 @@ import asyncpg
 from outbox.database.migrate import created
 from outbox.database.postgres.commit_outcome import CommitOutcomes, Mark, commit, mark
 from outbox.database.postgres.deferred_rows import together
+from outbox.database.postgres.encoding import must_be_utf_8
 from outbox.database.postgres.faults import breaks_off
 from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.limits import UNHURRIED_FATE_SECONDS
@@ -226,6 +227,7 @@ async def open_filling(
 ) -> AsyncIterator[PostgresFilling]:
     """Begin the transaction and drop our former tables. Raise CannotStart."""
     async with connected(place) as connection:
+        await must_be_utf_8(connection)
         await connection.execute("begin")
         await connection.execute(_SETTINGS)
         await connection.execute(_LOCK)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import socket
 from datetime import datetime
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlencode
 
 import asyncpg
 
+from outbox.database import postgres_url
 from outbox.database.postgres.faults import GOING, LOST
+from outbox.database.postgres_url import Host
+from outbox.errors import CannotStart
 
 CONNECT_SECONDS = 4.0
 # A silently lost peer is detected after this time, before a request reaches its own limit.
@@ -33,8 +36,17 @@ class Session(asyncpg.Connection):  # type: ignore[misc]
 class Hosts:
     """The servers of one URL, such as `postgresql://user@one,two:5433/name`."""
 
-    def __init__(self, url: str) -> None:
-        self._urls = _each(url)
+    def __init__(self, url: str, setting: str = "database.url") -> None:
+        """`setting` has the URL, for messages. Raise CannotStart for a wrong URL."""
+        self.setting = setting
+        try:
+            self.url = postgres_url.parse(url)
+        except ValueError as error:
+            raise CannotStart(f"{setting}: {error}") from None
+        # asyncpg's one timeout for all hosts would go to a silent one.
+        self._hosts: list[Host | None] = [*self.url.hosts] or [None]
+        self.failed: dict[Host | None, BaseException] = {}
+        """Why the last attempt to connect failed, by host."""
 
     async def connect(self, *_: object, **options: Any) -> Connection:
         """Connect to the first suitable host of the URL; try the last successful one first.
@@ -42,19 +54,33 @@ class Hosts:
         `options` are those of asyncpg.connect; this method is also the `connect` of
         asyncpg.create_pool.
         """
-        seconds = CONNECT_SECONDS / len(self._urls)
-        fault: BaseException | None = None
-        for url in tuple(self._urls):
+        seconds = CONNECT_SECONDS / len(self._hosts)
+        failed: dict[Host | None, BaseException] = {}
+        for host in tuple(self._hosts):
             try:
-                connection = await asyncpg.connect(url, **(options | {"timeout": seconds}))
-            except (*LOST, *GOING) as error:
-                fault = error
+                connection = await self._connect(host, options | {"timeout": seconds})
+            except Exception as error:
+                failed[host] = error
+                self.failed = failed
+                if not isinstance(error, (*LOST, *GOING)):
+                    raise
                 continue
-            self._urls.remove(url)
-            self._urls.insert(0, url)
+            self._hosts.remove(host)
+            self._hosts.insert(0, host)
             _watch(connection)
             return connection
-        raise fault or AssertionError("a URL needs at least one host")
+        raise list(failed.values())[-1]
+
+    async def _connect(self, host: Host | None, options: dict[str, Any]) -> Connection:
+        url = self.url
+        if url.settings:
+            settings = {**url.settings, **(options.get("server_settings") or {})}
+            options["server_settings"] = settings
+        return await asyncpg.connect(
+            dsn=f"postgresql://?{urlencode(url.driver)}" if url.driver else None,
+            host=None if host is None else host.name, port=url.port if host is None else host.port,
+            user=url.user, password=url.password, database=url.database, **options,
+        )  # fmt: skip
 
 
 def is_gone(connection: Connection) -> bool:
@@ -63,15 +89,6 @@ def is_gone(connection: Connection) -> bool:
         return bool(connection.is_closed())
     except asyncpg.InterfaceError:
         return True
-
-
-def _each(url: str) -> list[str]:
-    """Return one URL per host: asyncpg's one timeout for all hosts would go to a silent one."""
-    parts = urlsplit(url)
-    user, at, hosts = parts.netloc.rpartition("@")
-    return [
-        urlunsplit(parts._replace(netloc=f"{user}{at}{host.strip()}")) for host in hosts.split(",")
-    ]
 
 
 def _watch(connection: Connection) -> None:

@@ -10,6 +10,7 @@ import asyncpg
 
 from outbox.database.postgres.hosts import Connection, Hosts, Session
 from outbox.database.postgres.limits import MIGRATION, Limits
+from outbox.database.postgres.reach import refusal
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 
@@ -37,7 +38,7 @@ class Server:
     def __init__(self, url: str, direct_url: str, synchronous_commit: str) -> None:
         self.pooled = bool(direct_url)
         self._hosts = Hosts(url)
-        self._direct = Hosts(direct_url) if direct_url else self._hosts
+        self._direct = Hosts(direct_url, "database.direct_url") if direct_url else self._hosts
         self._synchronous_commit = synchronous_commit
         self._version = 0
         """The server's major version, known after the first connection."""
@@ -63,6 +64,12 @@ class Server:
     async def connect(self) -> Connection:
         """Open a connection that bypasses any pooler, for LISTEN and other session features."""
         return await self._direct.connect(server_settings=self._session(MIGRATION))
+
+    def refusal(self, error: BaseException) -> CannotStart:
+        """Return the refusal of a start for an error of a first connection."""
+        if self.pooled and error in self._direct.failed.values():
+            return refusal(error, self._direct)
+        return refusal(error, self._hosts)
 
     async def _prepare(self, limits: Limits | None, connection: Connection) -> None:
         """Apply the settings that an older server, or a pooler, would reject the connection for.

@@ -135,10 +135,7 @@ async def connected(place: Place) -> AsyncIterator[Connection]:
     try:
         connection = await server.connect()
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
-        raise CannotStart(
-            f"cannot reach PostgreSQL: {error or type(error).__name__}; check the URL and that "
-            "the server is running"
-        ) from error
+        raise server.refusal(error) from error
     try:
         yield connection
     except (*LOST, asyncpg.PostgresError) as error:
