@@ -11,7 +11,7 @@ from outbox.clock import Clock
 from outbox.database import postgres_url
 from outbox.database.migrate import migrate, pending
 from outbox.database.migration_files import read_migrations
-from outbox.database.sqlite.file import must_be_a_file
+from outbox.database.sqlite.refusals import must_be_a_file
 from outbox.database.transaction import Database, Tx
 from outbox.database.urls import is_sqlite, typed_file, without_password
 from outbox.database.urls import sqlite_file as file_of

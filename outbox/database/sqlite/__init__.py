@@ -27,7 +27,8 @@ from outbox.database.claims import Reserve
 from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.places import scan_places
-from outbox.database.sqlite.file import File, unusable
+from outbox.database.sqlite.file import File
+from outbox.database.sqlite.refusals import unusable
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.streams import Streams
 from outbox.database.sqlite.threads import Reader, Readers, Scanner

@@ -16,7 +16,8 @@ import aiosqlite
 
 from outbox.database.sizes import Batches
 from outbox.database.sql import translate
-from outbox.database.sqlite.file import BUSY_MILLISECONDS, must_be_a_file
+from outbox.database.sqlite.file import BUSY_MILLISECONDS
+from outbox.database.sqlite.refusals import must_be_a_file
 from outbox.database.transaction import Engine, Row
 from outbox.database.transfer import (
     LEFT_BEHIND,
