@@ -39,7 +39,6 @@ from outbox.database.postgres.limits import (
     Limits,
 )
 from outbox.database.postgres.pooled import Turn
-from outbox.database.postgres.refusals import not_connected
 from outbox.database.postgres.server import Server
 from outbox.database.postgres.signals import Signals
 from outbox.database.postgres.streams import Streams
@@ -264,8 +263,7 @@ async def open(
         await db.open()
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
         await db.close()
-        setting = f"database.url{' and direct_url' * server.pooled}"
-        raise CannotStart(not_connected(error, setting)) from error
+        raise server.refusal(error) from error
     except CannotStart:
         await db.close()
         raise

@@ -27,7 +27,8 @@ from outbox.database.claims import Reserve
 from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.places import scan_places
-from outbox.database.sqlite.file import File, damaged
+from outbox.database.sqlite.file import File
+from outbox.database.sqlite.refusals import unusable
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.streams import Streams
 from outbox.database.sqlite.threads import Reader, Readers, Scanner
@@ -232,7 +233,7 @@ async def _nothing(tx: Tx) -> None:
 
 
 async def open(
-    path: str,
+    path: Path,
     *,
     clock: Clock,
     ids: Ids,
@@ -240,10 +241,9 @@ async def open(
     synchronous: Literal["full", "normal"],
 ) -> SqliteDatabase:
     """Open or create the file at `path`. Raise CannotStart with a one-line error."""
-    name = Path(path)
-    file = File(name, clock, serving, synchronous)
+    file = File(path, clock, serving, synchronous)
     try:
-        name.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
+        file.path.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
         if serving:
             file.lock()
             file.must_not_be_copied()
@@ -256,6 +256,4 @@ async def open(
         raise
     except (OSError, sqlite3.Error) as error:
         file.release()
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
-            raise damaged(name, str(error)) from error
-        raise CannotStart(f"cannot open the database {name}: {error}") from error
+        raise unusable(file.path, error) from error
