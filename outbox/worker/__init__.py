@@ -19,11 +19,11 @@ from outbox.queue.drain.rescue import Waits
 from outbox.queue.state.deliveries import Result
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.claimer import SeparateClaimer
 from outbox.worker.joint_claimer import JointClaimer
 from outbox.worker.journal import Journal, Log
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends, WorkerSettings
+from outbox.worker.separate_claimer import SeparateClaimer
 from outbox.worker.settling import Settling
 from outbox.worker.windows import SLOW_SECONDS
 
