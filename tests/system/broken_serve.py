@@ -361,6 +361,7 @@ def overtakes() -> None:
 def settles_without_the_claim() -> None:
     """Record a result although others have taken its delivery over."""
     exchange(module("outbox.queue.drain.settle"), "SETTLE", "and deliveries.claim = s.token", "")
+    module("outbox.queue.drain.at_once").is_usual = lambda _: False
 
 
 def torn_backup() -> None:
