@@ -10,11 +10,13 @@ import pytest
 
 from outbox import database, events
 from outbox.clock import SystemClock
+from outbox.database.sql import translate
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.drain import at_once, cycle
 from outbox.queue.drain.at_once import Turn
 from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity, Claimed, Result
 from outbox.queue.state.policy import DELIVERED
 from outbox.sending.outcome import Outcome
@@ -79,7 +81,8 @@ def success(delivery: Claimed) -> Result:
         "success", 201, text, None, "127.0.0.1", 1, 2, None, 3, 6_000, [("X", text)],
         b"\x00\xff" + text.encode(), True, False,
     )  # fmt: skip
-    return Result(delivery, DELIVERED, outcome, SystemClock().wall(), [("X", text)], URL + text, "node")
+    at = SystemClock().wall()
+    return Result(delivery, DELIVERED, outcome, at, [("X", text)], URL + text, "node")
 
 
 async def by_turns(db: Database, batch: list[Result], claim: str, hooks: list[str]) -> Turn:
@@ -200,7 +203,7 @@ async def test_lanes_that_others_have_locked_hold_up_nothing(url: str, db: Datab
             assert done.fanned is not None
             assert (done.fanned.noted, list(done.fanned.ready)) == (True, [hook])
         async with other.transaction():
-            await other.execute("select pg_advisory_xact_lock(7201965)")
+            await other.execute(translate(lanes.NO_FAN_OUT, "postgres"))
             await db.write(make, "later")
             done = await db.write(at_once.turn, results, capacity("c4"), {hook: 0}, True)
             assert done.settlement is not None
