@@ -52,6 +52,9 @@ async def migrate(config: Config, arguments: Namespace, say: Say) -> None:
     """Apply all missing migrations."""
     async with _open(config) as db:
         applied = await startup.bring_up_to_date(db)
+    if startup.is_whole(applied):
+        say(f"Created the schema by {len(applied)} migrations.")
+        return
     for name in applied:
         say(f"applied {name}")
     say("The schema is up to date.")

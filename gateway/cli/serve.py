@@ -81,7 +81,8 @@ async def serve(
     try:
         applied = await startup.bring_up_to_date(db)
         if applied:
-            logs.logger().info("migrated", applied=applied)
+            of_all = startup.is_whole(applied)
+            logs.logger().info("migrated", applied=len(applied) if of_all else applied)
         keyring = await startup.open_keys(config, db, ids)
         await key_mark.tell_missing(db, keyring)
         await db.write(signing_keys.ensure, keyring, ids.token(SEED_BYTES))

@@ -86,13 +86,17 @@ async def _is_empty(db: Database) -> bool:
     A command must not change the schema while a server uses it.
     """
     missing = await pending(db, SOURCES)
-    known = sum(len(read_migrations(*source)) for source in SOURCES)
-    if missing and len(missing) < known:
+    if missing and not is_whole(missing):
         raise CannotStart(
             "the database schema is older than this program; run `carteiro migrate` or restart "
             "the server with this program first"
         )
     return bool(missing)
+
+
+def is_whole(migrations: Sequence[object]) -> bool:
+    """Return whether these are all migrations that there are: the database was empty before."""
+    return len(migrations) == sum(len(read_migrations(*source)) for source in SOURCES)
 
 
 def connections(config: Config) -> Mapping[str, int]:

@@ -1,6 +1,8 @@
-"""Removes from the text of a cell what nobody sees: outer blanks and invisible characters."""
+"""Removes what nobody sees: outer blanks and invisible characters of a text, empty fields."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 # Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks, and the like.
 _INVISIBLE = re.compile(
@@ -20,6 +22,26 @@ def clean(text: str) -> str:
         return text.strip()
     text = _outer(_INVISIBLE.sub("", _HARD_SPACE.sub(" ", text)))
     return _outer(_JOINER.sub("", text))
+
+
+def trimmed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a form, and of the forms in it, without outer blanks."""
+    return {name: _trim(value) for name, value in values.items()}
+
+
+def filled(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the trimmed values without the empty ones: a form sends an empty field as ""."""
+    found = {
+        name: filled(value) if isinstance(value, dict) else value
+        for name, value in trimmed(values).items()
+    }
+    return {name: value for name, value in found.items() if value not in ("", None, {})}
+
+
+def _trim(value: Any) -> Any:
+    if isinstance(value, dict):
+        return trimmed(value)
+    return value.strip() if isinstance(value, str) else value
 
 
 def _outer(text: str) -> str:

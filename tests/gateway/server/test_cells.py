@@ -135,6 +135,7 @@ async def test_a_credential_at_the_wrong_cell(pair: Pair) -> None:
         assert refused.status == 401
 
 
+@pytest.mark.slow
 async def test_the_console_at_the_wrong_cell(pair: Pair) -> None:
     await signed_up(pair.one)
     async with guest(pair.one) as here, guest(pair.two) as there:
@@ -154,6 +155,7 @@ async def test_the_console_at_the_wrong_cell(pair: Pair) -> None:
         assert ".one." not in moved.headers["Set-Cookie"]
 
 
+@pytest.mark.slow
 async def test_a_hostname_at_the_wrong_cell(pair: Pair) -> None:
     maria = await signed_up(pair.one)
     store = {"hostname": "shop.example", "name": "Shop", "aliases": ["www.shop.example"]}

@@ -286,6 +286,7 @@ async def _run_all(db: Database) -> tuple[Upkeep, Metrics, set[Unit]]:
     return upkeep, metrics, recording.units
 
 
+@pytest.mark.slow
 async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -> None:
     await _everything_old(db)
     before = await db.read(_left)
