@@ -101,9 +101,9 @@ class SeparateClaimer(Claimer):
     async def _settle_and_look(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
         self._sends.watch_changes()
         if at_once.is_usual(batch):
-            settlement = await self._turn(unwritten, batch)
-            if settlement is not None:
-                return settlement
+            recorded = await self._turn(unwritten, batch)
+            if recorded is not None:
+                return recorded
         capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
         fan = len(batch) <= BESIDE_FAN_OUT and self._may_fan_out(began)
