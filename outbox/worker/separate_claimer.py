@@ -38,6 +38,8 @@ BESIDE_FAN_OUT = 16
 """The most results that are recorded in the transaction of a fan-out in parts."""
 IN_PARTS = 16
 """So often something is done in parts, after the usual statement has left it."""
+FAULT_SECONDS = 1.0
+"""So long everything is done in parts, after the usual statement has failed."""
 
 log = structlog.get_logger("outbox")
 
@@ -68,6 +70,7 @@ class SeparateClaimer(Claimer):
         self._fan_in_parts = 0
         self._claim_in_parts = 0
         """How often the next are done in parts."""
+        self._fault_until = 0.0
 
     def _next(self) -> float:
         return min(self._claim_at, self._notes_at, self._fanned_at + POLL_SECONDS)
@@ -134,6 +137,8 @@ class SeparateClaimer(Claimer):
         Return None when nothing is done, so that it has to be done in parts.
         """
         began = self._clock.monotonic()
+        if began < self._fault_until:
+            return None
         capacity = self._capacity(unwritten)
         windows = self._sends.windows.rests(self._recent)
         fan = windows is not None and not self._fan_in_parts and self._may_fan_out(began)
@@ -149,9 +154,12 @@ class SeparateClaimer(Claimer):
             raise
         except Exception as error:  # noqa: BLE001 - the units in parts tell what is wrong, and where
             log.warning("turn_left", error=repr(error), node=capacity.node_id)
-            turn = Turn(fan_apart=fan)
+            self._fault_until = began + FAULT_SECONDS
+            turn = Turn()
         if turn.fan_apart:
-            self._news, self._fan_in_parts = True, IN_PARTS
+            self._fan_in_parts = IN_PARTS
+        if turn.fan_apart or turn.settlement is None:
+            self._news = self._news or fan
         if turn.settlement is None:
             return None
         await self._took(turn, capacity, began, fan and not turn.fan_apart)

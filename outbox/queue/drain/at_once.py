@@ -86,7 +86,7 @@ async def turn(
     """Record results that are usual, claim what is due, and with `fan` fan out new events.
 
     `windows` has what the webhooks may start of which a send is in flight, and of some others;
-    without it, results are recorded and nothing else is done. Nothing waits for a lock.
+    without it, results are recorded and nothing else is done. It waits for no lock.
     """
     health = {s.delivery.webhook_id: s.outcome and s.outcome.status for s in batch}
     plan: dict[str, Any] = {
@@ -100,7 +100,7 @@ async def turn(
     rows = await tx.all(CALL, _json.encode(plan).decode(), *columns, fan)
     done = msgspec.json.decode(rows[0]["turn"])
     if done["settled"] == "parts":
-        return Turn(claim_apart=True, fan_apart=fan)
+        return Turn()
     claims = [
         claimed(
             row, delivery_id=row["id"], webhook_id=row["webhook_id"], event_id=row["event_id"],

@@ -198,7 +198,7 @@ async def test_lanes_that_others_have_locked_hold_up_nothing(url: str, db: Datab
         async with other.transaction():
             await other.execute("select 1 from lanes where webhook_id = $1 for update", hook)
             done = await db.write(at_once.turn, results, capacity("c2"), {hook: 0}, True)
-            assert (done.settlement, done.fan_apart) == (None, True)
+            assert (done.settlement, done.fanned) == (None, None)
             done = await db.write(at_once.turn, (), capacity("c3"), {hook: 0}, True)
             assert done.fanned is not None
             assert (done.fanned.noted, list(done.fanned.ready)) == (True, [hook])
