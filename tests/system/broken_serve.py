@@ -293,8 +293,8 @@ def trusts_commits() -> None:
     """Trust a COMMIT however its wait for a standby ended."""
     fate = module("outbox.database.postgres.commit_outcome")
 
-    async def trusted(connection: Any) -> bool:
-        await connection.execute("commit")
+    async def trusted(connection: Any, statement: str = "commit", *values: Any) -> bool:
+        await connection.execute(statement, *values)
         return True
 
     async def assumed(connection: Any) -> bool:
