@@ -20,6 +20,7 @@ from gateway.records.values.format import Wrong
 from gateway.server import startup
 from gateway.server.cells import directory_of
 from gateway.server.config import Config
+from gateway.server.connections import connections
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
@@ -66,7 +67,7 @@ async def check_config(config: Config, arguments: Namespace, say: Say) -> None:
 
     must_be_installed(config.tracing)
     say("The configuration is valid.")
-    needed = startup.connections(config)
+    needed = connections(config)
     if needed:
         parts = ", ".join(f"{count} for {what}" for what, count in needed.items())
         say(f"Each node needs up to {sum(needed.values())} connections to PostgreSQL: {parts}.")

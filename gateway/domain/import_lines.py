@@ -1,6 +1,7 @@
 """The lines of CSV files that wait for their import, and those that had faults in it.
 
-They are personal data: waiting lines go with their import, and an erasure reaches all of them.
+They are personal data: waiting lines go with their import, and an erasure reaches all of them, see
+gateway.domain.privacy.waiting_lines.
 """
 
 from collections.abc import Sequence
@@ -27,26 +28,7 @@ _AFTER = """
 select line, cells from import_lines where import_id = $1 and line > $2 order by line limit $3
 """
 _DROP_UPTO = "delete from import_lines where import_id = $1 and line <= $2"
-_DROP_SOME = """
-delete from import_lines where import_id = $1 and line in (
-  select line from import_lines where import_id = $1 order by line limit $2)
-"""
-_LOCK = """
-select id from imports where owner_id = $1 and lines_left = true order by id
-/*postgres for update*/
-"""
-# Both sides in lower case, as far as the engine knows: an address is nearly always ASCII.
-_WITH = """
-/*sqlite instr(lower(cells), lower($2)) > 0*/ /*postgres strpos(lower(cells), lower($2)) > 0*/
-"""
-_OF_OWNER = "import_id in (select id from imports where owner_id = $1)"
-_DROP_FAULTS = f"""
-delete from import_faults where {_OF_OWNER} and ({_WITH.replace("cells", "heading")}
-  or exists (select 1 from import_faulty_lines l
-    where l.import_id = import_faults.import_id and l.line = import_faults.line
-      and (l.record_id = $2 or {_WITH.replace("cells", "l.cells")})))
-"""
-_DROP_FAULTY = f"delete from import_faulty_lines where {_OF_OWNER} and (record_id = $2 or {_WITH})"
+_THERE = "select line from import_lines where import_id = $1 and line > $2 and line <= $3"
 _FAULTY_AFTER = """
 select line, record_id, cells from import_faulty_lines where import_id = $1 and line > $2
 order by line limit $3
@@ -55,11 +37,6 @@ order by line limit $3
 _OLDER = """
 import_id in (select id from imports where owner_id = $1 order by id desc limit 5 offset $2)
 """
-_DROP_HEADINGS = f"""
-update imports set headings = '[]', fields = '[]'
-where owner_id = $1 and {_WITH.replace("cells", "headings")}
-"""
-_DROP_WITH = f"delete from import_lines where import_id = $1 and {_WITH}"
 _encode = json.Encoder().encode
 
 
@@ -71,20 +48,35 @@ async def add(tx: Tx, import_id: str, lines: Sequence[Line]) -> None:
     await insert(tx, "import_lines", ("import_id", "line", "cells"), rows)
 
 
-async def after(tx: Tx, import_id: str, place: int, most: int) -> list[Line]:
-    """Return up to `most` lines that follow the line `place`."""
-    rows = await tx.all(_AFTER, import_id, place, most)
-    return [(row["line"], json.decode(row["cells"], type=list[str])) for row in rows]
+async def after(tx: Tx, import_id: str, place: int, most: int, characters: int) -> list[Line]:
+    """Return the lines that follow the line `place`: up to `most`, with up to so many characters.
+
+    One line is returned however long it is. No more rows are read than twice what is returned: the
+    length of a line is known only once it is read.
+    """
+    lines: list[Line] = []
+    while (room := most - len(lines)) > 0:
+        last = lines[-1][0] if lines else place
+        asked = min(room, max(1, len(lines)))
+        rows = await tx.all(_AFTER, import_id, last, asked)
+        for row in rows:
+            characters -= len(row["cells"])
+            if lines and characters < 0:
+                return lines
+            lines.append((row["line"], json.decode(row["cells"], type=list[str])))
+        if len(rows) < asked or characters < 0:
+            break
+    return lines
+
+
+async def there(tx: Tx, import_id: str, place: int, upto: int) -> set[int]:
+    """Return the numbers of the lines after `place`, up to `upto`, that are still there."""
+    return {row["line"] for row in await tx.all(_THERE, import_id, place, upto)}
 
 
 async def drop_upto(tx: Tx, import_id: str, place: int) -> None:
     """Delete the lines up to `place`."""
     await tx.run(_DROP_UPTO, import_id, place)
-
-
-async def drop(tx: Tx, import_id: str, most: int) -> int:
-    """Delete up to `most` lines of an import; return how many."""
-    return await tx.run(_DROP_SOME, import_id, most)
 
 
 async def keep(tx: Tx, import_id: str, lines: Sequence[FaultyLine]) -> None:
@@ -113,24 +105,3 @@ async def forget_older(tx: Tx, owner_id: str, latest: int) -> None:
     await tx.run(
         f"update import_faults set value = '' where value <> '' and {_OLDER}", owner_id, latest - 1
     )
-
-
-async def drop_lines_with(tx: Tx, owner_id: str, text: str) -> int:
-    """Delete the owner's lines that have this email or id anywhere; return how many.
-
-    Those are lines that wait and lines that had faults. The headings of files go as well where
-    they name it. For the erasure of a person. It locks the
-    owner's imports, so call it before the contact is locked. What has been imported is a record,
-    which is erased like any other.
-    """
-    text = text.strip()
-    if not text:
-        return 0
-    dropped = 0
-    for row in await tx.all(_LOCK, owner_id):
-        dropped += await tx.run(_DROP_WITH, row["id"], text)
-    # A file without a heading has a person in its place.
-    await tx.run(_DROP_FAULTS, owner_id, text)
-    dropped += await tx.run(_DROP_FAULTY, owner_id, text)
-    await tx.run(_DROP_HEADINGS, owner_id, text)
-    return dropped

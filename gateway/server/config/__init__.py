@@ -95,6 +95,7 @@ class Limits(Struct, frozen=True):
     url_bytes: Positive = 8_192
     header_seconds: Seconds = 10.0
     body_seconds: Seconds = 30.0
+    least_bytes_per_second: Count = 500
     keep_alive_seconds: Seconds = 75.0
     request_bytes: Positive = 67_108_864
     answer_bytes: Positive = 134_217_728
@@ -102,6 +103,7 @@ class Limits(Struct, frozen=True):
     connections_per_address: Positive = 500
     read_per_second: Count = 100
     write_per_second: Count = 50
+    pages_per_second: Count = 20
     burst: Positive = 4
     sign_in_per_minute: Count = 10
     storefront_per_minute: Count = 300
@@ -127,6 +129,8 @@ class Auth(Struct, frozen=True):
 class Storefront(Struct, frozen=True):
     graphiql: bool = True
     order_days: Annotated[int, Meta(ge=1, le=365)] = 3
+    verify_hostnames: bool = False
+    name_servers: Words = ()
 
 
 class Console(Struct, frozen=True):

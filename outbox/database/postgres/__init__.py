@@ -24,14 +24,24 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.claims import Reserve
 from outbox.database.elsewhere import asking, must_be_here
+from outbox.database.fair_limit import Crowded
 from outbox.database.leadership import Leadership, Pace
-from outbox.database.places import scan_places, write_places
+from outbox.database.places import read_places, scan_places, write_places
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups, Turns
 from outbox.database.postgres.leadership import PostgresLeadership
-from outbox.database.postgres.limits import DRAIN, GROUP, LEASE, MIGRATION, REQUESTS, Limits
+from outbox.database.postgres.limits import (
+    DRAIN,
+    GROUP,
+    LEASE,
+    MIGRATION,
+    REQUESTS,
+    SCAN_SECONDS,
+    Limits,
+)
 from outbox.database.postgres.pooled import Turn
-from outbox.database.postgres.server import Server, check_pooler
+from outbox.database.postgres.refusals import not_connected
+from outbox.database.postgres.server import Server
 from outbox.database.postgres.signals import Signals
 from outbox.database.postgres.streams import Streams
 from outbox.database.postgres.units import Unit, Units
@@ -54,7 +64,7 @@ from outbox.database.transaction import (
     note_commit,
     patience,
 )
-from outbox.errors import CannotStart, OutcomeUnknown
+from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer
 
@@ -106,15 +116,14 @@ class PostgresDatabase:
         scans = max(1, size // 3)
         self._places = scan_places(scans)
         self._writes = write_places(max(1, size - scans - 1)) if home is None else None
+        self._reads = read_places(size)
         self._apart: dict[Purpose, PostgresDatabase] = {}
 
     async def open(self) -> None:
         """Connect once. Raise CannotStart or an error of asyncpg."""
         pool = await self._units.open()
         await pool.release(await pool.acquire())
-        if self._server.pooled:
-            await check_pooler(pool, self.ids)
-            await (await self._server.connect()).close()
+        await self._server.check(pool, self.ids)
 
     @property
     def observer(self) -> Observer:
@@ -184,7 +193,14 @@ class PostgresDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         must_be_here(self.absent)
-        return await self._units.read(self._sure(unit), args, kwargs)
+        current = patience.get()
+        turn = None
+        if current is not None:
+            turn = Turn(self._reads, current.owner, "PostgreSQL: too many reads at once")
+        try:
+            return await self._units.read(self._sure(unit), args, kwargs, turn)
+        except Crowded:
+            raise DatabaseUnavailable("busy", "PostgreSQL: too many reads wait") from None
 
     async def scan(
         self,
@@ -196,7 +212,7 @@ class PostgresDatabase:
     ) -> T:
         must_be_here(self.absent)
         turn = Turn(self._places, owner, "PostgreSQL: too many long reads at once")
-        return await self._units.read(self._sure(unit), args, kwargs, turn)
+        return await self._units.read(self._sure(unit), args, kwargs, turn, SCAN_SECONDS)
 
     def stream(self, owner: str, sql: str, *args: Any) -> AsyncGenerator[Sequence[Values], None]:
         return self._streams.rows(owner, sql, args)
@@ -234,7 +250,7 @@ class PostgresDatabase:
 
 def unopened(url: str, clock: Clock, ids: Ids, size: int) -> PostgresDatabase:
     """Return a database that connects when it is used."""
-    return PostgresDatabase(Server(url, "", "on"), clock, ids, REQUESTS, size)
+    return PostgresDatabase(Server(url, "", "on", looks=False), clock, ids, REQUESTS, size)
 
 
 async def open(
@@ -254,10 +270,8 @@ async def open(
         await db.open()
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
         await db.close()
-        raise CannotStart(
-            f"cannot reach PostgreSQL: {error or type(error).__name__}; "
-            f"check database.url{' and direct_url' * server.pooled} and that the server is running"
-        ) from error
+        setting = f"database.url{' and direct_url' * server.pooled}"
+        raise CannotStart(not_connected(error, setting)) from error
     except CannotStart:
         await db.close()
         raise
