@@ -106,6 +106,15 @@ def is_brief(unit: Callable[..., Any]) -> bool:
     return getattr(unit, "brief", False)
 
 
+def alone(unit: Unit) -> Unit:
+    """Mark a write unit as a single statement, the only thing that it awaits.
+
+    PostgreSQL runs such a statement without BEGIN and COMMIT, each of which is a round trip.
+    """
+    vars(unit)["alone"] = True
+    return unit
+
+
 class Row(Protocol):
     """One row: values by column name or position."""
 

@@ -15,6 +15,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import nullcontext
 from typing import Any, Concatenate, Literal
 
 import asyncpg
@@ -27,7 +28,7 @@ from outbox.database.fair_limit import Crowded
 from outbox.database.leadership import Leadership, Pace
 from outbox.database.places import read_places, scan_places, write_places
 from outbox.database.postgres.faults import LOST
-from outbox.database.postgres.groups import CONNECTIONS, Groups
+from outbox.database.postgres.groups import CONNECTIONS, Groups, Turns
 from outbox.database.postgres.leadership import PostgresLeadership
 from outbox.database.postgres.limits import (
     DRAIN,
@@ -104,7 +105,11 @@ class PostgresDatabase:
         self._signals: Signals = home._signals if home is not None else Signals(server, clock)
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
-        self._groups = Groups(self._group_units.write_at_once) if home is None else None
+        self._turns: Turns = home._turns if home is not None else Turns()
+        self._turn = self._turns.one if limits is DRAIN else nullcontext
+        self._groups = (
+            Groups(self._group_units.write_at_once, self._turns) if home is None else None
+        )
         self._streams: Streams = home._streams if home is not None else Streams(server, clock)
         # Scans and writes leave connections free for short reads, which wait for nobody's locks.
         scans = max(1, size // 3)
@@ -216,9 +221,10 @@ class PostgresDatabase:
     ) -> T:
         must_be_here(self.elsewhere)
         try:
-            written = await self._units.write(
-                self._sure(unit), args, kwargs, self._groups, self._turn(), self._home.reserve
-            )
+            with self._turn():
+                written = await self._units.write(
+                    self._sure(unit), args, kwargs, self._groups, self._queue(), self._home.reserve
+                )
         except OutcomeUnknown as unknown:
             self._signals.committed(unknown.made_work, unknown.changed)
             raise
@@ -232,7 +238,7 @@ class PostgresDatabase:
         is_fresh = self.heard is None or 0 < self.hearing == self.heard
         return unit if is_fresh else asking(unit)
 
-    def _turn(self) -> Turn | None:
+    def _queue(self) -> Turn | None:
         """Return the queue of writes, and whose write this is; the engine's own pools have none."""
         if self._writes is None:
             return None
