@@ -68,11 +68,15 @@ class Instruments:
         def gauge(name: str, text: str, *labels: str) -> Gauge:
             return Gauge(name, text, labels, registry=registry)
 
+        self.timings: list[Timings] = []
+        """All histograms, which count in bulk."""
+
         def timings(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Timings:
-            return Timings(name, text, buckets, labels, registry)
+            self.timings.append(made := Timings(name, text, buckets, labels, registry))
+            return made
 
         def timing(name: str, text: str, buckets: tuple[float, ...]) -> Callable[[float], None]:
-            return Timings(name, text, buckets, (), registry)[()]
+            return timings(name, text, buckets)[()]
 
         # The web side.
         self._http = timings(
@@ -185,15 +189,19 @@ class Instruments:
         gauge("clock_time_seconds", "The time by this node's clock.").set_function(
             lambda: clock.wall() / SECOND
         )
-        self._tick = gauge(
+        # Plain numbers, as above: each turn of the drain sets them.
+        self.tick_at = self.slots_total = self.slots_busy = 0.0
+        gauge(
             "outbox_scheduler_last_tick_timestamp_seconds", "Time of the last drain loop."
+        ).set_function(lambda: self.tick_at)
+        gauge("outbox_slots", "Maximum number of concurrent requests to webhooks.").set_function(
+            lambda: self.slots_total
         )
-        self._slots = gauge("outbox_slots", "Maximum number of concurrent requests to webhooks.")
-        self._busy = gauge(
+        gauge(
             "outbox_slots_busy",
             "Requests to webhooks in progress; up to an eighth above outbox_slots while "
             "owners with many keep all slots in use.",
-        )
+        ).set_function(lambda: self.slots_busy)
         self._attempts = counter(
             "webhook_attempts_total",
             "Requests to webhooks, by kind and outcome.",

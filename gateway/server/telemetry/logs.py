@@ -52,7 +52,7 @@ class Sink:
     continue.
     """
 
-    def __init__(self, descriptor: int, form: Callable[[bytes], bytes] = bytes) -> None:
+    def __init__(self, descriptor: int, form: Callable[[bytes], bytes] | None = None) -> None:
         """Write each JSON line in the `form` that the function returns; by default as it is."""
         self._descriptor = descriptor
         self._form = form
@@ -67,15 +67,17 @@ class Sink:
 
     def write(self, line: bytes) -> int:
         """Accept one JSON line with its line end."""
-        line = self._form(line)
+        if self._form is not None:
+            line = self._form(line)
         # The public function raises without a loop, which costs more than writing the line.
         loop = asyncio._get_running_loop()
         if loop is None:
             self._out([line])
-        else:
+        elif self._waiting:
             self._waiting.append(line)
-            if len(self._waiting) == 1:
-                loop.call_soon(self.let_go)
+        else:
+            self._waiting = [line]
+            loop.call_soon(self.let_go)
         return len(line)
 
     def flush(self) -> None:
@@ -84,13 +86,20 @@ class Sink:
     def let_go(self) -> None:
         """Write the collected lines."""
         lines, self._waiting = self._waiting, []
-        self._out(lines)
+        if lines:
+            self._out(lines)
 
     def _out(self, lines: Sequence[bytes]) -> None:
         if self.dropped:
             note = {"level": "warning", "event": "log_lines_dropped", "count": self.dropped}
-            if self._put(self._form(msgspec.json.encode(note) + b"\n")):
+            line = msgspec.json.encode(note) + b"\n"
+            if self._put(line if self._form is None else self._form(line)):
                 self.dropped = 0
+        data = b"".join(lines)
+        if len(data) <= self._most:
+            if not self._put(data):
+                self.dropped += len(lines)
+            return
         for piece in pieces(lines, self._most):
             if not self._put(b"".join(piece)):
                 self.dropped += len(piece)
@@ -98,16 +107,16 @@ class Sink:
     def _put(self, data: bytes) -> bool:
         if self._torn:
             data = b"\n" + data
-        done = 0
+        done, size = 0, len(data)
         try:
-            while done < len(data):
+            while done < size:
                 if self._poll is not None and not self._poll.poll(0):
                     break
                 done += os.write(self._descriptor, data[done : done + self._most])
         except OSError:
             pass
-        self._torn = (self._torn and done == 0) or 0 < done < len(data)
-        return done == len(data)
+        self._torn = (self._torn and done == 0) or 0 < done < size
+        return done == size
 
 
 def pieces(lines: Sequence[bytes], most: int) -> Iterator[list[bytes]]:
@@ -148,12 +157,13 @@ class Renderer:
 
     def time(self) -> str:
         """Return the current time as lines have it."""
-        second, micros = divmod(self._clock.wall(), SECOND)
+        wall = self._clock.wall()
+        second = wall // SECOND
         if second != self._second:
             # A formatted date costs more than the rest of a line, so it is cached for a second.
             self._prefix = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
             self._second = second
-        return f"{self._prefix}.{micros // 1000:03d}Z"
+        return f"{self._prefix}.{wall % SECOND // 1000:03d}Z"
 
 
 LEVELS = {"warn": "warning", "exception": "error", "critical": "error", "fatal": "error"}
@@ -179,7 +189,7 @@ def configure(
 ) -> None:  # fmt: skip
     """Set up structlog and logging for this process; `file` is for tests."""
     text = form == "text" or (form == "auto" and sys.stderr.isatty())
-    out = file or Sink(sys.stderr.fileno(), log_text.of if text else bytes)
+    out = file or Sink(sys.stderr.fileno(), log_text.of if text else None)
     structlog.configure(
         processors=[Renderer(clock, out, {"node": node, "version": version})],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -215,11 +225,10 @@ def line_writer(event: str) -> Callable[[dict[str, Any]], None] | None:
         return lambda fields: logger().info(event, **fields)
     if logger().is_enabled_for(logging.INFO) is False:
         return None
-    write = renderer.out.write
+    write, time, fixed = renderer.out.write, renderer.time, renderer.fixed
 
     def put(fields: dict[str, Any]) -> None:
-        line = renderer.head("info", event)
-        line.update(fields)
+        line = {"ts": time(), "level": "info", "event": event, **fixed, **fields}
         write(line_of(line) + b"\n")
 
     return put

@@ -287,6 +287,7 @@ class Upkeep:
             due = loop.time() + LOOP_SECONDS
             await asyncio.sleep(LOOP_SECONDS)
             self._metrics.loop_lag(max(0.0, loop.time() - due))
+            self._metrics.count()
 
 
 async def _left_moves(db: Database) -> None:

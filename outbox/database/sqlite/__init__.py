@@ -46,7 +46,7 @@ from outbox.database.transaction import (
     Tx,
     Values,
     Wake,
-    note_commit,
+    commits,
 )
 from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
@@ -112,9 +112,12 @@ class SqliteDatabase:
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        must_be_here(self.elsewhere)
+        if self.elsewhere:
+            must_be_here(self.elsewhere)
         result: T = await self._put(self._writes, self._job(unit, args, kwargs))
-        note_commit()
+        noted = commits.get()
+        if noted is not None:
+            noted.any = True
         return result
 
     async def read(
