@@ -72,19 +72,37 @@ class Dialler:
             resolver=guard,
         )  # fmt: skip
 
-    async def connect(self, route: Route, progress: Progress) -> Connection:
-        """Return a connection, pooled or new, with its Wire in `progress`."""
+    def pooled(self, route: Route, progress: Progress) -> Wire | None:
+        """Return a connection of the pool, or None when there is none."""
+        wire = self._connector.take(route.connection_key, progress.began)
+        if wire is not None:
+            progress.wire = wire
+            progress.stage = "answer"
+        return wire
+
+    async def connect(self, route: Route, progress: Progress) -> Wire:
+        """Return a new connection, which is in `progress` too."""
         token = current.set(progress)
         try:
             connection = await self._connector.connect(cast(ClientRequest, route), [], CONNECT)
         finally:
             current.reset(token)
         wire = cast(Wire, connection.protocol)
+        # From here on `keep` or `drop` takes it back, at less than its own way costs.
+        connection._protocol = None
         if progress.connected is not None and progress.tls:
             progress.secured = self._clock.monotonic()
         progress.wire = wire
         progress.stage = "answer"
-        return connection
+        return wire
+
+    def keep(self, route: Route, wire: Wire) -> None:
+        """Take a connection back into the pool."""
+        self._connector.keep(route.connection_key, wire)
+
+    def drop(self, route: Route, wire: Wire) -> None:
+        """Take a connection back that must carry no further request."""
+        self._connector._release(route.connection_key, wire, should_close=True)
 
     async def _create(self, route: Route) -> Wire:
         """Create a connection to the first address that answers, directly or through a proxy."""
@@ -234,13 +252,13 @@ class _Connector(TCPConnector):
         super().__init__(**settings)
         self._create = create
 
-    async def _get(self, key: ConnectionKey, traces: list[Any]) -> Connection | None:
+    def take(self, key: ConnectionKey, began: float) -> Wire | None:
+        """Return a kept connection for a request that `began` then, or None."""
         # As aiohttp does, and by age too. Only unused ones end: no request fails by it.
         pooled = self._conns.get(key)
         if pooled is None:
             return None
         idle_since = self._loop.time() - KEEP_ALIVE_SECONDS
-        began = current.get().began
         wire: Any
         while pooled:
             wire, released = pooled.popleft()
@@ -248,9 +266,23 @@ class _Connector(TCPConnector):
                 if not pooled:
                     del self._conns[key]
                 self._acquired.add(wire)
-                return Connection(self, key, wire, self._loop)
+                found: Wire = wire
+                return found
             wire.close()
         del self._conns[key]
+        return None
+
+    def keep(self, key: ConnectionKey, wire: Wire) -> None:
+        """Keep a connection that may carry another request."""
+        if self._closed or self._cleanup_handle is None:
+            self._release(key, wire)
+            return
+        # As aiohttp does; there is no limit for which others could wait.
+        self._acquired.discard(wire)
+        self._conns[key].append((wire, self._loop.time()))
+
+    async def _get(self, key: ConnectionKey, traces: list[Any]) -> Connection | None:
+        # `take` has looked.
         return None
 
     async def _create_connection(

@@ -72,7 +72,11 @@ class Lease:
 
     def objection(self) -> str | None:
         """Return why nothing may be sent now; None while the lease and the clock are valid."""
-        if not self._joined or self._is_over():
+        if not self._joined:
+            return OVER
+        if not self._shared:
+            return None
+        if self._is_over():
             return OVER
         if abs(self._ahead()) > skew.MOST_SECONDS:
             return ASTRAY

@@ -97,16 +97,14 @@ class Instruments:
         self._rejected = counter(
             "http_requests_rejected_total",
             "Requests refused by a guard: credentials, rate, size, slowness, form, CSRF.",
-            "surface",
-            "reason",
-        )
+            "surface", "reason",
+        )  # fmt: skip
         self._operations = counter(
             "graphql_operations_total",
             "GraphQL operations: ok, error (a field failed), or the check that refused the "
             "document, whose type is then unknown.",
-            "type",
-            "outcome",
-        )
+            "type", "outcome",
+        )  # fmt: skip
         self._auth = counter("auth_attempts_total", "Checked credentials.", "scheme", "outcome")
         self._mails = counter(
             "mail_attempts_total",
@@ -149,9 +147,8 @@ class Instruments:
             "Time from the due time of an attempt to its request, without the wait for other "
             "requests to the same webhook. limited is a first attempt at a webhook that "
             "fails or responds slowly, and so gets one request at a time.",
-            LAG,
-            "attempt",
-        )
+            LAG, "attempt",
+        )  # fmt: skip
         self._claims = counter("outbox_claims_total", "Claims of due deliveries.", "result")
         self._claim = timing("outbox_claim_duration_seconds", "Duration of a claim.", SHORT)
         self._rescued = counter(
@@ -203,20 +200,17 @@ class Instruments:
             "owners with many keep all slots in use.",
         ).set_function(lambda: self.slots_busy)
         self._attempts = counter(
-            "webhook_attempts_total",
-            "Requests to webhooks, by kind and outcome.",
-            "attempt",
-            "outcome",
-        )
+            "webhook_attempts_total", "Requests to webhooks, by kind and outcome.",
+            "attempt", "outcome",
+        )  # fmt: skip
         self._attempt = timings(
             "webhook_attempt_duration_seconds", "Duration of a request to a webhook.", ATTEMPT,
             "result",
         )  # fmt: skip
         self._latency = timing(
             "webhook_delivery_latency_seconds",
-            "Time from the event's commit to the 2xx response.",
-            LATENCY,
-        )
+            "Time from the event's commit to the 2xx response.", LATENCY,
+        )  # fmt: skip
         self._finished = counter(
             "webhook_deliveries_finished_total",
             "Finished deliveries, whatever ended them.",
@@ -226,9 +220,8 @@ class Instruments:
             "webhook_endpoints",
             "Webhooks. A circuit is open from the tenth failure in a row to the next "
             "success; the webhook then gets only probes.",
-            "state",
-            "circuit",
-        )
+            "state", "circuit",
+        )  # fmt: skip
         self._transitions = counter(
             "webhook_circuit_transitions_total",
             "Circuits that attempts opened and closed, and webhooks that they disabled. The "
