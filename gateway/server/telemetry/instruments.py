@@ -68,8 +68,7 @@ class Instruments:
         def gauge(name: str, text: str, *labels: str) -> Gauge:
             return Gauge(name, text, labels, registry=registry)
 
-        self.timings: list[Timings] = []
-        """All histograms, which count in bulk."""
+        self.timings: list[Timings] = []  # all histograms
 
         def timings(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Timings:
             self.timings.append(made := Timings(name, text, buckets, labels, registry))
