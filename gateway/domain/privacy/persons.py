@@ -11,6 +11,7 @@ import structlog
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Stage
 from gateway.domain.privacy import certificates, steps
+from outbox.database.pacing import Pace
 from outbox.database.transaction import Database, Scrubbed, Tx
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.state import operational
@@ -50,6 +51,7 @@ class Persons:
         self._db = db
         self._ring = ring
         self._log = Erasure(db)
+        self._pace = Pace(db.meter, 1, clock=db.clock)
         self._rest_until = 0.0
 
     async def any_open(self) -> bool:
@@ -83,7 +85,8 @@ class Persons:
         while ids := await self._db.read(person_erasures.work, failed):
             for erasure_id in ids:
                 try:
-                    await self._db.write(steps.step, erasure_id)
+                    async with self._pace.step():
+                        await self._db.write(steps.step, erasure_id)
                 except DatabaseUnavailable:
                     raise
                 except Exception as error:  # noqa: BLE001 - raised at the end of the run

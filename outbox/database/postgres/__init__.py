@@ -24,6 +24,7 @@ from outbox.clock import Clock
 from outbox.database.claims import Reserve
 from outbox.database.elsewhere import asking, must_be_here
 from outbox.database.leadership import Leadership, Pace
+from outbox.database.pacing import Meter, working
 from outbox.database.places import scan_places, write_places
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups
@@ -92,6 +93,7 @@ class PostgresDatabase:
         self._server = server
         self._home = home or self
         self._observer = Observer()
+        self.meter: Meter = home.meter if home is not None else Meter(clock)
         self._signals: Signals = home._signals if home is not None else Signals(server, clock)
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
@@ -200,6 +202,8 @@ class PostgresDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         must_be_here(self.elsewhere)
+        meter = self.meter
+        began = self.clock.monotonic() if meter.jobs else None
         try:
             written = await self._units.write(
                 self._sure(unit), args, kwargs, self._groups, self._turn(), self._home.reserve
@@ -208,6 +212,8 @@ class PostgresDatabase:
             self._signals.committed(unknown.made_work, unknown.changed)
             raise
         note_commit()
+        if began is not None and not working.get():
+            meter.note(began, self.clock.monotonic())
         if written.made_work or written.changed:
             self._signals.committed(written.made_work, written.changed)
         return written.result

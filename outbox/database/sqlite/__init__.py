@@ -26,6 +26,7 @@ from outbox.clock import Clock
 from outbox.database.claims import Reserve
 from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Alone, Leadership, Pace
+from outbox.database.pacing import Meter, working
 from outbox.database.places import scan_places
 from outbox.database.sqlite.file import File, damaged
 from outbox.database.sqlite.steps import Job
@@ -75,6 +76,7 @@ class SqliteDatabase:
         self.hearing = 0
         self.reserve: Reserve | None = None
         self.observer = Observer()
+        self.meter = Meter(clock)
         self._file = file
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
@@ -172,6 +174,8 @@ class SqliteDatabase:
         now = self.clock.monotonic()
         for job in jobs:
             self.observer.transaction(op, now - job.began)
+            if self.meter.jobs and op == "write" and not job.context.get(working):
+                self.meter.note(job.began, now)
             if job.error is None or isinstance(job.error, OutcomeUnknown):
                 wake = wake or job.wake
                 untold = untold or (job.wake and not job.told)
