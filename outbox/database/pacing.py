@@ -26,8 +26,8 @@ UPPER = 0.9
 """The share of others that took at most the time that is compared."""
 QUIET_SECONDS = 1.0
 """When nobody has written for so long, nobody does."""
-LONGEST_REST = 0.5
-MOST_SHARES = 32.0
+LONGEST_REST = 0.25
+MOST_SHARES = 16.0
 """A job rests up to so many times as long as its step took."""
 
 working: ContextVar[bool] = ContextVar("working", default=False)

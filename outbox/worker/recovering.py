@@ -22,6 +22,8 @@ TICK_SECONDS = 0.05
 """After a round without a step."""
 LONGEST_TICK_SECONDS = 0.8
 """The longest time between rounds without a step; a rate keeps what it allowed in a second."""
+LEAST = 10
+"""Events of a step that others feel, however small it is."""
 AT_ONCE = 100
 """Jobs of one round. More take turns, as some may wait for their receivers for days."""
 
@@ -37,7 +39,7 @@ class Recovering:
     def __init__(self, db: Database, source: Source | None = None) -> None:
         self._db = db
         self._source = source
-        self._pace = Pace(db.meter, job_steps.MOST[db.engine], clock=db.clock)
+        self._pace = Pace(db.meter, job_steps.MOST[db.engine], LEAST, clock=db.clock)
 
     async def any_running(self) -> bool:
         """Return whether a job runs at an active webhook."""

@@ -5,7 +5,8 @@ python -m tests.benchmarks.counts [--engine sqlite|postgres] [--load alone|paced
 For one event each: Python and C calls by room, statements, COMMITs, written rows, flushes, what
 passes between threads, and waits of the event loop. `alone`: one event after the other, to one
 webhook. `paced`: 200 a second over ten webhooks of ten owners. `full`: as fast as responses come,
-from 32 connections to one webhook. One JSON line per engine and load.
+from 32 connections to one webhook. `idle`: a node with nothing to do, in counts a minute. One JSON
+line per engine and load.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 
@@ -34,12 +35,15 @@ LOGGED = {
     "log_statement": "all", "logging_collector": "on", "log_directory": "log",
     "log_filename": "statements.log", "log_line_prefix": "", "log_file_mode": "0644",
 }  # fmt: skip
+SETTLE_SECONDS, IDLE_SECONDS = 8.0, 30.0
+T = TypeVar("T")
 STATEMENT = re.compile(r"^LOG:  (?:statement|execute [^:]+): +([a-z]+)", re.MULTILINE | re.I)
 ROWS = """
 select relname, n_tup_ins as insert, n_tup_upd as update, n_tup_del as delete
 from pg_stat_user_tables
 """
-FLUSHES = "select wal_sync from pg_stat_wal"
+FLUSHES = "select sum(fsyncs) from pg_stat_io where object = 'wal'"
+"""From PostgreSQL 18 on."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ LOADS = {
     "alone": Load(100, 1, {"connections": 1, "per_second": 20.0, "seconds": 5.0}),
     "paced": Load(2000, 10, {"per_second": 200.0, "seconds": 10.0}),
     "full": Load(8000, 1, {"total": 8000}),
+    "idle": Load(0, 1, {}),
 }
 
 
@@ -67,14 +72,29 @@ class Counting:
         self._node = node
         self._file = file
 
-    async def of(self, load: Load) -> tuple[int, Counter[str]]:
-        """Run the load; return the number of events, and what was counted of them all."""
+    async def of(self, load: Load) -> tuple[float, Counter[str]]:
+        """Run the load; return the number of events, and what was counted of them all.
+
+        Without events, return minutes.
+        """
+        if not load.events:
+            return await self._idle()
         # First without counting: connections, prepared statements, the first look-ups.
         warm = dict(load.spec) | ({"total": 200} if "total" in load.spec else {"seconds": 1.0})
         await self._here.run(self._place, self._node, **warm)
+        done, found = await self._during(self._here.run(self._place, self._node, **load.spec))
+        return done.events, found
+
+    async def _idle(self) -> tuple[float, Counter[str]]:
+        """Return the minutes without an event, and what was counted."""
+        await asyncio.sleep(SETTLE_SECONDS)
+        _, found = await self._during(asyncio.sleep(IDLE_SECONDS))
+        return IDLE_SECONDS / 60, found
+
+    async def _during(self, work: Awaitable[T]) -> tuple[T, Counter[str]]:
         before = await self._server()
         self._node.process.send_signal(signal.SIGUSR1)
-        done = await self._here.run(self._place, self._node, **load.spec)
+        done = await work
         self._node.process.send_signal(signal.SIGUSR2)
         await in_time(self._file.exists, 60.0)
         found = Counter(json.loads(self._file.read_text()))
@@ -82,7 +102,7 @@ class Counting:
         after = await self._server()
         after.subtract(before)
         found.update({name: value for name, value in after.items() if value > 0})
-        return done.events, found
+        return done, found
 
     async def _server(self) -> Counter[str]:
         """Return what the PostgreSQL server has counted, when its processes have told all."""
@@ -98,7 +118,7 @@ class Counting:
             for row in await connection.fetch(ROWS):
                 for did in ("insert", "update", "delete"):
                     found[f"rows {did} {row['relname']}"] = row[did]
-            found["flushes"] = await connection.fetchval(FLUSHES)
+            found["flushes"] = int(await connection.fetchval(FLUSHES) or 0)
         finally:
             await connection.close()
         log = (cluster.data / "log" / "statements.log").read_text(errors="replace")
@@ -116,7 +136,7 @@ def counting(here: Site, place: Place) -> Iterator[Counting]:
         yield Counting(here, place, node, file)
 
 
-def told(events: int, found: Counter[str], places: int) -> dict[str, Any]:
+def told(events: float, found: Counter[str], places: int) -> dict[str, Any]:
     """Return the counts of one event."""
     sums: dict[str, Counter[str]] = {}
     for name, value in found.items():

@@ -12,6 +12,8 @@ from outbox.errors import DatabaseUnavailable
 
 OWNERS = 50
 """Owners of one round."""
+LEAST = 5
+"""Lines of a step that others feel, however small it is."""
 _BROKEN = "An error in Carteiro stopped it; its log has the reason. What was imported stays."
 
 log = structlog.get_logger("gateway")
@@ -22,7 +24,7 @@ class Importing:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._pace = Pace(db.meter, steps.MOST[db.engine], clock=db.clock)
+        self._pace = Pace(db.meter, steps.MOST[db.engine], LEAST, clock=db.clock)
 
     async def any_waiting(self) -> bool:
         """Return whether an import runs, or has ended and still has lines."""
