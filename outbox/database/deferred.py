@@ -63,13 +63,14 @@ class Deferred:
 
     def length(self) -> int:
         """Return the length of all texts and bytes."""
-        return sum(
-            len(value)
-            for rows in self.rows.values()
-            for row in rows
-            for value in row
-            if isinstance(value, str | bytes)
-        )
+        length = 0
+        for rows in self.rows.values():
+            for row in rows:
+                for value in row:
+                    kind = type(value)
+                    if kind is str or kind is bytes:
+                        length += len(value)
+        return length
 
     def let_out(self) -> Iterator[tuple[Insert, list[Sequence[Any]]]]:
         """Yield the rows of each INSERT, sums added up; nothing is kept."""

@@ -31,16 +31,25 @@ async def together(connection: Connection, rows: Deferred) -> Statement:
     """Return the statement that writes `rows`, which are no longer kept there.
 
     Each value is an array, a column of rows, and the INSERTs are in an order of their own, so that
-    any number of rows in any order has the same text: the server prepares few statements.
+    any number of rows in any order has the same text: the server prepares few statements. A single
+    row of each INSERT has a text without arrays: the driver takes long to encode one.
     """
-    inserts: list[tuple[Insert, Types]] = []
+    parts = sorted(rows.let_out(), key=_place)
     values: list[Any] = []
     witness: Witness | None = None
-    for insert, each in sorted(rows.let_out(), key=_place):
-        inserts.append((insert, _types.get(insert) or await _types_of(connection, insert)))
-        values += zip(*each, strict=True)
+    single = True
+    for insert, each in parts:
+        single = single and len(each) == 1
         if insert.found:
             witness = (insert, each[0][0])
+    if single:
+        for _, each in parts:
+            values += each[0]
+        return Statement(_single_text(tuple([insert for insert, _ in parts])), values, witness)
+    inserts: list[tuple[Insert, Types]] = []
+    for insert, each in parts:
+        inserts.append((insert, _types.get(insert) or await _types_of(connection, insert)))
+        values += zip(*each, strict=True)
     return Statement(_text(tuple(inserts)), values, witness)
 
 
@@ -72,6 +81,21 @@ def _text(inserts: Sequence[tuple[Insert, Types]]) -> str:
             f"insert into {insert.table} ({', '.join(insert.columns)})"
             f" select * from unnest({', '.join(arrays)}) {insert.conflict}"
         )
+    return _joined(texts)
+
+
+@lru_cache(maxsize=1024)
+def _single_text(inserts: Sequence[Insert]) -> str:
+    """Return the same for one row of each INSERT."""
+    texts: list[str] = []
+    first = 1
+    for insert in inserts:
+        texts.append(insert_text(insert.table, insert.columns, 1, insert.conflict, first))
+        first += len(insert.columns)
+    return _joined(texts)
+
+
+def _joined(texts: Sequence[str]) -> str:
     *before, last = texts
     before = [f"part_{number} as ({text})" for number, text in enumerate(before)]
     return f"with {', '.join(before)} {last}" if before else last
