@@ -49,7 +49,7 @@ def _end_of(arguments: argparse.Namespace) -> int:
     try:
         if command.run is None:
             return _demo_of(arguments)
-        config = read_config(arguments.config)
+        config = read_config(arguments.config) if command.configured else Config()
         # Runner accepts only a coroutine, and a command may return any awaitable.
         _run(_awaited(command.run(config, arguments, _say)))
     except ConfigFaults as faults:

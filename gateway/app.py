@@ -1,7 +1,7 @@
 """Creates every part of the product, connects the parts, and closes them in reverse order.
 
 `build_app` returns an aiohttp application for an open database; gateway.cli.serve opens the
-database and listens.
+database and listens. It is one module because all parts meet here.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ from gateway.server.parts import PARTS, Parts
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
-from gateway.server.storefront import STOREFRONT, build_storefront
+from gateway.server.storefront import STOREFRONT, build_storefront, lookups_of, reserve_hostnames
 from gateway.server.telemetry import logs
 from gateway.server.telemetry.collector import collector
 from gateway.server.telemetry.health import HEALTH, Health
@@ -121,8 +121,8 @@ def build_app(
     upkeep = Upkeep(
         db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,
         config.database.disk_bytes, parts, keyring, registration_of(config, db, cells),
+        lookups_of(config, db),
     )  # fmt: skip
-
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
     app = web.Application(client_max_size=config.limits.body_bytes)
@@ -152,7 +152,8 @@ def build_app(
     app[SIGN_IN] = SignIn(db, passwords, metrics, keep)
     app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, config.limits, keep)
     app[CELLS] = cells
-    app[DIRECTORY] = directory = Directory(db, cells)
+    proven = config.storefront.verify_hostnames
+    app[DIRECTORY] = directory = Directory(db, cells, proven=proven)
     app[DELIVERY] = delivery
     app[DOCTOR] = doctor
 
@@ -176,6 +177,7 @@ def build_app(
             traces.start()
         unwatch = db.on_change(directory.committed)
         unkeep = db.on_change(app[FIRST_PAGES].committed)
+        await reserve_hostnames(config, db)
         await upkeep.start()
         if member is None:
             await work()

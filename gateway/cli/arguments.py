@@ -257,9 +257,17 @@ def export(parser: argparse.ArgumentParser) -> None:
     )
 
 
+SHELLS = ("bash", "zsh", "fish", "powershell", "tcsh")
+
+
+def completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
+
+
 def erase(parser: argparse.ArgumentParser) -> None:
     email(parser)
-    parser.add_argument("contact", metavar="CONTACT", help="the id of the contact")
+    parser.add_argument("person", metavar="PERSON", help="the id of the contact or the customer")
+    parser.add_argument("--yes", action="store_true", help="erase without asking")
 
 
 def _seconds(text: str) -> float:

@@ -24,6 +24,16 @@ class Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         self.exit(2, f"{self.prog}: error: {message}\n{self.epilog}\n")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a word that is none of the choices, with the nearest one; argparse calls this."""
+        choices = [str(one) for one in action.choices or ()]
+        if action.choices is None or value in action.choices:
+            return
+        close = difflib.get_close_matches(str(value), choices, n=1)
+        what = action.metavar or "/".join(action.option_strings)
+        told = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(choices)}"
+        raise argparse.ArgumentError(None, f"unknown {what}: {value}{told}")
+
     def refuse(self, words: Sequence[str]) -> NoReturn:
         """Report arguments that the command does not take. They may be secret keys."""
         option = words[0].partition("=")[0]
@@ -52,6 +62,8 @@ class Command:
     example: str
     run: Run | None
     arguments: Arguments = lambda parser: None
+    configured: bool = True
+    """Whether it reads the configuration; another one runs with the defaults."""
 
 
 def _from(module: str, name: str) -> Run:
@@ -92,6 +104,11 @@ COMMANDS: tuple[Command, ...] = (
         "carteiro sdl", _from("commands", "sdl"),
     ),
     Command(
+        "completion", "Print the script by which a shell completes commands and options.",
+        "carteiro completion bash", _from("completion", "completion"), arguments.completion,
+        configured=False,
+    ),
+    Command(
         "doctor", "Examine a receiver: each step of a delivery to it, and the times of retries.",
         "carteiro doctor https://hooks.example.com/carteiro", _from("doctor", "doctor"),
         arguments.doctor,
@@ -112,7 +129,7 @@ COMMANDS: tuple[Command, ...] = (
         arguments.verify,
     ),
     Command(
-        "erase", "Erase a contact, also from events and from the log of deliveries.",
+        "erase", "Erase a person, also from events and the log, after a look at what goes.",
         "carteiro erase maria@example.com 019a6e1d4b7f5c2d9e3a1b0f", _from("erase", "erase"),
         arguments.erase,
     ),

@@ -20,6 +20,7 @@ from gateway.records.values.format import Wrong
 from gateway.server import startup
 from gateway.server.cells import directory_of
 from gateway.server.config import Config
+from gateway.server.connections import connections
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart
@@ -52,6 +53,9 @@ async def migrate(config: Config, arguments: Namespace, say: Say) -> None:
     """Apply all missing migrations."""
     async with _open(config) as db:
         applied = await startup.bring_up_to_date(db)
+    if startup.is_whole(applied):
+        say(f"Created the schema by {len(applied)} migrations.")
+        return
     for name in applied:
         say(f"applied {name}")
     say("The schema is up to date.")
@@ -63,7 +67,7 @@ async def check_config(config: Config, arguments: Namespace, say: Say) -> None:
 
     must_be_installed(config.tracing)
     say("The configuration is valid.")
-    needed = startup.connections(config)
+    needed = connections(config)
     if needed:
         parts = ", ".join(f"{count} for {what}" for what, count in needed.items())
         say(f"Each node needs up to {sum(needed.values())} connections to PostgreSQL: {parts}.")

@@ -21,6 +21,7 @@ from gateway.server import startup
 from gateway.server.app_keys import DB
 from gateway.server.cells import addresses_of
 from gateway.server.config import Config
+from gateway.server.connections import warn_of_few
 from gateway.server.delivery import DELIVERY
 from gateway.server.http.address import public_address
 from gateway.server.http.connections import Runner
@@ -81,7 +82,8 @@ async def serve(
     try:
         applied = await startup.bring_up_to_date(db)
         if applied:
-            logs.logger().info("migrated", applied=applied)
+            of_all = startup.is_whole(applied)
+            logs.logger().info("migrated", applied=len(applied) if of_all else applied)
         keyring = await startup.open_keys(config, db, ids)
         await key_mark.tell_missing(db, keyring)
         await db.write(signing_keys.ensure, keyring, ids.token(SEED_BYTES))
@@ -144,7 +146,7 @@ async def _listen(
             raise CannotStart(cannot_listen(config, error)) from None
         metrics.watch_connections(runner.census)
         address = public_address(config, site.port)
-        greet = partial(_greet, app[DB], address, role, say)
+        greet = partial(_greet, config, app[DB], address, role, say)
         logs.logger().info(
             "listening", host=server.host, port=site.port, role=role,
             revision=program_revision(),
@@ -171,7 +173,8 @@ async def _listen(
         await runner.cleanup()
 
 
-async def _greet(db: Database, address: str, role: Role, say: Say) -> None:
+async def _greet(config: Config, db: Database, address: str, role: Role, say: Say) -> None:
+    await warn_of_few(config, db)
     if role == "worker":
         say(f"Carteiro {program_version()} sends deliveries; health and metrics at {address}")
         return

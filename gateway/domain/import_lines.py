@@ -27,10 +27,7 @@ _AFTER = """
 select line, cells from import_lines where import_id = $1 and line > $2 order by line limit $3
 """
 _DROP_UPTO = "delete from import_lines where import_id = $1 and line <= $2"
-_DROP_SOME = """
-delete from import_lines where import_id = $1 and line in (
-  select line from import_lines where import_id = $1 order by line limit $2)
-"""
+_THERE = "select line from import_lines where import_id = $1 and line > $2 and line <= $3"
 _LOCK = """
 select id from imports where owner_id = $1 and lines_left = true order by id
 /*postgres for update*/
@@ -71,20 +68,35 @@ async def add(tx: Tx, import_id: str, lines: Sequence[Line]) -> None:
     await insert(tx, "import_lines", ("import_id", "line", "cells"), rows)
 
 
-async def after(tx: Tx, import_id: str, place: int, most: int) -> list[Line]:
-    """Return up to `most` lines that follow the line `place`."""
-    rows = await tx.all(_AFTER, import_id, place, most)
-    return [(row["line"], json.decode(row["cells"], type=list[str])) for row in rows]
+async def after(tx: Tx, import_id: str, place: int, most: int, characters: int) -> list[Line]:
+    """Return the lines that follow the line `place`: up to `most`, with up to so many characters.
+
+    One line is returned however long it is. No more rows are read than twice what is returned: the
+    length of a line is known only once it is read.
+    """
+    lines: list[Line] = []
+    while (room := most - len(lines)) > 0:
+        last = lines[-1][0] if lines else place
+        asked = min(room, max(1, len(lines)))
+        rows = await tx.all(_AFTER, import_id, last, asked)
+        for row in rows:
+            characters -= len(row["cells"])
+            if lines and characters < 0:
+                return lines
+            lines.append((row["line"], json.decode(row["cells"], type=list[str])))
+        if len(rows) < asked or characters < 0:
+            break
+    return lines
+
+
+async def there(tx: Tx, import_id: str, place: int, upto: int) -> set[int]:
+    """Return the numbers of the lines after `place`, up to `upto`, that are still there."""
+    return {row["line"] for row in await tx.all(_THERE, import_id, place, upto)}
 
 
 async def drop_upto(tx: Tx, import_id: str, place: int) -> None:
     """Delete the lines up to `place`."""
     await tx.run(_DROP_UPTO, import_id, place)
-
-
-async def drop(tx: Tx, import_id: str, most: int) -> int:
-    """Delete up to `most` lines of an import; return how many."""
-    return await tx.run(_DROP_SOME, import_id, most)
 
 
 async def keep(tx: Tx, import_id: str, lines: Sequence[FaultyLine]) -> None:

@@ -4,6 +4,7 @@ from outbox.database.ownership import OUTBOX, OWNED, Common, Ownership, Way, chi
 
 GATEWAY: Ownership = {
     "first_account_links": Common.INSTALLATION,
+    "reserved_hosts": Common.INSTALLATION,
     "cart_quotas": Common.INSTALLATION,
     "users": (Way("id"),),
     "api_keys": OWNED,
@@ -35,6 +36,7 @@ GATEWAY: Ownership = {
     "invoices": OWNED,
     "stores": OWNED,
     "store_hosts": child("record_id", "stores"),
+    "freed_hosts": OWNED,
     "payment_secrets": child("store_id", "stores"),
     "payments": child("store_id", "stores"),
     "used_nonces": child("store_id", "stores"),

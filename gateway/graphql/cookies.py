@@ -16,7 +16,7 @@ class Cookies:
     def __init__(self, request: web.Request) -> None:
         cookies = request.cookies
         word, _, rest = request.headers.get("Authorization", "").partition(" ")
-        bearer = rest.strip() if word.lower() == "bearer" else None
+        bearer = rest.strip() or None if word.lower() == "bearer" else None
         self.bearer: str | None = bearer
         """The customer's token of Authorization: Bearer, which precedes the cookie."""
         self.auth: str | None = cookies.get(AUTH)

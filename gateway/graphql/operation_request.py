@@ -66,9 +66,9 @@ def _asked(sent: Any) -> OperationRequest:
         raise Refusal(
             "validation_error", "Send one JSON object as the body; batches are not supported."
         )
-    query, variables = sent.get("query"), sent.get("variables")
-    operation = sent.get("operationName")
-    if query is None and _is_persisted(sent.get("extensions")):
+    query, extensions = sent.get("query"), _given(sent, "extensions")
+    variables, operation = _given(sent, "variables"), _given(sent, "operationName")
+    if not query and _is_persisted(extensions):
         # Clients know this very message, and send the document then.
         raise Refusal("persisted_query_not_supported", "PersistedQueryNotSupported")
     if not isinstance(query, str):
@@ -77,9 +77,15 @@ def _asked(sent: Any) -> OperationRequest:
         raise _wrong("variables", "Send an object, or null.")
     if operation is not None and not isinstance(operation, str):
         raise _wrong("operationName", "Send a string, or null.")
-    if not isinstance(sent.get("extensions"), dict | None):
+    if not isinstance(extensions, dict | None):
         raise _wrong("extensions", "Send an object, or null.")
     return OperationRequest(query, variables and _plain(variables), operation)
+
+
+def _given(sent: Mapping[str, Any], name: str) -> Any:
+    """Return an optional parameter; clients write "" for one that they leave out."""
+    value = sent.get(name)
+    return None if value == "" else value
 
 
 def _is_persisted(extensions: Any) -> bool:

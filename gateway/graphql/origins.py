@@ -10,20 +10,12 @@ from gateway.domain.storefront.stores.directory import Directory, is_hostname_of
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.server.app_keys import CONFIG, DIRECTORY
+from gateway.server.http import cors
 from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.origins import spelled
 
 VARY = {"Vary": "Origin"}
-EXPOSED = (
-    "X-Request-Id, X-API-Version, X-API-Deprecated-Fields, RateLimit, RateLimit-Policy, "
-    "Retry-After, X-Cart-Session"
-)
-ACCEPTED = "content-type, authorization, x-api-version, x-cart-session, x-request-id"
-PREFLIGHT = {
-    "Access-Control-Allow-Methods": "GET, POST",
-    "Access-Control-Allow-Headers": ACCEPTED,
-    "Access-Control-Max-Age": "600",
-}
+METHODS = "GET, POST"
 FROM_ELSEWHERE = frozenset({"cross-site", "same-site"})
 
 
@@ -73,7 +65,7 @@ def _headers(origin: str) -> dict[str, str]:
         # The browser compares this with its own spelling of the origin.
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Credentials": "true",
-        "Access-Control-Expose-Headers": EXPOSED,
+        "Access-Control-Expose-Headers": cors.EXPOSED,
     }
 
 

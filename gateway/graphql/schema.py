@@ -1,14 +1,27 @@
 """Builds the schema from its SDL file and binds the resolvers to its fields."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-from graphql import GraphQLObjectType, GraphQLResolveInfo, GraphQLSchema, build_schema
+from graphql import (
+    GraphQLField,
+    GraphQLID,
+    GraphQLInputObjectType,
+    GraphQLObjectType,
+    GraphQLResolveInfo,
+    GraphQLSchema,
+    GraphQLString,
+    build_schema,
+    get_named_type,
+)
 
 from gateway.graphql.fields import MUTATIONS, QUERIES, TYPES, kind_of
 from gateway.graphql.visit import FieldResolver, Resolver, Visit
+
+BLANKS = " \t\r\n"
+_TEXTS = (GraphQLString, GraphQLID)
 
 
 def sdl() -> str:
@@ -20,45 +33,71 @@ def sdl() -> str:
 def schema() -> GraphQLSchema:
     """Return the executable schema."""
     schema = build_schema(sdl())
-    _bind(schema, "Query", {name: _query(resolver) for name, resolver in QUERIES.items()})
-    _bind(schema, "Mutation", {name: _mutation(resolver) for name, resolver in MUTATIONS.items()})
+    _bind(schema, "Query", {name: partial(_query, one) for name, one in QUERIES.items()})
+    _bind(schema, "Mutation", {name: partial(_mutation, one) for name, one in MUTATIONS.items()})
     for type_name, fields in TYPES.items():
-        _bind(schema, type_name, {name: _field(resolver) for name, resolver in fields.items()})
+        _bind(schema, type_name, {name: partial(_field, one) for name, one in fields.items()})
     node: Any = schema.type_map["Node"]
     node.resolve_type = lambda record, info, kind: kind_of(record)
     return schema
 
 
 def _bind(
-    schema: GraphQLSchema, type_name: str, resolvers: Mapping[str, Callable[..., Any]]
+    schema: GraphQLSchema,
+    type_name: str,
+    resolvers: Mapping[str, Callable[[GraphQLField], Callable[..., Any]]],
 ) -> None:
     kind = schema.type_map[type_name]
     assert isinstance(kind, GraphQLObjectType)
-    for name, resolve in resolvers.items():
-        kind.fields[name].resolve = resolve
+    for name, made in resolvers.items():
+        kind.fields[name].resolve = made(kind.fields[name])
 
 
-def _query(resolver: Resolver) -> Callable[..., Any]:
+def _query(resolver: Resolver, field: GraphQLField) -> Callable[..., Any]:
+    optional = _optional(field.args)
+
     def resolve(_: None, info: GraphQLResolveInfo[Visit], /, **args: Any) -> Any:
-        return resolver(info.context, args)
+        return resolver(info.context, _given(args, optional))
 
     return resolve
 
 
-def _mutation(resolver: Resolver) -> Callable[..., Any]:
+def _mutation(resolver: Resolver, field: GraphQLField) -> Callable[..., Any]:
     """Return the resolver of a mutation, whose payload repeats the input's clientMutationId."""
+    kind = get_named_type(field.args["input"].type)
+    assert isinstance(kind, GraphQLInputObjectType)
+    optional = _optional(kind.fields)
 
     async def resolve(_: None, info: GraphQLResolveInfo[Visit], /, input: dict[str, Any]) -> Any:  # noqa: A002 - the argument's name in the schema
         info.context.begin_mutation(info.path.key)
-        payload = await resolver(info.context, input)
+        payload = await resolver(info.context, _given(input, optional))
         info.context.loaders.forget()
         return {**payload, "clientMutationId": input.get("clientMutationId")}
 
     return resolve
 
 
-def _field(resolver: FieldResolver) -> Callable[..., Any]:
+def _field(resolver: FieldResolver, field: GraphQLField) -> Callable[..., Any]:
+    optional = _optional(field.args)
+
     def resolve(source: Any, info: GraphQLResolveInfo[Visit], /, **args: Any) -> Any:
-        return resolver(source, info.context, args)
+        return resolver(source, info.context, _given(args, optional))
 
     return resolve
+
+
+def _optional(values: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the arguments, or fields of an input, that are a text or null."""
+    return frozenset(name for name, value in values.items() if value.type in _TEXTS)
+
+
+def _given(args: dict[str, Any], optional: frozenset[str]) -> dict[str, Any]:
+    """Return arguments with null for an optional text that is blank: so a page leaves it out."""
+    if not optional:
+        return args
+    blank = [name for name, value in args.items() if name in optional and _is_blank(value)]
+    return {**args, **dict.fromkeys(blank)} if blank else args
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip(BLANKS)

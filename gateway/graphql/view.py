@@ -10,10 +10,11 @@ from gateway.graphql.documents import Documents
 from gateway.graphql.errors import misdirection, render
 from gateway.graphql.execution import run
 from gateway.graphql.operation_request import OperationRequest
-from gateway.graphql.origins import PREFLIGHT, VARY, must_be_allowed
+from gateway.graphql.origins import METHODS, VARY, must_be_allowed
 from gateway.graphql.responses import GRAPHQL, HEADERS, chosen, refuse, respond
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
+from gateway.server.http import cors
 from gateway.server.telemetry.metrics import METRICS
 
 DOCUMENTS = web.AppKey("DOCUMENTS", Documents)
@@ -40,7 +41,8 @@ async def options(request: web.Request) -> web.Response:
         return web.Response(status=204, headers={"Allow": ALLOW, **VARY})
     request[HEADERS] = dict(VARY)
     headers = await must_be_allowed(request)
-    return web.Response(status=204, headers={"Allow": ALLOW, **headers, **PREFLIGHT})
+    allowed = cors.preflight(request.headers, METHODS)
+    return web.Response(status=204, headers={"Allow": ALLOW, **headers, **allowed})
 
 
 async def refuse_method(request: web.Request) -> web.Response:

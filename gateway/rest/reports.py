@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gateway.domain.reports.index import REPORTS, Kind
 from gateway.domain.reports.periods import ReportQuery
-from gateway.records.values import dates
+from gateway.records.values import cells, dates
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import Operation, Parameter, operation
@@ -40,8 +40,6 @@ from gateway.rest.report_bodies import (
 from gateway.rest.scans import scan
 
 FORMATS = ("json", "csv")
-# A spreadsheet reads a cell that starts with one of these as a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class ReportKind(Struct, frozen=True, rename="camel"):
@@ -184,4 +182,4 @@ def as_csv(report: Body) -> str:
 
 def _cell(value: Any) -> Any:
     """Return the value of a cell, quoted so that a spreadsheet does not run it as a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return cells.inert(value) if value and isinstance(value, str) else value

@@ -35,6 +35,7 @@ from gateway.rest import (
     profile,
     records,
     reports,
+    store_hostnames,
     tasks,
     webhooks,
 )
@@ -111,6 +112,7 @@ VERBS: tuple[Route, ...] = (
         ORDERS, orders.CANCEL_TAKES, order_verbs.cancel, "Cancel an order", refusals=MOVES)),
     ("GET", "/api/contacts/{id}/data-export", privacy.CONTACT_EXPORT),
     ("POST", "/api/contacts/{id}/erase", privacy.ERASE_CONTACT),
+    ("GET", "/api/stores/{id}/hostnames", store_hostnames.list_hostnames),
     ("GET", "/api/clients/{id}/data-export", privacy.CLIENT_EXPORT),
     ("POST", "/api/clients/{id}/erase", privacy.ERASE_CLIENT),
 )  # fmt: skip

@@ -8,7 +8,7 @@ import ipaddress
 import re
 from functools import lru_cache
 
-from yarl import URL
+from gateway.records.values.emails import ascii_domain
 
 _SHAPE = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[^\s/?#@:%\\\[\]]+)(?::(?P<port>[^/?#@]*))?/*",
@@ -48,9 +48,7 @@ def _host(text: str) -> str | None:
     try:
         if text.startswith("["):
             return f"[{ipaddress.IPv6Address(text[1:-1]).compressed}]"
-        name = text.removesuffix(".")
-        if not name.isascii():
-            name = URL(f"https://{name}/").raw_host or ""
+        name = ascii_domain(text).removesuffix(".")
         labels = name.split(".")
         # Browsers treat a host whose last label is a number as an IPv4 address.
         if _NUMERIC.fullmatch(labels[-1]):

@@ -1,6 +1,6 @@
 """Opens the database, checks and updates its schema, and reads the keys, for every command."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import gateway
@@ -86,8 +86,7 @@ async def _is_empty(db: Database) -> bool:
     A command must not change the schema while a server uses it.
     """
     missing = await pending(db, SOURCES)
-    known = sum(len(read_migrations(*source)) for source in SOURCES)
-    if missing and len(missing) < known:
+    if missing and not is_whole(missing):
         raise CannotStart(
             "the database schema is older than this program; run `carteiro migrate` or restart "
             "the server with this program first"
@@ -95,18 +94,9 @@ async def _is_empty(db: Database) -> bool:
     return bool(missing)
 
 
-def connections(config: Config) -> Mapping[str, int]:
-    """Return the maximum number of PostgreSQL connections by purpose; empty on SQLite.
-
-    Of several processes, one has the drain and leads.
-    """
-    if sqlite_file(config) is not None:
-        return {}
-    count = config.server.processes
-    return {
-        "requests": count * config.database.pool_size, "group commits": count * 2,
-        "the drain": 2, "its lease": 1, "signals": count, "the leader's lock": 1,
-    }  # fmt: skip
+def is_whole(migrations: Sequence[object]) -> bool:
+    """Return whether these are all migrations that there are: the database was empty before."""
+    return len(migrations) == sum(len(read_migrations(*source)) for source in SOURCES)
 
 
 def sqlite_file(config: Config) -> Path | None:

@@ -1,6 +1,8 @@
 """Creates the parts that serve the customers of stores."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -9,10 +11,12 @@ from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.storefront.checkouts.budgets import CheckoutRates, UnpaidLimits
 from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.sign_in.idp_keys import Providers
+from gateway.domain.storefront.stores import hosts
 from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.network_digests import NetworkDigests
 from gateway.domain.storefront.visitors.session_tokens import TokenRing
-from gateway.server.config import Limits
+from gateway.records.values import hostnames
+from gateway.server.config import Config, Limits
 from gateway.server.http.search_budgets import SearchBudgets
 from gateway.server.upkeep.fetching import Fetcher
 from gateway.server.upkeep.mailer import Mailer
@@ -36,6 +40,9 @@ class Storefront:
     mails: bool
     """Whether the installation sends mails."""
 
+
+if TYPE_CHECKING:
+    from gateway.server.upkeep.host_lookups import HostLookups
 
 STOREFRONT = web.AppKey("STOREFRONT", Storefront)
 
@@ -70,3 +77,22 @@ def build_storefront(
         providers=Providers(db.clock, fetcher),
         mails=mailer.enabled,
     )
+
+
+def lookups_of(config: Config, db: Database) -> "HostLookups | None":
+    """Return the duty that proves hostnames, None where they need no proof."""
+    if not config.storefront.verify_hostnames:
+        return None
+    # Only who verifies hostnames pays for the library.
+    from gateway.server.upkeep.host_lookups import HostLookups
+
+    return HostLookups(db, config.storefront.name_servers)
+
+
+async def reserve_hostnames(config: Config, db: Database) -> None:
+    """Keep stores from the hostnames at which this installation and its cells answer."""
+    urls = (config.server.public_url, *(peer.url for peer in config.cell.peers))
+    names = {hostnames.normal(urlsplit(url).hostname or "") for url in urls} - {None}
+    own = {name for name in names if name}
+    if await db.read(hosts.reserved) != own:
+        await db.write(hosts.reserve, own)

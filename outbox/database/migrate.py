@@ -32,7 +32,14 @@ select name from /*sqlite pragma_table_info('schema_migrations')*/
   where attrelid = to_regclass('schema_migrations') and attnum > 0 and not attisdropped) columns*/
 """
 _WIDEN_LEDGER = "alter table schema_migrations add column additive boolean not null default false"
-_LOCK = "select pg_advisory_xact_lock(7201964)"
+# Locks are named after the schema from the start, or from the first migration of a release with
+# this view while no node runs: nodes of a release without it take the numbers as they are.
+_UNNAMED = """
+select current_schema() <> 'public' and has_schema_privilege(current_schema(), 'CREATE')
+  and to_regclass(quote_ident(current_schema()) || '.own_locks') is null as unnamed
+"""
+_ALIVE = "select 1 as one from nodes where alive_until > due_now() limit 1"
+_NAME = "create view own_locks as select cast(current_schema() as text) as name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +50,12 @@ class Plan:
     rewritten: Sequence[Migration]
     columns: frozenset[str]
     """Of the ledger, empty without one."""
+    names: bool = False
+    """Whether locks get the name of the schema."""
 
     @property
     def is_empty(self) -> bool:
-        return not self.missing and not self.rewritten
+        return not self.missing and not self.rewritten and not self.names
 
 
 async def migrate(db: Database, sources: Sequence[tuple[str, Path]]) -> list[str]:
@@ -119,12 +128,14 @@ async def _begin(tx: Tx, components: Sequence[Sequence[Migration]]) -> Plan:
     """Return the plan of this transaction, in which nobody else migrates, with a ledger ready."""
     if tx.engine == "postgres":
         # `create table if not exists` alone can fail when two processes run it at once.
-        await tx.run(_LOCK)
+        await tx.run("select pg_advisory_xact_lock(schema_lock(7201964))")
     plan = await _plan(tx, components)
     if not plan.is_empty:
         await tx.run(_LEDGER)
         if plan.columns and "additive" not in plan.columns:
             await tx.run(_WIDEN_LEDGER)
+        if plan.names:
+            await tx.run(_NAME)
         for migration in plan.rewritten:
             await tx.run(
                 "update schema_migrations set checksum = $3 where component = $1 and number = $2",
@@ -153,7 +164,16 @@ async def _plan(tx: Tx, components: Iterable[Sequence[Migration]]) -> Plan:
                 )
             elif checksum != migration.checksum:
                 rewritten.append(migration)
-    return Plan(missing, rewritten, columns)
+    return Plan(missing, rewritten, columns, await _names(tx, bool(columns)))
+
+
+async def _names(tx: Tx, has_ledger: bool) -> bool:
+    if tx.engine == "sqlite":
+        return False
+    row = await tx.one(_UNNAMED)
+    if row is None or not row["unnamed"]:
+        return False
+    return not has_ledger or await tx.one(_ALIVE) is None
 
 
 async def _applied(

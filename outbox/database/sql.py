@@ -17,6 +17,30 @@ _OWN = {
     "sqlite": re.compile(r"/\*sqlite\s(.*?)\*/", re.S),
     "postgres": re.compile(r"/\*postgres\s(.*?)\*/", re.S),
 }
+_NAMES = {
+    "own_lock": r"(case when {unnamed} then \1 else hashtextextended({schema}, \1) end)",
+    # Of migrations, which make that view: the schema alone names it.
+    "schema_lock": r"(case current_schema() when 'public' then \1"
+    r" else hashtextextended({schema}, \1) end)",
+    "own_channel": "('carteiro_outbox' || case when {unnamed} then '' else"
+    " '_' || to_hex(hashtextextended({schema}, 0)) end)",
+}
+_OWN_NAMES = [
+    (
+        re.compile(rf"\b{name}\((\d*)\)"),
+        text.format(
+            unnamed="to_regclass(quote_ident(current_schema()) || '.own_locks') is null",
+            schema="cast(current_schema() as text)",
+        ),
+    )
+    for name, text in _NAMES.items()
+]
+"""On PostgreSQL: the number of an advisory lock, and the channel of signals.
+
+They are global to a database, and it may have an installation in each of several schemas. A schema
+with the view `own_locks` has its own; `public`, and any schema while nodes of a release without
+this view may use it, have the numbers as they stand in the statements.
+"""
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.S)
 _WORD = re.compile(r"[a-z_]+")
 _DOLLAR = re.compile(r"\$(\d+)")
@@ -47,9 +71,13 @@ _encoder = msgspec.json.Encoder()
 def translate(sql: str, engine: Engine) -> str:
     """Return `sql` for `engine`: open its markers, drop comments, and write `$1` as `?1` on SQLite.
 
-    Nothing is interpolated into the text; values are parameters.
+    Nothing is interpolated into the text; values are parameters. `own_lock(N)` and `own_channel()`
+    become what they are in the schema of the installation.
     """
     sql = _COMMENT.sub("", _OWN[engine].sub(r"\1", sql)).strip()
+    if engine == "postgres" and ("own_" in sql or "schema_lock" in sql):
+        for pattern, text in _OWN_NAMES:
+            sql = pattern.sub(text, sql)
     # From Python 3.14 on, sqlite3 rejects a bare $1 with a sequence of values.
     return _DOLLAR.sub(r"?\1", sql) if engine == "sqlite" else sql
 

@@ -8,6 +8,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Literal
 from urllib.parse import urlsplit
 
+import idna
 from yarl import URL
 
 from outbox.sending.addresses import Rules, may_dial, port_may_open
@@ -22,6 +23,7 @@ BRACKETED = re.compile(r"\[(?P<literal>[^\]]*)\](?::(?P<port>.*))?", re.S)
 LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 PORT = re.compile(r"[1-9][0-9]{0,4}")
+JOINERS = frozenset("\u200c\u200d")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -208,8 +210,11 @@ def _standard(form: str | None) -> Refused:
 def _again(name: str) -> str | None:
     """Return a name after decoding and encoding; None when either fails or changes nothing."""
     try:
-        unicode = URL(f"https://{name}/").host
-        return None if unicode == name else URL(f"https://{unicode}/").raw_host
+        unicode = URL(f"https://{name}/").host or ""
+        if JOINERS.isdisjoint(unicode):
+            return None if unicode == name else URL(f"https://{unicode}/").raw_host
+        # IDNA allows joiners beside letters that need them; URL refuses to read them.
+        return idna.encode(unicode).decode()
     except ValueError:
         return None
 

@@ -125,7 +125,9 @@ values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10,
 """
 
 # The lock of fan-out, shared: no event is fanned out between this snapshot and its commit.
-NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(7201965)*/ as held"
+NO_FAN_OUT = (
+    "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(own_lock(7201965))*/ as held"
+)
 
 INSERT_LANE = """
 insert into lanes (webhook_id, owner_id, active, failing, due_at, concurrency, rate)

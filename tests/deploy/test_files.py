@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -20,7 +21,9 @@ from tests.docs.test_deploy_files import (
     UNIT,
     VARIABLE,
 )  # fmt: skip
+from tests.support.cluster import UNSYNCED, own_server
 from tests.support.requirements import need
+from tests.support.versions import versions
 
 EXPOSURE = 2.0
 
@@ -46,6 +49,35 @@ def test_a_compose_file_is_valid_and_wants_its_variables(name: str) -> None:
         done = run(*words, **SETTINGS | {missing: ""})
         assert done.returncode != 0
         assert "write it to .env" in done.stderr
+
+
+@pytest.mark.proof
+async def test_the_role_owns_its_database_and_nothing_else(tmp_path: Path) -> None:
+    """What the container of PostgreSQL runs on an empty volume."""
+    address = tmp_path / "database-url"
+    address.write_text("postgresql://carteiro:0123456789abcdef@postgres:5432/carteiro")
+    script = tmp_path / "role.sh"
+    text = (DEPLOY / "role.sh").read_text()
+    script.write_text(text.replace("/run/secrets/database-url", str(address)))
+    psql = versions()[max(versions())] / "psql"
+    async with own_server(UNSYNCED) as cluster:
+        at = {"PGHOST": "127.0.0.1", "PGPORT": str(cluster.port)}
+        path = f"{psql.parent}:{os.environ['PATH']}"
+        await asyncio.to_thread(said, "sh", script, **at, PATH=path)
+
+        async def asked(sql: str, user: str = "carteiro", database: str = "carteiro") -> str:
+            words = (psql, "-XAtc", sql, "-U", user, "-d", database)
+            done = await asyncio.to_thread(run, *words, **at)
+            return done.stdout.strip() or done.stderr
+
+        rights = "rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls"
+        assert await asked(f"select {rights} from pg_roles where rolname = user") == "f|f|f|f|f"
+        assert await asked("create table one (a int)") == "CREATE TABLE"
+        for sql in ("create database other", "create role other", "copy one to program 'true'"):
+            assert "permission denied" in await asked(sql), sql
+        assert "permission denied" in await asked("select 1", database="postgres")
+        set_ = "select rolpassword <> '' from pg_authid where rolname = 'carteiro'"
+        assert await asked(set_, "postgres") == "t"
 
 
 def test_prometheus_reads_its_configuration_and_the_rules(tmp_path: Path) -> None:

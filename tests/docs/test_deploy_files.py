@@ -13,17 +13,15 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.server.config import load
+from gateway.server.config import ConfigFaults, load
 from gateway.server.program import program_version
 from tests.architecture.tree import PACKAGES, ROOT
 
 DEPLOY = ROOT / "docs" / "deploy"
 COMPOSE = ("compose.yaml", "compose.postgres.yaml")
-SETTINGS = {
-    "CARTEIRO_HOST": "crm.example.com",
-    "POSTGRES_PASSWORD": "0123456789abcdef",
-    "GRAFANA_PASSWORD": "fedcba9876543210",
-}
+SETTINGS = {"CARTEIRO_HOST": "crm.example.com"}
+RIGHTS = {"proxy": ["NET_BIND_SERVICE"]}
+"""What a service of compose needs beside the rights of a user."""
 UNIT = DEPLOY / "carteiro.service"
 VARIABLE = re.compile(r"\$\{(\w+):\?[^}]*\}")
 KUBERNETES = DEPLOY / "kubernetes"
@@ -60,13 +58,11 @@ def test_a_node_has_valid_settings_trusts_the_proxy_alone_and_has_no_right_more(
     proxy = services["proxy"]["networks"]["inside"]["ipv4_address"]
     assert nodes(name)
     for service, node in nodes(name).items():
-        config = load(None, node["environment"])
+        settings = {k: v for k, v in node["environment"].items() if not k.endswith("URL_FILE")}
+        config = load(None, settings)
         assert config.server.public_url == "https://crm.example.com", service
         assert config.limits.connections_per_address == config.limits.connections
         assert node["environment"]["CARTEIRO_SERVER__TRUSTED_PROXIES"] == f"{proxy}/32"
-        assert node["read_only"] is True
-        assert node["cap_drop"] == ["ALL"]
-        assert node["security_opt"] == ["no-new-privileges:true"]
         assert node["stop_grace_period"] == "20s"
         assert "ports" not in node
         assert [each.partition(":")[2] for each in node["volumes"]] == ["/data"]
@@ -96,12 +92,84 @@ def test_no_other_service_can_take_the_address_of_the_proxy(name: str) -> None:
         assert fixed.keys() == services.keys() or address not in given, service
 
 
-def test_secrets_are_written_for_their_owner_alone_and_not_committed() -> None:
-    for page in (DEPLOY / "compose.postgres.yaml", ROOT / "docs" / "how-to/deploy.md"):
-        [before] = re.findall(r"(.*)\n.*printf 'CARTEIRO_HOST", page.read_text())
-        assert "umask 077" in before, page.name
-    secrets = [DEPLOY / ".env", KUBERNETES / "carteiro.key", KUBERNETES / "database-url"]
+def excess(services: dict[str, Any]) -> list[str]:
+    """Return what services may do beyond their need, each with the name of its service."""
+    found = []
+    for name, each in services.items():
+        for key, wanted in (
+            ("read_only", True), ("cap_drop", ["ALL"]),
+            ("security_opt", ["no-new-privileges:true"]), ("privileged", None),
+            ("cap_add", RIGHTS.get(name)), ("network_mode", None), ("pid", None),
+        ):  # fmt: skip
+            if each.get(key) != wanted:
+                found.append(f"{name}: {key}")
+        for key, value in each.get("environment", {}).items():
+            secret = re.search("PASSWORD|SECRET|TOKEN|KEY|URL", key) and not key.endswith("_FILE")
+            if secret and not re.fullmatch(r"https://[^/@:]+", str(value)):
+                found.append(f"{name}: {key}")
+        if any("docker.sock" in str(volume) for volume in each.get("volumes", ())):
+            found.append(f"{name}: volumes")
+    return found
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_no_container_has_a_right_more_and_no_password_is_in_an_environment(name: str) -> None:
+    document = composed(name)
+    services = document["services"]
+    assert excess(services) == []
+    used = {secret for each in services.values() for secret in each.get("secrets", ())}
+    assert used == set(document.get("secrets", ()))
+    for service, each in services.items():
+        files = [v for k, v in each.get("environment", {}).items() if k.endswith("_FILE")]
+        for path in files:
+            if path.startswith("/run/secrets/"):
+                assert path.removeprefix("/run/secrets/") in each["secrets"], service
+    for service, each in services.items():
+        for key in ("cap_drop", "read_only", "security_opt"):
+            less = {k: v for k, v in each.items() if k != key}
+            assert excess(services | {service: less}) == [f"{service}: {key}"]
+    [one, *_] = services
+    told = services[one] | {"environment": {"POSTGRES_PASSWORD": "x"}}
+    assert excess(services | {one: told}) == [f"{one}: POSTGRES_PASSWORD"]
+
+
+def test_secrets_are_written_for_their_owner_alone_and_not_committed(tmp_path: Path) -> None:
+    script = tmp_path / "secrets.sh"
+    script.write_text((DEPLOY / "secrets.sh").read_text())
+    subprocess.run(["sh", script], check=True)
+    folder = tmp_path / "secrets"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    named = composed("compose.postgres.yaml")["secrets"]
+    assert {each["file"] for each in named.values()} == {
+        f"./secrets/{path.name}" for path in folder.iterdir()
+    }
+    # The users in the containers are others than the one who wrote them.
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o444}
+    assert load(None, {"CARTEIRO_DATABASE__URL_FILE": str(folder / "database-url")})
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(set(before.values())) == len(named)
+    # A second time it replaces nothing.
+    assert subprocess.run(["sh", script], capture_output=True).returncode != 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    secrets = [
+        DEPLOY / ".env", DEPLOY / "secrets/database-url", KUBERNETES / "carteiro.key",
+        KUBERNETES / "database-url",
+    ]  # fmt: skip
     assert git("check-ignore", *secrets).split() == [str(path) for path in secrets]
+
+
+def test_nothing_starts_before_the_addresses_of_the_ingress_are_named() -> None:
+    [settings] = KUSTOMIZATION["configMapGenerator"]
+    environment = dict(literal.split("=", 1) for literal in settings["literals"])
+    key = "CARTEIRO_SERVER__TRUSTED_PROXIES"
+    with pytest.raises(ConfigFaults, match=r"server\.trusted_proxies: .*is not a network"):
+        load(None, environment)
+    assert load(None, environment | {key: "10.4.1.7/32"})
+    # Wherever else a file trusts proxies, it names few addresses.
+    for path in DEPLOY.rglob("*"):
+        if path.is_file():
+            for network in re.findall(r"TRUSTED_PROXIES[=:] ?([\d./]+)", path.read_text()):
+                assert IPv4Network(network).num_addresses == 1, path
 
 
 def test_prometheus_and_grafana_find_the_nodes_and_the_dashboards() -> None:
@@ -160,6 +228,7 @@ def test_a_pod_has_valid_settings_from_what_kustomize_makes_and_no_right_more(na
     [settings] = KUSTOMIZATION["configMapGenerator"]
     [secret] = KUSTOMIZATION["secretGenerator"]
     environment = dict(literal.split("=", 1) for literal in settings["literals"])
+    environment["CARTEIRO_SERVER__TRUSTED_PROXIES"] = "10.4.1.7/32"
     assert load(None, environment).server.public_url == "https://crm.example.com"
     pod = manifest(name)["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"] is True

@@ -10,8 +10,9 @@ from gateway.domain.catalogue import EVENTS
 from gateway.graphql.schema import schema
 from gateway.records.errors import CODES
 from gateway.rest.document.deliveries import WHEN
+from gateway.server.upkeep.duties import BATCHES
 from tests.architecture.tree import ROOT
-from tests.docs import commands_page, errors_page, operations_page
+from tests.docs import commands_page, costs_page, errors_page, operations_page
 from tests.docs.pages import generated, names, text_of
 from tests.docs.reference import PAGES, text
 from tests.support.operations import FOLDER
@@ -42,6 +43,19 @@ def test_every_part_of_a_generated_page_belongs_to_something_of_the_code() -> No
     assert errors_page.FIXES.keys() == set(CODES)
     assert WHEN.keys() <= EVENTS.keys()
     assert commands_page.MORE.keys() <= {command.words for command in COMMANDS}
+
+
+def test_every_route_page_and_job_has_a_line_that_says_what_it_may_cost() -> None:
+    kinds, jobs = costs_page.table()["kinds"], costs_page.table()["jobs"]
+    listed = [route for kind in kinds.values() for route in kind["routes"]]
+    assert len(listed) == len(set(listed))
+    # A new route gets a line in costs.toml, one that is gone loses it.
+    assert set(listed) ^ costs_page.routes() == set()
+    in_batches = {batches.name for batches in BATCHES}
+    assert jobs.keys() | in_batches == costs_page.duty_names()
+    assert not jobs.keys() & in_batches
+    costs = ("rows", "bytes", "place", "milliseconds", "bound")
+    assert [one for one in (*kinds.values(), *jobs.values()) if not all(map(one.get, costs))] == []
 
 
 def test_every_operation_of_the_storefront_has_a_valid_example() -> None:

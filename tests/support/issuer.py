@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import web
 from joserfc import jwt
 from joserfc.jwk import ECKey, OKPKey, RSAKey
+from yarl import URL
 
 CLIENT = "shop-client"
 
@@ -25,12 +26,27 @@ def _keys() -> dict[str, RSAKey | ECKey | OKPKey]:
     }
 
 
+@cache
+def spare(_: int) -> RSAKey:
+    """Return another key, such as the next one of a provider."""
+    return RSAKey.generate_key(2048)
+
+
 class Issuer:
     """The provider. `keys` are public in its JWKS, by key id."""
 
     def __init__(self) -> None:
         self.url = ""
         self.keys = dict(_keys())
+        self.shape: dict[str, Any] = {}
+        """Members of the keys in the JWKS that differ; None removes one."""
+        self.others: list[Any] = []
+        """Further entries of the JWKS, before the keys."""
+        self.jwks = "/jwks"
+        self.headers: dict[str, str] = {}
+        """Headers of the JWKS."""
+        self.left: dict[str, bytes] = {}
+        """Documents at addresses that it no longer names."""
         self.requests: list[str] = []
         self.failures = 0
         """The number of next requests that get status 500."""
@@ -50,6 +66,11 @@ class Issuer:
         }  # fmt: skip
         return {name: value for name, value in (good | changed).items() if value is not None}
 
+    def only(self, kid: str | None, key: RSAKey | ECKey | OKPKey) -> None:
+        """Have this key alone; without a key id it is named "" here."""
+        self.keys = {kid or "": key}
+        self.shape["kid"] = kid
+
     def token(self, kid: str = "rsa", alg: str = "RS256", **changed: Any) -> str:
         """Return a signed token."""
         return self.sign({"alg": alg, "kid": kid}, self.claims(**changed), kid)
@@ -62,6 +83,15 @@ class Issuer:
             warnings.simplefilter("ignore")
             return jwt.encode(header, claims, self.keys[kid], [alg], default_type=None)
 
+    def published(self) -> bytes:
+        """Return the JWKS."""
+        public = [
+            key.as_dict(private=False) | {"kid": kid, "use": "sig"} | self.shape
+            for kid, key in self.keys.items()
+        ]
+        shown = [{n: v for n, v in key.items() if v is not None} for key in public]
+        return json.dumps({"keys": self.others + shown}).encode()
+
     async def handle(self, request: web.Request) -> web.Response:
         self.requests.append(request.path)
         if self.failures:
@@ -70,15 +100,17 @@ class Issuer:
         if self.redirect:
             return web.Response(status=302, headers={"Location": self.redirect})
         headers = {"Cache-Control": self.control}
-        if request.path == "/jwks":
-            public = [
-                key.as_dict(private=False) | {"kid": kid, "use": "sig"}
-                for kid, key in self.keys.items()
-            ]
-            body = json.dumps({"keys": public}).encode() if self.body is None else self.body
-            return web.Response(body=body, headers=headers)
-        document = {"issuer": self.url, "jwks_uri": f"{self.url}/jwks"} | self.discovery
-        return web.json_response(document, headers=headers)
+        if request.path == self.jwks:
+            body = self.published() if self.body is None else self.body
+            return web.Response(body=body, headers=headers | self.headers)
+        if request.path in self.left:
+            return web.Response(body=self.left[request.path], headers=headers)
+        home = URL(self.url)
+        if request.path != f"{home.path.rstrip('/')}/.well-known/openid-configuration":
+            return web.Response(status=404)
+        document = {"issuer": self.url, "jwks_uri": str(home.with_path(self.jwks))}
+        body = json.dumps(document | self.discovery).encode()
+        return web.Response(body=body, headers=headers)
 
 
 @asynccontextmanager
@@ -86,8 +118,7 @@ async def issuing() -> AsyncIterator[Issuer]:
     """Serve a provider until the block ends."""
     issuer = Issuer()
     app = web.Application()
-    app.router.add_get("/.well-known/openid-configuration", issuer.handle)
-    app.router.add_get("/jwks", issuer.handle)
+    app.router.add_get("/{path:.*}", issuer.handle)
     runner = web.AppRunner(app)
     await runner.setup()
     try:

@@ -151,7 +151,8 @@ class Operator:
         if not contacts or self.dice.random() > 0.3:
             return None
         command = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway", "erase", self.email, self.dice.choice(contacts)[0],
+            sys.executable, "-m", "gateway", "erase", "--yes", self.email,
+            self.dice.choice(contacts)[0],
             env=self.site.product.environment, cwd=self.site.folder,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip

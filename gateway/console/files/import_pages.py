@@ -17,7 +17,7 @@ from gateway.domain.imports import columns, jobs, notices, reports, uploads
 from gateway.domain.imports.files import MOST_BYTES, MOST_LINES
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
-from gateway.domain.imports.steps import ENTRIES
+from gateway.domain.imports.steps import CHARACTERS, ENTRIES
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values.folding import fold
@@ -188,7 +188,11 @@ async def _read(
 ) -> tuple[Import, Sequence[LineFault], Sequence[Line]]:
     job, faults = await jobs.read(tx, actor, import_id, SHOWN_FAULTS + 1)
     waits = job.state == "waiting"
-    return job, faults, await import_lines.after(tx, job.id, 0, SAMPLES) if waits else []
+    return (
+        job,
+        faults,
+        await import_lines.after(tx, job.id, 0, SAMPLES, CHARACTERS) if waits else [],
+    )
 
 
 def _told(texts: Texts, fault: LineFault) -> str:

@@ -1,15 +1,19 @@
-"""The first page: what the webhooks of an account have done; and a page that compares two times."""
+"""The first page: what waits today and what webhooks have done; a page that compares two times."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import web
 
+from gateway.console.desk import calendar_days
 from gateway.console.frame import display, polling
 from gateway.console.frame.chart_panel import Window, offered, window
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
+from gateway.domain.contacts import task_days
+from gateway.domain.reports import today
 from gateway.domain.webhooks import overviews
 from gateway.domain.webhooks.overviews import CAP
 from gateway.records.errors import Refusal
@@ -19,6 +23,7 @@ from outbox.queue.log.chart_figures import Figures, Pending
 from outbox.webhooks import Webhook
 
 MOST_ROWS = 20
+MOST_STAGES = 12
 BESIDE = ("24h", "7d")
 """The ranges that are compared."""
 TROUBLED = ("disabled", "failing", "probing")
@@ -63,7 +68,23 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "waiting": sum(waiting), "capped": CAP in waiting,
         "oldest": min(ages, default=None), "cap": CAP, "here": "/console",
     }  # fmt: skip
+    if "HX-Request" not in request.headers:
+        # The part that htmx polls shows nothing of it.
+        context |= await _today(request, visitor)
     return polling.live(request, visitor, "overview.html", "parts/overview.html", context)
+
+
+async def _today(request: web.Request, visitor: Visitor) -> dict[str, Any]:
+    found = await request.app[DB].scan(visitor.actor.owner_id, today.today, visitor.actor)
+    reader = request[READER]
+
+    def at_most(count: int) -> str:
+        return reader.texts.number(count) + ("+" if count >= today.MOST else "")
+
+    return {
+        "today": found, "iso": calendar_days.date_of(found.day, is_day=True, reader=reader),
+        "tasks_cap": task_days.MOST, "most_stages": MOST_STAGES, "at_most": at_most,
+    }  # fmt: skip
 
 
 async def compare(request: web.Request, visitor: Visitor) -> web.StreamResponse:

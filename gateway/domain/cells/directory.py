@@ -35,7 +35,7 @@ TAKEN = {
     "hostname": "Another store has this hostname; send another one.",
 }
 SCHEMA = (
-    "select pg_advisory_xact_lock(7201970)",
+    "select pg_advisory_xact_lock(own_lock(7201970))",
     """create table if not exists names (
   kind text not null,
   value text not null,

@@ -16,7 +16,12 @@ not exists (select 1 from owners o where o.id = {0} and o.state not in ('here', 
 """
 KINDS: Mapping[Kind, str] = {
     "email": "select folded_email as value, id as owner_id from users",
-    "hostname": "select h.value, s.owner_id from store_hosts h join stores s on s.id = h.record_id",
+    # One that rests is not free for the owners of other cells either.
+    "hostname": (
+        "select h.value, s.owner_id from store_hosts h join stores s on s.id = h.record_id"
+        " union all select f.value, f.owner_id from freed_hosts f"
+        " where not exists (select 1 from store_hosts h where h.value = f.value)"
+    ),
     "owner": (
         "select id as value, id as owner_id from owners where state = 'here' and move_id <> ''"
     ),

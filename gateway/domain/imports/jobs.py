@@ -34,6 +34,9 @@ SHOWN_FAULTS = 1_000
 MOST_VALUE = 100
 """Characters of a cell that its fault keeps."""
 DROPPED_AT_ONCE = 1_000
+"""Lines, or keys, of an import that has ended that a transaction deletes."""
+DROPPED_CHARACTERS = 1_048_576
+"""Characters of these lines; a line that has more goes alone."""
 OPEN = "('uploading', 'waiting', 'running')"
 _DROP_KEYS = """
 delete from import_keys where import_id = $1 and digest in (
@@ -241,24 +244,33 @@ async def _end(tx: Tx, import_id: str, state: str, reason: str | None) -> None:
 
 async def clear(db: Database, import_id: str) -> None:
     """Delete the lines of an import that has ended, in small transactions."""
-    while await db.write(_clear, import_id):
-        pass
+    upto: int | None = 0
+    while upto is not None:
+        lines = await db.read(
+            import_lines.after, import_id, upto, DROPPED_AT_ONCE, DROPPED_CHARACTERS
+        )
+        upto = await db.write(_clear, import_id, lines[-1][0] if lines else None)
 
 
-async def _clear(tx: Tx, import_id: str) -> bool:
-    """Delete some lines of an import that has ended; return whether there may be more."""
+async def _clear(tx: Tx, import_id: str, upto: int | None) -> int | None:
+    """Delete the lines up to `upto` of an import that has ended, or else some of its keys.
+
+    Return the line up to which it is clear; None when nothing is left.
+    """
     row = await tx.one(
         f"""select id from imports where id = $1 and state not in {OPEN} and lines_left = true
         /*postgres for update*/""",
         import_id,
     )
     if row is None:
-        return False
-    dropped = await import_lines.drop(tx, import_id, DROPPED_AT_ONCE)
-    if dropped + await tx.run(_DROP_KEYS, import_id, DROPPED_AT_ONCE) >= DROPPED_AT_ONCE:
-        return True
+        return None
+    if upto is not None:
+        await import_lines.drop_upto(tx, import_id, upto)
+        return upto
+    if await tx.run(_DROP_KEYS, import_id, DROPPED_AT_ONCE) >= DROPPED_AT_ONCE:
+        return 0
     await tx.run("update imports set lines_left = $2 where id = $1", import_id, False)
-    return False
+    return None
 
 
 async def own(tx: Tx, actor: Actor, import_id: str, *, lock: bool = False) -> Import:

@@ -1,18 +1,22 @@
 """Moves an import on: some lines in a transaction, which also counts and deletes these lines.
 
-So each line is imported once, wherever a process dies. A line that its resource refuses must leave
+So each line is imported once, wherever a process dies. The lines are read and parsed before the
+transaction, on a thread, once for all its tries. A line that its resource refuses must leave
 nothing behind, and no transaction can take back a part: then the lines before it are committed, and
 after that its fault alone.
+
+It is one module because each of its functions is a part of this one transaction.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.domain import import_lines, origins
 from gateway.domain.accounts import users
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import companies, forms, matching
+from gateway.domain.imports import companies, forms, jobs, matching
 from gateway.domain.imports.filling import Filling
 from gateway.domain.imports.jobs import Import
 from gateway.domain.imports.matching import Ahead
@@ -32,6 +36,8 @@ from outbox.database.transaction import Database, Tx
 
 MOST = {"sqlite": 50, "postgres": 100}
 """Lines of one transaction; on SQLite other writes wait for it."""
+CHARACTERS = 65_536
+"""Characters of these lines, as they are stored; a line that has more is alone in a transaction."""
 ENTRIES: Mapping[str, Entry] = {
     entry.resource.plural: entry for entry in CATALOGUE if entry.create is not None
 }
@@ -70,12 +76,30 @@ class _Known:
 
 
 async def step(db: Database, job: Import, most: int | None = None) -> None:
-    """Move a running import on by up to `most` lines, or end it."""
+    """Move a running import on by up to `most` lines, or end it.
+
+    Each line that the database refuses ends a transaction, and the others go on in the next one.
+    """
+    lines, zone = await db.read(_next, job, most or MOST[db.engine])
+    # Also on PostgreSQL, where units run on the event loop, for which all requests wait.
+    read = await asyncio.to_thread(_read, job, lines, zone) if lines else []
+    while await _take(db, job, read, zone) not in (job.place, *(one.number for one in read[-1:])):
+        moved = await db.read(jobs.one, job.id)
+        if moved is None or (moved.state, moved.run) != (job.state, job.run):
+            return
+        job, read = moved, [line for line in read if line.number > moved.place]
+
+
+async def _take(db: Database, job: Import, read: Sequence[ReadLine], zone: str) -> int:
+    """Import lines up to the first that the database refuses; return the last one.
+
+    Without any, end the import.
+    """
     known: _Known | None = None
     while True:
         total = Outcomes(job.place)
         try:
-            await db.write(_advance, job, most or MOST[db.engine], known, total)
+            await db.write(_advance, job, read, zone, known, total)
         except _LineRefused as refused:
             # Each is before the one that is known, or tried for the last time, so this ends.
             line, faults = refused.line, refused.faults
@@ -83,9 +107,23 @@ async def step(db: Database, job: Import, most: int | None = None) -> None:
             known = _Known(line.number, faults, again and _can_do_without(job, line, faults))
         except _Undo:
             await db.write(_note, job, total)
-            return
+            return total.place
         else:
-            return
+            return total.place
+
+
+async def _next(tx: Tx, job: Import, most: int) -> tuple[Sequence[Line], str]:
+    """Return the next lines of an import, and the time zone of its owner."""
+    lines = await import_lines.after(tx, job.id, job.place, most, CHARACTERS)
+    return lines, await users.zone_of(tx, job.owner_id)
+
+
+def _read(job: Import, lines: Sequence[Line], zone: str) -> Sequence[ReadLine]:
+    """Return lines with their values."""
+    resource = ENTRIES[job.plural].resource
+    written = forms.written(resource, job.fields, job.shown, job.separator, job.options, zone)
+    filling = Filling(resource, job.headings, job.fields)
+    return [read_line(resource, filling, line, written) for line in lines]
 
 
 async def _note(tx: Tx, job: Import, total: Outcomes) -> None:
@@ -94,7 +132,9 @@ async def _note(tx: Tx, job: Import, total: Outcomes) -> None:
         await _save(tx, job, total)
 
 
-async def _advance(tx: Tx, job: Import, most: int, known: _Known | None, total: Outcomes) -> None:
+async def _advance(
+    tx: Tx, job: Import, lines: Sequence[ReadLine], zone: str, known: _Known | None, total: Outcomes
+) -> None:
     """Import the next lines into `total`, up to the refused one that is known.
 
     Raises _LineRefused, and _Undo at the end of a dry run.
@@ -102,10 +142,14 @@ async def _advance(tx: Tx, job: Import, most: int, known: _Known | None, total: 
     # The unit may run again.
     total.clear(job.place)
     if await _locked(tx, job):
-        work = await _Work.of(tx, job, await import_lines.after(tx, job.id, job.place, most))
-        for line in work.lines:
+        work = await _Work.of(tx, job, lines, zone)
+        for line in lines:
             if known is not None and line.number > known.line:
                 break
+            if line.number not in work.there:
+                # An erasure has deleted it since.
+                total.place = line.number
+                continue
             if known is None or line.number < known.line:
                 await _import(tx, work, line, total)
             elif known.without:
@@ -132,7 +176,7 @@ async def _locked(tx: Tx, job: Import) -> bool:
 
 async def _save(tx: Tx, job: Import, total: Outcomes) -> None:
     """Store the place, the counts and the faults; delete the lines; end the import at its end."""
-    if not total.done:
+    if total.place == job.place:
         if job.dry_run and job.held:
             await tx.run(
                 "update imports set state = 'waiting', done = line_count where id = $1", job.id
@@ -157,22 +201,20 @@ class _Work:
     job: Import
     entry: Entry
     actor: Actor
-    lines: Sequence[ReadLine]
+    there: Collection[int]
+    """The lines that are still there."""
     ahead: Ahead
     repeats: Repeats
     companies: dict[str, str]
     """The ids of companies that lines name, by their folded names."""
 
     @classmethod
-    async def of(cls, tx: Tx, job: Import, lines: Sequence[Line]) -> "_Work":
+    async def of(cls, tx: Tx, job: Import, lines: Sequence[ReadLine], zone: str) -> "_Work":
         entry = ENTRIES[job.plural]
-        zone = await users.zone_of(tx, job.owner_id)
         actor = Actor(job.owner_id, "system", zone=zone, cause="import")
-        written = forms.written(
-            entry.resource, job.fields, job.shown, job.separator, job.options, zone
-        )
-        filling = Filling(entry.resource, job.headings, job.fields)
-        read = [read_line(entry.resource, filling, line, written) for line in lines]
+        last = lines[-1].number if lines else job.place
+        still = await import_lines.there(tx, job.id, job.place, last) if lines else ()
+        read = [line for line in lines if line.number in still]
         repeats = Repeats(job, entry.resource)
         await repeats.look_ahead(tx, read)
         named = [one for line in read for one in origins.named(entry.resource, line.sent)]
@@ -180,7 +222,7 @@ class _Work:
             tx, actor, entry.resource, [(line.record_id, line.new) for line in read], named
         )
         there = await companies.find(tx, actor, [line.company for line in read if line.company])
-        return cls(job, entry, actor, read, known, repeats, there)
+        return cls(job, entry, actor, still, known, repeats, there)
 
 
 async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
@@ -265,7 +307,9 @@ def _drafts(
         return draft, state
     other = {name: value for name, value in sent.items() if value != line.sent[name]}
     if not other:
-        return line.new, state
+        # A copy, as what is written may be completed, and the line may be tried again.
+        new = line.new
+        return Draft(dict(new.values), dict(new.sent), list(new.faults)), state
     own = check(resource, other, read=of_json, takes=[*other])
     return Draft(
         {**line.new.values, **own.values}, {**line.new.sent, **own.sent},

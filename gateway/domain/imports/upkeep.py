@@ -29,8 +29,8 @@ async def turns(tx: Tx, most: int) -> Sequence[Import]:
     return [import_of(row) for row in rows]
 
 
-REPORTED_AT_ONCE = 1_000
-"""Faults or faulty lines that are deleted in a transaction."""
+REPORTED_AT_ONCE = 100
+"""Faults or faulty lines that are deleted in a transaction; a line is as long as its record."""
 _PURGE_REPORTS = [
     f"""
     delete from {table} where (import_id, {column}) in (

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
@@ -59,9 +60,8 @@ async def receive(
         shown = Shown()
         store = _Store(db, import_id, _keeps(source, entry.resource, choices, held), shown)
         async for piece in pieces:
-            await store.take(source.feed(piece))
-        await store.take(source.end())
-        await store.flush()
+            await store.take(partial(source.feed, piece))
+        await store.take(source.end, last=True)
         file = source.file
         last = choices()
         fields = [""] * len(file.headings) if held else _fields(source, entry.resource, last.named)
@@ -128,7 +128,7 @@ def _be_patient() -> None:
 
 
 class _Store:
-    """Gathers lines and stores some at once."""
+    """Gathers lines and stores some at once. It reads on a thread: the loop must not wait."""
 
     def __init__(
         self,
@@ -144,17 +144,24 @@ class _Store:
         self._lines: list[Line] = []
         self._size = 0
 
-    async def take(self, lines: Sequence[Line]) -> None:
-        for number, cells in lines:
+    async def take(self, read: Callable[[], Sequence[Line]], *, last: bool = False) -> None:
+        """Store what is read; the rest of it with more, or with the last."""
+        for lines in await asyncio.to_thread(self._gather, read, last):
+            _be_patient()
+            await self._db.write(jobs.receive, self._import_id, lines)
+
+    def _gather(self, read: Callable[[], Sequence[Line]], last: bool) -> Sequence[Sequence[Line]]:
+        """Return the lines that are to be stored, by the transactions that store them."""
+        full: list[Sequence[Line]] = []
+        for number, cells in read():
             kept = self._keep(cells)
             self._shown.see(kept)
             self._lines.append((number, kept))
             self._size += sum(map(len, kept)) + 16
             if len(self._lines) >= LINES_AT_ONCE or self._size >= CHARACTERS_AT_ONCE:
-                await self.flush()
-
-    async def flush(self) -> None:
-        lines, self._lines, self._size = self._lines, [], 0
-        if lines:
-            _be_patient()
-            await self._db.write(jobs.receive, self._import_id, lines)
+                full.append(self._lines)
+                self._lines, self._size = [], 0
+        if last and self._lines:
+            full.append(self._lines)
+            self._lines = []
+        return full

@@ -70,10 +70,7 @@ async def request(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> E
         # Its lock may have waited for the same request.
         if (before := await earlier(tx, actor, record_id)) is not None:
             return before
-        name = f"{resource.noun}.deleted"
-        if resource is not CONTACTS or not await erasure_requests.any_event(
-            tx, actor.owner_id, record_id, name
-        ):
+        if resource is not CONTACTS or not await _was_deleted(tx, actor, record_id):
             raise
         person = Person(contacts=(record_id,), left=(record_id,))
     else:
@@ -87,32 +84,31 @@ async def earlier(tx: Tx, actor: Actor, record_id: str) -> Erasure | None:
     return await person_erasures.of_record(tx, actor.owner_id, record_id)
 
 
-async def command(tx: Tx, actor: Actor, contact_id: str) -> tuple[Erasure, bool]:
-    """Ask for the erasure of a contact, also of one that was deleted before, like `request`.
+async def was_there(tx: Tx, actor: Actor, record_id: str) -> bool:
+    """Return whether the actor had a contact that was erased, or deleted with events that stay."""
+    known = await earlier(tx, actor, record_id) is not None
+    return known or await _was_deleted(tx, actor, record_id)
 
-    A repeat looks for its events once more. Return also whether the contact was there. Raises
-    forbidden.
+
+async def _was_deleted(tx: Tx, actor: Actor, record_id: str) -> bool:
+    name = f"{CONTACTS.noun}.deleted"
+    return await erasure_requests.any_event(tx, actor.owner_id, record_id, name)
+
+
+async def command(tx: Tx, actor: Actor, resource: Resource | None, record_id: str) -> Erasure:
+    """Ask for the erasure of a person by a command; None: of a contact that was deleted before.
+
+    A repeat looks for its events once more. Raises not_found, forbidden.
     """
-    there = True
-    try:
-        record = await actions.own(tx, actor, CONTACTS, contact_id, "write", lock=True)
-    except Refusal as refusal:
-        if refusal.code != "not_found":
-            raise
-        there = False
-        person = Person(contacts=(contact_id,), left=(contact_id,))
+    before = await earlier(tx, actor, record_id)
+    if before is None:
+        return await request(tx, actor, resource or CONTACTS, record_id)
+    ids = [record_id, *before.records]
+    if before.stage == "log":
+        await erasure_requests.renew(tx, actor.owner_id, ids, KEPT_EVENTS, before.id)
     else:
-        person = person_of(record)
-    before = await earlier(tx, actor, contact_id)
-    if before is not None:
-        ids = [contact_id, *before.records]
-        if before.stage == "log":
-            await erasure_requests.renew(tx, actor.owner_id, ids, KEPT_EVENTS, before.id)
-        else:
-            await erasure_requests.request(tx, actor.owner_id, ids, KEPT_EVENTS)
-        return before, there
-    audit.record(tx, actor, "erased", CONTACTS.noun, contact_id)
-    return await begin(tx, actor.owner_id, CONTACTS, contact_id, person), there
+        await erasure_requests.request(tx, actor.owner_id, ids, KEPT_EVENTS)
+    return before
 
 
 async def begin(

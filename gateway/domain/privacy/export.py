@@ -23,7 +23,7 @@ from gateway.records.access import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Cascade, Drop, Resource
 from gateway.records.values import dates
-from gateway.records.values.emails import fold_email
+from gateway.records.values.emails import fold_email, folds
 from outbox.database.transaction import Database, Tx
 
 PAGE = 50
@@ -87,9 +87,9 @@ async def found(db: Database, actor: Actor, record: Record) -> Person:
     contacts, clients = dict.fromkeys(person.contacts), dict.fromkeys(person.clients)
     owner_id = actor.owner_id
     for email in person.emails:
-        folded = fold_email(email)
-        contacts |= dict.fromkeys(await _ids(db, _CONTACTS_WITH, owner_id, folded))
-        clients |= dict.fromkeys(await _ids(db, _CLIENTS_WITH, owner_id, folded))
+        contacts |= dict.fromkeys(await _ids(db, _CONTACTS_WITH, owner_id, fold_email(email)))
+        for folded in folds(email):
+            clients |= dict.fromkeys(await _ids(db, _CLIENTS_WITH, owner_id, folded))
     if record.resource is CUSTOMERS and record["contact_id"] is not None:
         contacts[record["contact_id"]] = None
     for contact_id in contacts:

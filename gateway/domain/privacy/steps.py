@@ -31,7 +31,7 @@ from gateway.records import statements, store
 from gateway.records.access import Actor
 from gateway.records.record import Record, Row
 from gateway.records.resource import Drop, Remove, Resource, Unset
-from gateway.records.values.emails import fold_email, spellings
+from gateway.records.values.emails import fold_email, folds, spellings
 from gateway.records.values.strictjson import dumps
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
@@ -313,10 +313,11 @@ async def _others(unit: _Unit) -> bool:
         if found:
             unit.learn(contacts=found, left=found)
             return False
-        found = [row["id"] for row in await tx.all(_CLIENTS_WITH, owner_id, folded, ROWS)]
-        if found:
-            unit.learn(clients=found, left=found)
-            return False
+        for one in folds(email):
+            found = [row["id"] for row in await tx.all(_CLIENTS_WITH, owner_id, one, ROWS)]
+            if found:
+                unit.learn(clients=found, left=found)
+                return False
         for row in await tx.all(_ORDERS_WITH, owner_id, folded, unit.left):
             await _order(unit, row["id"])
         if unit.left <= 0:

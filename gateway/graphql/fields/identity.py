@@ -1,6 +1,7 @@
 """Resolves sign-ins with identity providers."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gateway.domain.storefront.sign_in import identities, idp_tokens
@@ -22,6 +23,8 @@ async def log_in(visit: Visit, args: Args) -> Payload:
     """Sign in with an id_token; create the account when there is none."""
     visitor = await visit.visitor(args["hostname"], strict=False)
     identity = await _verified(visit, visitor, args)
+    if identity.name is None:
+        identity = replace(identity, name=idp_tokens.name_of(args.get("name")))
     token, mail = visit.cart_token(visitor.store), visit.storefront.mails
 
     async def enter() -> SignedIn:
@@ -37,7 +40,7 @@ async def link(visit: Visit, args: Args) -> Payload:
     identity = await _verified(visit, visitor, args)
 
     async def enter() -> SignedIn:
-        return await visit.write(identities.link, visitor, identity)
+        return await visit.write(identities.link, visitor, identity, mail=visit.storefront.mails)
 
     return greet(visit, args["hostname"], await _again(enter))
 

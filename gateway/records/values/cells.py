@@ -2,8 +2,10 @@
 
 A spreadsheet takes a cell that begins with one of `STARTS` for a formula. Such a text gets an
 apostrophe before it, and so does one with outer blanks or invisible characters, which a cell
-otherwise loses; reading removes exactly that apostrophe. Lists and objects are JSON. An empty cell
-is no value; the empty text is an apostrophe alone.
+otherwise loses. A program that opens the file with another separator, or without its quotes, finds
+further cells in a text: each that would begin so gets an apostrophe as well. Reading removes
+exactly these apostrophes. Lists and objects are JSON, which escapes all of this. An
+empty cell is no value; the empty text is an apostrophe alone.
 """
 
 import re
@@ -14,13 +16,25 @@ from typing import Any
 import msgspec
 
 from gateway.records.values import written_dates, written_numbers
-from gateway.records.values.blanks import clean
+from gateway.records.values.blanks import UNSEEN, clean
 from gateway.records.values.format import Format, Wrong
 from gateway.records.values.strictjson import InvalidJson, decode
 
 STARTS = frozenset("=+-@\t\r\n＝＋－＠")
 _MARK = "'"
-_MARKED = STARTS | {_MARK}
+_SIGNS = r"=+\-@＝＋－＠"
+# A quote after a separator is none for the reader of the other one. Each run is looked at at most
+# twice: no part of these patterns repeats a separator that they begin with.
+_RUN = '["' + "".join(one for one in UNSEEN if one not in "\t\r\n") + "]*+"
+_CELL = rf"'*+{_RUN}(?:[{_SIGNS}\t]|\r(?!\n))"
+_TABBED = rf"'*+{_RUN}[{_SIGNS}]"
+UNMARKED = re.compile(rf"[,;|\r\n](?={_CELL})|\t(?={_TABBED})")
+_MARKED = re.compile(rf"(?<=[,;|\r\n])'(?={_CELL})|(?<=\t)'(?={_TABBED})")
+# Escaped also after an apostrophe, which is then none of ours.
+_SIGN = re.compile(f"[{_SIGNS}]")
+_OF_JSON = re.compile(r'"(?:[^"\\]|\\.)*+"|,-')
+_HIDDEN = re.compile(rf"(?![\x00-\x7f])[{UNSEEN}]")
+_IN_JSON = re.compile(rf'(?:^"|[,;|])\x27*+(?:\\"|[{UNSEEN}])*+[{_SIGNS}]')
 _YES = frozenset(("true", "1", "yes", "sim", "verdadeiro", "y", "s"))
 _NO = frozenset(("false", "0", "no", "não", "nao", "falso", "n"))
 KEY_CHARACTERS = 64
@@ -55,20 +69,43 @@ def write(value: Any, numbers: str = written_numbers.POINT) -> str:
         return str(value)
     if isinstance(value, float):
         return written_numbers.write(value, numbers)
-    return _encode(value).decode()
+    text = _encode(value).decode()
+    if _SIGN.search(text) is not None:
+        text = _OF_JSON.sub(_inert_json, text)
+    return text if clean(text) == text else _HIDDEN.sub(_escaped, text)
 
 
 def inert(text: str) -> str:
     """Return a text in the form that no spreadsheet takes for a formula, and that `plain` reads."""
-    return _MARK + text if (text[:1] == _MARK and _hides(text[1:])) or _needs(text) else text
+    # Few texts need it, and a substitution costs more than a search.
+    marked = text if UNMARKED.search(text) is None else UNMARKED.sub(_marked, text)
+    return _MARK + marked if (text[:1] == _MARK and _hides(text[1:])) or _needs(text) else marked
+
+
+def _marked(found: re.Match[str]) -> str:
+    return found[0] + _MARK
 
 
 def plain(cell: str) -> str:
     """Return the text of a cell: the reverse of `inert`, and clean where it has no mark."""
-    if cell[:1] == _MARK and _hides(cell[1:]):
-        return cell[1:]
-    text = clean(cell)
-    return text[1:] if text[:1] == _MARK and _hides(text[1:]) else text
+    text = cell
+    if not (cell[:1] == _MARK and _hides(cell[1:])):
+        text = clean(cell)
+        if not (text[:1] == _MARK and _hides(text[1:])):
+            return _MARKED.sub("", text)
+    return _MARKED.sub("", text[1:])
+
+
+def _inert_json(found: re.Match[str]) -> str:
+    """Return a string of JSON whose further cells are inert, or a negative item of a list."""
+    if found[0] == ",-":
+        return ", -"
+    return _IN_JSON.sub(_escaped, found[0])
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return what was found in a string of JSON with its last character escaped."""
+    return f"{found[0][:-1]}\\u{ord(found[0][-1]):04x}"
 
 
 def _needs(text: str) -> bool:

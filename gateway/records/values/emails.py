@@ -44,6 +44,11 @@ def earlier_fold(email: str) -> str:
     return unicodedata.normalize("NFC", email.strip()).lower()
 
 
+def folds(email: str) -> tuple[str, ...]:
+    """Return every form in which an account may have an address: see `earlier_fold`."""
+    return tuple(dict.fromkeys((fold_email(email), earlier_fold(email))))
+
+
 def spellings(email: str) -> tuple[str, ...]:
     """Return an address as it is, and with its domain in the ASCII and in the Unicode form."""
     local, at, domain = email.rpartition("@")

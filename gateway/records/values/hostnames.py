@@ -17,8 +17,8 @@ def normal(text: str) -> str | None:
     """Return a hostname in lower case, without port and final dot, IDN as punycode; else None."""
     if len(text) > 2 * LONGEST:
         return None
-    name = _PORT.sub("", text.strip().lower()).removesuffix(".")
-    name = ascii_domain(name)
+    # IDNA writes the dot of other scripts as this one.
+    name = ascii_domain(_PORT.sub("", text.strip())).removesuffix(".")
     return name if len(name) <= LONGEST and _NAME.fullmatch(name) else None
 
 

@@ -127,6 +127,8 @@ class Auth(Struct, frozen=True):
 class Storefront(Struct, frozen=True):
     graphiql: bool = True
     order_days: Annotated[int, Meta(ge=1, le=365)] = 3
+    verify_hostnames: bool = False
+    name_servers: Words = ()
 
 
 class Console(Struct, frozen=True):

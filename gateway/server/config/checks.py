@@ -179,6 +179,19 @@ def _cell_faults(cell: Any, url: str) -> list[str]:
     return faults
 
 
+def _name_servers(values: Sequence[str]) -> None:
+    for value in values:
+        host, colon, port = value.rpartition(":")
+        try:
+            ipaddress.ip_address(host.strip("[]"))
+            if not colon or not 0 < int(port) < 65_536:
+                raise ValueError
+        except ValueError:
+            raise ValueError(
+                f"{value!r} is not an address with a port, such as 9.9.9.9:53"
+            ) from None
+
+
 CHECKS: Mapping[str, Callable[[Any], None]] = {
     "server.trusted_proxies": _networks,
     "database.url": _database_url,
@@ -190,6 +203,7 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "egress.proxies": _proxies,
     "egress.ca_file": _authorities,
     "metrics.allow": _networks,
+    "storefront.name_servers": _name_servers,
     "mail.from_address": _mailbox,
     "tracing.headers": _headers,
 }

@@ -198,7 +198,8 @@ def answer_to(
         allow = error.headers.get("Allow")
         if error.status == 405 and request.method == "OPTIONS":
             headers = {} if allow is None else {"Allow": allow}
-            return web.Response(status=204, headers=headers | cors.preflight(request.headers))
+            headers |= cors.preflight(request.headers)
+            return web.Response(status=204, headers=headers)
         facts = {} if allow is None else {"allow": allow}
         # 417 and the like keep their own status under the nearest code of the list.
         return refuse(Refusal(code, text, facts=facts), request, error.status)
@@ -247,7 +248,7 @@ def _finish(config: Config, health: Health) -> Finish:
         headers.setdefault("X-Content-Type-Options", "nosniff")
         if path.startswith("/api/") and "Cache-Control" not in headers:
             headers["Cache-Control"] = "private, no-cache"
-            headers["Vary"] = "Authorization, X-API-Key"
+            headers.setdefault("Vary", "Authorization, X-API-Key")
         headers.update(constant)
         limit = request.get(RATE_LIMIT)
         if limit is not None:

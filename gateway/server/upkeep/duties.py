@@ -1,7 +1,8 @@
 """Periodic duties of the web side: readings for the metrics, and housekeeping.
 
 The leader runs the duties of the whole installation (outbox.worker.duties). Each process runs the
-duties that concern its own memory and machine.
+duties that concern its own memory and machine. It is one module because each duty is
+registered here.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.domain.accounts import api_keys, sessions, tokens
 from gateway.domain.accounts.credentials import Credentials
@@ -29,6 +31,7 @@ from gateway.domain.storefront.checkouts import repeats
 from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.sign_in import identities
+from gateway.domain.storefront.stores import hosts
 from gateway.domain.storefront.visitors import customer_sessions
 from gateway.domain.webhooks import connecting, copies
 from gateway.records import idempotency
@@ -58,11 +61,15 @@ from outbox.worker.checkpointing import Checkpointing
 from outbox.worker.duties import Duties
 from outbox.worker.scheduler import Scheduler
 
+if TYPE_CHECKING:
+    from gateway.server.upkeep.host_lookups import HostLookups
+
 READING_SECONDS = 5.0
 FLUSH_SECONDS = 60.0
 RETENTION_SECONDS = 3600.0
 MARK_SECONDS = 60.0
 NAMES_SECONDS = 60.0
+PROOF_SECONDS = 60.0
 LINES_SECONDS = 300.0
 SIZES_SECONDS = 15.0
 LOOP_SECONDS = 1.0
@@ -102,6 +109,7 @@ BATCHES = (
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
     Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
+    Batches("freed-hostnames", 86_400.0, hosts.purge, 200, "freed_hosts"),
     Batches("nonces", 3600.0, identities.purge_nonces, 200, "used_nonces"),
     Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
     Batches("order-mails", 3600.0, order_mails.purge, 200, "order_mails"),
@@ -126,6 +134,7 @@ class Upkeep:
         parts: Parts = PARTS,
         ring: KeyRing | None = None,
         registration: Registration | None = None,
+        lookups: "HostLookups | None" = None,
     ) -> None:
         self._db = db
         self._clock = db.clock
@@ -164,6 +173,8 @@ class Upkeep:
         if registration is not None:
             self.duties.once_every(NAMES_SECONDS, "cell-names", registration.settle)
             self.duties.once_every(RETENTION_SECONDS, "cell-register", registration.register)
+        if lookups is not None:
+            self.duties.once_every(PROOF_SECONDS, "hostnames", lookups.run_once)
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)

@@ -1,6 +1,8 @@
 """Fetches documents of identity providers, through the guard that checks every outgoing request."""
 
+import codecs
 import re
+import zlib
 
 import aiohttp
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
@@ -14,7 +16,8 @@ MOST_BYTES = 262_144
 TIMEOUT = aiohttp.ClientTimeout(total=3.0)
 ATTEMPTS = 2
 PAUSE_SECONDS = 0.1
-_MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})", re.IGNORECASE)
+GZIP = b"\x1f\x8b"
+_MAX_AGE = re.compile(r'(?:^|[,\s])max-age="?(\d{1,9})', re.IGNORECASE)
 _NO_STORE = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
 
 
@@ -52,7 +55,9 @@ class Fetcher:
                 if response.status != 200:
                     raise FetchFailed(f"status {response.status}")
                 body = await _limited(response.content)
-                return Fetched(body, _max_age(response.headers.get("Cache-Control", "")))
+                coding = response.headers.get("Content-Encoding", "")
+                age = _max_age(response.headers.get("Cache-Control", ""))
+                return Fetched(_plain(body, coding.strip().lower()), age)
         except Refused:
             raise FetchFailed("the address is not allowed") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -89,6 +94,37 @@ async def _limited(stream: aiohttp.StreamReader) -> bytes:
         if len(body) > MOST_BYTES:
             raise FetchFailed("the document is too large")
     return bytes(body)
+
+
+def _plain(body: bytes, coding: str) -> bytes:
+    """Return a document without its compression and byte order mark. Raises FetchFailed.
+
+    Some servers compress although the request forbids it, and storages without saying so.
+    """
+    if body.startswith(GZIP):
+        body = _inflated(body, 16 + zlib.MAX_WBITS)
+    elif coding == "deflate":
+        # With or without the header of zlib: its first byte has 8 in the lower half.
+        body = _inflated(body, zlib.MAX_WBITS if body[:1] == b"\x78" else -zlib.MAX_WBITS)
+    elif coding not in ("", "identity", "gzip", "x-gzip"):
+        raise FetchFailed("the document has an unknown Content-Encoding")
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return body.decode("utf-16", "replace").encode()
+    return body.removeprefix(codecs.BOM_UTF8)
+
+
+def _inflated(body: bytes, bits: int) -> bytes:
+    """Return what is compressed in a body, at most MOST_BYTES. Raises FetchFailed."""
+    inflating = zlib.decompressobj(bits)
+    try:
+        text = inflating.decompress(body, MOST_BYTES + 1)
+    except zlib.error:
+        raise FetchFailed("the document cannot be decompressed") from None
+    if len(text) > MOST_BYTES:
+        raise FetchFailed("the document is too large")
+    if not inflating.eof:
+        raise FetchFailed("the document is incomplete")
+    return text
 
 
 def _max_age(control: str) -> float | None:

@@ -31,7 +31,8 @@ from outbox.database.postgres.groups import CONNECTIONS, Groups
 from outbox.database.postgres.leadership import PostgresLeadership
 from outbox.database.postgres.limits import DRAIN, GROUP, LEASE, MIGRATION, REQUESTS, Limits
 from outbox.database.postgres.pooled import Turn
-from outbox.database.postgres.server import Server, check_pooler
+from outbox.database.postgres.refusals import not_connected
+from outbox.database.postgres.server import Server
 from outbox.database.postgres.signals import Signals
 from outbox.database.postgres.streams import Streams
 from outbox.database.postgres.units import Unit, Units
@@ -109,9 +110,7 @@ class PostgresDatabase:
         """Connect once. Raise CannotStart or an error of asyncpg."""
         pool = await self._units.open()
         await pool.release(await pool.acquire())
-        if self._server.pooled:
-            await check_pooler(pool, self.ids)
-            await (await self._server.connect()).close()
+        await self._server.check(pool, self.ids)
 
     @property
     def observer(self) -> Observer:
@@ -234,7 +233,7 @@ class PostgresDatabase:
 
 def unopened(url: str, clock: Clock, ids: Ids, size: int) -> PostgresDatabase:
     """Return a database that connects when it is used."""
-    return PostgresDatabase(Server(url, "", "on"), clock, ids, REQUESTS, size)
+    return PostgresDatabase(Server(url, "", "on", looks=False), clock, ids, REQUESTS, size)
 
 
 async def open(
@@ -254,10 +253,8 @@ async def open(
         await db.open()
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
         await db.close()
-        raise CannotStart(
-            f"cannot reach PostgreSQL: {error or type(error).__name__}; "
-            f"check database.url{' and direct_url' * server.pooled} and that the server is running"
-        ) from error
+        setting = f"database.url{' and direct_url' * server.pooled}"
+        raise CannotStart(not_connected(error, setting)) from error
     except CannotStart:
         await db.close()
         raise

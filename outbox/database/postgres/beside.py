@@ -14,19 +14,19 @@ from outbox.clock import Clock
 from outbox.database.exclusive import Shape
 from outbox.database.postgres.exclusive import PostgresExclusive
 from outbox.database.postgres.guards import MOVER, WAIT_MILLISECONDS
-from outbox.database.postgres.signals import CHANNEL
 from outbox.database.postgres.snapshot import connected
 from outbox.database.postgres.tx import PostgresTx
+from outbox.database.sql import translate
 from outbox.database.transaction import P, T, Tx
 from outbox.database.transfer import Kind, Place, Values
 from outbox.errors import CannotStart
 
 REST_SECONDS = 0.05
 TRIES = 200
-_LOCK = "select pg_try_advisory_lock(7201969)"
+_LOCK = translate("select pg_try_advisory_lock(own_lock(7201969))", "postgres")
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _SET = f"select set_config('{MOVER}', $1, false)"
-_TELL = "select pg_notify($1, $2)"
+_TELL = translate("select pg_notify(own_channel(), $1)", "postgres")
 _REFERENCED = """
 select exists (select 1 from pg_constraint where confrelid = to_regclass($1) and contype = 'f')
 """
@@ -121,7 +121,7 @@ class Beside(PostgresExclusive):
 
     async def tell(self, what: str) -> None:
         """Send a signal to the servers: see outbox.database.postgres.signals."""
-        await self._connection.fetchval(_TELL, CHANNEL, what)
+        await self._connection.fetchval(_TELL, what)
 
     async def fill(self, table: str, names: Sequence[str], rows: Sequence[Values]) -> None:
         """Add rows to a table; inside a transaction."""

@@ -20,7 +20,7 @@ from outbox.database.transfer import OWN_COLUMNS, Column, Place, Table, Values, 
 from outbox.errors import CannotStart
 
 # The lock of outbox.database.migrate.
-_LOCK = "select pg_try_advisory_lock(7201964)"
+_LOCK = translate("select pg_try_advisory_lock(schema_lock(7201964))", "postgres")
 
 
 class PostgresExclusive:

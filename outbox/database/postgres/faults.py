@@ -6,7 +6,7 @@ import asyncio
 
 import asyncpg
 
-from outbox.errors import DatabaseFault
+from outbox.errors import DatabaseFault, DatabaseUnavailable
 
 # asyncpg raises InternalClientError when the server closed the connection between two statements;
 # the second statement was never sent.
@@ -34,6 +34,8 @@ STALE = (asyncpg.InvalidCachedStatementError, asyncpg.OutdatedSchemaCacheError)
 """Errors of statements prepared before a schema change; asyncpg has dropped these statements."""
 MOVING = "CAR01"
 """The SQLSTATE of a write that a guard refuses, because its owner is moving."""
+_FULL = ("no more connections allowed", "max clients reached", "max client connections reached")
+"""What PgBouncer and Supavisor say."""
 _RACE = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
@@ -60,6 +62,15 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
     return None
 
 
+def is_full(error: BaseException) -> bool:
+    """Return whether the server, or a pooler before it, takes no further connection now."""
+    if isinstance(error, asyncpg.TooManyConnectionsError):
+        return True
+    # Poolers have no code of their own for it.
+    text = str(error).lower()
+    return isinstance(error, asyncpg.PostgresError) and any(one in text for one in _FULL)
+
+
 def breaks_off(error: BaseException) -> bool:
     """Return whether `error` ended the connection, so that a COMMIT may have succeeded."""
     severity = getattr(error, "severity_en", None) or getattr(error, "severity", None)
@@ -70,3 +81,15 @@ def breaks_off(error: BaseException) -> bool:
 def is_moving(error: BaseException) -> bool:
     """Return whether a guard has refused the write (see outbox.database.postgres.guards)."""
     return getattr(error, "sqlstate", None) == MOVING
+
+
+def unavailable(error: BaseException) -> DatabaseUnavailable:
+    """Return what the caller of a unit gets, after the last try."""
+    if is_full(error):
+        return DatabaseUnavailable("busy", f"PostgreSQL: no connection is free ({error})")
+    kind = fault_of(error) or "connection"
+    if isinstance(error, TimeoutError):
+        return DatabaseUnavailable("busy", "PostgreSQL: no answer in time")
+    name = type(error).__name__
+    text = {"read_only": "the server takes no writes", "serialization": "a race was lost"}
+    return DatabaseUnavailable(kind, f"PostgreSQL: {text.get(kind, 'connection lost')} ({name})")

@@ -18,15 +18,20 @@ from outbox.database.postgres.limits import UNHURRIED_FATE_SECONDS
 from outbox.database.postgres.server import Server
 from outbox.database.postgres.snapshot import COLUMNS, TABLES, connected
 from outbox.database.postgres.tx import PostgresTx
+from outbox.database.sql import translate
 from outbox.database.transaction import Engine, P, T, Tx
 from outbox.database.transfer import Kind, Place, Sources, Table, Values
 from outbox.errors import CannotStart
 
 # The lock of outbox.database.migrate: a node that starts meanwhile waits for the end.
-_LOCK = "select pg_advisory_xact_lock(7201964)"
+_LOCK = translate("select pg_advisory_xact_lock(schema_lock(7201964))", "postgres")
+# A schema without locks of its own may have nodes of a release that names all sessions alike.
 OTHERS = """
 select count(*) from pg_stat_activity
-where datname = current_database() and application_name = 'carteiro' and pid <> pg_backend_pid()
+where datname = current_database() and pid <> pg_backend_pid()
+  and (application_name = current_setting('application_name') or application_name = 'carteiro'
+    and to_regclass(quote_ident(current_schema()) || '.own_locks') is null
+    and to_regclass(quote_ident(current_schema()) || '.schema_migrations') is not null)
 """
 # A transaction that somebody forgot must not stop this one without a word.
 _SETTINGS = """

@@ -17,11 +17,11 @@ from outbox.database.leadership import Pace
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import CONNECT_SECONDS
 from outbox.database.postgres.server import Server
+from outbox.database.sql import translate
 from outbox.durations import SECOND
 
-KEY = 7201966
 LIMIT = "select set_config('idle_session_timeout', $1, false)"
-TRY = "select pg_try_advisory_lock($1)"
+TRY = translate("select pg_try_advisory_lock(own_lock(7201966))", "postgres")
 
 log = structlog.get_logger("outbox")
 
@@ -84,7 +84,7 @@ class PostgresLeadership:
             while not gone.is_set():
                 # Measured before the statement: the server counts silence from after it.
                 requested_at = self._clock.boot()
-                if not await connection.fetchval(TRY, KEY, timeout=self._pace.beat):
+                if not await connection.fetchval(TRY, timeout=self._pace.beat):
                     await sleep_until_set(gone, self._pace.beat)
                     continue
                 self._lead(requested_at)

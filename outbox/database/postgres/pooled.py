@@ -13,6 +13,7 @@ from outbox.database.fair_limit import Places
 from outbox.database.postgres.faults import LOST, breaks_off
 from outbox.database.postgres.hosts import Connection, is_gone
 from outbox.database.postgres.limits import Times
+from outbox.database.postgres.room import Room
 from outbox.errors import DatabaseUnavailable
 
 ROLLBACK_SECONDS = 1.0
@@ -41,12 +42,13 @@ class Pooled:
     When the block raises an error, the open transaction is rolled back.
     """
 
-    __slots__ = ("_open", "_pool", "_size", "_times", "_turn", "connection")
+    __slots__ = ("_open", "_pool", "_room", "_size", "_times", "_turn", "connection")
 
     def __init__(
         self,
         open_pool: Callable[[], Awaitable[asyncpg.Pool]],
         size: int,
+        room: Room,
         times: Times,
         turn: Turn | None = None,
     ) -> None:
@@ -56,6 +58,7 @@ class Pooled:
         """
         self._open = open_pool
         self._size = size
+        self._room = room
         self._times = times
         self._turn = turn
         self._pool: asyncpg.Pool | None = None
@@ -78,8 +81,11 @@ class Pooled:
     async def _acquire(self) -> Connection:
         self._pool = pool = await self._open()
         try:
-            return await pool.acquire(timeout=self._left())
+            return await self._room.acquire(pool, self._left())
         except TimeoutError:
+            if (refusal := self._room.refusal) is not None:
+                text = f"PostgreSQL: no connection is free ({refusal})"
+                raise DatabaseUnavailable("busy", text) from None
             if pool.get_idle_size() == 0 and pool.get_size() == self._size:
                 raise DatabaseUnavailable("busy", "PostgreSQL: no connection is free") from None
             raise
@@ -107,9 +113,11 @@ class Pooled:
             # The connection was lost after its reply: the pool may have removed it, and the reply
             # is valid.
             try:
+                self._room.came_back(self.connection)
                 with suppress(*LOST):
                     await asyncio.shield(self._pool.release(self.connection))
             finally:
+                self._room.left()
                 if self._turn is not None:
                     self._turn.leave()
 

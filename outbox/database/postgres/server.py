@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from collections.abc import Mapping
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import asyncpg
 
+from outbox.database.postgres.faults import is_full
+from outbox.database.postgres.first_session import Found, look, must_keep_sessions, must_serve
 from outbox.database.postgres.hosts import Connection, Hosts, Session
 from outbox.database.postgres.limits import MIGRATION, Limits
+from outbox.database.postgres.room import AGAIN_SECONDS, House
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 
 IDLE_SECONDS = 300.0
 """Seconds after which an unused pooled connection closes."""
 _STARTED = "select backend_start from pg_stat_activity where pid = $1"
+_PLACE = """
+select cast(current_database() as text) as database, cast(current_schema() as text) as schema
+"""
 _MINE = "select count(*) as mine from pg_prepared_statements where name = $1"
 REFUSED = (
     "database.url points to a PgBouncer that does not support prepared statements; use PgBouncer "
@@ -34,10 +42,20 @@ class Server:
     outlives it.
     """
 
-    def __init__(self, url: str, direct_url: str, synchronous_commit: str) -> None:
+    def __init__(
+        self, url: str, direct_url: str, synchronous_commit: str, looks: bool = True
+    ) -> None:
+        """Without `looks` the first session is as it is: an installation is not expected there."""
         self.pooled = bool(direct_url)
         self._hosts = Hosts(url)
-        self._direct = Hosts(direct_url) if direct_url else self._hosts
+        self._url = direct_url or url
+        self._direct = Hosts(direct_url, "database.direct_url") if direct_url else self._hosts
+        self._found: Found | None = None
+        """What the first session of `_direct` has found."""
+        self._looks = looks
+        self.house = House()
+        self._by_statement = False
+        """Whether settings are statements, since a pooler may refuse or ignore parameters."""
         self._synchronous_commit = synchronous_commit
         self._version = 0
         """The server's major version, known after the first connection."""
@@ -46,8 +64,9 @@ class Server:
         """Return a pool of up to `size` connections for transactions, opened on demand."""
         direct = limits is MIGRATION
         session = direct or not self.pooled
+        given = self._session(limits, 0) if session else {}
         pool: asyncpg.Pool = await asyncpg.create_pool(
-            connect=(self._direct if direct else self._hosts).connect,
+            connect=partial(self._open, self._direct if direct else self._hosts),
             min_size=0,
             max_size=size,
             connection_class=Session,
@@ -55,28 +74,131 @@ class Server:
             # A migration is short, and afterwards nothing needs its connection.
             max_inactive_connection_lifetime=1.0 if direct else IDLE_SECONDS,
             reset=_keep,
-            init=partial(self._prepare, limits if session else None),
-            server_settings=self._session(limits) if session else None,
+            init=partial(self._prepare, limits if session else None, given),
+            server_settings=given or None,
         )
         return pool
 
-    async def connect(self) -> Connection:
-        """Open a connection that bypasses any pooler, for LISTEN and other session features."""
-        return await self._direct.connect(server_settings=self._session(MIGRATION))
+    @property
+    def setting(self) -> str:
+        """Return which setting leads to the server itself."""
+        return self._direct.setting
 
-    async def _prepare(self, limits: Limits | None, connection: Connection) -> None:
+    async def connect(self, seconds: float = 0.0) -> Connection:
+        """Open a connection that bypasses any pooler, for LISTEN and other session features.
+
+        Wait up to so many seconds while the server has none left.
+        """
+        given = self._session(MIGRATION, 0)
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while True:
+            try:
+                connection = await self._open(self._direct, server_settings=given)
+                break
+            except asyncpg.PostgresError as error:
+                if not is_full(error):
+                    raise
+                self.house.needs()
+                if loop.time() >= end:
+                    raise
+            await asyncio.sleep(AGAIN_SECONDS)
+        try:
+            await self._settle(MIGRATION, 0, given, connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    async def must_keep(self, connection: Connection) -> None:
+        """Raise CannotStart when a pooler gives each transaction another session."""
+        if self._by_statement:
+            await must_keep_sessions(
+                connection, partial(self._open, self._direct), self.setting, self._url
+            )
+
+    async def check(self, pool: asyncpg.Pool, ids: Ids) -> None:
+        """Raise CannotStart when the sessions of the server, or a pooler before it, do not serve.
+
+        It costs a second connection and seven statements, at the start.
+        """
+        if self.pooled:
+            await check_pooler(pool, ids)
+            connection = await self.connect()
+            try:
+                await self._check(connection)
+                async with pool.acquire() as through:
+                    await self._must_be_one_place(through)
+            finally:
+                connection.terminate()
+        else:
+            async with pool.acquire() as connection:
+                await self._check(connection)
+
+    async def _check(self, connection: Connection) -> None:
+        assert self._found is not None
+        await must_keep_sessions(
+            connection, partial(self._open, self._direct), self.setting, self._url
+        )
+        await must_serve(connection, self._found)
+
+    async def _must_be_one_place(self, through: Connection) -> None:
+        assert self._found is not None
+        await through.execute("begin")
+        row = await through.fetchrow(_PLACE)
+        await through.execute("commit")
+        if (row["database"], row["schema"]) != (self._found.database, self._found.schema):
+            raise CannotStart(
+                f"database.url leads to the schema {row['schema']} of the database "
+                f"{row['database']}, but database.direct_url to {self._found.schema} of "
+                f"{self._found.database}; correct one of them, or the search_path of the role"
+            )
+
+    async def _open(self, hosts: Hosts, *_: object, **options: Any) -> Connection:
+        """Connect, without parameters once a pooler has refused them."""
+        if self._by_statement and hosts is self._direct:
+            options["server_settings"] = None
+        try:
+            try:
+                return await hosts.connect(**options)
+            except (asyncpg.ProtocolViolationError, asyncpg.FeatureNotSupportedError) as error:
+                if is_full(error) or not options.get("server_settings"):
+                    raise
+            self._by_statement = True
+            return await hosts.connect(**options | {"server_settings": None})
+        except asyncpg.PostgresError as error:
+            if self._found is not None or not self._looks:
+                self.house.tell(error)
+            raise
+
+    async def _prepare(
+        self, limits: Limits | None, given: Mapping[str, str], connection: Connection
+    ) -> None:
         """Apply the settings that an older server, or a pooler, would reject the connection for.
 
         Learn when the session has started; behind a pooler there is no session to know.
         """
         self._version = connection.get_server_version().major
         if limits is not None:
-            always = limits.settings(0)
-            settings = limits.settings(self._version).items()
-            more = [f"set {name} = {value}" for name, value in settings if name not in always]
-            if more:
-                await connection.execute("; ".join(more))
-            connection.started = await connection.fetchval(_STARTED, connection.get_server_pid())
+            await self._settle(limits, self._version, given, connection)
+            if not self._by_statement:
+                pid = connection.get_server_pid()
+                connection.started = await connection.fetchval(_STARTED, pid)
+
+    async def _settle(
+        self, limits: Limits, version: int, given: Mapping[str, str], connection: Connection
+    ) -> None:
+        """Look where the first session is; apply settings that were not `given` to connect."""
+        if self._found is None and self._looks:
+            self._found = found = await look(connection, self.setting, self._url)
+            # A pooler tells numbers of its own, and may ignore what it was given.
+            self._by_statement |= found.pid != connection.get_server_pid()
+        if self._by_statement:
+            given = {}
+        settings = self._session(limits, version).items()
+        more = [f"set {name} = '{value}'" for name, value in settings if given.get(name) != value]
+        if more:
+            await connection.execute("; ".join(more))
 
     def begin(
         self, op: Literal["read", "write"], limits: Limits, statement: float | None = None
@@ -95,8 +217,9 @@ class Server:
             [begin, *(f"set local {name} = '{value}'" for name, value in settings.items())]
         )
 
-    def _session(self, limits: Limits) -> dict[str, str]:
-        return {"application_name": "carteiro", **self._settings(limits, 0)}
+    def _session(self, limits: Limits, version: int) -> dict[str, str]:
+        schema = self._found.schema if self._found else None
+        return {"application_name": _name(schema), **self._settings(limits, version)}
 
     def _settings(self, limits: Limits, version: int) -> Mapping[str, str]:
         return {
@@ -104,6 +227,16 @@ class Server:
             "synchronous_commit": self._synchronous_commit,
             "jit": "off",
         }
+
+
+def _name(schema: str | None) -> str:
+    """Return by which name others of the same schema know a session."""
+    if schema in (None, "public"):
+        return "carteiro"
+    assert schema is not None
+    # The server cuts long names, and changes what is not ASCII.
+    short = schema.isidentifier() and schema.isascii() and len(schema) <= 50
+    return f"carteiro {schema if short else hashlib.sha256(schema.encode()).hexdigest()[:32]}"
 
 
 async def _keep(_: object) -> None:

@@ -17,9 +17,9 @@ from outbox.clock import Clock, sleep_until_set
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.server import Server
+from outbox.database.sql import translate
 from outbox.database.transaction import Idle, LetGo, Name, Tx, Wake
 
-CHANNEL = "carteiro_outbox"
 NOTIFY_SECONDS = 0.005
 NODES_SECONDS = 3.0
 ANNOUNCE_SECONDS = 0.05
@@ -27,6 +27,7 @@ LAST_WORD_SECONDS = 1.0
 NAMES = 200
 """Webhook ids per payload, which PostgreSQL limits to 8,000 bytes."""
 
+_MINE = translate("select own_channel() as channel, pg_backend_pid() as pid", "postgres")
 _SEND = "select pg_notify($1, payload) from unnest(cast($2 as text[])) as payload"
 # Each listener has a lock named after its node, which the server releases when the node dies. The
 # node's lease lasts longer, so a wake-up sent by lease alone could wait for the next poll.
@@ -36,6 +37,7 @@ _NODES = """
 select n.id from nodes n
 where n.alive_until > due_now() and exists (
   select 1 from pg_locks l where l.locktype = 'advisory' and l.classid = 7201967
+    and l.database = (select oid from pg_database where datname = current_database())
     and cast(l.objid as bigint) = cast(hashtext(n.id) as bigint) & 4294967295 and l.granted)
 order by n.id
 """
@@ -64,6 +66,7 @@ class Signals:
         self._announced = float("-inf")
         self._heard_until: int | None = None
         self._pid: int | None = None
+        self._channel = ""
         self._connections = 0
         self.hearing = 0
         """Which connection listens, by its number; 0 while none does."""
@@ -198,8 +201,9 @@ class Signals:
         self._something.set()
 
     async def _serve(self, connection: Connection) -> None:
-        await connection.add_listener(CHANNEL, self._heard)
-        self._pid = connection.get_server_pid()
+        # A pooler that keeps sessions has told another number of this one.
+        self._channel, self._pid = await connection.fetchrow(_MINE, timeout=CONNECT_SECONDS)
+        await connection.add_listener(self._channel, self._heard)
         self._connections += 1
         self.hearing = self._connections
         self._named = set()
@@ -222,7 +226,7 @@ class Signals:
         groups = [changed[n : n + NAMES] for n in range(0, len(changed), NAMES)]
         messages = [*(f"changed {' '.join(group)}" for group in groups), *payloads]
         try:
-            await connection.execute(_SEND, CHANNEL, messages, timeout=CONNECT_SECONDS)
+            await connection.execute(_SEND, self._channel, messages, timeout=CONNECT_SECONDS)
         except BaseException:
             # Change signals must arrive; the others may be lost.
             self._something.set()
@@ -293,4 +297,4 @@ class Signals:
 
 async def tell(tx: Tx, what: str) -> None:
     """Send a signal with the commit of a transaction; of rare ones only."""
-    await tx.one("select pg_notify($1, $2)", CHANNEL, what)
+    await tx.one("select pg_notify(own_channel(), $1)", what)

@@ -10,6 +10,7 @@ import asyncpg
 from outbox.database import plans
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import Connection
+from outbox.database.postgres.refusals import not_connected
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import PostgresTx
 from outbox.database.sizes import Batches
@@ -28,8 +29,8 @@ from outbox.database.transfer import (
 from outbox.errors import CannotStart
 
 # No migration runs between the first look at the schema and the locks of the tables.
-_STILL = "select pg_advisory_lock_shared(7201964)"
-_GO_ON = "select pg_advisory_unlock_shared(7201964)"
+_STILL = translate("select pg_advisory_lock_shared(schema_lock(7201964))", "postgres")
+_GO_ON = translate("select pg_advisory_unlock_shared(schema_lock(7201964))", "postgres")
 TABLES = """
 select relname as name, greatest(reltuples, 0)::bigint as rows from pg_class
 where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') order by relname
@@ -135,11 +136,9 @@ async def connected(place: Place) -> AsyncIterator[Connection]:
     try:
         connection = await server.connect()
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
-        raise CannotStart(
-            f"cannot reach PostgreSQL: {error or type(error).__name__}; check the URL and that "
-            "the server is running"
-        ) from error
+        raise CannotStart(not_connected(error, "the URL")) from error
     try:
+        await server.must_keep(connection)
         yield connection
     except (*LOST, asyncpg.PostgresError) as error:
         raise CannotStart(f"PostgreSQL: {error or type(error).__name__}") from error

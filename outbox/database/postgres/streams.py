@@ -16,6 +16,7 @@ from outbox.database.places import STREAM_SECONDS, stream_places
 from outbox.database.plans import BY_INDEX
 from outbox.database.postgres.faults import LOST, fault_of
 from outbox.database.postgres.hosts import Connection
+from outbox.database.postgres.limits import ACQUIRE_SECONDS
 from outbox.database.postgres.server import READ, Server
 from outbox.database.sizes import STREAMED_BYTES, Batches
 from outbox.database.sql import translate
@@ -40,7 +41,7 @@ class Streams:
             end = self._clock.monotonic() + STREAM_SECONDS
             connection: Connection = None
             try:
-                connection = await self._server.connect()
+                connection = await self._server.connect(ACQUIRE_SECONDS)
                 self._open.add(connection)
                 # In the order of an index, so that the first row comes before all are sorted.
                 await connection.execute(f"{READ}; {BY_INDEX}")

@@ -22,15 +22,16 @@ from outbox.database.postgres.commit_outcome import (
     mark,
 )
 from outbox.database.postgres.deferred_rows import Statement, together
-from outbox.database.postgres.faults import STALE, breaks_off, fault_of, is_moving
+from outbox.database.postgres.faults import STALE, breaks_off, fault_of, is_moving, unavailable
 from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
-from outbox.database.postgres.limits import SCAN_SECONDS, Limits, Times
+from outbox.database.postgres.limits import GROUP, SCAN_SECONDS, Limits, Times
 from outbox.database.postgres.pooled import Pooled, Turn
+from outbox.database.postgres.refusals import FORBIDDEN, not_migrated
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import NotAlone, PostgresTx
 from outbox.database.transaction import T, patience
-from outbox.errors import DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
+from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
 from outbox.ids import Ids
 from outbox.observer import Observer
 
@@ -71,6 +72,7 @@ class Units:
         self._size = size
         self._observer = observer
         self._pool: asyncpg.Pool | None = None
+        self._room = server.house.room(waits=limits is not GROUP)
         self._opening = asyncio.Lock()
         self._several: set[object] = set()
         """The code of units that send more than one query."""
@@ -164,7 +166,7 @@ class Units:
 
     async def write_at_once(self, rows: Deferred, times: Times) -> None:
         """Write the rows of a group. Raise OutcomeUnknown, or an error if nothing is written."""
-        async with Pooled(self.open, self._size, times) as pooled:
+        async with Pooled(self.open, self._size, self._room, times) as pooled:
             tx = self._writing(pooled)
             tx.put_off = rows
             await self._end(pooled, tx, times)
@@ -251,6 +253,8 @@ class Units:
                         raise OwnerElsewhere from problem
                     fault = fault_of(problem)
                     forbidden = isinstance(problem, asyncpg.ReadOnlySQLTransactionError)
+                    if not self._limits.bounded and isinstance(problem, FORBIDDEN):
+                        raise CannotStart(not_migrated(problem)) from problem
                     if fault is None or (forbidden and op == "read"):
                         raise
                     self._observer().fault(fault)
@@ -266,7 +270,7 @@ class Units:
                     raise DatabaseUnavailable("serialization", "PostgreSQL: too many lost races")
                 late = times.body is not None and loop.time() >= times.body
                 if lost > RECONNECTS or late:
-                    raise _unavailable(error) from error
+                    raise unavailable(error) from error
         finally:
             seconds = self._clock.monotonic() - began
             if waits is not None:
@@ -279,7 +283,7 @@ class Units:
         times: Times,
         turn: Turn | None,
     ) -> T:
-        async with Pooled(self.open, self._size, times, turn) as pooled:
+        async with Pooled(self.open, self._size, self._room, times, turn) as pooled:
             return await attempt(pooled, times)
 
 
@@ -288,12 +292,3 @@ def _session(connection: Connection, last: Statement) -> Session | None:
     if last.witness is None or connection.started is None:
         return None
     return Session(connection.get_server_pid(), connection.started, last.witness)
-
-
-def _unavailable(error: BaseException) -> DatabaseUnavailable:
-    kind = fault_of(error) or "connection"
-    if isinstance(error, TimeoutError):
-        return DatabaseUnavailable("busy", "PostgreSQL: no answer in time")
-    name = type(error).__name__
-    text = {"read_only": "the server takes no writes", "serialization": "a race was lost"}
-    return DatabaseUnavailable(kind, f"PostgreSQL: {text.get(kind, 'connection lost')} ({name})")

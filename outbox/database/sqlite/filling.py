@@ -133,6 +133,7 @@ async def open_filling(
 ) -> AsyncIterator[SqliteFilling]:
     """Begin a new file, with the lock of the server. Raise CannotStart."""
     file = place.path
+    file.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
     lock = File(file, place.clock, True, "full")
     lock.lock()
     try:

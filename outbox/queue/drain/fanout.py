@@ -26,7 +26,7 @@ PRECLAIMED_BYTES = 4 * 1024
 """Maximum size of a body that fan-out loads for deliveries it claims at once."""
 
 # A node that fans out now handles these events too, so this node does not wait for the lock.
-TURN = "select pg_try_advisory_xact_lock(7201965) as mine"
+TURN = "select pg_try_advisory_xact_lock(own_lock(7201965)) as mine"
 
 EVENT = f"""pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
   traceparent, body_digest, about_id, record_fields,

@@ -31,7 +31,9 @@ PAGE = 2_000
 TURNING = 500
 
 # The lock of fan-out, shared: each fan-out after this commit sees the new setting.
-NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(7201965)*/ as held"
+NO_FAN_OUT = (
+    "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(own_lock(7201965))*/ as held"
+)
 SET = "update webhooks set ordered = $2 where id = $1 and ordered <> $2"
 NEXT_VERSION = "update webhooks set version = version + 1 where id = $1"
 MARK = """

@@ -56,6 +56,7 @@ returning id, webhook_id
 _END_ALL = f"""
 update deliveries set state = 'cancelled', finished_at = $1, reason = '{REASON}'
 where state = 'ready' and webhook_id in (select id from deleted_webhooks)
+returning id, webhook_id
 """
 _COUNT = f"""
 update deleted_webhooks set cancelled = cancelled + s.n
@@ -111,15 +112,19 @@ async def end_left(tx: Tx, delivery_ids: Iterable[str]) -> dict[str, str]:
     """Cancel those of these deliveries that wait at a deleted webhook; return each's webhook."""
     ids = sorted(set(delivery_ids))
     rows = await tx.all(_END, items(ids), tx.now) if ids else []
-    over: dict[str, str] = {row["id"]: row["webhook_id"] for row in rows}
-    if over:
-        await tx.run(_COUNT, items(sorted(Counter(over.values()).items())))
-    return over
+    return await _counted(tx, rows)
 
 
 async def end_all_left(tx: Tx) -> None:
     """Cancel all deliveries that wait at a deleted webhook, after those in flight were taken."""
-    await tx.run(_END_ALL, tx.now)
+    await _counted(tx, await tx.all(_END_ALL, tx.now))
+
+
+async def _counted(tx: Tx, ended: Sequence[Row]) -> dict[str, str]:
+    over: dict[str, str] = {row["id"]: row["webhook_id"] for row in ended}
+    if over:
+        await tx.run(_COUNT, items(sorted(Counter(over.values()).items())))
+    return over
 
 
 async def chains(tx: Tx, webhook_ids: Iterable[str]) -> Mapping[str, str | None]:

@@ -23,7 +23,8 @@ GIVEN_UP = "ended."
 
 # The lock of outbox.database.postgres.beside: a command has it while it runs.
 _ALONE = """/*postgres and not exists (
-  select 1 from pg_locks where locktype = 'advisory' and objid = 7201969
+  select 1 from pg_locks where locktype = 'advisory' and objsubid = 1
+    and (cast(classid as bigint) << 32) | cast(objid as bigint) = own_lock(7201969)
     and database = (select oid from pg_database where datname = current_database()))*/"""
 _LEFT = f"delete from owners where state = 'copying' and changed_at < $1 {_ALONE}"
 _PURGE = """

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from gateway.domain.ownership import GATEWAY, OWNERSHIP, UNOWNED
 from outbox.database.ownership import OUTBOX, Common, Ownership, Way
 from outbox.database.transaction import Database, Tx
@@ -144,6 +146,7 @@ async def test_each_way_leads_to_the_rows(
     assert found == {table: [1, 1, 1, 3] for table in OWNERSHIP.keys() - UNOWNED}
 
 
+@pytest.mark.slow
 async def test_each_row_of_a_used_database_has_exactly_one_owner(api: RestApi) -> None:
     shops = [await open_shop(api, f"{name}.example") for name in ("ana", "bia")]
     owners = [shop.owner.user_id for shop in shops]

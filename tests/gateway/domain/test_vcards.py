@@ -71,6 +71,7 @@ def test_groups_are_no_persons_and_lines_are_those_of_the_cards() -> None:
     assert [(line, cells[0]) for line, cells in cards_of(data)] == [(1, "A"), (11, "B")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "line", "code", "said"),
     [

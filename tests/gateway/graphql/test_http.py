@@ -89,6 +89,29 @@ async def test_only_json_is_read(api: RestApi) -> None:
     assert zipped.status == 415
 
 
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_what_clients_leave_empty_is_absent(shop: Shop) -> None:
+    """As urql, Apollo, Relay and editors write it (GraphQL over HTTP, sections 5.3 and 5.4)."""
+    bodies: tuple[dict[str, Any], ...] = (
+        {"operationName": ""}, {"operationName": None}, {"variables": ""}, {"variables": None},
+        {"extensions": ""}, {"extensions": {}}, {"operationName": "", "variables": {}},
+    )  # fmt: skip
+    for more in bodies:
+        answer = await shop.api.nobody.post("/graphql", {**QUERY, **more})
+        assert (answer.status, list(answer.body)) == (200, ["data"]), more
+    for text in ("operationName=", "variables=", "extensions=", "variables=null", "variables={}",
+                 "operationName=&variables=&extensions="):  # fmt: skip
+        answer = await shop.api.nobody.get(f"/graphql?query={{__typename}}&{text}")
+        assert (answer.status, list(answer.body)) == (200, ["data"]), text
+    # In a query string this is a name.
+    named = "/graphql?query=query null {__typename}&operationName=null"
+    assert list((await shop.api.nobody.get(named)).body) == ["data"]
+    for query in ("", None):
+        sent = {"query": query, "extensions": {"persistedQuery": {"sha256Hash": "0" * 64}}}
+        answer = await shop.api.nobody.post("/graphql", sent)
+        assert code(answer) == "PERSISTED_QUERY_NOT_SUPPORTED"
+
+
 async def test_get_runs_queries_only(shop: Shop) -> None:
     get = shop.api.nobody.get
     assert (await get(f"/graphql?query={STORE}")).body["data"]["store"]["name"] == "Coffee Shop"

@@ -110,25 +110,85 @@ async def test_a_change_of_origins_is_visible_at_once(shop: Shop) -> None:
     assert (await ask(shop, Origin="https://shop.example")).status == 403
 
 
+# What browsers ask for on behalf of tracing, of clients and of pages.
+ASKED = (
+    "content-type,x-api-version", "baggage,sentry-trace", "traceparent,tracestate",
+    "apollo-require-preflight,content-type", "apollographql-client-name",
+    "apollographql-client-version", "x-apollo-operation-name", "x-requested-with",
+    "cache-control,pragma", "authorization",
+    "x-datadog-trace-id", "newrelic", "X-Amzn-Trace-Id, x-cart-session", "",
+)  # fmt: skip
+
+
 async def test_preflight(shop: Shop) -> None:
     await allow(shop, PAGE)
-    asked: dict[str, Any] = {"Access_Control_Request_Method": "POST",
-             "Access_Control_Request_Headers": "content-type,x-api-version"}  # fmt: skip
-    allowed = await shop.api.nobody.call("OPTIONS", "/graphql", Origin=PAGE, **asked)
-    assert allowed.status == 204
-    assert allowed.headers[ALLOW] == PAGE
-    assert allowed.headers["Access-Control-Allow-Credentials"] == "true"
-    assert allowed.headers["Access-Control-Allow-Methods"] == "GET, POST"
-    accepted = allowed.headers["Access-Control-Allow-Headers"].split(", ")
-    assert set(accepted) == {
-        "content-type", "authorization", "x-api-version", "x-cart-session", "x-request-id",
-    }  # fmt: skip
-    refused = await shop.api.nobody.call(
-        "OPTIONS", "/graphql", Origin="https://evil.example", **asked
-    )
-    assert (refused.status, refused.headers.get(ALLOW)) == (403, None)
+    shown = "Access-Control-Allow-Headers"
+
+    async def asked(origin: str, names: str, **more: str) -> Reply:
+        headers: dict[str, Any] = {
+            "Access_Control_Request_Method": "POST",
+            "Origin": origin,
+            **more,
+        }
+        headers["Access_Control_Request_Headers"] = names
+        return await shop.api.nobody.call("OPTIONS", "/graphql", **headers)
+
+    for names in ASKED:
+        allowed = await asked(PAGE, names)
+        assert allowed.status == 204
+        assert allowed.headers[ALLOW] == PAGE
+        assert allowed.headers["Access-Control-Allow-Credentials"] == "true"
+        assert allowed.headers["Access-Control-Allow-Methods"] == "GET, POST"
+        assert allowed.headers["Access-Control-Max-Age"] == "600"
+        assert allowed.headers["Vary"].startswith("Origin, Access-Control-Request-Headers")
+        accepted = allowed.headers[shown].lower().split(", ")
+        assert {*filter(None, names.lower().replace(" ", "").split(","))} <= {*accepted}
+        assert "*" not in accepted
+        assert len(accepted) == len({*accepted})
+        assert "Access-Control-Allow-Private-Network" not in allowed.headers
+    # All of the list, also unasked, and nothing that could end the header.
+    odd = await asked(PAGE, "x y,é,<b>, ,x-ok,a:b," + "z" * 200)
+    usual = {name for names in ASKED[:10] for name in names.split(",")}
+    assert usual | {"x-ok"} <= {*odd.headers[shown].split(", ")}
+    assert not {"x y", "é", "<b>", "", "a:b", "z" * 200} & {*odd.headers[shown].split(", ")}
+    many = await asked(PAGE, ",".join(f"x-{n}" for n in range(300)))
+    assert len(many.headers[shown]) < 1_500
+    # A public page may call a server on a private network if its store allows the page.
+    private = {"Access_Control_Request_Private_Network": "true"}
+    found = await asked(PAGE, "", **private)
+    assert found.headers["Access-Control-Allow-Private-Network"] == "true"
+    for origin in ("https://evil.example", "null"):
+        refused = await asked(origin, "traceparent", **private)
+        assert (refused.status, refused.headers.get(ALLOW)) == (403, None)
+        assert "Access-Control-Allow-Private-Network" not in refused.headers
     plain = await shop.api.nobody.call("OPTIONS", "/graphql")
     assert (plain.status, plain.headers["Allow"]) == (204, "GET, HEAD, OPTIONS, POST")
+
+
+async def test_hostnames_are_folded_as_browsers_do(shop: Shop) -> None:
+    """The page says `faß.example`, its browser says `xn--fa-hia.example`; `fass` is another."""
+    path = f"/api/stores/{shop.store['id']}"
+    body = {
+        "hostname": "faß.example",
+        "allowedOrigins": ["https://نامه‌ای.com", "https://日本。jp:443"],
+    }
+    changed = await shop.owner.put(path, body)
+    assert changed.body["hostname"] == "xn--fa-hia.example"
+    origins = ["https://xn--mgba3gch31f060k.com", "https://xn--wgv71a.jp"]
+    assert changed.body["allowedOrigins"] == origins
+    for hostname in (
+        "faß.example",
+        "FAẞ.example.",
+        "xn--fa-hia.example:443",
+        " XN--FA-HIA.example",
+    ):
+        for origin in ("https://xn--fa-hia.example", "https://faß.example", *origins):
+            document = {"query": f'{{ store(hostname: "{hostname}") {{ name }} }}'}
+            answer = await ask(shop, document, Origin=origin)
+            assert (answer.status, code(answer)) == (200, ""), (hostname, origin)
+    assert (await ask(shop, Origin="https://fass.example")).status == 403
+    other = {"hostname": "fass.example", "name": "Other"}
+    assert (await shop.owner.post("/api/stores", other)).status == 201
 
 
 async def test_a_refused_rate_has_the_headers_too(still: Database) -> None:

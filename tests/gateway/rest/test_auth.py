@@ -86,6 +86,7 @@ async def test_two_valid_credentials_of_different_users(site: Site) -> None:
     assert answered["WWW-Authenticate"] == "Bearer, ApiKey"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("true_cost")
 async def test_only_digests_are_stored(site: Site) -> None:
     hashed = await site.app[PASSWORDS].hash(PASSWORD)

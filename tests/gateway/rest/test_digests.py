@@ -61,6 +61,7 @@ async def versions(tx: Tx, table: str, owner_id: str) -> Copy:
     return {row["id"]: row["version"] for row in rows}
 
 
+@pytest.mark.slow
 async def test_the_parts_are_those_of_an_equal_copy(api: RestApi, ana: Person, bia: Person) -> None:
     await stock(api.db, ana.user_id, 5)
     await stock(api.db, bia.user_id, 3, first=5)

@@ -12,7 +12,10 @@ import pytest
 from tests.support.crm_rows import add_contacts
 from tests.support.rest import Person, RestApi
 
-ODD = ("=1+1", "+55 11", "-2", "@x", "\ttab", "\rcr", "'=1", "'", "''t", "'t Hooft", 'a;b,c\n"d"')
+ODD = (
+    "=1+1", "+55 11", "-2", "@x", "\ttab", "\rcr", "'=1", "'", "''t", "'t Hooft", 'a;b,c\n"d"',
+    "a;=1", "b,\t@x", "c\n'-1", 'd;"+1', "e\u00a0|\uff1d1",
+)  # fmt: skip
 
 
 def rows_of(text: str, separator: str = ",") -> list[dict[str, str]]:

@@ -124,6 +124,7 @@ async def test_companies_match_by_cnpj_and_products_by_sku(api: RestApi, ana: Pe
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_each_bad_line_is_reported_and_the_others_are_written(
     api: RestApi, ana: Person
 ) -> None:
@@ -463,6 +464,7 @@ async def test_a_state_follows_the_rules_of_the_api(api: RestApi, ana: Person) -
     assert (await ana.get(f"/api/tasks/{task['id']}")).body["completed"] is False
 
 
+@pytest.mark.slow
 async def test_ids_of_another_account_name_what_imports_made_of_its_records(
     api: RestApi, ana: Person, bia: Person
 ) -> None:

@@ -39,6 +39,7 @@ async def activities(tx: Tx, owner: str, many: int, size: int) -> None:
 SIZES = [65_535 if n % 7 == 0 else n for n in range(260)]
 
 
+@pytest.mark.slow
 async def test_a_page_of_long_records_is_complete_and_in_order(ana: Person, db: Database) -> None:
     await db.write(tasks, ana.user_id, SIZES)
     reply = await ana.get(CALENDAR)
@@ -63,6 +64,7 @@ async def test_an_invalid_bound_of_the_calendar_is_refused(ana: Person, name: st
         assert (refused.status, refused.faults) == (400, {name: "invalid_parameter"}), bound
 
 
+@pytest.mark.slow
 async def test_a_list_without_pages_is_truncated(ana: Person, db: Database) -> None:
     await db.write(activities, ana.user_id, 60, 60_000)
     path = "/api/activities/recent?limit=100"
@@ -113,6 +115,7 @@ async def test_a_list_refuses_paging_that_it_lacks(ana: Person) -> None:
     assert anonymous.status == 401
 
 
+@pytest.mark.slow
 async def test_unread_bytes_of_one_caller_are_limited(db: Database) -> None:
     """A streamed response uses the budget of its caller only."""
     async with serving(db, SMALL) as site:

@@ -218,6 +218,7 @@ async def test_lists_and_creates_are_those_of_the_caller(
     assert await written(api.db) == before
 
 
+@pytest.mark.slow
 @of_each(CATALOGUE)
 async def test_the_envelope_of_a_list(town: Town, bia: Person, resource: Resource) -> None:
     ana, path = town.owner, path_of(resource)
@@ -236,6 +237,7 @@ async def test_the_envelope_of_a_list(town: Town, bia: Person, resource: Resourc
         assert (wrong.status, wrong.faults) == (400, {name: "invalid_parameter"})
 
 
+@pytest.mark.slow
 @of_each([entry for entry in CATALOGUE if entry.create or entry.change])
 async def test_every_field_of_a_wrong_type_is_named_at_once(
     town: Town, bia: Person, resource: Resource
@@ -276,6 +278,7 @@ async def test_a_stale_etag_changes_nothing(town: Town, bia: Person, resource: R
     assert await written(town.api.db) == before
 
 
+@pytest.mark.slow
 @of_each([entry for entry in CATALOGUE if entry.create or entry.change])
 async def test_a_reference_names_a_record_of_the_owner(
     town: Town, bia: Person, resource: Resource

@@ -17,6 +17,13 @@ from gateway.server.origins import normal, spelled
         ("https://crm.example.com:80", "https://crm.example.com:80"),
         ("http://localhost:8080", "http://localhost:8080"),
         ("https://São-Paulo.example", "https://xn--so-paulo-rza.example"),
+        ("https://faß.example", "https://xn--fa-hia.example"),
+        ("https://βόλος.example", "https://xn--nxasmm1c.example"),
+        ("https://نامه\u200cای.example", "https://xn--mgba3gch31f060k.example"),
+        ("https://日本。jp", "https://xn--wgv71a.jp"),
+        ("https://ＳＨＯＰ.example", "https://shop.example"),
+        ("https://sh\u00adop.example", "https://shop.example"),
+        ("https://☕.example", "https://xn--53h.example"),
         ("http://127.0.0.1:65535", "http://127.0.0.1:65535"),
         ("http://[::1]:80", "http://[::1]"),
         ("https://[2001:DB8:0:0::1]:8443", "https://[2001:db8::1]:8443"),
@@ -37,7 +44,7 @@ def test_an_origin_has_one_spelling(text: str, origin: str) -> None:
      "https://a..example", "https://a.example..", "https://*.example", "https://1.2.3",
      "https://256.1.1.1", "https://0x7f.1", "https://[::1", "https://[::g]", "https://a\\b",
      "https://" + "a" * 64 + ".example", "https://%41.example", "https://[fe80::1%25eth0]",
-     "https://a.example, https://b.example"],
+     "https://a.example, https://b.example", "https://⒈com.example"],
 )  # fmt: skip
 def test_what_is_no_origin_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(ValueError, match=r"such as|a number from 1 to 65535") as caught:

@@ -29,6 +29,7 @@ def modes(folder: Path) -> dict[str, int]:
     return {path.name: mode(path) for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [("migrate",), ("user", "add", "a@example.com", "--name", "A", "--password-stdin"),
@@ -49,6 +50,7 @@ def test_a_command_leaves_the_mask_of_its_process_alone(capsys: pytest.CaptureFi
     assert os.umask(0) == 0
 
 
+@pytest.mark.slow
 def test_what_is_found_open_is_named_in_one_line_with_its_fix(tmp_path: Path) -> None:
     for words in (("migrate",), ("secrets", "init")):
         assert command(*words, folder=tmp_path, **DEFAULT).returncode == 0

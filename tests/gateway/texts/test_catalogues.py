@@ -252,6 +252,7 @@ def test_a_text_in_a_template_is_found(source: str, found: list[str]) -> None:
     assert in_template(environment(), source) == found
 
 
+@pytest.mark.slow
 def test_no_module_of_the_console_says_a_sentence_of_its_own() -> None:
     found = {path.name: outside(in_module(path.read_text())) for path in MODULES}
     assert {name: sentences for name, sentences in found.items() if sentences} == {}
@@ -356,6 +357,7 @@ def test_every_field_has_a_hint_in_portuguese() -> None:
     assert {key for key in OWN if key.startswith("hint.")} == declared
 
 
+@pytest.mark.slow
 def test_every_code_of_a_fault_has_a_text() -> None:
     codes = codes_of_faults(path.read_text() for path in FAULTS)
     assert len(codes) > 40

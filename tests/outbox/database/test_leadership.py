@@ -66,6 +66,7 @@ async def end_session(url: str) -> None:
     assert ended == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_the_one_server_of_a_file_leads(db: Database) -> None:
     leadership = db.leadership()

@@ -67,6 +67,10 @@ def test_invalid_addresses_are_refused(text: str) -> None:
 def test_a_valid_url_is_parsed() -> None:
     target = check_url("https://BÜCHER.example:8443/hook", STRICT)
     assert (target.host, target.port, target.literal) == ("xn--bcher-kva.example", 8443, False)
+    # The Persian name has a joiner, without which it is another name.
+    for name in ("xn--fa-hia.example", "xn--mgba3gch31f060k.example"):
+        assert check_url(f"https://{name}/", STRICT).host == name
+    assert check_url("https://faß.example/", STRICT).host == "xn--fa-hia.example"
     target = check_url("http://[2606:4700::1111]/", PLAIN)
     assert (target.host, target.port, target.literal) == ("2606:4700::1111", 80, True)
 

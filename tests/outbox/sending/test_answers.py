@@ -54,6 +54,7 @@ def test_pieces_are_read_as_the_whole() -> None:
             assert read(pieces) == whole, (raw.name, step)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_no_bytes_break_it(data: st.DataObject) -> None:
     """What differs in a few bytes from an answer is read to an end too."""

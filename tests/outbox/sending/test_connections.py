@@ -79,6 +79,7 @@ async def test_a_family_that_hangs_leaves_the_other_its_turn() -> None:
         assert (outcome.outcome, outcome.address) == ("success", f"127.0.0.1:{port}")
 
 
+@pytest.mark.slow
 async def test_every_address_that_was_tried_is_named() -> None:
     port = free_port()
     names = {"down.example": ["::1", "127.0.0.1", "127.0.0.2"]}
@@ -269,6 +270,7 @@ async def test_an_authority_of_a_file_is_trusted_beside_the_others(
             assert (refused.outcome, len(one.requests)) == ("tls_error", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 async def test_a_client_certificate_that_is_asked_for_is_told_as_such(
     version: ssl.TLSVersion,

@@ -56,6 +56,7 @@ async def test_the_proxy_gets_the_address_and_the_receiver_its_name() -> None:
         assert "proxy-authorization" not in sent
 
 
+@pytest.mark.slow
 async def test_an_address_that_hangs_behind_the_proxy_leaves_the_others_their_turn() -> None:
     names = {"two.example": ["::1", "127.0.0.1"]}
     async with (
@@ -155,6 +156,7 @@ async def test_a_failure_of_the_proxy_is_told_as_such(says: bytes, error: str) -
         assert outcome.address is None
 
 
+@pytest.mark.slow
 async def test_a_receiver_that_hangs_behind_the_proxy_is_no_failure_of_the_proxy() -> None:
     async def hang(visit: Visit) -> None:
         await asyncio.Event().wait()

@@ -59,6 +59,7 @@ async def test_only_what_no_request_line_may_have_is_encoded() -> None:
                     assert requested(url) == f"http://{sent}:{port}{target}"
 
 
+@pytest.mark.slow
 async def test_the_log_has_the_url_as_it_was_requested(db: Database) -> None:
     async def gone(_: web.Request) -> web.Response:
         return web.Response(status=410)

@@ -119,6 +119,7 @@ def library(coding: str) -> Any:
     return import_module("compression.zstd" if own else f"{need('backports')}.zstd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coding", ["br", "zstd"])
 def test_libraries_that_are_not_everywhere(coding: str) -> None:
     compress, header = library(coding).compress, f"Content-Encoding: {coding}"

@@ -45,6 +45,7 @@ class Gauge:
         return web.Response()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 3])
 async def test_a_webhook_has_no_more_requests_in_flight_than_its_owner_wants(
     db: Database, limit: int

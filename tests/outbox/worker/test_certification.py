@@ -57,6 +57,7 @@ def test_a_thin_webhook_gets_thin_events() -> None:
             assert RECORD.encode() in post.body or post.body == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hold", [True, False])
 async def test_a_certification_whose_turn_does_not_come_still_ends(*, hold: bool) -> None:
     turn = asyncio.Lock()

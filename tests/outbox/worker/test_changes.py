@@ -24,6 +24,10 @@ from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, make_
 from tests.support.waiting import HANG_SECONDS, until
 
 
+async def _fanned_out(db: Database, count: int) -> bool:
+    return len(await db.read(rows, "select id from deliveries")) == count
+
+
 async def _none_left(db: Database) -> bool:
     return not await db.read(rows, "select 1 as one from deliveries where finished_at is null")
 
@@ -135,6 +139,7 @@ async def test_a_delete_records_what_its_receiver_gets(db: Database, db_url: str
         await db.write(make, "r2")
         await box.until(8)
         await db.write(make_many, 3)
+        await until(lambda: _fanned_out(db, 20))
         removed = [await parking.remove(db, webhook_id) for webhook_id in hooks]
         assert removed == [parking.Removed(3, 2)] * 3
         deleted.set()

@@ -137,6 +137,7 @@ def verdicts_of(examination: Examination) -> list[tuple[str, str]]:
     return [(step.name, step.verdict) for step in examination.steps]
 
 
+@pytest.mark.slow
 async def test_each_fault_is_named_with_its_step_and_a_sentence() -> None:
     async with patients() as all_of_them, doctor() as checker:
         for patient in all_of_them:

@@ -51,6 +51,7 @@ where state = 'ready'
 """
 
 
+@pytest.mark.slow
 async def test_what_ends_with_the_rescue_of_a_lost_result_is_reported(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

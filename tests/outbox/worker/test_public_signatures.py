@@ -96,6 +96,7 @@ def versions(got: Got) -> list[str]:
     return [one.partition(",")[0] for one in got.headers["webhook-signature"].split(" ")]
 
 
+@pytest.mark.slow
 async def test_two_outside_libraries_verify_v1a_and_refuse_a_changed_body(
     db: Database, tmp_path: Path
 ) -> None:
@@ -118,6 +119,7 @@ async def test_two_outside_libraries_verify_v1a_and_refuse_a_changed_body(
     assert by_node(other, got) == by_php(other, got, tmp_path) == [False] * 5
 
 
+@pytest.mark.slow
 async def test_no_request_is_refused_while_a_key_is_replaced(db: Database, tmp_path: Path) -> None:
     """A receiver that has the old keys, and one that has the new ones, verify each request."""
     keys = ring()

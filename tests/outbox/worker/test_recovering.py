@@ -34,6 +34,7 @@ async def snapshot(db: Database, webhook_id: str, name: str) -> str:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_snapshots_that_wait_for_their_receivers_hold_up_no_others(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ async def reason(db: Database, webhook_id: str) -> str | None:
     return None if row["unreadable"] is None else str(row["unreadable"])
 
 
+@pytest.mark.slow
 async def test_a_damaged_value_waits_for_its_repair(db: Database, files: Files) -> None:
     async with inbox() as box:
         webhook_id, _ = await add_webhook(db, files.node, box.url, headers=(("X-Own", "1"),))

@@ -15,6 +15,7 @@ from gateway.records.errors import Fault
 from gateway.records.record import OWNER_ID, Record, record_of
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats
+from gateway.records.values.blanks import filled
 from outbox.database.transaction import Tx
 
 LEAD = Form(
@@ -83,14 +84,6 @@ async def _save(
     metadata |= {name: draft.sent[name] for name in KEPT if name in draft.sent}
     await upsert.note(tx, visitor.actor, contact.id, text, metadata)
     return contact
-
-
-def filled(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values trimmed, without the empty ones: a form sends an empty field as ""."""
-    trimmed = {
-        name: value.strip() if isinstance(value, str) else value for name, value in sent.items()
-    }
-    return {name: value for name, value in trimmed.items() if value != "" and value is not None}
 
 
 async def _ebook(tx: Tx, visitor: Visitor, ebook_id: str) -> Record:

@@ -7,7 +7,7 @@ from typing import Any
 from gateway.domain.contacts import upsert
 from gateway.domain.sales import counted_emails, discounts
 from gateway.domain.sales.coupons import COUPONS
-from gateway.domain.storefront.campaigns.leads import LEAD, filled
+from gateway.domain.storefront.campaigns.leads import LEAD
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records import actions, audit, store
 from gateway.records.access import Actor
@@ -24,6 +24,7 @@ from gateway.records.resource import (
     Resource,
 )
 from gateway.records.values import formats, numbers
+from gateway.records.values.blanks import filled
 from gateway.records.values.folding import without_case
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items

@@ -3,6 +3,7 @@
 Triggers keep the number of a product's published reviews and the sum of their stars.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -111,6 +112,7 @@ select r.product_id, p.name, r.stars, r.text, r.status, r.created_at from review
 left join products p on p.id = r.product_id
 where r.customer_id = $1 order by r.created_at, r.id
 """
+_EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
 _WRITTEN = "select 1 from reviews where customer_id = $1 and product_id = $2 limit 1"
 
 
@@ -140,7 +142,7 @@ async def create(tx: Tx, visitor: Visitor, product_id: str, sent: Mapping[str, A
         "store_id": visitor.store.id,
         "product_id": product_id,
         "customer_id": customer.id,
-        "author": customer["name"],
+        "author": _shown(customer["name"]),
         "status": "pending" if visitor.store["review_moderation"] else "published",
     }
     review = await actions.insert(tx, visitor.actor, REVIEWS, values)
@@ -153,6 +155,14 @@ async def create(tx: Tx, visitor: Visitor, product_id: str, sent: Mapping[str, A
         metadata = {"reviewId": review.id, "productId": product_id}
         await upsert.note(tx, visitor.actor, contact_id, text, metadata)
     return review
+
+
+def _shown(name: str) -> str:
+    """Return the name that the readers of a review see.
+
+    A provider of identities may know no name but the email, which is not theirs to know.
+    """
+    return name.partition("@")[0] if _EMAIL.fullmatch(name) else name
 
 
 async def change(

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.sales import documents
-from gateway.domain.storefront.campaigns.leads import filled
 from gateway.records.draft import check
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, nested, numbers, postal, taxpayer
+from gateway.records.values.blanks import filled
 
 CHECKOUT = Form(
     noun="checkout",
@@ -63,10 +63,7 @@ class CheckoutInput:
 
 def read(sent: Mapping[str, Any]) -> CheckoutInput:
     """Check the input of a checkout. Raises every fault of its values."""
-    values = filled(sent)
-    if isinstance(values.get("address"), dict):
-        values["address"] = filled(values["address"])
-    draft = check(CHECKOUT, values, creating=True)
+    draft = check(CHECKOUT, filled(sent), creating=True)
     draft.must_hold()
     buyer = dict(draft.values)
     key = buyer.pop("key", None)

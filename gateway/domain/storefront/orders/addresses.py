@@ -9,6 +9,7 @@ from gateway.records import audit, draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import postal
+from gateway.records.values.blanks import filled
 from outbox.database.transaction import Row, Tx
 from outbox.ids import is_id
 
@@ -45,7 +46,7 @@ where id = $1 and customer_id = $2 returning *
 
 def check(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checked values of an address by column. Raises their faults."""
-    checked = draft.check(ADDRESS, values, creating=True)
+    checked = draft.check(ADDRESS, filled(values), creating=True)
     checked.must_hold()
     return checked.values
 

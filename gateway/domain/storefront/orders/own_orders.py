@@ -31,6 +31,7 @@ where t.digest = $1 and o.owner_id = $2 and o.number = $3 and o.store_id = $4
 
 async def one(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -> Record | None:
     """Return the order with this number if it is the visitor's own, else None."""
+    number = number.strip()
     store, row = visitor.store, None
     try:
         _NUMBER.check(number)

@@ -34,13 +34,13 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
-from gateway.records.values.emails import fold_email
+from gateway.records.values.emails import earlier_fold, fold_email
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
 
 _ELSEWHERE = """
 select 1 as found from customer_emails e join customers c on c.id = e.record_id
-where e.value = $1 and c.owner_id = $2 limit 1
+where e.value in ($1, $2) and c.owner_id = $3 limit 1
 """
 _IDENTITIES = """
 select issuer, subject, created_at from customer_identities where customer_id = $1
@@ -142,8 +142,9 @@ async def _release_contact(tx: Tx, actor: Actor, customer: Record, erasure_id: s
     if row is None:
         return False
     contact = Record(CONTACTS, row)
-    folded = fold_email(customer["email"] or "")
-    if await tx.one(_ELSEWHERE, folded, customer.owner_id) is not None:
+    email = customer["email"] or ""
+    forms = (fold_email(email), earlier_fold(email))
+    if await tx.one(_ELSEWHERE, *forms, customer.owner_id) is not None:
         return False
     if contact["source"] == upsert.SOURCE and customer["email_verified"]:
         await contacts.erase(tx, actor, contact.id, erasure_id)

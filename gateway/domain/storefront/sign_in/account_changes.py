@@ -12,6 +12,7 @@ from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records import actions, audit, draft
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
+from gateway.records.values.blanks import trimmed
 from outbox.database.transaction import Tx
 
 
@@ -21,7 +22,7 @@ async def update(tx: Tx, visitor: Visitor, values: Mapping[str, Any]) -> Record:
     Raises unauthenticated, and the faults of the values.
     """
     before = await customers.own(tx, visitor, lock=True)
-    checked = draft.check(PROFILE, values)
+    checked = draft.check(PROFILE, trimmed(values))
     checked.must_hold()
     changes = actions.changes_of(before, checked.values)
     return await actions.update(tx, visitor.actor, before, changes) if changes else before

@@ -5,7 +5,13 @@ its owner. A new pair whose email has an account is linked only if the provider 
 the store trusts it for that domain. If the email of the account was never verified, somebody else
 may have created the account: their password, sessions, tokens, identities and addresses are removed
 before the link.
+
+A known pair signs in to its own account, whatever its email. The account gets an email that it has
+not, and the proof of the one that it has; an email of another account stays there, also when the
+provider proves it, so that two accounts are never merged.
 """
+
+from typing import Any
 
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.storefront.mail import mail_tokens, mails
@@ -14,14 +20,16 @@ from gateway.domain.storefront.sign_in.idp_tokens import Identity
 from gateway.domain.storefront.sign_in.sign_in import SignedIn
 from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.visitor import Visitor, hold_store
-from gateway.records import audit
+from gateway.records import actions, audit
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
+from gateway.records.values.emails import fold_email
 from outbox.database.transaction import Tx
 
 MOST = 10
 """Most identities of one customer."""
-NAMELESS = "Customer"
+NAMELESS = {"en": "Customer", "pt-BR": "Cliente"}
+"""The name of a customer whose provider tells none, in the language of the store."""
 
 _KNOWN = """
 select customer_id from customer_identities where store_id = $1 and issuer = $2 and subject = $3
@@ -49,7 +57,7 @@ async def enter(
     await _use_nonce(tx, visitor, identity)
     customer = await _known(tx, visitor, identity)
     if customer is not None:
-        return await sign_in.welcome(tx, visitor, customer, cart_token)
+        return await _return(tx, visitor, identity, customer, cart_token, mail=mail)
     credential = None
     if identity.email is not None:
         credential = await customers.by_email(tx, visitor.store.id, identity.email)
@@ -67,10 +75,11 @@ async def enter(
     return await sign_in.welcome(tx, visitor, customer, cart_token)
 
 
-async def link(tx: Tx, visitor: Visitor, identity: Identity) -> SignedIn:
+async def link(tx: Tx, visitor: Visitor, identity: Identity, *, mail: bool) -> SignedIn:
     """Link an identity to the customer who is signed in.
 
-    Raises unauthenticated, invalid_token, and conflict when another account has the identity.
+    `mail`: whether the installation sends mails. Raises unauthenticated, invalid_token, and
+    conflict when another account has the identity.
     """
     customer = await customers.own(tx, visitor, lock=True)
     await _use_nonce(tx, visitor, identity)
@@ -79,12 +88,10 @@ async def link(tx: Tx, visitor: Visitor, identity: Identity) -> SignedIn:
         await _link(tx, visitor, identity, customer.id)
     elif linked.id != customer.id:
         raise Refusal("conflict", "This identity is linked to another account of the store.")
-    credential = None
-    if identity.trusted and identity.email is not None:
-        credential = await customers.by_email(tx, visitor.store.id, identity.email)
-    if credential is not None and credential.customer_id == customer.id:
-        customer = await customers.verify_email(tx, visitor.actor, customer)
-    return await sign_in.renew(tx, visitor, customer, visitor.cart_token)
+    known = await _complete(tx, visitor, identity, customer)
+    if known["email"] != customer["email"]:
+        await _welcome_email(tx, visitor, identity, known, mail=mail)
+    return await sign_in.renew(tx, visitor, known, visitor.cart_token)
 
 
 async def _known(tx: Tx, visitor: Visitor, identity: Identity) -> Record | None:
@@ -94,24 +101,59 @@ async def _known(tx: Tx, visitor: Visitor, identity: Identity) -> Record | None:
     return await customers.fetch(tx, visitor, row["customer_id"], lock=True)
 
 
+async def _return(
+    tx: Tx, visitor: Visitor, identity: Identity, customer: Record, cart_token: str, *, mail: bool
+) -> SignedIn:
+    """Sign in a customer who has the identity."""
+    known = await _complete(tx, visitor, identity, customer)
+    welcomed = await sign_in.welcome(tx, visitor, known, cart_token)
+    if known["email"] != customer["email"]:
+        # Lock the contact after the cart, as all units do.
+        await _welcome_email(tx, visitor, identity, known, mail=mail)
+    return welcomed
+
+
+async def _complete(tx: Tx, visitor: Visitor, identity: Identity, customer: Record) -> Record:
+    """Store what the provider knows now and the account lacks: name, email, and its proof."""
+    changes: dict[str, Any] = {}
+    if identity.name is not None and customer["name"] in NAMELESS.values():
+        changes = actions.changes_of(customer, {"name": identity.name})
+    email, own = identity.email, customer["email"]
+    if email is not None and own is None:
+        if await customers.claim_email(tx, visitor.store.id, email, customer.id):
+            changes |= {"email": email, "email_verified": identity.trusted}
+    elif email is not None and identity.trusted and fold_email(email) == fold_email(own):
+        changes |= actions.changes_of(customer, {"email_verified": True})
+    if not changes:
+        return customer
+    return await actions.update(tx, visitor.actor, customer, changes)
+
+
 async def _create(
     tx: Tx, visitor: Visitor, identity: Identity, cart_token: str, *, mail: bool
 ) -> SignedIn:
     await hold_store(tx, visitor)
     try:
         customer = await customers.create(
-            tx, visitor, name=identity.name or NAMELESS, email=identity.email,
-            email_verified=identity.trusted,
+            tx, visitor, name=identity.name or NAMELESS[visitor.store["language"]],
+            email=identity.email, email_verified=identity.trusted,
         )  # fmt: skip
     except Refusal:
         raise Raced from None
     await _link(tx, visitor, identity, customer.id)
     welcomed = await sign_in.welcome(tx, visitor, customer, cart_token)
     # Lock the contact after the cart, as all units do.
-    await customers.save_contact(tx, visitor, customer)
-    if mail and identity.email is not None and not identity.trusted:
-        await mails.add(tx, customer.id, "verify")
+    await _welcome_email(tx, visitor, identity, customer, mail=mail)
     return welcomed
+
+
+async def _welcome_email(
+    tx: Tx, visitor: Visitor, identity: Identity, customer: Record, *, mail: bool
+) -> None:
+    """Save the contact of a customer's new email, and ask for its proof where the mail can."""
+    await customers.save_contact(tx, visitor, customer)
+    if mail and customer["email"] is not None and not identity.trusted:
+        await mails.add(tx, customer.id, "verify")
 
 
 async def _secure(tx: Tx, visitor: Visitor, customer: Record) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from joserfc.jwk import Key
 from msgspec import json
 
 from gateway.domain.storefront.sign_in.idp_keys import Providers
@@ -17,23 +18,30 @@ from gateway.domain.storefront.visitors.compact_jws import Unreadable
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values import formats
+from gateway.records.values.blanks import clean
 from gateway.records.values.emails import ascii_domain
 from gateway.records.values.format import Format, Wrong
 from outbox.durations import SECOND
 
 ALGORITHMS = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+    "Ed25519",
 )  # fmt: skip
 KEYS_OF_ITS_OWN = ("jwk", "jku", "x5c", "x5u")
+LONGEST_CLIENT = 255
 LEEWAY = 60
 """Seconds that clocks may differ."""
 GOOGLE = "https://accounts.google.com"
 LEGACY_GOOGLE = "accounts.google.com"
 """Google signs with either: developers.google.com/identity/openid-connect/reference."""
 GOOGLE_MAIL = ("gmail.com", "googlemail.com")
-_KID = re.compile(r"[A-Za-z0-9._~+/=:@-]{1,200}", re.ASCII)
+LONGEST_NAME = 200
 _EMAIL = formats.email()
-_NAME = formats.title()
+_NAME = formats.title(LONGEST_NAME)
+# A name is one line.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
+# Entra writes xms_edov in each of these ways.
+_OWNED = (True, "true", 1, "1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +74,19 @@ async def verify(
     _check_claims(claims, provider, nonce, now // SECOND)
     issuer = str(provider["issuer"])
     algorithm = str(header["alg"])
-    keys = await providers.find(issuer, algorithm, header.get("kid"))
-    for key in keys:
+    kid = header.get("kid")
+
+    def signed(key: Key) -> bool:
         try:
             compact_jws.verified(token, key, (algorithm,))
         except Unreadable:
-            continue
+            return False
+        return True
+
+    if await providers.verify(issuer, algorithm, kid, signed):
         return _identity(claims, provider, nonce)
+    if kid is None:
+        raise _invalid("it names no key (kid), and no single key of the provider fits it")
     raise _invalid("no key of the provider signed it")
 
 
@@ -95,9 +109,8 @@ def _check_header(header: Mapping[str, Any]) -> None:
         raise _invalid("its typ is not that of an id_token")
     if not header.keys().isdisjoint(KEYS_OF_ITS_OWN):
         raise _invalid("it brings a key of its own")
-    kid = header.get("kid")
-    if "kid" in header and not (isinstance(kid, str) and _KID.fullmatch(kid)):
-        raise _invalid("its kid is malformed")
+    if not isinstance(header.get("kid", ""), str):
+        raise _invalid("its kid is no text")
 
 
 def _check_claims(
@@ -108,8 +121,11 @@ def _check_claims(
     audiences = [audience] if isinstance(audience, str) else audience
     if not isinstance(audiences, list) or not any(a in ours for a in audiences):
         raise _invalid("its aud is none of the store's clientIds")
-    if (len(audiences) > 1 or "azp" in claims) and claims.get("azp") not in ours:
-        raise _invalid("its azp is none of the store's clientIds")
+    party = claims.get("azp")
+    if (len(audiences) > 1 or "azp" in claims) and party not in ours:
+        named = isinstance(party, str) and 0 < len(party) <= LONGEST_CLIENT
+        add = f"; if {party!r} is an app of yours, add it to the clientIds" if named else ""
+        raise _invalid(f"its azp is none of the store's clientIds{add}")
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 1 <= len(subject) <= 255:
         raise _invalid("it has no sub")
@@ -136,16 +152,53 @@ def _identity(
         subject=str(claims["sub"]),
         email=email,
         trusted=email is not None and _is_trusted(email, claims, provider),
-        name=_valid(_NAME, claims.get("name")),
+        name=_name_in(claims),
         nonce=nonce if provider.get("nonceRequired") else None,
         expires_at=(_seconds(claims, "exp") + LEEWAY) * SECOND,
     )
 
 
-def _is_trusted(email: str, claims: Mapping[str, Any], provider: Mapping[str, Any]) -> bool:
-    # Google's samples have the text "true".
+def name_of(text: Any) -> str | None:
+    """Return a name on one line, without invisible characters, cut to LONGEST_NAME; else None."""
+    if not isinstance(text, str):
+        return None
+    # Cut before and after, because the time to clean a text grows with its length.
+    line = clean(_CONTROLS.sub(" ", text[: 4 * LONGEST_NAME]))
+    return _valid(_NAME, clean(line[:LONGEST_NAME]))
+
+
+def _name_in(claims: Mapping[str, Any]) -> str | None:
+    """Return the name of a customer: the first claim with one, the email only without another."""
+    parts = map(name_of, (claims.get("given_name"), claims.get("family_name")))
+    told = (
+        claims.get("name"), " ".join(filter(None, parts)), claims.get("nickname"),
+        claims.get("preferred_username"),
+    )  # fmt: skip
+    names = [name for name in map(name_of, told) if name is not None]
+    # Auth0 writes the email as the name of who has none.
+    return next(
+        (name for name in names if name != claims.get("email")), names[0] if names else None
+    )
+
+
+def _is_proven(claims: Mapping[str, Any], provider: Mapping[str, Any]) -> bool:
+    """Return whether the provider says that the email is the customer's."""
     verified = claims.get("email_verified")
-    if verified is not True and verified != "true":
+    if verified is not None:
+        # Apple, Cognito and Google's samples have the text "true".
+        return verified is True or verified == "true"
+    # Entra has another claim: whether the email is of a domain that the tenant owns.
+    tenant, owned = claims.get("tid"), claims.get("xms_edov")
+    return (
+        isinstance(tenant, str)
+        and tenant in str(provider["issuer"]).split("/")
+        and isinstance(owned, bool | int | str)
+        and owned in _OWNED
+    )
+
+
+def _is_trusted(email: str, claims: Mapping[str, Any], provider: Mapping[str, Any]) -> bool:
+    if not _is_proven(claims, provider):
         return False
     domain = ascii_domain(email.rpartition("@")[2])
     trusted: Sequence[str] = json.decode(provider.get("trustedDomains") or "[]")

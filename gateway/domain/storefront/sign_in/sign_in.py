@@ -16,6 +16,7 @@ from gateway.records.draft import Draft
 from gateway.records.record import Record
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats
+from gateway.records.values.blanks import filled
 from outbox.database.transaction import Tx
 
 _NAMED = CUSTOMERS.named
@@ -50,11 +51,7 @@ class SignedIn:
 
 def check_sign_up(values: Mapping[str, Any]) -> Draft:
     """Return the checked values of a sign-up. Raises their faults."""
-    sent = dict(values)
-    if isinstance(sent.get("email"), str):
-        # Addresses are unique without surrounding spaces.
-        sent["email"] = sent["email"].strip()
-    checked = draft.check(SIGN_UP, sent, creating=True)
+    checked = draft.check(SIGN_UP, filled(values), creating=True)
     checked.must_hold()
     return checked
 

@@ -6,6 +6,7 @@ that the directory forgets its entries at once.
 
 from collections import OrderedDict
 from collections.abc import Collection
+from functools import partial
 
 from msgspec import json
 
@@ -24,10 +25,11 @@ ZonedStore = tuple[Record, str]
 
 
 class Directory:
-    """The active stores of the installation."""
+    """The active stores of the installation; with `proven` only at hostnames with a proof."""
 
-    def __init__(self, db: Database, cells: Cells) -> None:
+    def __init__(self, db: Database, cells: Cells, *, proven: bool = False) -> None:
         self._db = db
+        self._proven = proven
         self._cells = cells
         self._stores: OrderedDict[str, tuple[float, ZonedStore]] = OrderedDict()
         self._origins: dict[str, tuple[float, frozenset[str]]] = {}
@@ -43,7 +45,7 @@ class Directory:
         if entry is not None and entry[0] > now:
             return entry[1]
         try:
-            zoned = await self._db.read(stores.by_hostname, hostname)
+            zoned = await self._db.read(partial(stores.by_hostname, proven=self._proven), hostname)
         except Refusal:
             name = hostnames.normal(hostname)
             refusal = None if name is None else await self._cells.of_name("hostname", name)

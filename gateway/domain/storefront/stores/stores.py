@@ -229,7 +229,7 @@ async def remove(
 ) -> None:
     """Delete a store. See actions.remove."""
     before = await actions.remove(tx, actor, STORES, record_id, expected)
-    hosts.give_up(tx, actor.owner_id, hosts.of(before))
+    await hosts.give_up(tx, actor.owner_id, hosts.of(before))
     tx.changed.add(CHANGED)
 
 
@@ -244,6 +244,7 @@ select h.record_id, u.timezone from store_hosts h
 join stores s on s.id = h.record_id join users u on u.id = s.owner_id
 where h.value = $1 and s.active and u.disabled_at is null
 """
+_PROVEN = " and h.proven_at is not null"
 _ACTIVE = f"""
 select s.id, u.timezone from stores s join users u on u.id = s.owner_id
 where s.id in {IDS} and s.active and u.disabled_at is null
@@ -257,13 +258,13 @@ async def active(tx: Tx, ids: Sequence[str]) -> dict[str, Record]:
     return {key: record_of(STORES, row, tx.now, zones[key]) for key, row in rows.items()}
 
 
-async def by_hostname(tx: Tx, hostname: str) -> tuple[Record, str]:
+async def by_hostname(tx: Tx, hostname: str, *, proven: bool = False) -> tuple[Record, str]:
     """Return the active store with this hostname or alias, and its owner's time zone.
 
-    Raises store_not_found.
+    With `proven` only a hostname with a proof counts. Raises store_not_found.
     """
     name = hostnames.normal(hostname)
-    host = None if name is None else await tx.one(_BY_HOSTNAME, name)
+    host = None if name is None else await tx.one(_BY_HOSTNAME + _PROVEN * proven, name)
     row = None if host is None else await store.fetch(tx, STORES, host["record_id"])
     if host is None or row is None:
         raise not_found(hostname)

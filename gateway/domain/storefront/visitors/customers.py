@@ -151,13 +151,16 @@ async def create(
         "accepts_marketing": accepts_marketing,
     }
     customer = await actions.insert(tx, visitor.actor, CUSTOMERS, values)
-    if email is not None and not await tx.run(
-        _CLAIM, visitor.store.id, fold_email(email), customer.id
-    ):
+    if email is not None and not await claim_email(tx, visitor.store.id, email, customer.id):
         raise taken()
     if hashed is not None:
         await set_password(tx, customer.id, hashed)
     return customer
+
+
+async def claim_email(tx: Tx, store_id: str, email: str, customer_id: str) -> bool:
+    """Make an email the account's in its store; return False when another account has it."""
+    return await tx.run(_CLAIM, store_id, fold_email(email), customer_id) > 0
 
 
 async def save_contact(tx: Tx, visitor: Visitor, customer: Record) -> None:

@@ -210,6 +210,17 @@ def test_a_check_changes_nothing(folder: Path) -> None:
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
+def test_a_restore_on_a_new_machine_needs_nothing_but_the_backup(folder: Path) -> None:
+    new = folder / "new"
+    new.mkdir()
+    for name in ("b", "carteiro.key"):
+        shutil.move(folder / name, new / name)
+    # As without a configuration: the folder data/ is not there either.
+    ended = command("restore", "b", folder=new, CARTEIRO_DATABASE__URL="sqlite:///data/carteiro.db")
+    assert ended.returncode == 0, ended.stderr
+    assert emails(new, "sqlite:///data/carteiro.db") == {ANA}
+
+
 def test_a_restore_without_its_folder_is_refused(folder: Path) -> None:
     told = refused(folder, "restore", "b", url=f"sqlite:///{folder}/missing/carteiro.db")
     assert "there is no folder" in told

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from gateway.domain.accounts import api_keys, passwords, sessions, tokens
 from gateway.domain.accounts.sign_in import DELAYS
 from gateway.server.config import Config, Limits
@@ -63,6 +65,7 @@ async def test_networks_are_limited_too(still: Database) -> None:
         assert (await token(site, "x@example.com", "wrong", "198.51.100.1"))[0] == 401
 
 
+@pytest.mark.slow
 async def test_parallel_sign_ins_revoke_the_oldest_session_and_token(db: Database) -> None:
     async with serving(db, UNLIMITED) as site:
         user_id = await site.user()
@@ -86,6 +89,7 @@ async def test_parallel_sign_ins_revoke_the_oldest_session_and_token(db: Databas
         assert await db.read(_count, "sessions") == sessions.MOST
 
 
+@pytest.mark.slow
 async def test_parallel_creates_respect_the_limit_of_keys(db: Database) -> None:
     config = Config(limits=Limits(keys_per_owner=KEYS_MOST))
     async with serving(db, config) as site:

@@ -49,6 +49,7 @@ async def older(url: str) -> None:
     await connection.close()
 
 
+@pytest.mark.slow
 async def test_one_cell_alone_reserves_a_name(both: tuple[CellDirectory, CellDirectory]) -> None:
     one, two = both
     await one.reserve([MARIA, SHOP])

@@ -33,6 +33,7 @@ async def test_a_line_is_rounded_half_up(ana: Person) -> None:
 LINE: dict[str, Any] = {"description": "x", "quantity": 2, "unitPrice": 10}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_an_invalid_invoice_is_refused_and_takes_no_number(ana: Person) -> None:
     huge = {"description": "x", "quantity": 1, "unitPrice": 600_000_000_000}

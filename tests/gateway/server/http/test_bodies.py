@@ -22,6 +22,7 @@ async def _post(site: Site, body: bytes, key: str, **headers: str) -> tuple[int,
         return answer.status, (await answer.json()).get("code", "")
 
 
+@pytest.mark.slow
 @sqlite
 async def test_a_body_may_be_compressed_in_two_ways(site: Site) -> None:
     key = await site.key(await site.user())

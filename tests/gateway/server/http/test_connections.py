@@ -56,6 +56,7 @@ def rejected(site: Site, reason: str) -> float:
     return value or 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [b"", b"GET /li", HEAD[:-2]])
 async def test_a_head_that_does_not_come(db: Database, first: bytes) -> None:
     limits = Limits(header_seconds=0.001)
@@ -66,6 +67,7 @@ async def test_a_head_that_does_not_come(db: Database, first: bytes) -> None:
         assert rejected(site, "slow") == 1
 
 
+@pytest.mark.slow
 async def test_a_body_that_does_not_come(db: Database) -> None:
     async with serving(db, Config(limits=Limits(body_seconds=0.001))) as site:
         async with connected(site) as (reader, writer):
@@ -104,6 +106,7 @@ async def test_a_head_and_a_body_that_drip_have_no_more_time(site: Site) -> None
         assert there.overdue(began + limits.body_seconds + 0.1)
 
 
+@pytest.mark.slow
 async def test_a_client_that_does_not_read(db: Database) -> None:
     async with serving(db, Config(limits=Limits(body_seconds=0.1))) as site:
         async with connected(site) as (_, writer):
@@ -225,6 +228,7 @@ async def test_places_for_probes_are_for_the_latest(db: Database) -> None:
             one.close()
 
 
+@pytest.mark.slow
 async def test_keep_alive_shortens_as_places_run_out(db: Database) -> None:
     limits = Limits(connections=4, keep_alive_seconds=600)
     async with serving(db, Config(limits=limits)) as site:
@@ -268,6 +272,7 @@ async def test_a_head_that_does_not_end_is_too_large(site: Site) -> None:
         assert rejected(site, "too_large") == 1
 
 
+@pytest.mark.slow
 async def test_requests_that_do_not_end_are_bounded_in_all(db: Database) -> None:
     """Of 400,000 bytes one address may hold the half; small requests are always taken."""
     limits = Limits(request_bytes=400_000, sign_in_per_minute=0)
@@ -294,6 +299,7 @@ async def test_requests_that_do_not_end_are_bounded_in_all(db: Database) -> None
             writer.close()
 
 
+@pytest.mark.slow
 async def test_the_rest_of_a_refused_body_is_not_read_for_ever(site: Site) -> None:
     async with connected(site) as (_, writer):
         writer.write(b"POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\n")

@@ -140,16 +140,23 @@ async def test_cors_is_off_unless_origins_are_named(db: Database) -> None:
         mine = {"Origin": "https://app.example.com"}
         _, _, headers = await answered(site, "GET", "/api/me", headers=mine)
         assert headers["Access-Control-Allow-Origin"] == "https://app.example.com"
-        assert "X-Request-Id" in headers["Access-Control-Expose-Headers"]
+        exposed = headers["Access-Control-Expose-Headers"].split(", ")
+        assert {"X-Request-Id", "Location", "Content-Disposition", "ETag"} <= {*exposed}
         assert headers["Vary"] == "Authorization, X-API-Key, Origin"
         theirs = {"Origin": "https://evil.example.com"}
         _, _, headers = await answered(site, "GET", "/api/me", headers=theirs)
         assert "Access-Control-Allow-Origin" not in headers
         assert headers["Vary"] == "Authorization, X-API-Key, Origin"
-        preflight = mine | {"Access-Control-Request-Method": "PUT"}
+        preflight = mine | {
+            "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "x-of-mine",
+            "Access-Control-Request-Private-Network": "true",
+        }  # fmt: skip
         status, _, headers = await answered(site, "OPTIONS", "/api/contacts", headers=preflight)
         assert status == 204
-        assert "X-API-Key" in headers["Access-Control-Allow-Headers"]
+        accepted = headers["Access-Control-Allow-Headers"].split(", ")
+        assert {"X-API-Key", "traceparent", "baggage", "x-of-mine"} <= {*accepted}
+        assert headers["Access-Control-Allow-Private-Network"] == "true"
+        assert headers["Vary"].startswith("Origin, Access-Control-Request-Headers")
         assert headers["Access-Control-Allow-Origin"] == "https://app.example.com"
         assert "Access-Control-Allow-Credentials" not in headers
         _, _, headers = await answered(site, "GET", "/livez", headers=mine)

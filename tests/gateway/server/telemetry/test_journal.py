@@ -59,6 +59,7 @@ def named(lines: Lines, event: str) -> list[dict[str, Any]]:
     return [line for line in told if line["event"] == event]
 
 
+@pytest.mark.slow
 async def test_one_search_finds_the_write_the_event_and_what_the_receiver_saw(
     db: Database, lines: Lines
 ) -> None:
@@ -100,6 +101,7 @@ async def test_failed_attempts_are_always_logged(db: Database, lines: Lines) -> 
     assert all(line["next_attempt_at"] > line["ts"] for line in attempts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_the_count_of_omitted_lines_comes_without_further_traffic(
     db: Database, lines: Lines

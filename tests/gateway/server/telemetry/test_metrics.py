@@ -113,6 +113,7 @@ async def test_every_documented_name_is_there_and_promtool_agrees(site: Site) ->
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @ENGINE
 async def test_what_a_client_chooses_makes_no_series(site: Site) -> None:
     registry = site.app[METRICS].registry

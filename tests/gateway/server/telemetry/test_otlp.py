@@ -98,6 +98,7 @@ def test_of_a_long_answer_little_is_read(status: bytes) -> None:
     assert sent < MOST_READS * READ_BYTES + 2**24
 
 
+@pytest.mark.slow
 def test_an_answer_that_drips_ends() -> None:
     """Each byte comes in time, so no timeout of a read ends it."""
     more = threading.Event()

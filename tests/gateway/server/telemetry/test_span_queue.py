@@ -56,6 +56,7 @@ def test_a_full_queue_drops_and_counts_spans_and_never_blocks() -> None:
     assert gate.closed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["refused", RuntimeError("broken")])
 def test_a_failed_batch_is_tried_again(answer: str | Exception) -> None:
     gate = Gate(*[answer] * (TRIES - 1))
@@ -84,6 +85,7 @@ def test_a_batch_that_fails_again_and_again_makes_room() -> None:
     assert (counts["dropped"], counts["exported"]) == (BATCH, 1)
 
 
+@pytest.mark.slow
 def test_a_dropped_batch_is_not_taken_for_a_collector_that_is_back() -> None:
     gate = Gate(*["refused"] * TRIES)
     gate.open.set()

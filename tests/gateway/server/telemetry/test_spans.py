@@ -283,6 +283,7 @@ async def test_headers_for_the_collector_are_sent(db: Database) -> None:
         }
 
 
+@pytest.mark.slow
 async def test_a_collector_that_hangs_holds_nothing_up(db: Database) -> None:
     async with trace_collector() as collector:
         collector.hold = asyncio.Event()
@@ -297,6 +298,7 @@ async def test_a_collector_that_hangs_holds_nothing_up(db: Database) -> None:
     assert counted(site, "dropped") > 5
 
 
+@pytest.mark.slow
 async def test_a_span_keeps_little_of_what_a_client_chooses(db: Database) -> None:
     """Thousands of spans may wait in the memory, also of clients that are not known."""
     async with trace_collector() as collector:

@@ -98,6 +98,7 @@ TEMPORARY = {
     "cart_quotas": "cart-quotas",
     "webhooks": "webhook-secrets",
     "payment_secrets": "payment-secrets",
+    "freed_hosts": "freed-hostnames",
     "signing_keys": "signing-keys",
     "checkpoints": "checkpoints",
     "pending_ends": "dependants",
@@ -114,7 +115,7 @@ products product_skus product_categories invoices stores order_tokens payments s
 order_holders product_slugs product_shelves product_terms categories category_slugs category_names
 reviews review_claims review_totals ebooks store_hosts customers customer_emails customer_addresses
 customer_identities coupon_codes coupon_uses discount_modals modal_coupons person_erasures
-import_lines import_faults import_faulty_lines import_keys imported_ids
+import_lines import_faults import_faulty_lines import_keys imported_ids reserved_hosts
 """.split()  # noqa: SIM905 - fifty names read better so
 )
 """Records until they are deleted, what goes with its record, totals, and one row a webhook, an
@@ -226,6 +227,7 @@ async def _everything_old(db: Database) -> None:
             ("chain_ends", {"webhook_id": "gone", "place": 9, "digest": "d"}),
             ("deleted_webhooks", {"id": "gone", "owner_id": "o", "url": "u", "deleted_at": 1,
               "cancelled": 0}),
+            ("freed_hosts", {"value": "gone.example", "owner_id": "o", "free_at": 1}),
             # The last of an owner stays.
             *(("checkpoints", {"owner_id": "o", "number": number, "created_at": 1, "key_id": "k",
                "webhooks": 1, "first_webhook": "w", "ends": b"e", "body": ""})
@@ -286,6 +288,7 @@ async def _run_all(db: Database) -> tuple[Upkeep, Metrics, set[Unit]]:
     return upkeep, metrics, recording.units
 
 
+@pytest.mark.slow
 async def test_whatever_is_past_its_time_is_gone_after_one_round(db: Database) -> None:
     await _everything_old(db)
     before = await db.read(_left)

@@ -12,10 +12,15 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
+from outbox.database.postgres.snapshot import open_snapshot
 from outbox.database.transaction import Database
+from outbox.database.transfer import Place
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from outbox.ids import Ids
 from tests.outbox.database.postgres.conftest import Open
+from tests.outbox.database.postgres.test_starts import start
 from tests.outbox.database.postgres.units import names, put
 from tests.support.cluster import Cluster
 from tests.support.databases import SOURCES
@@ -168,3 +173,17 @@ async def test_a_primary_that_refuses_writes_is_abandoned(handle: Open) -> None:
 
         await until(written, BACK_SECONDS)
         assert await db.read(names) == ["one", "two"]
+
+
+async def test_a_standby_is_read_and_not_served(handle: Open) -> None:
+    async with pair() as (primary, standby):
+        await migrate(await handle(primary.url), SOURCES)
+        assert "leads to a standby, which takes no writes" in await start(standby.url)
+
+        async def backed_up() -> bool:
+            place = Place(standby.url, SystemClock(), Ids())
+            async with open_snapshot(place, {"webhooks"}) as kept:
+                return bool(kept.tables)
+
+        # It may not have applied yet what it has.
+        await until(backed_up)

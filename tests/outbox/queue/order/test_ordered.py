@@ -70,6 +70,7 @@ async def test_each_choice_on_activation(db: Database, choice: Any) -> None:
     assert (due is None) == (choice == "none")
 
 
+@pytest.mark.slow
 async def test_a_removal_that_stops_half_way_leaves_each_line_its_head(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ async def log(db: Database, db_url: str) -> Log:
     return Log(db_url, keys, webhooks)
 
 
+@pytest.mark.slow
 async def test_a_fault_behind_the_last_look(log: Log) -> None:
     chains, before = OwnerChains(OWNER, log.keys), set(await known(log.url))
     assert await look(chains, log) == []
@@ -97,6 +98,7 @@ async def test_a_fault_behind_the_last_look(log: Log) -> None:
     assert await look(again, log) == [fault]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [3, 14], ids=["checked", "new"])
 async def test_retention_between_two_looks(log: Log, place: int) -> None:
     chains, webhook = OwnerChains(OWNER, log.keys), log.webhooks[0]

@@ -235,6 +235,7 @@ class Weighed(CountedTx):
         return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [200_000, 3_000_000])
 async def test_a_backfill_reads_few_bytes_of_bodies_at_a_time(shop: Shop, size: int) -> None:
     count = 60 if size < 1_000_000 else 5
@@ -322,6 +323,7 @@ async def test_a_damaged_job_ends_alone_with_its_reason(shop: Shop, what: str) -
     assert {j.id for j in await shop.db.read(jobs.listed, shop.webhook_id)} == {damaged, other}
 
 
+@pytest.mark.slow
 async def test_a_job_with_an_error_ends_alone(shop: Shop) -> None:
     ids = await shop.ended("dead", "dead")
     damaged = await shop.job("dead")

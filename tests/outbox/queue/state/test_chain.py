@@ -81,6 +81,7 @@ async def test_a_log_without_its_end_or_without_rows_is_found(log: Log, db_url: 
     assert (second.webhook_id, second.missing) == (webhooks[1], True)
 
 
+@pytest.mark.slow
 async def test_a_changed_event_is_found(log: Log, db_url: str) -> None:
     db, keys, webhooks = log
     [row] = await db.read(rows, """

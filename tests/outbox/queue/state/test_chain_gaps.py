@@ -33,6 +33,7 @@ async def purge(db: Database, ids: list[str]) -> None:
         ids = ids[done:]
 
 
+@pytest.mark.slow
 async def test_a_log_verifies_after_each_deletion_and_keeps_one_gap(log: Log, db_url: str) -> None:
     db, keys, webhooks = log
     ids = [row["id"] for row in await db.read(rows, "select id from deliveries")]
@@ -67,6 +68,7 @@ async def test_nothing_stays_of_a_deleted_webhook_without_attempts(log: Log, db_
     assert (await walked(db_url, keys)).faults == []
 
 
+@pytest.mark.slow
 async def test_a_noted_end_must_still_be_there(log: Log, db_url: str) -> None:
     """Whoever computes a whole chain again cannot know a digest that somebody has noted."""
     db, keys, webhooks = log

@@ -91,6 +91,7 @@ async def test_a_response_cannot_be_removed_without_an_erasure(db: Database, db_
     assert "not erased" in fault.what
 
 
+@pytest.mark.slow
 async def test_a_delivery_in_flight_is_recorded_first(db: Database, db_url: str) -> None:
     """Its attempt is in the log, its response is not, and it is never tried again."""
     keys = ring()

@@ -53,6 +53,7 @@ async def unheard(db: Database, state: State) -> None:
     await db.write(owner_moves.stand, "ana", Standing(state, "m", "two"))
 
 
+@pytest.mark.slow
 async def test_who_hears_asks_nothing(db: Database) -> None:
     await unheard(db, "leaving")
     assert await reads(db, "ana") == 1

@@ -8,6 +8,7 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.rescue import Waits, rescue
+from outbox.queue.state import deleted_webhooks
 from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import keep_newest, parking
 from outbox.webhooks import Draft, TooMany
@@ -92,6 +93,18 @@ async def test_a_deleted_webhook_leaves_its_log_and_nothing_unfinished(db: Datab
     assert not await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
     assert await db.read(webhooks.one, other) is not None
     assert not await parking.remove(db, webhook_id)
+
+
+async def test_what_a_sender_gives_back_ends_and_is_counted(db: Database) -> None:
+    webhook_id = await paused(db)
+    await db.write(park, webhook_id, [("a", False), ("b", False)], "in_flight")
+    assert await parking.remove(db, webhook_id) == parking.Removed(0, 2)
+    await db.write(run, "update deliveries set state = 'ready'")
+    await db.write(deleted_webhooks.end_all_left)
+    assert {row[:2] for row in await seen(db)} == {("cancelled", "webhook deleted")}
+    left = await db.read(deleted_webhooks.one, webhook_id)
+    assert left is not None
+    assert left.cancelled == 2
 
 
 async def test_creations_at_once_do_not_pass_the_limit(db: Database) -> None:

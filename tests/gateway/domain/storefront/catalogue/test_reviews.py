@@ -97,6 +97,7 @@ async def truth(shop: Shop, product_id: str) -> tuple[int, int]:
     return await shop.db.read(unit)
 
 
+@pytest.mark.slow
 async def test_concurrent_reviews_keep_the_totals(shop: Shop) -> None:
     product_id = await product(shop)
     written = await asyncio.gather(

@@ -1,0 +1,131 @@
+"""Writes docs/reference/costs.md: what one use of each route, page and job may cost.
+
+costs.toml says it by kind; the numbers are those of the code.
+"""
+
+import ast
+import inspect
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gateway.app import resources
+from gateway.console.records import references, related
+from gateway.domain.accounts import passwords
+from gateway.domain.catalogue import RESOURCES
+from gateway.domain.cells import directory
+from gateway.domain.imports import files, jobs, steps, uploads
+from gateway.domain.privacy import certificates
+from gateway.domain.privacy import steps as erasure
+from gateway.domain.reports import periods
+from gateway.domain.sales import document_lines
+from gateway.domain.storefront.catalogue import word_search
+from gateway.domain.storefront.stores import host_proofs
+from gateway.domain.webhooks import deliveries, file_text, history
+from gateway.graphql import costs, document_size, execution, limits
+from gateway.records import cascades, digests, exports, included, query
+from gateway.rest import batches, lists
+from gateway.server.config import Limits
+from gateway.server.http import bodies
+from gateway.server.http.rate_limits import COSTS, EXAMINATIONS
+from gateway.server.telemetry import health
+from gateway.server.upkeep import duties, host_lookups, mailer
+from outbox.database import places, sizes
+from outbox.events import marks
+from outbox.queue.order import ordering
+from outbox.queue.replays import job_steps, snapshot_steps
+from outbox.queue.replays import jobs as replays
+from outbox.queue.upkeep import retention
+
+MIB = 1024 * 1024
+BOUNDS: Mapping[str, float] = {
+    "health": health.FRESH_SECONDS, "related": related.MOST, "named": references.MOST_NAMED,
+    "page": query.MOST, "included": included.MOST, "page_bytes": lists.MOST_BYTES // MIB,
+    "filtered": COSTS["filtered"], "searched": COSTS["searched"], "reported": COSTS["reported"],
+    "log": deliveries.MOST, "history": history.SECONDS, "days": periods.MOST,
+    "scan_wait": places.SCANS_WAITING, "digest": digests.MOST, "digest_page": digests.PAGE,
+    "export": exports.AT_ONCE, "streamed": sizes.STREAMED_BYTES // 1024,
+    "streams": places.STREAMS, "stream_seconds": places.STREAM_SECONDS,
+    "person": erasure.ROWS, "erased": erasure.CHARACTERS, "lines": document_lines.MOST,
+    "webhooks": Limits().webhooks_per_owner, "batch": batches.MOST,
+    "upload_lines": uploads.LINES_AT_ONCE, "upload_characters": uploads.CHARACTERS_AT_ONCE,
+    "file": files.MOST_BYTES // MIB, "file_lines": files.MOST_LINES,
+    "open_imports": jobs.MOST_OPEN, "file_webhooks": file_text.MOST,
+    "webhook_file": file_text.MOST_BYTES // 1024, "examinations": EXAMINATIONS,
+    "cost": costs.COST, "anonymous": bodies.ANONYMOUS_BYTES // 1024, "parts": digests.PARTS,
+    "snapshot_bytes": snapshot_steps.MOST_BYTES // 1024,
+    "proofs": host_proofs.AT_ONCE, "lookup": host_lookups.SECONDS,
+    "counted": replays.COUNTED, "running": replays.MOST_RUNNING, "hashes": passwords.WAITING_MOST,
+    "words": word_search.MOST, "document": document_size.CHARACTERS, "depth": limits.DEPTH,
+    "aliases": limits.ALIASES, "mutations": limits.MUTATIONS, "graphql": execution.SECONDS,
+    "step_sqlite": steps.MOST["sqlite"], "step_postgres": steps.MOST["postgres"],
+    "step_characters": steps.CHARACTERS,
+    "job_sqlite": job_steps.MOST["sqlite"], "job_postgres": job_steps.MOST["postgres"],
+    "snapshot": snapshot_steps.MOST, "dependants": cascades.MOST,
+    "dependants_ms": cascades.UNIT_SECONDS * 1000, "retention": retention.PAGE,
+    "certificate": certificates.AT_ONCE, "mails": mailer.MOST, "marks": marks.PAGE,
+    "turning": ordering.PAGE, "names": directory.PAGE,
+}  # fmt: skip
+"""The bounds that costs.toml names, from where they hold."""
+_PLURAL = re.compile(rf"/(?:{'|'.join(sorted((r.plural for r in RESOURCES), key=len)[::-1])})\b")
+
+
+@cache
+def table() -> Mapping[str, Any]:
+    """Return the table with the numbers filled in."""
+    text = Path(__file__).with_name("costs.toml").read_text("utf-8")
+    shown = {name: f"{value:,.10g}" for name, value in BOUNDS.items()}
+    entries = re.sub(r'^(?!  ").*$', lambda line: _filled(line[0], shown), text, flags=re.M)
+    return tomllib.loads(entries)
+
+
+def _filled(line: str, shown: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: shown[found[1]], line)
+
+
+def routes() -> set[str]:
+    """Return the method and the path of each route; what each resource has counts once."""
+    found = set()
+    for resource in resources(with_doors=True):
+        for route in resource:
+            if route.method not in ("HEAD", "*"):
+                path = resource.canonical
+                if not path.startswith("/api/reports/"):
+                    path = _PLURAL.sub("/{plural}", path, count=1)
+                found.add(f"{route.method} {path}")
+    return found
+
+
+def duty_names() -> set[str]:
+    """Return the names of the duties that the leader runs."""
+    calls = (
+        node for node in ast.walk(ast.parse(inspect.getsource(duties)))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("once_every", "when")
+    )  # fmt: skip
+    names = {one.args[1].value for one in calls if isinstance(one.args[1], ast.Constant)}
+    return {str(name) for name in names} | {batches.name for batches in duties.BATCHES}
+
+
+def lines() -> Iterator[str]:
+    """Yield the generated part of the page."""
+    columns = ("rows", "bytes", "place", "milliseconds", "bound")
+    head = "rows | bytes | where | ms | bound |\n| --- | --- | --- | --- | --- | --- |"
+    kinds, jobs = table()["kinds"], table()["jobs"]
+    yield f"## Kinds\n\n| kind | {head}"
+    for kind in kinds.values():
+        yield f"| {kind['title']} | {' | '.join(kind[name] for name in columns)} |"
+    yield f"\n## Jobs\n\n| job | {head}"
+    for name, job in jobs.items():
+        yield f"| `{name}` | {' | '.join(job[column] for column in columns)} |"
+    for one in sorted(duties.BATCHES, key=lambda one: one.name):
+        if one.name not in jobs:
+            rows = f"{one.most} rows | of their keys | the writer"
+            yield f"| `{one.name}` | {rows} | – | rows of a transaction |"
+    yield "\n## Routes and pages\n\n| method and path | kind |\n| --- | --- |"
+    of = {route: kind["title"] for kind in kinds.values() for route in kind["routes"]}
+    for route in sorted(of, key=lambda one: (one.split()[1], one)):
+        yield f"| `{route}` | {of[route]} |"
