@@ -1,6 +1,6 @@
 """One connection to a receiver: aiohttp's own, hardened against hostile responses.
 
-In this package only this module and connect use aiohttp's private parts;
+In this package only this module, connect and pool use aiohttp's private parts;
 tests/outbox/sending/test_wire.py states what they must do.
 """
 
