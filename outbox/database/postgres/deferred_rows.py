@@ -14,6 +14,8 @@ from outbox.database.transaction import Insert
 Witness = tuple[Insert, str]
 """An INSERT with `found`, and the first value of one of its rows."""
 Types = tuple[str, ...]
+FEW = 2
+"""Rows of an INSERT: the usual numbers of a create and of the result of an attempt."""
 
 _types: dict[Insert, Types] = {}
 """The types of the columns; a program has one schema, on whatever server."""
@@ -31,21 +33,23 @@ async def together(connection: Connection, rows: Deferred) -> Statement:
     """Return the statement that writes `rows`, which are no longer kept there.
 
     Each value is an array, a column of rows, and the INSERTs are in an order of their own, so that
-    any number of rows in any order has the same text: the server prepares few statements. A single
-    row of each INSERT has a text without arrays: the driver takes long to encode one.
+    any number of rows in any order has the same text: the server prepares few statements. One or
+    two rows of each INSERT have texts without arrays: the driver takes long to encode one.
     """
     parts = sorted(rows.let_out(), key=_place)
     values: list[Any] = []
     witness: Witness | None = None
-    single = True
+    few = True
     for insert, each in parts:
-        single = single and len(each) == 1
+        few = few and len(each) <= FEW
         if insert.found:
             witness = (insert, each[0][0])
-    if single:
+    if few:
         for _, each in parts:
-            values += each[0]
-        return Statement(_single_text(tuple([insert for insert, _ in parts])), values, witness)
+            for row in each:
+                values += row
+        text = _text_of_few(tuple([(insert, len(each)) for insert, each in parts]))
+        return Statement(text, values, witness)
     inserts: list[tuple[Insert, Types]] = []
     for insert, each in parts:
         inserts.append((insert, _types.get(insert) or await _types_of(connection, insert)))
@@ -85,13 +89,13 @@ def _text(inserts: Sequence[tuple[Insert, Types]]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _single_text(inserts: Sequence[Insert]) -> str:
-    """Return the same for one row of each INSERT."""
+def _text_of_few(inserts: Sequence[tuple[Insert, int]]) -> str:
+    """Return the same for a few rows of each INSERT."""
     texts: list[str] = []
     first = 1
-    for insert in inserts:
-        texts.append(insert_text(insert.table, insert.columns, 1, insert.conflict, first))
-        first += len(insert.columns)
+    for insert, size in inserts:
+        texts.append(insert_text(insert.table, insert.columns, size, insert.conflict, first))
+        first += len(insert.columns) * size
     return _joined(texts)
 
 
