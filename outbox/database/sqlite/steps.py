@@ -209,7 +209,7 @@ class Job:
 
     __slots__ = (
         "abandoned", "args", "began", "brief", "changed", "context", "error", "future", "kwargs",
-        "result", "told", "unit", "wake",
+        "owner", "result", "told", "unit", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -228,6 +228,8 @@ class Job:
         """The time of the call, on the monotonic clock."""
         brief = getattr(unit, "brief", None)
         self.brief: bool = is_brief(unit) if brief is None else brief
+        self.owner = ""
+        """Whose turn a read takes."""
         self.context = contextvars.copy_context()
         self.result: Any = None
         self.error: BaseException | None = None
