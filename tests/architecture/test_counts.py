@@ -16,7 +16,8 @@ from outbox.database.transaction import Database
 from tests.architecture.tree import ROOT
 from tests.support.drain import drain, inbox, make, ring
 
-EVENTS = 20
+ROWS, EVENTS = 4, 10
+"""The least of some rows counts: on a busy machine, more polls come in between."""
 MARGIN = 1.15
 """How much a run may be above its figure: how often the loop turns in between varies."""
 HERE = f"{ROOT}/"
@@ -65,12 +66,15 @@ async def test_an_event_costs_no_more_calls_than_it_did(db: Database) -> None:
         await running.webhook(box.url)
         await db.write(make, "warm")
         await running.watch.until("delivery_finished")
-        with Calls() as calls:
-            for number in range(EVENTS):
-                await db.write(make, f"r{number}")
-                await running.watch.until("delivery_finished", number + 2)
+        rows: list[Counter[tuple[str, str]]] = []
+        for row in range(ROWS):
+            with Calls() as calls:
+                for number in range(row * EVENTS, (row + 1) * EVENTS):
+                    await db.write(make, f"r{number}")
+                    await running.watch.until("delivery_finished", number + 2)
+            rows.append(calls.counts)
     most = MOST[db.engine]
-    found = {one: round(count / EVENTS) for one, count in calls.counts.items()}
+    found = {one: round(min(row[one] for row in rows) / EVENTS) for one in rows[0]}
     rooms = {
         room: (found.get((room, "call"), 0), found.get((room, "c_call"), 0)) for room, _ in found
     }
