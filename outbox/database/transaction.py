@@ -24,6 +24,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 from outbox.clock import Clock
 from outbox.database.claims import Claim, Reserve
 from outbox.database.leadership import Leadership, Pace
+from outbox.database.pacing import Meter
 from outbox.ids import Ids
 from outbox.observer import Observer
 
@@ -207,6 +208,8 @@ class Database(Protocol):
     ids: Ids
     observer: Observer
     """Receives reports of the database and what works with it, for metrics."""
+    meter: Meter
+    """Measures what jobs cost the writes of others in this process."""
     elsewhere: Mapping[str, Home | None]
     absent: Mapping[str, Home | None]
     """Owners whose requests write, and read, nothing here, and where they are if that is known:

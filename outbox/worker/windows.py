@@ -121,7 +121,8 @@ class Windows:
 
     def _rest(self, window: Window) -> int:
         """Return how many sends a webhook may start now."""
-        rest = self._limit(window) - window.in_flight
+        limit = self._limit(window) if window.needed else window.width
+        rest = limit - window.in_flight
         if rest <= 0 or not window.slow_until:
             return rest
         first = int(not window.in_flight)
@@ -138,7 +139,8 @@ class Windows:
             self._windows[delivery.webhook_id] = window
         sending = Sending(
             delivery.webhook_id, delivery.owner_id, size, failing, now,
-            limited=failing or self._limit(window) == 1, open_since=window.open_since,
+            limited=failing or (self._limit(window) if window.needed else window.width) == 1,
+            open_since=window.open_since,
         )  # fmt: skip
         self._unused.pop(delivery.webhook_id, None)
         window.in_flight += 1
@@ -148,7 +150,8 @@ class Windows:
         self._fast[sending] = None
         self._failing += failing
         self.bytes += size
-        self._count(window)
+        if window.slow_until or window.needed:
+            self._count(window)
         if self._rest(window) <= 0:
             window.full_at = now
         return sending
@@ -183,10 +186,11 @@ class Windows:
             self._grow(window, now - sending.started)
         else:
             window.streak = 0
-        self._count(window)
+        if window.slow_until or window.needed:
+            self._count(window)
         if window.needed and not window.in_flight:
             self._unused[sending.webhook_id] = now
-        return self._limit(window)
+        return self._limit(window) if window.needed else window.width
 
     def take_slots_back(self, now: float) -> tuple[float | None, list[Sending]]:
         """Mark sends that have become slow.

@@ -345,7 +345,7 @@ def tight_disk() -> None:
         each_alone(self, jobs)
 
     WriteQueue._call_soon = late_call_soon  # type: ignore[method-assign]
-    Writer.step = lambda self, until: step(limit(self), until)  # type: ignore[method-assign]
+    Writer.step = lambda self, now, until: step(limit(self), now, until)  # type: ignore[method-assign]
     Writer.end = lambda self: end(limit(self))  # type: ignore[method-assign]
     Writer._each_alone = told_each_alone  # type: ignore[method-assign]
 

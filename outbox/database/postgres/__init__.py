@@ -26,6 +26,7 @@ from outbox.database.claims import Reserve
 from outbox.database.elsewhere import asking, must_be_here
 from outbox.database.fair_limit import Crowded
 from outbox.database.leadership import Leadership, Pace
+from outbox.database.pacing import Meter, working
 from outbox.database.places import read_places, scan_places, write_places
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups, Turns
@@ -102,6 +103,7 @@ class PostgresDatabase:
         self._server = server
         self._home = home or self
         self._observer = Observer()
+        self.meter: Meter = home.meter if home is not None else Meter(clock)
         self._signals: Signals = home._signals if home is not None else Signals(server, clock)
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
@@ -220,6 +222,8 @@ class PostgresDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         must_be_here(self.elsewhere)
+        meter = self.meter
+        began = self.clock.monotonic() if meter.jobs else None
         try:
             with self._turn():
                 written = await self._units.write(
@@ -229,6 +233,8 @@ class PostgresDatabase:
             self._signals.committed(unknown.made_work, unknown.changed)
             raise
         note_commit()
+        if began is not None and not working.get():
+            meter.note(began, self.clock.monotonic())
         if written.made_work or written.changed:
             self._signals.committed(written.made_work, written.changed)
         return written.result
