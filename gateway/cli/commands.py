@@ -135,7 +135,7 @@ async def user_set(config: Config, arguments: Namespace, say: Say) -> None:
         values["timezone"] = arguments.timezone
     email = None if arguments.new_email is None else _email(arguments.new_email)
     if not values and email is None:
-        raise CannotStart("nothing to change; enter --name, --timezone or --email")
+        raise CannotStart("nothing to change; enter --email, --name or --timezone")
     async with existing(config) as db:
         user = await user_of(db, arguments.email)
         user = await db.write(_change, user["id"], values, email)

@@ -109,9 +109,8 @@ class Instruments:
         self._mails = counter(
             "mail_attempts_total",
             "Mails to customers, buyers and owners: sent, put_off (tried again later) or given_up.",
-            "kind",
-            "result",
-        )
+            "kind", "result",
+        )  # fmt: skip
         self.password_hashed = timing(
             "password_hash_duration_seconds",
             "Duration of a password hash, including the wait for its turn.",

@@ -42,6 +42,7 @@ def routes() -> list[tuple[str, str]]:
     add_console(router)
     public = (
         "/console/static", "/console/sign-in", "/console/first-account", "/console/connect/token",
+        "/console/forgotten-password", "/console/reset-password", "/console/confirm-email",
         "/console/{rest",
     )  # fmt: skip
     return [

@@ -32,7 +32,7 @@ PAGE = "/console/audit"
 SILENT = {
     "/console/webhooks/preview", "/console/webhooks/{id}/preview", "/console/webhooks/{id}/doctor",
     "/console/webhooks/{id}/guide", "/console/webhooks/{id}/certify", "/console/webhooks/import",
-    "/console/forgotten-password", "/console/account/email",
+    "/console/account/email",
     "/console/account/two-factor/start", "/console/account/two-factor/stop",
 }  # fmt: skip
 """Forms that change nothing: they try something, show what would happen, or lead to a form that
