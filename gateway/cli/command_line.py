@@ -151,37 +151,37 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "user add", "Create an account and print its id.",
         "carteiro user add maria@example.com --name 'Maria Silva'",
-        _from("commands", "user_add"), arguments.user_add,
+        _from("user_commands", "user_add"), arguments.user_add,
     ),
     Command(
         "user list", "List all accounts, including disabled ones.",
-        "carteiro user list", _from("commands", "user_list"), arguments.json,
+        "carteiro user list", _from("user_commands", "user_list"), arguments.json,
     ),
     Command(
         "user set", "Change the name, time zone or e-mail address of an account.",
         "carteiro user set maria@example.com --timezone America/Manaus",
-        _from("commands", "user_set"),
+        _from("user_commands", "user_set"),
         arguments.user_set,
     ),
     Command(
         "user set-password", "Set a new password and end all sessions of the account.",
         "carteiro user set-password maria@example.com",
-        _from("commands", "user_set_password"), arguments.password,
+        _from("user_commands", "user_set_password"), arguments.password,
     ),
     Command(
         "user end-two-factor", "Turn off the two-factor authentication of an account.",
         "carteiro user end-two-factor maria@example.com",
-        _from("commands", "user_end_two_factor"), arguments.email,
+        _from("user_commands", "user_end_two_factor"), arguments.email,
     ),
     Command(
         "user disable", "Disable an account; its data is kept.",
         "carteiro user disable maria@example.com",
-        _from("commands", "user_disable"), arguments.email,
+        _from("user_commands", "user_disable"), arguments.email,
     ),
     Command(
         "user enable", "Enable a disabled account.",
         "carteiro user enable maria@example.com",
-        _from("commands", "user_enable"), arguments.email,
+        _from("user_commands", "user_enable"), arguments.email,
     ),
     Command(
         "key add", "Create an API key and print it once.",
