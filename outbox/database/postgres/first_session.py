@@ -160,17 +160,17 @@ def _past_pooler(hosts: Hosts) -> str:
     return ""
 
 
-async def must_serve(connection: Connection, found: Found) -> None:
+async def must_serve(connection: Connection, found: Found, setting: str) -> None:
     """Raise CannotStart with what the operator has to mend before this session can serve."""
     role, database, schema = map(quoted, (found.role, found.database, found.schema or ""))
     if found.standby:
         raise CannotStart(
-            "database.url leads to a standby, which takes no writes; give the address of the "
+            f"{setting} leads to a standby, which takes no writes; give the address of the "
             "primary, or those of both and ?target_session_attrs=read-write"
         )
     must_be_utf_8(found)
     if found.read_only:
-        raise CannotStart(await _read_only(connection, role, database))
+        raise CannotStart(await _read_only(connection, role, database, setting))
     if found.schema is None:
         raise CannotStart(await _no_schema(connection, role, database))
     if found.installed is None and not found.creates:
@@ -199,11 +199,11 @@ def must_be_utf_8(found: Found) -> None:
         )
 
 
-async def _read_only(connection: Connection, role: str, database: str) -> str:
+async def _read_only(connection: Connection, role: str, database: str, setting: str) -> str:
     source: str = await connection.fetchval(_SOURCE)
     off = "set default_transaction_read_only = off"
     mend = {
-        "client": "remove default_transaction_read_only from database.url",
+        "client": f"remove default_transaction_read_only from {setting}",
         "user": f"run: alter role {role} {off}",
         "database": f"run: alter database {database} {off}",
         "database user": f"run: alter role {role} in database {database} {off}",

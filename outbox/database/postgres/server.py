@@ -148,7 +148,7 @@ class Server:
     async def _check(self, connection: Connection) -> None:
         assert self._found is not None
         await must_keep_sessions(connection, partial(self._open, self._direct), self._direct)
-        await must_serve(connection, self._found)
+        await must_serve(connection, self._found, self._direct.setting)
 
     async def _must_be_one_place(self, through: Connection) -> None:
         assert self._found is not None

@@ -368,6 +368,8 @@ def test_a_server_that_is_reached_says_what_is_wrong(
 
 UNREACHED = {
     "no-host": ("u:hunter2@db.invalid/crm", "the host db.invalid is not found", "DNS"),
+    "no-name": ("u:hunter2@db..example/crm", "the host db..example is not found", "no name of DNS"),
+    "long-label": (f"u:hunter2@{'a' * 64}.example/crm", "is not found", "no name of DNS"),
     "refused": ("u:hunter2@127.0.0.1:1/crm", "nothing listens at 127.0.0.1:1", "start the server"),
     "no-socket": ("/crm?host=/nowhere", "there is no socket /nowhere/.s.PGSQL.5432"),
     "each-host": ("u@127.0.0.1:1,db.invalid/crm", "nothing listens at 127.0.0.1:1", "db.invalid"),
