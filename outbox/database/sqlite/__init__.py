@@ -26,6 +26,7 @@ from outbox.clock import Clock
 from outbox.database.claims import Reserve
 from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Alone, Leadership, Pace
+from outbox.database.pacing import Meter, working
 from outbox.database.places import scan_places
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.refusals import unusable
@@ -47,7 +48,7 @@ from outbox.database.transaction import (
     Tx,
     Values,
     Wake,
-    note_commit,
+    commits,
 )
 from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
@@ -76,6 +77,7 @@ class SqliteDatabase:
         self.hearing = 0
         self.reserve: Reserve | None = None
         self.observer = Observer()
+        self.meter = Meter(clock)
         self._file = file
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
@@ -113,9 +115,12 @@ class SqliteDatabase:
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        must_be_here(self.elsewhere)
+        if self.elsewhere:
+            must_be_here(self.elsewhere)
         result: T = await self._put(self._writes, self._job(unit, args, kwargs))
-        note_commit()
+        noted = commits.get()
+        if noted is not None:
+            noted.any = True
         return result
 
     async def read(
@@ -170,6 +175,8 @@ class SqliteDatabase:
         now = self.clock.monotonic()
         for job in jobs:
             self.observer.transaction(op, now - job.began)
+            if self.meter.jobs and op == "write" and not job.context.get(working):
+                self.meter.note(job.began, now)
             if job.error is None or isinstance(job.error, OutcomeUnknown):
                 wake = wake or job.wake
                 untold = untold or (job.wake and not job.told)
