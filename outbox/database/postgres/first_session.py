@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 import asyncpg
 
@@ -22,7 +23,7 @@ _LOOK = """
 select pg_backend_pid() as pid, cast(current_user as text) as role,
   cast(current_database() as text) as database, current_setting('server_encoding') as encoding,
   cast(current_schema() as text) as schema,
-  pg_is_in_recovery() as standby,
+  pg_postmaster_start_time() as began, pg_is_in_recovery() as standby,
   current_setting('default_transaction_read_only') = 'on' as read_only,
   coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) as creates,
   ledger.schema as installed, ledger.owner, (
@@ -65,6 +66,8 @@ class Found:
     database: str
     encoding: str
     schema: str | None
+    began: datetime
+    """When the server started: another one of the same name has another time."""
     standby: bool
     read_only: bool
     creates: bool

@@ -7,6 +7,7 @@ one, add a line to its list: settings are named without `CARTEIRO_`, `{…}` are
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import socketserver
@@ -644,3 +645,12 @@ def test_parameters_without_effect_are_told(tmp_path: Path) -> None:
         "Note: these parameters change nothing here: database.url: connect_timeout, keepalives.\n"
         in done.stdout
     )
+
+
+@pytest.mark.proof
+def test_there_are_many_starts() -> None:
+    lists = {"urls": URLS, "texts": TEXTS, "files": PATHS, "answers": ANSWERS, "away": UNREACHED,
+             "postgresql": ON_POSTGRES, "roles": ROLES}  # fmt: skip
+    counts = {name: len(starts) for name, starts in lists.items()}
+    print(json.dumps(counts))
+    assert sum(counts.values()) >= 160
