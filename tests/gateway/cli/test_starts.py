@@ -14,7 +14,7 @@ import socketserver
 import sqlite3
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -649,8 +649,10 @@ def test_parameters_without_effect_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_there_are_many_starts() -> None:
-    lists = {"urls": URLS, "texts": TEXTS, "files": PATHS, "answers": ANSWERS, "away": UNREACHED,
-             "postgresql": ON_POSTGRES, "roles": ROLES}  # fmt: skip
+    lists: dict[str, Sized] = {
+        "urls": URLS, "texts": TEXTS, "files": PATHS, "answers": ANSWERS, "away": UNREACHED,
+        "postgresql": ON_POSTGRES, "roles": ROLES,
+    }  # fmt: skip
     counts = {name: len(starts) for name, starts in lists.items()}
     print(json.dumps(counts))
     assert sum(counts.values()) >= 160
