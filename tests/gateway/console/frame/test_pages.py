@@ -144,7 +144,7 @@ async def test_an_account_has_few_pages_made_at_once(
         await maria.sign_in("maria@example.com")
         await rui.sign_in("rui@example.com")
         turns = site.app[pages.TURNS]
-        assert all(turns.take_free(owner) for _ in range(4))
+        assert all(turns.take_free(owner) for _ in range(pages.AT_ONCE if waits else 4))
         page = asyncio.create_task(maria.get("/console"))
         await until(lambda: turns.waiting == 1 if waits else page.done())
         assert (await rui.get("/console")).status == 200
