@@ -132,7 +132,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))
     post("/console/stores/{id}/payment-secret/cancel", action(payment_secret.cancel))
 
-    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show))
+    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show, brief=False))
     get("/console/import/{plural}", page(import_pages.new))
     post("/console/import/{plural}", upload(import_pages.upload, MOST_BYTES))
     get("/console/imports/{id}", page(import_pages.show))
