@@ -27,8 +27,6 @@ from gateway.records.resource import Filter
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 
-NARROW = 18
-"""Characters that every column shows."""
 Ordered = Callable[[Tx, Actor, int, int], Awaitable[Page]]
 """A unit that reads a page of a list in an order of its own: by page and limit."""
 
@@ -238,7 +236,7 @@ def _titles(section: Section, column: Column) -> Callable[[Record], str]:
 def _title(text: Any) -> str:
     """Return the attribute with a whole text, if it may be cut."""
     text = "" if text is None else str(text)
-    return f' title="{escape(inert(text))}"' if len(text) > NARROW else ""
+    return f' title="{escape(inert(text))}"' if len(text) > facts.NARROW else ""
 
 
 def _column(section: Section, asked: Asked, look: Look, name: str) -> Column:

@@ -23,12 +23,21 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.claims import Reserve
 from outbox.database.elsewhere import asking, must_be_here
+from outbox.database.fair_limit import Crowded
 from outbox.database.leadership import Leadership, Pace
-from outbox.database.places import scan_places, write_places
+from outbox.database.places import read_places, scan_places, write_places
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups
 from outbox.database.postgres.leadership import PostgresLeadership
-from outbox.database.postgres.limits import DRAIN, GROUP, LEASE, MIGRATION, REQUESTS, Limits
+from outbox.database.postgres.limits import (
+    DRAIN,
+    GROUP,
+    LEASE,
+    MIGRATION,
+    REQUESTS,
+    SCAN_SECONDS,
+    Limits,
+)
 from outbox.database.postgres.pooled import Turn
 from outbox.database.postgres.refusals import not_connected
 from outbox.database.postgres.server import Server
@@ -54,7 +63,7 @@ from outbox.database.transaction import (
     note_commit,
     patience,
 )
-from outbox.errors import CannotStart, OutcomeUnknown
+from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer
 
@@ -102,6 +111,7 @@ class PostgresDatabase:
         scans = max(1, size // 3)
         self._places = scan_places(scans)
         self._writes = write_places(max(1, size - scans - 1)) if home is None else None
+        self._reads = read_places(size)
         self._apart: dict[Purpose, PostgresDatabase] = {}
 
     async def open(self) -> None:
@@ -178,7 +188,14 @@ class PostgresDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         must_be_here(self.absent)
-        return await self._units.read(self._sure(unit), args, kwargs)
+        current = patience.get()
+        turn = None
+        if current is not None:
+            turn = Turn(self._reads, current.owner, "PostgreSQL: too many reads at once")
+        try:
+            return await self._units.read(self._sure(unit), args, kwargs, turn)
+        except Crowded:
+            raise DatabaseUnavailable("busy", "PostgreSQL: too many reads wait") from None
 
     async def scan(
         self,
@@ -190,7 +207,7 @@ class PostgresDatabase:
     ) -> T:
         must_be_here(self.absent)
         turn = Turn(self._places, owner, "PostgreSQL: too many long reads at once")
-        return await self._units.read(self._sure(unit), args, kwargs, turn)
+        return await self._units.read(self._sure(unit), args, kwargs, turn, SCAN_SECONDS)
 
     def stream(self, owner: str, sql: str, *args: Any) -> AsyncGenerator[Sequence[Values], None]:
         return self._streams.rows(owner, sql, args)

@@ -25,7 +25,7 @@ from outbox.database.postgres.deferred_rows import Statement, together
 from outbox.database.postgres.faults import STALE, breaks_off, fault_of, is_moving, unavailable
 from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
-from outbox.database.postgres.limits import GROUP, SCAN_SECONDS, Limits, Times
+from outbox.database.postgres.limits import GROUP, Limits, Times
 from outbox.database.postgres.pooled import Pooled, Turn
 from outbox.database.postgres.refusals import FORBIDDEN, not_migrated
 from outbox.database.postgres.server import READ, Server
@@ -99,13 +99,14 @@ class Units:
         except TimeoutError:
             self._pool.terminate()
 
-    async def read(self, unit: Unit[T], args: Any, kwargs: Any, turn: Turn | None = None) -> T:
-        """Run `unit` on a snapshot; with a `turn` it is a scan, which has its own limit.
+    async def read(
+        self, unit: Unit[T], args: Any, kwargs: Any, turn: Turn | None, longest: float | None = None
+    ) -> T:
+        """Run `unit` on a snapshot; with `longest` it is a scan, which has its own limit.
 
         A unit that sends one query needs no transaction: the query has a snapshot of its own. The
         driver expects it of each unit until the unit sends a second one, and then starts again.
         """
-        longest = None if turn is None else SCAN_SECONDS
         begin = self._server.begin("read", self._limits, longest)
         code = getattr(unit, "__code__", None)
 

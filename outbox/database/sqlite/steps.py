@@ -202,7 +202,7 @@ class Job:
 
     __slots__ = (
         "abandoned", "args", "began", "brief", "changed", "context", "error", "future", "kwargs",
-        "result", "told", "unit", "wake",
+        "owner", "result", "told", "unit", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -220,6 +220,8 @@ class Job:
         self.began = began
         """The time of the call, on the monotonic clock."""
         self.brief = is_brief(unit)
+        self.owner = ""
+        """Whose turn a read takes."""
         self.context = contextvars.copy_context()
         self.result: Any = None
         self.error: BaseException | None = None
