@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gateway.records import searching, settled_rows, statements, store
 from gateway.records.access import Actor
-from gateway.records.query import NEWEST, OWNED
+from gateway.records.query import NEWEST, OWNED, OWNED_OF_FEW
 from gateway.records.record import Record, records_of
 from gateway.records.resource import Resource
 from outbox.database.transaction import Tx
@@ -52,25 +52,25 @@ async def find(tx: Tx, actor: Actor, resources: Sequence[Resource], text: str) -
         if not totals.get(resource.table):
             continue
         named = parties if resource.heading == "number" else {}
-        records = await _of(tx, actor, resource, text, named)
+        cut = totals[resource.table] > LOOKED_AT
+        records = await _of(tx, actor, resource, text, named, cut=cut)
         parties[resource.table] = [one.id for one in records[:SHOWN]]
         if records:
-            cut = totals[resource.table] > LOOKED_AT
             found.append(Found(resource, records[:SHOWN], len(records) > SHOWN, cut))
     return found
 
 
 async def _of(
-    tx: Tx, actor: Actor, resource: Resource, text: str, parties: Mapping[str, Sequence[str]]
-) -> Sequence[Record]:
+    tx: Tx, actor: Actor, resource: Resource, text: str, parties: Mapping[str, Sequence[str]],
+    *, cut: bool,
+) -> Sequence[Record]:  # fmt: skip
     table, args = resource.table, list[str]()
     seen, bounds = settled_rows.seen(resource), f"order by {NEWEST} limit {SHOWN + 1}"
     wanted = searching.condition(text, args, numbered=bool(resource.numbers), anywhere=True)
-    columns = "id, created_at, folded" + (", digits" if resource.numbers else "")
-    ways = [
-        f"select id from (select {columns} from {table} where {OWNED}{seen}"
-        f" order by {NEWEST} limit {LOOKED_AT}) as newest where {wanted} {bounds}"
-    ]
+    if cut:
+        oldest = f"select created_at from {table} where {OWNED} order by {NEWEST}"
+        wanted = f"created_at >= ({oldest} limit 1 offset {LOOKED_AT - 1}) and {wanted}"
+    ways = [f"select id from {table} where {OWNED} and {wanted}{seen} {bounds}"]
     for field, to in resource.references:
         ids = parties.get(to.table, ())
         if ids:
@@ -83,7 +83,7 @@ async def _of(
     each = " union all ".join(f"select id from ({way}) as way_{n}" for n, way in enumerate(ways))
     # Sorted by an expression, so that only these are read and not the index of all.
     sql = statements.page(
-        resource, f"{OWNED} and id in ({each})", "created_at + 0 desc, id desc",
+        resource, f"{OWNED_OF_FEW} and id in ({each})", "created_at + 0 desc, id desc",
         size=len(args) + 2, offset=len(args) + 3, late=False,
     )  # fmt: skip
     rows, _ = await store.fetch_all(tx, sql, actor.owner_id, *args, SHOWN + 1, 0)
