@@ -294,8 +294,8 @@ def trusts_commits() -> None:
     """Trust a COMMIT however its wait for a standby ended."""
     fate = module("outbox.database.postgres.commit_outcome")
 
-    async def trusted(connection: Any) -> bool:
-        await connection.execute("commit")
+    async def trusted(connection: Any, statement: str = "commit", *values: Any) -> bool:
+        await connection.execute(statement, *values)
         return True
 
     async def assumed(connection: Any) -> bool:
@@ -345,7 +345,7 @@ def tight_disk() -> None:
         each_alone(self, jobs)
 
     WriteQueue._call_soon = late_call_soon  # type: ignore[method-assign]
-    Writer.step = lambda self, until: step(limit(self), until)  # type: ignore[method-assign]
+    Writer.step = lambda self, now, until: step(limit(self), now, until)  # type: ignore[method-assign]
     Writer.end = lambda self: end(limit(self))  # type: ignore[method-assign]
     Writer._each_alone = told_each_alone  # type: ignore[method-assign]
 
@@ -362,6 +362,7 @@ def overtakes() -> None:
 def settles_without_the_claim() -> None:
     """Record a result although others have taken its delivery over."""
     exchange(module("outbox.queue.drain.settle"), "SETTLE", "and deliveries.claim = s.token", "")
+    module("outbox.queue.drain.at_once").is_usual = lambda _: False
 
 
 def torn_backup() -> None:

@@ -12,6 +12,7 @@ from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Stage
 from gateway.domain.privacy import certificates, progress
 from gateway.domain.privacy.progress import Ahead
+from outbox.database.pacing import Pace
 from outbox.database.transaction import Database, Scrubbed, Tx
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.state import operational
@@ -51,6 +52,7 @@ class Persons:
         self._db = db
         self._ring = ring
         self._log = Erasure(db)
+        self._pace = Pace(db.meter, 1, clock=db.clock)
         self._rest_until = 0.0
         self._ahead: dict[str, Ahead] = {}
 
@@ -86,9 +88,10 @@ class Persons:
             before, self._ahead = self._ahead, {}
             for erasure_id in ids:
                 try:
-                    self._ahead[erasure_id] = await progress.advance(
-                        self._db, erasure_id, before.get(erasure_id, Ahead())
-                    )
+                    async with self._pace.step():
+                        self._ahead[erasure_id] = await progress.advance(
+                            self._db, erasure_id, before.get(erasure_id, Ahead())
+                        )
                 except Exception as error:  # noqa: BLE001 - raised at the end of the run
                     if isinstance(error, DatabaseUnavailable) and await self._put_aside(erasure_id):
                         continue

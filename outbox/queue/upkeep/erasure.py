@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from outbox.database.pacing import Pace
 from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.upkeep import erasure_requests, personal_data
@@ -59,6 +60,7 @@ class Erasure:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._pace = Pace(db.meter, 1, clock=db.clock)
 
     async def any_open(self) -> bool:
         """Return whether there is a request."""
@@ -78,7 +80,9 @@ class Erasure:
                     stack.push_async_callback(one.aclose)
                 while turns:
                     one = turns.popleft()
-                    if await anext(one, False):
+                    async with self._pace.step():
+                        more = await anext(one, False)
+                    if more:
                         turns.append(one)
         if run.errors:
             raise run.errors[0]
