@@ -42,7 +42,8 @@ from outbox.queue.upkeep import retention
 
 MIB = 1024 * 1024
 BOUNDS: Mapping[str, float] = {
-    "health": health.FRESH_SECONDS, "related": related.MOST, "looked_at": finding.LOOKED_AT, "found": finding.SHOWN,
+    "health": health.FRESH_SECONDS, "related": related.MOST,
+    "looked_at": finding.LOOKED_AT, "found": finding.SHOWN,
     "named": references.MOST_NAMED,
     "page": query.MOST, "included": included.MOST, "page_bytes": lists.MOST_BYTES // MIB,
     "filtered": COSTS["filtered"], "searched": COSTS["searched"], "reported": COSTS["reported"],
