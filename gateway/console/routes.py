@@ -1,5 +1,7 @@
 """All routes of the console."""
 
+from functools import partial
+
 from aiohttp import web
 
 from gateway.console.account import (
@@ -17,8 +19,8 @@ from gateway.console.files import export_page, import_pages
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, nowhere, page, upload
 from gateway.console.overview import overview
-from gateway.console.records import orders, payment_secret
-from gateway.console.records.sections import add_records
+from gateway.console.records import find_page, orders, payment_secret
+from gateway.console.records.sections import SECTIONS, add_records
 from gateway.console.webhooks import (
     certification,
     connect,
@@ -124,6 +126,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
+    get(find_page.PATH, page(partial(find_page.show, SECTIONS)))
     desk.add(get, post)
     post("/console/orders/selected", action(orders.selected))
     add_records(get, post)

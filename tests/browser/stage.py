@@ -73,7 +73,7 @@ ALIKE = re.compile(
 PUBLIC = ("/console/sign-in", "/console/first-account")
 STATES = (
     "/console/deliveries?select=1", "/console/webhooks/new?kind=operational",
-    "/console/privacy?q=hostile",
+    "/console/privacy?q=hostile", "/console/find?q=a",
 )  # fmt: skip
 MORE_STATES = (
     "/console?range=30d", "/console/deliveries?state=waiting", "/console/deliveries?q=nothing",

@@ -139,6 +139,7 @@ INVOICES = Resource(
     },
     filterable=("status",),
     known_after={"created": {"status": "pending"}, "paid": {"status": "paid"}},
+    search=("number",),
     filters=(
         Filter(
             "status", "status = {}", "text", "Only invoices of this status.", tuple(TRANSITIONS),

@@ -159,6 +159,7 @@ ORDERS = Resource(
     ),
     events={},
     search=("number", "name", "email"),
+    numbers=("phone", "document"),
     filters=(
         Filter("status", "status = {}", "text", "Only orders of this status.", tuple(TRANSITIONS)),
         _only("storeId", "store_id", "store", ends=True),

@@ -276,7 +276,8 @@ def _search(resource: Resource) -> tuple[Parameter, ...]:
     return (
         Parameter(
             "search", {"type": "string"},
-            f"Part of {fields}; case and accents are ignored.", "silva",
+            f"Words or parts of words of {fields}, in any order; case and accents are ignored.",
+            "silva",
         ),
     )  # fmt: skip
 
