@@ -406,7 +406,7 @@ ONE_IN_TIME = 20
 AIM = 0.5
 """The others come at a random moment of its first half, during the status look-up."""
 ONE_EVENT = insert_text(INSERT.table, INSERT.columns, 1, "")
-INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d")
+INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d", None)
 
 
 async def test_no_commit_is_judged_wrongly_while_it_runs() -> None:
