@@ -8,10 +8,14 @@ from gateway.console.account import (
     api_keys,
     audit,
     checkpoints,
+    email,
+    forgotten,
     login,
     password,
     privacy,
     profile,
+    second_step,
+    two_factor_pages,
 )
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.desk import routes as desk
@@ -56,7 +60,14 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/charts", page(overview.compare))
     get("/console/sign-in", page(login.sign_in_page, public=True))
     post("/console/sign-in", action(login.sign_in, public=True, limit=login.slow_down))
-    post("/console/sign-out", action(login.sign_out))
+    post("/console/sign-in/code", action(second_step.check, public=True))
+    get("/console/forgotten-password", page(forgotten.ask_page, public=True))
+    post("/console/forgotten-password", action(forgotten.ask, public=True))
+    get("/console/reset-password", page(forgotten.reset_page, public=True))
+    post("/console/reset-password", action(forgotten.reset, public=True))
+    get("/console/confirm-email", page(email.confirm_page, public=True))
+    post("/console/confirm-email", action(email.confirm, public=True))
+    post("/console/sign-out", action(login.sign_out, enrolling=True))
     get("/console/first-account", page(login.first_account_page, public=True))
     post(
         "/console/first-account",
@@ -135,7 +146,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))
     post("/console/stores/{id}/payment-secret/cancel", action(payment_secret.cancel))
 
-    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show))
+    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show, brief=False))
     get("/console/import/{plural}", page(import_pages.new))
     post("/console/import/{plural}", upload(import_pages.upload, MOST_BYTES))
     get("/console/imports/{id}", page(import_pages.show))
@@ -159,6 +170,14 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/account", action(profile.save))
     get("/console/account/password", page(password.show))
     post("/console/account/password", action(password.change))
+    get("/console/account/email", page(email.show))
+    post("/console/account/email", action(email.change))
+    get(two_factor_pages.PATH, page(two_factor_pages.show, enrolling=True))
+    post(two_factor_pages.PATH, action(two_factor_pages.confirm, enrolling=True))
+    post(f"{two_factor_pages.PATH}/start", action(two_factor_pages.start, enrolling=True))
+    post(f"{two_factor_pages.PATH}/stop", action(two_factor_pages.stop, enrolling=True))
+    post(f"{two_factor_pages.PATH}/codes", action(two_factor_pages.renew))
+    post(f"{two_factor_pages.PATH}/end", action(two_factor_pages.end))
     post("/console/account/sessions/{id}/end", action(login.end_session))
     post("/console/account/sign-out-everywhere", action(login.end_all))
 

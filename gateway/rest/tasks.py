@@ -7,7 +7,7 @@ from aiohttp import web
 from gateway.domain.contacts import tasks
 from gateway.domain.contacts.tasks import TASKS
 from gateway.records.access import Actor
-from gateway.records.query import Page
+from gateway.records.query import MOST, Page
 from gateway.rest import lists
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
@@ -15,6 +15,7 @@ from gateway.rest.document.describe import PAGE, page_size
 from gateway.rest.document.operations import Handler, Parameter, operation
 from gateway.rest.params import bound, refused, window
 from gateway.rest.scans import scan
+from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Tx
 
 ByDate = Callable[[Tx, Actor, int, int], Awaitable[Page]]
@@ -29,7 +30,7 @@ def _by_due_date(unit: ByDate) -> Handler:
         caller = await authenticate(request)
         page, limit = window(request.query, tasks.MOST, tasks.MOST)
         content = await scan(request, caller, "filtered", unit, caller, page, limit)
-        return lists.page(request, caller, TASKS, content, lists.envelope(content, page, limit), {})
+        return _shown(request, caller, content, page, limit)
 
     return handle
 
@@ -64,6 +65,14 @@ async def calendar(request: web.Request) -> web.StreamResponse:
     content = await scan(
         request, caller, "filtered", tasks.calendar, caller, page, limit, start, end
     )  # fmt: skip
+    return _shown(request, caller, content, page, limit)
+
+
+def _shown(
+    request: web.Request, caller: Actor, content: Page, page: int, limit: int
+) -> web.StreamResponse:
+    # Most of these lists are short whatever their limit, so a long one is paid for once it is read.
+    request.app[LIMITS].read_more(caller.owner_id, (len(content.rest) + MOST - 1) // MOST)
     return lists.page(request, caller, TASKS, content, lists.envelope(content, page, limit), {})
 
 

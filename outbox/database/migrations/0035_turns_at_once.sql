@@ -14,7 +14,15 @@ create function drain_at_once_1(
   attempts bigint, retry boolean, ordered boolean, sequence bigint, repeats bigint, lag_us bigint,
   name text, record_id text, record_version bigint, occurred_at bigint, request_id text,
   traceparent text, body_digest text, about_id text, erased_at bigint, size bigint, body bytea
-) language plpgsql set plan_cache_mode = force_generic_plan as $$
+) language plpgsql
+-- Each session plans once, perhaps while the tables are empty, and keeps that plan until the server
+-- analyzes them: so only by index, row by row, which is right for few rows of a table of any size.
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
 #variable_conflict use_column
 declare
   -- The wall clock, and the due clock, which stands still during a statement of the caller.
@@ -66,8 +74,8 @@ begin
     end if;
     settled := 'done';
     update deliveries set state = 'delivered', reason = s.reason, retry = retry or s.tries > 0,
-      next_at = due, tries = s.tries, claim = null, node_id = null, finished_at = moment,
-      last_outcome = 'success', last_status = s.status
+      next_at = due, tries = s.tries, rescues = 0, claim = null, node_id = null,
+      finished_at = moment, last_outcome = 'success', last_status = s.status
     from (
       select r.id, r.token, r.tries, r.reason,
         cast(cast(r.content as json) ->> 7 as bigint) as status
