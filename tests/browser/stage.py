@@ -315,8 +315,8 @@ async def add_account(house: House) -> None:
     await guest.submit("/console/checkpoints")
     # Its page shows a secret to scan.
     await guest.submit("/console/account/two-factor/start", at="/console/account/two-factor")
-    for kind, email in (("reset", None), ("email", EMAIL)):
-        await db.write(account_tokens.add, house.api.user_id, kind, kind, email)
+    await db.write(account_tokens.add, house.api.user_id, "reset", "reset", None)
+    await db.write(account_tokens.add, house.api.user_id, "email", "email", EMAIL)
     await enrol(house.site, await house.site.user(TWO_FACTOR))
     uploaded = await guest.upload("/console/import/contacts", f"Nome;{'x' * 300}\nAna;1".encode())
     faulty = f"Nome;E-mail;Observações\r\nAna;ana@x.com;{'x' * 300}\r\nBia;bia;\r\n"

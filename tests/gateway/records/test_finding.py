@@ -40,7 +40,7 @@ async def create(db: Database, resource: str, **body: object) -> str:
     return (await db.write(actions.create, ANA, declared, draft)).id
 
 
-async def order(tx: Tx, **values: object) -> str:
+async def order(tx: Tx, /, **values: object) -> str:
     row = await store.insert(
         tx, BY_PLURAL["orders"], ANA.owner_id,
         {
