@@ -296,7 +296,7 @@ async def _order(unit: _Unit, order_id: str) -> None:
         unit.learn(names=[order["name"]], phones=[order["phone"]])
         return redaction.redacted(unit.traces, order)
 
-    await anonymise(unit.tx, unit.actor, order_id, redacted)
+    await anonymise(unit.tx, unit.actor, order_id, unit.erasure.id, redacted)
     unit.erased["mails"] += int(mails["n"]) if mails else 0
     unit.kept["orders"] += 1
     unit.left -= 1

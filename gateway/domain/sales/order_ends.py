@@ -25,7 +25,7 @@ MAILS: Mapping[str, Kind] = {
 async def follow(tx: Tx, actor: Actor, invoice: Record) -> None:
     """End the pending order of an invoice that is now paid or canceled.
 
-    Emits deal.updated when the deal changes.
+    Emits order.paid or order.canceled, and deal.updated when the deal changes.
     """
     if invoice["order_id"] is None or invoice["status"] not in ("paid", "canceled"):
         return
@@ -41,10 +41,11 @@ async def follow(tx: Tx, actor: Actor, invoice: Record) -> None:
 
 
 async def write(tx: Tx, actor: Actor, order: Record, values: dict[str, Any]) -> Record:
-    """Store the new status of a pending order, which is locked."""
+    """Store the new status of a pending order, which is locked; its event has the same name."""
     if values["status"] != "paid":
         values["canceled_at"] = tx.now
-    return await actions.update(tx, actor, order, values)
+    after = await actions.update(tx, actor, order, values)
+    return actions.announce(tx, values["status"], after, before=order)
 
 
 async def conclude(tx: Tx, actor: Actor, order: Record) -> None:
