@@ -34,6 +34,7 @@ def main(argv: Sequence[str] | None = None, parts: "Parts | None" = None) -> int
 
     `serve` makes its server of these `parts` in place of the product's.
     """
+    _open_standard_files()
     arguments, unknown = build_parser().parse_known_args(argv)
     if unknown:
         arguments.parser.refuse(unknown)
@@ -41,7 +42,9 @@ def main(argv: Sequence[str] | None = None, parts: "Parts | None" = None) -> int
         arguments.parser.incomplete()
     arguments.parts = parts
     with private_files.private():
-        return _end_of(arguments)
+        status = _end_of(arguments)
+    _drop_unwritten()
+    return status
 
 
 def _end_of(arguments: argparse.Namespace) -> int:
@@ -65,7 +68,14 @@ def _end_of(arguments: argparse.Namespace) -> int:
         return 130
     except BrokenPipeError:
         # The reader of our output has closed the pipe, so no message can reach it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except UnicodeEncodeError as error:
+        if os.environ.get(TRACE_VARIABLE):
+            raise
+        _complain(
+            f"the output has the encoding {error.encoding}, which lacks characters of this text; "
+            "set PYTHONIOENCODING=utf-8"
+        )
         return 1
     except OSError as error:
         _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
@@ -80,6 +90,27 @@ def _end_of(arguments: argparse.Namespace) -> int:
         )
         return 1
     return 0
+
+
+def _open_standard_files() -> None:
+    """Open those of input, output and errors that are closed; the event loop must not get one."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, number)
+            if nothing != number:
+                os.close(nothing)
+
+
+def _drop_unwritten() -> None:
+    """Drop output that cannot be written, or Python would complain of it at its end."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def read_config(path: str | None) -> Config:

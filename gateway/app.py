@@ -6,6 +6,7 @@ database and listens. It is one module because all parts meet here.
 
 import asyncio
 import platform
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache
 
@@ -48,7 +49,7 @@ from gateway.server.config import Config
 from gateway.server.delivery import DELIVERY, Delivery, doctor_of, rules_of
 from gateway.server.http import answers
 from gateway.server.http.address import public_address
-from gateway.server.http.bodies import READING
+from gateway.server.http.bodies import READING, UPLOADING
 from gateway.server.http.connections import FRAME
 from gateway.server.http.middleware import frame, surface_of
 from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
@@ -128,8 +129,7 @@ def build_app(
     app = web.Application(client_max_size=config.limits.body_bytes)
     app[FRAME] = frame(
         app, config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
-        health=health, refuse=refuse,
-        patient=db.engine == "postgres" or bool(db.elsewhere), spans=spans,
+        health=health, refuse=refuse, spans=spans,
     )  # fmt: skip
     app[CONFIG] = config
     app[CLOCK] = clock
@@ -139,7 +139,7 @@ def build_app(
     app[GUARD] = guard
     app[METRICS] = metrics
     app[answers.BUILDING] = asyncio.Semaphore(answers.BUILDERS)
-    app[READING] = asyncio.Lock()
+    app[READING], app[UPLOADING] = asyncio.Lock(), Counter[str]()
     app[answers.ANSWERS] = answers.budget(config.limits)
     app[FIRST_PAGES] = FirstPages()
     app[EXPOSITION] = exposition

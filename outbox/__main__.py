@@ -17,6 +17,7 @@ from outbox import database, private_files
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.database.transaction import Database
+from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.order import ordering
@@ -100,7 +101,7 @@ async def _drain(args: argparse.Namespace) -> None:
     db = await database.open(args.database, clock=clock, ids=ids, serving=True)
     try:
         await migrate(db, [("outbox", MIGRATIONS)])
-        url = database.without_password(args.database)
+        url = without_password(args.database)
         await key_mark.must_belong(db, ring, f"the key file {args.keys}", url)
         await key_mark.tell_missing(db, ring)
         await db.write(signing_keys.ensure, ring, ids.token(SEED_BYTES))
@@ -120,7 +121,7 @@ async def _drain(args: argparse.Namespace) -> None:
         duties.start()
         scheduler.start()
         running.start()
-        print(f"draining {args.database}", flush=True)
+        print(f"draining {url}", flush=True)
         await ending.wait()
         scheduler.stop()
         await duties.stop()

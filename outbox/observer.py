@@ -73,9 +73,10 @@ class Observer:
         """Report the limit of concurrent sends and the number under way."""
 
     def attempt(
-        self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float
-    ) -> None:
-        """Report a recorded attempt; `seconds` is the time of its request."""
+        self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float,
+        at: float,
+    ) -> None:  # fmt: skip
+        """Report an attempt recorded `at` this wall time; `seconds` is that of its request."""
 
     def unreadable(self, webhook_id: str) -> None:
         """Report a delivery put back because its webhook's secret cannot be decrypted now."""

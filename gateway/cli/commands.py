@@ -66,7 +66,10 @@ async def check_config(config: Config, arguments: Namespace, say: Say) -> None:
     from gateway.server.telemetry.collector import must_be_installed
 
     must_be_installed(config.tracing)
+    startup.must_be_usable(config)
     say("The configuration is valid.")
+    if (unused := startup.unused_parameters(config)) is not None:
+        say(f"Note: {unused}.")
     needed = connections(config)
     if needed:
         parts = ", ".join(f"{count} for {what}" for what, count in needed.items())

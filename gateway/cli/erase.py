@@ -7,7 +7,8 @@ import msgspec
 
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
-from gateway.domain.privacy import certificates, export, overview, steps
+from gateway.domain.privacy import certificates, export, overview, progress
+from gateway.domain.privacy.progress import Ahead
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
@@ -36,8 +37,9 @@ async def erase(config: Config, arguments: Namespace, say: Say) -> None:
         resource = None if record is None else record.resource
         erasure = await db.write(certificates.command, actor, resource, person_id)
         # The server does the rest; without one the records go all the same.
-        while erasure.stage == "records":
-            await db.write(steps.step, erasure.id)
+        ahead = Ahead()
+        while erasure.stage in ("lines", "records"):
+            ahead = await progress.advance(db, erasure.id, ahead)
             erasure = await db.read(certificates.own, actor, erasure.id)
     if erasure.completed_at is None:
         say("The server erases its events and what receivers responded to them, within seconds.")

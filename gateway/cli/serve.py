@@ -1,22 +1,18 @@
 """`carteiro serve`: opens the database, listens, prints the address, and shuts down in order."""
 
 import asyncio
-import base64
 import gc
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from aiohttp import web
 
 from gateway.app import build_app
-from gateway.cli.language import spoken
 from gateway.cli.port import cannot_listen, must_be_free, stop_on_signals
-from gateway.domain.accounts import sessions
+from gateway.cli.welcome import greet
 from gateway.server import startup
 from gateway.server.app_keys import DB
 from gateway.server.cells import addresses_of
@@ -78,6 +74,8 @@ async def serve(
     else:
         # The service manager may send SIGTERM to each process, and so may the supervisor.
         stop_on_signals(lambda: None, stopping)
+    if (unused := startup.unused_parameters(config)) is not None:
+        logs.logger().warning("database_parameters_unused", text=unused)
     db = await startup.open_database(config, clock, ids, serving=True)
     try:
         applied = await startup.bring_up_to_date(db)
@@ -146,16 +144,16 @@ async def _listen(
             raise CannotStart(cannot_listen(config, error)) from None
         metrics.watch_connections(runner.census)
         address = public_address(config, site.port)
-        greet = partial(_greet, config, app[DB], address, role, say)
+        say_ready = partial(_say_ready, config, app[DB], address, role, say)
         logs.logger().info(
             "listening", host=server.host, port=site.port, role=role,
             revision=program_revision(),
         )  # fmt: skip
         if member is None:
-            await greet()
+            await say_ready()
             await stopping.wait()
         else:
-            await member.serve(greet, stopping)
+            await member.serve(say_ready, stopping)
         logs.logger().info("stopping", grace_s=server.shutdown_seconds)
         app[HEALTH].draining = True
         if member is not None:
@@ -173,25 +171,6 @@ async def _listen(
         await runner.cleanup()
 
 
-async def _greet(config: Config, db: Database, address: str, role: Role, say: Say) -> None:
+async def _say_ready(config: Config, db: Database, address: str, role: Role, say: Say) -> None:
     await warn_of_few(config, db)
-    if role == "worker":
-        say(f"Carteiro {program_version()} sends deliveries; health and metrics at {address}")
-        return
-    say(f"Carteiro {program_version()} is ready; console at {address}/console")
-    token = base64.urlsafe_b64encode(db.ids.token(32)).rstrip(b"=").decode()
-    if await db.write(sessions.offer_first_account, token):
-        t = spoken()
-        # Apart from the lines of the log, which a terminal shows before and after it.
-        say(f"\n{t('cli.first_link')}")
-        say(f"  {address}/console/first-account?token={token}")
-        say(t("cli.first_command"))
-        say(f"  {_program()} user add EMAIL --name NAME\n")
-
-
-def _program() -> str:
-    """Return the command that runs this program, with its path if it is not on PATH."""
-    called = Path(sys.argv[0])
-    if called.name == "carteiro" and shutil.which("carteiro") is None:
-        return str(called)
-    return "carteiro"
+    await greet(db, address, role, say)

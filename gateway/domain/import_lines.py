@@ -1,6 +1,7 @@
 """The lines of CSV files that wait for their import, and those that had faults in it.
 
-They are personal data: waiting lines go with their import, and an erasure reaches all of them.
+They are personal data: waiting lines go with their import, and an erasure reaches all of them, see
+gateway.domain.privacy.waiting_lines.
 """
 
 from collections.abc import Sequence
@@ -28,22 +29,6 @@ select line, cells from import_lines where import_id = $1 and line > $2 order by
 """
 _DROP_UPTO = "delete from import_lines where import_id = $1 and line <= $2"
 _THERE = "select line from import_lines where import_id = $1 and line > $2 and line <= $3"
-_LOCK = """
-select id from imports where owner_id = $1 and lines_left = true order by id
-/*postgres for update*/
-"""
-# Both sides in lower case, as far as the engine knows: an address is nearly always ASCII.
-_WITH = """
-/*sqlite instr(lower(cells), lower($2)) > 0*/ /*postgres strpos(lower(cells), lower($2)) > 0*/
-"""
-_OF_OWNER = "import_id in (select id from imports where owner_id = $1)"
-_DROP_FAULTS = f"""
-delete from import_faults where {_OF_OWNER} and ({_WITH.replace("cells", "heading")}
-  or exists (select 1 from import_faulty_lines l
-    where l.import_id = import_faults.import_id and l.line = import_faults.line
-      and (l.record_id = $2 or {_WITH.replace("cells", "l.cells")})))
-"""
-_DROP_FAULTY = f"delete from import_faulty_lines where {_OF_OWNER} and (record_id = $2 or {_WITH})"
 _FAULTY_AFTER = """
 select line, record_id, cells from import_faulty_lines where import_id = $1 and line > $2
 order by line limit $3
@@ -52,11 +37,6 @@ order by line limit $3
 _OLDER = """
 import_id in (select id from imports where owner_id = $1 order by id desc limit 5 offset $2)
 """
-_DROP_HEADINGS = f"""
-update imports set headings = '[]', fields = '[]'
-where owner_id = $1 and {_WITH.replace("cells", "headings")}
-"""
-_DROP_WITH = f"delete from import_lines where import_id = $1 and {_WITH}"
 _encode = json.Encoder().encode
 
 
@@ -125,24 +105,3 @@ async def forget_older(tx: Tx, owner_id: str, latest: int) -> None:
     await tx.run(
         f"update import_faults set value = '' where value <> '' and {_OLDER}", owner_id, latest - 1
     )
-
-
-async def drop_lines_with(tx: Tx, owner_id: str, text: str) -> int:
-    """Delete the owner's lines that have this email or id anywhere; return how many.
-
-    Those are lines that wait and lines that had faults. The headings of files go as well where
-    they name it. For the erasure of a person. It locks the
-    owner's imports, so call it before the contact is locked. What has been imported is a record,
-    which is erased like any other.
-    """
-    text = text.strip()
-    if not text:
-        return 0
-    dropped = 0
-    for row in await tx.all(_LOCK, owner_id):
-        dropped += await tx.run(_DROP_WITH, row["id"], text)
-    # A file without a heading has a person in its place.
-    await tx.run(_DROP_FAULTS, owner_id, text)
-    dropped += await tx.run(_DROP_FAULTY, owner_id, text)
-    await tx.run(_DROP_HEADINGS, owner_id, text)
-    return dropped

@@ -5,7 +5,6 @@ writes a row to `pending_ends`: reads then behave as if the work were done
 (gateway.records.settled_rows), and Dependants does it in batches, in the background.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable
 
@@ -13,6 +12,7 @@ from gateway.records import statements
 from gateway.records.resource import Cascade, Drop, Remove, Resource, Unset
 from gateway.records.store import slot, tally
 from outbox.clock import Clock
+from outbox.database.pacing import Pace
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Database, Tx
@@ -22,9 +22,8 @@ MOST = 500
 UNIT_SECONDS = 0.002
 """After this time `settle` starts no further batch."""
 PIECES = {"sqlite": 100, "postgres": 200}
-REST = 3.0
-"""Length of a pause as a multiple of the unit before it; leaves 3/4 of the time to others."""
-MOST_REST = 0.25
+LEAST = 10
+"""Dependants of a batch that others feel, however small it is."""
 OWNERS = 50
 _NOTE = "insert into pending_ends (owner_id, record_id, noun) values ($1, $2, $3)"
 _DONE = "delete from pending_ends where owner_id = $1 and record_id = $2"
@@ -71,14 +70,15 @@ async def counted(
     return found
 
 
-async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, clock: Clock) -> float:
-    """Settle dependants of a deleted record for about UNIT_SECONDS; return the seconds taken.
+async def settle(
+    tx: Tx, resource: Resource, owner_id: str, record_id: str, clock: Clock, most: int
+) -> None:
+    """Settle dependants of a deleted record for about UNIT_SECONDS, in batches of `most`.
 
     After the last dependent, delete the row in `pending_ends`.
     """
     await by_index(tx)
     began = clock.monotonic()
-    most = PIECES[tx.engine]
     gone: dict[str, Counter[int]] = {}
     done = False
     for cascade in resource.cascades:
@@ -92,7 +92,6 @@ async def settle(tx: Tx, resource: Resource, owner_id: str, record_id: str, cloc
         await tx.run(_DONE, owner_id, record_id)
     for table in sorted(gone):
         tally(tx, owner_id, table, {s: -n for s, n in gone[table].items()})
-    return clock.monotonic() - began
 
 
 async def _piece(
@@ -124,8 +123,8 @@ async def _piece(
 class Dependants:
     """The background duty that settles what `follow` left; run it one at a time.
 
-    It runs small units with a pause after each and takes the owners in turn, so that neither other
-    writes nor another owner's dependants wait for one big delete. A run may be cancelled; the next
+    It runs small units, which other writes do not feel, and takes the owners in turn, so that no
+    owner's dependants wait for another one's big delete. A run may be cancelled; the next
     one continues it.
     """
 
@@ -133,6 +132,7 @@ class Dependants:
         self._db = db
         self._resources = {resource.noun: resource for resource in resources}
         self._nouns = items(list(self._resources))
+        self._pace = Pace(db.meter, PIECES[db.engine], LEAST, clock=db.clock)
 
     async def run_once(self) -> None:
         """Settle dependants until nothing is pending."""
@@ -141,10 +141,10 @@ class Dependants:
                 await self.one(owner_id, record_id, noun)
 
     async def one(self, owner_id: str, record_id: str, noun: str) -> None:
-        """Settle some dependants of one record, and pause."""
+        """Settle some dependants of one record."""
         resource = self._resources[noun]
-        took = await self._db.write(settle, resource, owner_id, record_id, self._db.clock)
-        await asyncio.sleep(min(REST * took, MOST_REST))
+        async with self._pace.step() as most:
+            await self._db.write(settle, resource, owner_id, record_id, self._db.clock, most)
 
     async def any_pending(self) -> bool:
         """Return whether there is anything to settle."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gateway.records import statements, store
+from gateway.records.errors import Fault, Refusal
 from gateway.records.places import Key, Place, beyond, order_by
 from gateway.records.record import CREATED_AT, ID, UPDATED_AT, Record, Row, records_of
 from gateway.records.resource import CHANGED, Filter, Resource
@@ -20,7 +21,13 @@ LIMIT = 20
 LARGEST = 2**62
 MOST = 100
 """Most records that are read whole; of a longer page the rest is returned as ids."""
+FAR = 1_000
+"""Records that a list may pass over before its page without paying for more than a page."""
+FARTHEST = 100_000
+"""The most records before a page by its number: to pass over them takes as long as to read them."""
 OWNED = "owner_id = $1"
+OWNED_OF_FEW = f"/*sqlite +*/ {OWNED}"
+"""The same for few ids: SQLite would look for them among all records of the owner."""
 NEWEST = "created_at desc, id desc"
 CHANGES = f"{CHANGED}, id"
 _NEWEST_KEYS: Sequence[Key] = (("created_at", True),)
@@ -105,17 +112,24 @@ def keys_of(resource: Resource, query: Query) -> Sequence[Key]:
 
 
 def costly(resource: Resource, query: Query) -> Costly | None:
-    """Return why the list scans more than a page of an index, or None when it does not."""
+    """Return why the list scans more than a page of an index, or None when it does not.
+
+    Records by their ids are read by their key.
+    """
     if is_empty(query) or query.ids is not None:
         return None
     if _folded_search(resource, query):
         return "searched"
     narrowed = query.filters or query.scope or query.conditions or query.since is not None
-    return "filtered" if narrowed or order_of(resource, query) != NEWEST else None
+    far = query.after is None and query.before is None and _offset(query) > FAR
+    return "filtered" if narrowed or far or order_of(resource, query) != NEWEST else None
 
 
 async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> Page:
-    """Return the page of the records of `owner_id`, whose time zone is `zone`."""
+    """Return the page of the records of `owner_id`, whose time zone is `zone`.
+
+    Raises validation_error for a page by its number that too many records precede.
+    """
     if is_empty(query):
         return Page([], 0)
     where, args = conditions(resource, query, tx.now, zone)
@@ -132,7 +146,9 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     read = [sql for sql, _ in walked] if query.order and order != NEWEST else []
     place, backward = query.after or query.before, query.after is None
     if place is None:
-        offset = (query.page - 1) * query.limit
+        offset = _offset(query)
+        if FARTHEST < offset < count:
+            raise _too_far(bool(walked))
     else:
         assert walked, "pages by position need an order by keys"
         where += f" and {beyond(walked, place, args, backward=backward)}"
@@ -172,7 +188,7 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
     """Return the records of `owner_id` with these ids, in that order, without deleted ones."""
     places = ", ".join(f"${i}" for i in range(2, len(ids) + 2))
     sql = statements.page(
-        resource, f"owner_id = $1 and id in ({places})", "id",
+        resource, f"{OWNED_OF_FEW} and id in ({places})", "id",
         size=len(ids) + 2, offset=len(ids) + 3, late=False,
     )  # fmt: skip
     rows, long = await store.fetch_all(tx, sql, owner_id, *ids, len(ids), 0)
@@ -186,13 +202,26 @@ def is_empty(query: Query) -> bool:
     return query.nothing or query.ids == [] or not {BETWEEN, "\0"}.isdisjoint(query.search)
 
 
+def _offset(query: Query) -> int:
+    return (query.page - 1) * query.limit
+
+
+def _too_far(walks: bool) -> Refusal:
+    onward = "go on with cursor, the nextCursor of a page" if walks else "ask for fewer records"
+    fault = Fault(
+        "page", "invalid_parameter",
+        f"At most {FARTHEST} records may precede a page by its number; {onward}.",
+    )  # fmt: skip
+    return Refusal("validation_error", fault.sentence, faults=[fault])
+
+
 def _folded_search(resource: Resource, query: Query) -> str:
     return fold(query.search) if resource.search and query.search else ""
 
 
 def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
     """Return the WHERE condition and its parameters after the owner, who is `$1`."""
-    where, args = OWNED, list[Any]()
+    where, args = OWNED if query.ids is None else OWNED_OF_FEW, list[Any]()
 
     def narrow(sql: str, value: Any) -> None:
         nonlocal where

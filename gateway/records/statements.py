@@ -161,9 +161,9 @@ def count(resource: Resource, where: str) -> str:
 def owned(table: str, how_many: int) -> str:
     """Return the query for the ids among $2 … of the owner $1, locked against deletes."""
     places = ", ".join(f"${i}" for i in range(2, how_many + 2))
-    # The order of ids orders the locks, so that two writers cannot deadlock.
+    # By key, not among all of the owner; the order of ids keeps two writers from a deadlock.
     return (
-        f"select id from {table} where owner_id = $1 and id in ({places}) order by id"
+        f"select id from {table} where /*sqlite +*/ owner_id = $1 and id in ({places}) order by id"
         " /*postgres for key share*/"
     )
 

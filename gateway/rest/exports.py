@@ -39,11 +39,11 @@ def export_of(resource: Resource) -> Operation:
         )  # fmt: skip
         try:
             pieces = await begun(lines)
-        except Crowded:
+        except Crowded as crowded:
             raise Refusal(
                 "rate_limited",
                 "Exports of this account run and wait already; one runs at a time.",
-                facts={"retry_after": 5},
+                facts={"retry_after": crowded.seconds},
             ) from None
         headers = {
             "Content-Type": CSV,

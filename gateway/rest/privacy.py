@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Erasure as Stored
-from gateway.domain.privacy import certificates, export
+from gateway.domain.privacy import certificates, export, progress
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records.resource import Resource
 from gateway.records.values.schemas import PLACE_ID, Id, Instant
@@ -140,6 +140,7 @@ def erase(resource: Resource) -> Operation:
         erasure = await request.app[DB].write(
             certificates.request, caller, resource, request.match_info["id"]
         )
+        erasure = await progress.at_once(request.app[DB], erasure)
         done = erasure.completed_at is not None
         shown = shape(erasure, request.app[KEYRING])
         if "read" not in caller.scopes:

@@ -15,6 +15,7 @@ from gateway.rest.document import shapes
 from gateway.rest.document.describe import PAGE, page_size
 from gateway.rest.document.operations import Handler, Parameter, operation
 from gateway.rest.params import bound, window
+from gateway.rest.scans import scan
 from outbox.database.transaction import Tx
 
 ByDate = Callable[[Tx, Actor, int, int], Awaitable[Page]]
@@ -27,7 +28,7 @@ def _by_due_date(unit: ByDate) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         page, limit = window(request.query, tasks.MOST, tasks.MOST)
-        content = await lists.read(request, unit, caller, page, limit)
+        content = await scan(request, caller, "filtered", unit, caller, page, limit)
         return lists.page(request, caller, TASKS, content, lists.envelope(content, page, limit), {})
 
     return handle
@@ -60,5 +61,7 @@ async def calendar(request: web.Request) -> web.StreamResponse:
     query = request.query
     page, limit = window(query, tasks.MOST, tasks.MOST)
     start, end = (bound(query[name]) if name in query else None for name in ("start", "end"))
-    content = await lists.read(request, tasks.calendar, caller, page, limit, start, end)
+    content = await scan(
+        request, caller, "filtered", tasks.calendar, caller, page, limit, start, end
+    )  # fmt: skip
     return lists.page(request, caller, TASKS, content, lists.envelope(content, page, limit), {})

@@ -8,10 +8,13 @@ import outbox
 from gateway.server.config import Config
 from outbox import database, private_files
 from outbox.clock import Clock
-from outbox.database import without_password
+from outbox.database import postgres_url
 from outbox.database.migrate import migrate, pending
 from outbox.database.migration_files import read_migrations
+from outbox.database.sqlite.refusals import must_be_a_file
 from outbox.database.transaction import Database, Tx
+from outbox.database.urls import is_sqlite, typed_file, without_password
+from outbox.database.urls import sqlite_file as file_of
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.webhooks import key_mark
@@ -22,9 +25,9 @@ SOURCES = [
     ("outbox", Path(outbox.__path__[0]) / "database" / "migrations"),
     ("gateway", Path(gateway.__path__[0]) / "migrations"),
 ]
-SQLITE = "sqlite:///"
 DATA = Path("data")
 """The default folder of our files."""
+KEY_NAME = "carteiro.key"
 CREATED_BY = "create it with `carteiro serve` or `carteiro user add`"
 
 
@@ -58,6 +61,28 @@ def must_have_folder(config: Config) -> None:
             f"cannot open the database {file}: there is no folder {file.parent}; create it, or "
             "correct database.url"
         )
+
+
+def must_be_usable(config: Config) -> None:
+    """Raise CannotStart when the path of the SQLite file leads to no file that can be served."""
+    must_have_folder(config)
+    if is_sqlite(config.database.url):
+        must_be_a_file(typed_file(config.database.url))
+
+
+def unused_parameters(config: Config) -> str | None:
+    """Return a sentence about parameters of libpq in a URL that change nothing here, or None."""
+    found = [
+        f"{key}: {', '.join(unused)}"
+        for key in ("url", "direct_url")
+        if (url := getattr(config.database, key)) and not is_sqlite(url)
+        and (unused := postgres_url.parse(url).unused)
+    ]  # fmt: skip
+    return (
+        f"these parameters change nothing here: database.{'; database.'.join(found)}"
+        if found
+        else None
+    )
 
 
 def must_exist(config: Config) -> None:
@@ -100,9 +125,9 @@ def is_whole(migrations: Sequence[object]) -> bool:
 
 
 def sqlite_file(config: Config) -> Path | None:
-    """Return the path of the SQLite file, None on PostgreSQL."""
+    """Return the SQLite file, behind symbolic links; None on PostgreSQL."""
     url = config.database.url
-    return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+    return file_of(url) if is_sqlite(url) else None
 
 
 def key_file(config: Config) -> Path:
@@ -110,7 +135,12 @@ def key_file(config: Config) -> Path:
     if config.secrets.key_file:
         return Path(config.secrets.key_file)
     file = sqlite_file(config)
-    return (file.parent if file is not None else DATA) / "carteiro.key"
+    if file is None:
+        return DATA / KEY_NAME
+    beside = file.parent / KEY_NAME
+    # Older releases made it beside the link.
+    old = typed_file(config.database.url).parent / KEY_NAME
+    return old if old.exists() and not beside.exists() else beside
 
 
 def open_files(config: Config) -> str | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import Literal
-from urllib.parse import urlsplit, urlunsplit
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database, SynchronousCommit
+from outbox.database.urls import is_sqlite, normal, typed_file
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 
@@ -29,7 +29,11 @@ async def open(
     may name several hosts. With a `direct_url`, `url` is the URL of a PgBouncer. Raise CannotStart
     with a one-line error.
     """
-    if url.startswith("sqlite:///"):
+    try:
+        url = normal(url)
+    except ValueError as error:
+        raise CannotStart(f"the URL of the database {error}") from None
+    if is_sqlite(url):
         if direct_url:
             raise CannotStart(
                 "database.direct_url is only for PostgreSQL behind PgBouncer; "
@@ -38,35 +42,21 @@ async def open(
         from outbox.database import sqlite
 
         return await sqlite.open(
-            url.removeprefix("sqlite:///"),
+            typed_file(url),
             clock=clock, ids=ids, serving=serving, synchronous=synchronous,
         )  # fmt: skip
-    if url.startswith(("postgresql://", "postgres://")):
-        # asyncpg is an extra: an SQLite installation does not need it.
-        try:
-            from outbox.database import postgres
-        except ModuleNotFoundError as missing:
-            if missing.name != "asyncpg":
-                raise
-            raise CannotStart(
-                "PostgreSQL needs the package asyncpg; install it beside this program, by "
-                "`pip install asyncpg` or `pipx inject carteiro asyncpg`"
-            ) from None
+    # asyncpg is an extra: an SQLite installation does not need it.
+    try:
+        from outbox.database import postgres
+    except ModuleNotFoundError as missing:
+        if missing.name != "asyncpg":
+            raise
+        raise CannotStart(
+            "PostgreSQL needs the package asyncpg; install it beside this program, by "
+            "`pip install asyncpg` or `pipx inject carteiro asyncpg`"
+        ) from None
 
-        return await postgres.open(
-            url, clock=clock, ids=ids, pool_size=pool_size, synchronous=synchronous,
-            direct_url=direct_url, synchronous_commit=synchronous_commit,
-        )  # fmt: skip
-    raise CannotStart(
-        "database.url must start with sqlite:/// or postgresql://, for example "
-        "sqlite:///data/carteiro.db"
-    )
-
-
-def without_password(url: str) -> str:
-    """Return the URL of a database as it may be shown."""
-    if url.startswith("sqlite:///"):
-        return url
-    parts = urlsplit(url)
-    user, at, hosts = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{hosts}", query=""))
+    return await postgres.open(
+        url, clock=clock, ids=ids, pool_size=pool_size, synchronous=synchronous,
+        direct_url=direct_url, synchronous_commit=synchronous_commit,
+    )  # fmt: skip

@@ -38,10 +38,16 @@ class Deferred:
             rows.append(row)
 
     def take(self, other: Deferred) -> None:
-        """Take the rows of `other`, which is then empty."""
+        """Take the rows of `other`, which nobody uses any more."""
+        own = self.rows
+        if not own:
+            self.rows = other.rows
+            return
         for insert, rows in other.rows.items():
-            self.rows.setdefault(insert, []).extend(rows)
-        other.rows = {}
+            if insert in own:
+                own[insert] += rows
+            else:
+                own[insert] = rows
 
     def concern(self, statement: str) -> bool:
         """Return whether `statement` must find the rows written.
@@ -50,27 +56,29 @@ class Deferred:
         """
         words = sql.words(statement)
         writes = not statement.startswith("select")
-        return any((writes and i.referred) or i.table in words for i in self.rows)
+        for insert in self.rows:  # noqa: SIM110 - a generator costs more than its answer
+            if (writes and insert.referred) or insert.table in words:
+                return True
+        return False
 
     def length(self) -> int:
         """Return the length of all texts and bytes."""
-        return sum(
-            len(value)
-            for rows in self.rows.values()
-            for row in rows
-            for value in row
-            if isinstance(value, str | bytes)
-        )
+        length = 0
+        for rows in self.rows.values():
+            for row in rows:
+                for value in row:
+                    kind = type(value)
+                    if kind is str or kind is bytes:
+                        length += len(value)
+        return length
 
     def let_out(self) -> Iterator[tuple[Insert, list[Sequence[Any]]]]:
         """Yield the rows of each INSERT, sums added up; nothing is kept."""
         rows, self.rows = self.rows, {}
-        for insert, each in sorted(rows.items(), key=_refers):
-            yield insert, _added_up(each) if insert.sums and len(each) > 1 else each
-
-
-def _refers(rows: tuple[Insert, Any]) -> bool:
-    return rows[0].refers
+        for last in (False, True):
+            for insert, each in rows.items():
+                if insert.refers is last:
+                    yield insert, _added_up(each) if insert.sums and len(each) > 1 else each
 
 
 def _added_up(rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:

@@ -16,7 +16,9 @@ MOST_WAITING = 512
 
 
 class Crowded(OutboxError):
-    """The queue of a holder, or the queue of all holders, is full."""
+    """The queue of a holder, or the queue of all holders, is full; try again in `seconds`."""
+
+    seconds = 1
 
 
 class Places:
@@ -43,11 +45,17 @@ class Places:
         finally:
             self.leave(holder)
 
-    async def take(self, holder: str) -> None:
-        """Wait for a place; a cancelled waiter takes none. Raise Crowded."""
+    def take_free(self, holder: str) -> bool:
+        """Take a place if one is free for the holder; return whether it was."""
         if self._free and self._held[holder] < self._each:
             self._free -= 1
             self._held[holder] += 1
+            return True
+        return False
+
+    async def take(self, holder: str) -> None:
+        """Wait for a place; a cancelled waiter takes none. Raise Crowded."""
+        if self.take_free(holder):
             return
         turn = self._stand_in_line(holder)
         try:

@@ -8,11 +8,14 @@ SCANS_EACH = 2
 STREAMS = 8
 STREAMS_WAITING = 2
 """Streams at once; an owner may have one, and so many that wait for it."""
+SPOOLS = 2
+SPOOLS_WAITING = 8
+"""Short streams that are read while all places are taken; an owner may have one at a time."""
 STREAM_SECONDS = 300.0
 """The longest time of a stream, because its snapshot keeps old rows."""
 
-WRITES_WAITING = 1_000
-"""Writes of one owner that may wait for a connection; twice as many of all owners."""
+WAITING = 1_000
+"""Writes, and reads, of one owner that may wait for a connection; twice as many of all owners."""
 
 
 def scan_places(count: int) -> Places:
@@ -23,9 +26,19 @@ def scan_places(count: int) -> Places:
 def write_places(count: int) -> Places:
     """Return places for `count` concurrent writes; of three or more, one owner leaves some free."""
     each = max(1, count - max(1, count // 3))
-    return Places(count, each=each, waiting=WRITES_WAITING, most=2 * WRITES_WAITING)
+    return Places(count, each=each, waiting=WAITING, most=2 * WAITING)
+
+
+def read_places(count: int) -> Places:
+    """Return places for `count` concurrent short reads, of which one owner takes a half."""
+    return Places(count, each=max(1, count // 2), waiting=WAITING, most=2 * WAITING)
 
 
 def stream_places() -> Places:
     """Return places for streams."""
     return Places(STREAMS, each=1, waiting=STREAMS_WAITING)
+
+
+def spool_places() -> Places:
+    """Return places for streams that are read at once."""
+    return Places(SPOOLS, each=1, waiting=SPOOLS_WAITING)

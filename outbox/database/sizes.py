@@ -22,6 +22,8 @@ class Batches:
         self._fetch = fetch
         self._bytes = batch_bytes
         self._at_once = MOST_AT_ONCE
+        self.size = 0
+        """About the bytes of the last batch."""
 
     async def next(self) -> Rows:
         """Return further rows; none at the end."""
@@ -37,4 +39,5 @@ class Batches:
             self._at_once = max(1, min(MOST_AT_ONCE, self._bytes * len(rows) // max(length, 1)))
             batch.extend(rows)
             size += length
+        self.size = size
         return batch

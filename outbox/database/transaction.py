@@ -24,6 +24,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 from outbox.clock import Clock
 from outbox.database.claims import Claim, Reserve
 from outbox.database.leadership import Leadership, Pace
+from outbox.database.pacing import Meter
 from outbox.ids import Ids
 from outbox.observer import Observer
 
@@ -104,6 +105,15 @@ def is_brief(unit: Callable[..., Any]) -> bool:
     while isinstance(unit, partial):
         unit = unit.func
     return getattr(unit, "brief", False)
+
+
+def alone(unit: Unit) -> Unit:
+    """Mark a write unit as a single statement, the only thing that it awaits.
+
+    PostgreSQL runs such a statement without BEGIN and COMMIT, each of which is a round trip.
+    """
+    vars(unit)["alone"] = True
+    return unit
 
 
 class Row(Protocol):
@@ -198,6 +208,8 @@ class Database(Protocol):
     ids: Ids
     observer: Observer
     """Receives reports of the database and what works with it, for metrics."""
+    meter: Meter
+    """Measures what jobs cost the writes of others in this process."""
     elsewhere: Mapping[str, Home | None]
     absent: Mapping[str, Home | None]
     """Owners whose requests write, and read, nothing here, and where they are if that is known:

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Literal, Protocol
 
 from outbox.clock import Clock
 from outbox.database.transaction import Engine, P, Row, SynchronousCommit, T, Tx
+from outbox.database.urls import is_sqlite, sqlite_file, typed_file
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 
@@ -140,12 +141,17 @@ class Place:
 
     @property
     def engine(self) -> Engine:
-        return "sqlite" if self.url.startswith("sqlite:///") else "postgres"
+        return "sqlite" if is_sqlite(self.url) else "postgres"
 
     @property
     def path(self) -> Path:
-        """The file of an SQLite database."""
-        return Path(self.url.removeprefix("sqlite:///"))
+        """The file of an SQLite database, behind symbolic links."""
+        return sqlite_file(self.url)
+
+    @property
+    def typed(self) -> Path:
+        """The path of that file as it was typed."""
+        return typed_file(self.url)
 
 
 def kind_of(table: str, column: str, declared: str) -> Kind:

@@ -52,7 +52,13 @@ def _is_plain(value: Any) -> bool:
     if kind is int:
         return bool(-SAFE_INTEGER <= value <= SAFE_INTEGER)
     if kind is dict:
-        return all(map(_is_plain, value.values())) and all(type(key) is str for key in value)
+        # Texts, which most values are, without a call.
+        for key, each in value.items():
+            if type(key) is not str:
+                return False
+            if type(each) is not str and each is not None and not _is_plain(each):
+                return False
+        return True
     return kind is list and all(map(_is_plain, value))
 
 

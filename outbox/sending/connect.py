@@ -8,7 +8,7 @@ import asyncio
 import resource
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import inf
@@ -20,17 +20,14 @@ from aiohttp import (
     ClientConnectorSSLError,
     ClientRequest,
     ClientTimeout,
-    TCPConnector,
 )
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ConnectionKey
-from aiohttp.connector import Connection
 
 from outbox.clock import Clock
 from outbox.sending.client_certificates import Contexts, Trust
 from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.outcome import system
+from outbox.sending.pool import KEEP_ALIVE_SECONDS, Pool
 from outbox.sending.proxies import ProxyFailed, open_tunnel, place_of
 from outbox.sending.routes import Route
 from outbox.sending.staggered import STAGGER_SECONDS, Connect, connected, first_connected, place_for
@@ -43,7 +40,6 @@ TUNNEL_STAGGER_SECONDS = 0.5
 AGAIN_SECONDS = 1.0
 """For the other addresses of a host after TLS has failed at one; what is slow would take longer."""
 NO_TLS = "TLS failed"
-KEEP_ALIVE_SECONDS = 15.0
 SPARE_SHARE = 4
 """Idle connections close when less than a fourth of the process's descriptors may be free.
 
@@ -66,25 +62,43 @@ class Dialler:
         self._scarce = few_left_from() if scarce_from is None else scarce_from
         self._contexts = Contexts(trust or trust_of(rules.ca_file))
         self._context = shared(rules.ca_file) if trust is None else prepared(trust())
-        self._connector = _Connector(
+        self._connector = Pool(
             self._create, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS,
             # No other one is made, which would open sockets of its own.
             resolver=guard,
         )  # fmt: skip
 
-    async def connect(self, route: Route, progress: Progress) -> Connection:
-        """Return a connection, pooled or new, with its Wire in `progress`."""
+    def pooled(self, route: Route, progress: Progress) -> Wire | None:
+        """Return a connection of the pool, or None when there is none."""
+        wire = self._connector.take(route.connection_key, progress.began)
+        if wire is not None:
+            progress.wire = wire
+            progress.stage = "answer"
+        return wire
+
+    async def connect(self, route: Route, progress: Progress) -> Wire:
+        """Return a new connection, which is in `progress` too."""
         token = current.set(progress)
         try:
             connection = await self._connector.connect(cast(ClientRequest, route), [], CONNECT)
         finally:
             current.reset(token)
         wire = cast(Wire, connection.protocol)
+        # From here on `keep` or `drop` takes it back, at less than its own way costs.
+        connection._protocol = None
         if progress.connected is not None and progress.tls:
             progress.secured = self._clock.monotonic()
         progress.wire = wire
         progress.stage = "answer"
-        return connection
+        return wire
+
+    def keep(self, route: Route, wire: Wire) -> None:
+        """Take a connection back into the pool."""
+        self._connector.keep(route.connection_key, wire)
+
+    def drop(self, route: Route, wire: Wire) -> None:
+        """Take a connection back that must carry no further request."""
+        self._connector._release(route.connection_key, wire, should_close=True)
 
     async def _create(self, route: Route) -> Wire:
         """Create a connection to the first address that answers, directly or through a proxy."""
@@ -225,38 +239,6 @@ class Dialler:
     async def close(self) -> None:
         """Close the pool."""
         await self._connector.close()
-
-
-class _Connector(TCPConnector):
-    """aiohttp's pool, whose connections are made by `create` and retire at their age."""
-
-    def __init__(self, create: Callable[[Route], Awaitable[Wire]], **settings: Any) -> None:
-        super().__init__(**settings)
-        self._create = create
-
-    async def _get(self, key: ConnectionKey, traces: list[Any]) -> Connection | None:
-        # As aiohttp does, and by age too. Only unused ones end: no request fails by it.
-        pooled = self._conns.get(key)
-        if pooled is None:
-            return None
-        idle_since = self._loop.time() - KEEP_ALIVE_SECONDS
-        began = current.get().began
-        wire: Any
-        while pooled:
-            wire, released = pooled.popleft()
-            if began < wire.retires and released >= idle_since and wire.is_connected():
-                if not pooled:
-                    del self._conns[key]
-                self._acquired.add(wire)
-                return Connection(self, key, wire, self._loop)
-            wire.close()
-        del self._conns[key]
-        return None
-
-    async def _create_connection(
-        self, req: ClientRequest, traces: list[Any], timeout: ClientTimeout
-    ) -> ResponseHandler:
-        return await self._create(cast(Route, req))
 
 
 @contextmanager

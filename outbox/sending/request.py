@@ -198,6 +198,7 @@ def child_of(traceparent: str, span_id: str) -> str | None:
     return f"00-{match[1]}-{span_id}-{match[2]}"
 
 
+@lru_cache(maxsize=1024)
 def span_of(delivery_id: str, attempt: int) -> str:
     """Return the span of an attempt, 16 hex digits.
 
@@ -207,6 +208,7 @@ def span_of(delivery_id: str, attempt: int) -> str:
     return hashlib.blake2b(f"{delivery_id}/{attempt}".encode(), digest_size=8).hexdigest()
 
 
+@lru_cache(maxsize=1024)
 def trace_of(traceparent: str | None) -> str | None:
     """Return the trace id of a traceparent; None without one, and for a malformed one."""
     match = None if traceparent is None else TRACEPARENT.fullmatch(traceparent)

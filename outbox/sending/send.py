@@ -3,7 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from aiohttp import ClientError
 
@@ -25,7 +25,7 @@ from outbox.sending.request import DIRECT, Via
 from outbox.sending.response import LARGEST_BODY
 from outbox.sending.routes import Route
 from outbox.sending.urls import Refused, check_url
-from outbox.sending.wire import Progress, Wire
+from outbox.sending.wire import Progress
 from outbox.states import OutcomeName
 
 BODY_SECONDS = 1.0
@@ -92,7 +92,8 @@ class Sender:
             return self._failed(progress, "blocked", str(refused))
         head = route.head(headers, len(body))
         progress.tls = route.tls
-        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        task = asyncio.current_task()
+        assert task is not None
         cancelled = task.cancelling()
         self._deadlines.watch(task, progress)
         try:
@@ -141,11 +142,14 @@ class Sender:
         fresh: bool,
         objection: Objection,
     ) -> None:
-        connection = await self._dialler.connect(route.apart() if fresh else route, progress)
-        wire = cast(Wire, progress.wire)
+        if fresh:
+            route = route.apart()
+        wire = self._dialler.pooled(route, progress)
+        if wire is None:
+            wire = await self._dialler.connect(route, progress)
         why = objection()
         if why is not None:
-            connection.close()
+            self._dialler.drop(route, wire)
             raise _Withdrawn(why)
         try:
             wire.begin()
@@ -167,11 +171,11 @@ class Sender:
                 and progress.head is not None and progress.head.status != REQUEST_TIMEOUT
             ):  # fmt: skip
                 wire.rest()
-                connection.release()
+                self._dialler.keep(route, wire)
             else:
                 # Not close(), which would wait for a receiver that may never read the bytes.
                 wire.abort()
-                connection.close()
+                self._dialler.drop(route, wire)
 
     def _answered(self, progress: Progress) -> Outcome:
         head, wire = progress.head, progress.wire
@@ -225,11 +229,11 @@ class Sender:
             error,
             retry_after,
             None if wire is None else wire.address,
-            None if progress.resolved_in is None else _microseconds(progress.resolved_in),
-            _between(progress.dialled, connected),
-            _between(progress.connected, secured),
+            None if progress.resolved_in is None else round(progress.resolved_in * SECOND),
+            None if progress.dialled is None else _between(progress.dialled, connected),
+            None if progress.connected is None else _between(progress.connected, secured),
             None if wire is None else _between(progress.sent, wire.first_byte),
-            _microseconds(now - progress.began),
+            round((now - progress.began) * SECOND),
             headers,
             progress.body[:LARGEST_BODY],
             truncated,
@@ -238,12 +242,8 @@ class Sender:
         )
 
 
-def _between(start: float | None, end: float | None) -> int | None:
-    return None if start is None or end is None else max(_microseconds(end - start), 0)
-
-
-def _microseconds(seconds: float) -> int:
-    return round(seconds * SECOND)
+def _between(start: float, end: float | None) -> int | None:
+    return None if end is None else max(round((end - start) * SECOND), 0)
 
 
 class Deadlines:

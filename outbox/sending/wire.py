@@ -1,14 +1,15 @@
 """One connection to a receiver: aiohttp's own, hardened against hostile responses.
 
-In this package only this module and connect use aiohttp's private parts;
+In this package only this module, connect and pool use aiohttp's private parts;
 tests/outbox/sending/test_wire.py states what they must do.
 """
 
 import asyncio
+from collections.abc import Awaitable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Literal, cast
+from typing import Literal
 
 from aiohttp.client_proto import ResponseHandler
 
@@ -107,9 +108,9 @@ class Wire(ResponseHandler):
             self.reading.odd("early")
             self.data_received(data)
 
-    async def answer(self) -> Answer:
+    def answer(self) -> Awaitable[Answer]:
         """Return the final response to the request. Raise the error that ended the connection."""
-        return cast(Answer, await self.read())
+        return self.read()  # type: ignore[return-value] # what `_hand_over` put there
 
     def write(self, head: bytes, body: bytes) -> None:
         """Send a request. Raise ConnectionResetError when the connection is closed already."""
@@ -185,7 +186,7 @@ class Wire(ResponseHandler):
     def _hand_over(self, head: Head, reading: Reading | None, body: bytes) -> None:
         self._answered = True
         # aiohttp's queue of responses carries this one.
-        super().feed_data(cast(Any, (head, reading, body)))
+        self.feed_data((head, reading, body))  # type: ignore[arg-type] # see `answer`
 
     def _abort(self) -> None:
         # Not self.abort(), which discards the exception for the reader.

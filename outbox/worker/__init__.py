@@ -19,11 +19,11 @@ from outbox.queue.drain.rescue import Waits
 from outbox.queue.state.deliveries import Result
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.claimer import SeparateClaimer
 from outbox.worker.joint_claimer import JointClaimer
 from outbox.worker.journal import Journal, Log
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends, WorkerSettings
+from outbox.worker.separate_claimer import SeparateClaimer
 from outbox.worker.settling import Settling
 from outbox.worker.windows import SLOW_SECONDS
 
@@ -201,13 +201,16 @@ class Worker:
     def _may_collect(self, result: Result) -> bool:
         """Return whether this result may wait for the next event, whose transaction records it.
 
-        Not when anything waits for its record: another delivery of its lane or record, or a
-        webhook whose health it changes.
+        Or for the end of the other sends, where each transaction is a round trip. Not when anything
+        waits for its record: another delivery of its lane or record, or a webhook whose health it
+        changes.
         """
         delivery = result.delivery
         return (
-            self._steady
-            and self._clock.monotonic() - self._heard_at < COLLECT_SECONDS
+            (
+                (self._steady and self._clock.monotonic() - self._heard_at < COLLECT_SECONDS)
+                or (self._sends.windows.busy > 0 and not self._db.one_writer)
+            )
             and result.decision.state == "delivered"
             and delivery.tries == 0
             and not (delivery.probe or delivery.ordered)

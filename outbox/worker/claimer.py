@@ -16,15 +16,8 @@ from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.drain import cycle, rescue
 from outbox.queue.drain.claim import Taken
-from outbox.queue.drain.cycle import (
-    claim_due,
-    fan_out_and_look,
-    settle_and_look,
-)
 from outbox.queue.drain.fanout import FannedOut
-from outbox.queue.drain.settle import Settlement
-from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result
+from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint
 from outbox.worker.journal import Journal, report_rescued
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends
@@ -39,8 +32,6 @@ SHORTEST_SECONDS = 0.001
 # Interval of comparisons between the claims in the database and in memory.
 CHECK_SECONDS = 60.0
 RECHECK_SECONDS = 1.0
-BESIDE_FAN_OUT = 16
-"""The most results that are recorded in the transaction of a fan-out on PostgreSQL."""
 
 Held = Callable[[], set[str]]
 
@@ -223,7 +214,7 @@ class Claimer:
         if claim.wait_us > 0 or claim.claimed:
             return min(max(claim.wait_us / SECOND, SHORTEST_SECONDS), POLL_SECONDS)
         self._empty += 1
-        return _pause(self._empty)
+        return pause(self._empty)
 
     async def _give_back(self) -> None:
         """Release claims that nobody serves; those in locked lanes a little later."""
@@ -258,143 +249,6 @@ class Claimer:
             report_rescued(self._observer, self._journal, "unheld", rescued)
 
 
-class SeparateClaimer(Claimer):
-    """Fans out apart from claims, so that the locks of fan-out are free at once.
-
-    It looks for due deliveries only when there may be some. Few results are recorded in the
-    transaction of a fan-out, which they do not delay.
-    """
-
-    def __init__(
-        self, db: Database, *, clock: Clock, sends: Sends, lease: Lease, journal: Journal
-    ) -> None:
-        super().__init__(db, clock=clock, sends=sends, lease=lease, journal=journal)
-        self._fanned_at = 0.0
-        self._fan_out_at = 0.0
-        self._turned_away = 0
-        self._held = 0
-        self._notes_at = 0.0
-        self._due = False
-        self._fanned_for: float | None = None
-        """Seconds after which a fan-out beside results said that the next may find something."""
-
-    def _next(self) -> float:
-        return min(self._claim_at, self._notes_at, self._fanned_at + POLL_SECONDS)
-
-    def _looked_at(self, moment: float) -> None:
-        self._fanned_at = moment
-        self._notes_at = moment + POLL_SECONDS
-
-    def along(self, unwritten: int) -> Write | None:
-        if self._stopped or self._orphans or self._lease.objection() is not None:
-            # Something else comes before the next claim.
-            return None
-        return partial(self._settle_and_look, unwritten)
-
-    def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
-        if fanned.noted:
-            self._held, self._notes_at = 0, 0.0
-        self.behind = bool(fanned.ready)
-        super()._note(fanned, capacity)
-
-    async def _settle_and_look(self, unwritten: int, batch: Sequence[Result]) -> Settlement:
-        self._sends.watch_changes()
-        capacity = self._capacity(unwritten)
-        began = self._clock.monotonic()
-        fan = len(batch) <= BESIDE_FAN_OUT and self._may_fan_out(began)
-        if fan:
-            self._begin_fan_out(began)
-        try:
-            settlement, fanned, claim, due = await self._db.write(
-                settle_and_look, batch, capacity, self._may_find(began), fan
-            )
-        except Exception as error:
-            self._news = self._news or fan
-            self._failed(error, capacity, began)
-            raise
-        self._looked, self._due = True, due
-        if fanned is not None:
-            self._note(fanned, capacity)
-            self._fanned_for = self._wait_for_fan_out(fanned)
-        if claim is not None:
-            self._claimed(claim, capacity, began)
-        elif not due and settlement.wait_us is not None:
-            wait = settlement.wait_us / SECOND
-            self._claim_at = min(self._claim_at, self._clock.monotonic() + wait)
-        return settlement
-
-    def _may_fan_out(self, now: float) -> bool:
-        """Return whether there may be events to fan out, and the last one has not just failed."""
-        return now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS)
-
-    def _begin_fan_out(self, now: float) -> None:
-        self._news = False
-        self._fanned_at = now
-
-    async def _take(self, unwritten: int) -> float | None:
-        now = self._clock.monotonic()
-        look = self._due or (not self._looked and self._may_find(now))
-        self._looked = self._due = False
-        fanned_for, self._fanned_for = self._fanned_for, None
-        wait = POLL_SECONDS if fanned_for is None else fanned_for
-        if fanned_for is None and self._may_fan_out(now):
-            self._begin_fan_out(now)
-            capacity = self._capacity(unwritten)
-            try:
-                fanned, due = await self._db.write(fan_out_and_look, capacity)
-            except Exception as error:  # noqa: BLE001 - as above
-                self._news = True
-                self._failed(error, capacity, now)
-                if isinstance(error, DatabaseUnavailable) and error.kind == "connection":
-                    return None
-                # A failing fan-out must not block deliveries that are ready already.
-                self._fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
-                look = True
-            else:
-                look = look or due
-                self._note(fanned, capacity)
-                wait = self._wait_for_fan_out(fanned)
-        began = self._clock.monotonic()
-        capacity = self._capacity(unwritten)
-        try:
-            if began >= self._notes_at:
-                # The notes of all nodes, because the node that left a note may be dead.
-                held = await self._db.write(lanes.wake_noted)
-                self._notes_at = began + (_pause(self._held) if held else POLL_SECONDS)
-                self._held = self._held + 1 if held else 0
-                look = True
-            if look:
-                self._claimed(await self._db.write(claim_due, capacity), capacity, began)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._failed(error, capacity, began)
-            return None
-        return min(wait, self._until(self._notes_at), self._until(self._claim_at))
-
-    def _claimed(self, claim: Taken, capacity: Capacity, began: float) -> None:
-        """Start what was claimed, and determine when to claim again."""
-        self._start(claim, capacity, began)
-        self.behind = bool(claim.claimed)
-        self._claim_at = self._clock.monotonic() + self._wait(claim)
-        # A slow send frees its slot without a result, so that nothing else starts the next claim.
-        self._crowded = claim.crowded or self._share_places()
-        if claim.crowded:
-            self._db.announce()
-
-    def _until(self, moment: float) -> float:
-        return max(moment - self._clock.monotonic(), SHORTEST_SECONDS)
-
-    def _wait_for_fan_out(self, fanned: FannedOut) -> float:
-        """Return seconds until the next fan-out may find something."""
-        if not fanned.turned_away:
-            self._turned_away = 0
-            self._news = self._news or fanned.more
-            return 0.0 if fanned.more else POLL_SECONDS
-        # The node that fans out may have started before the event of this wake-up was committed.
-        self._news = True
-        self._turned_away += 1
-        return _pause(self._turned_away - 1)
-
-
-def _pause(times: int) -> float:
+def pause(times: int) -> float:
     """Return the pause after this many fruitless tries."""
     return min(EMPTY_SECONDS * (1 << min(times, 10)), LONGEST_EMPTY_SECONDS)

@@ -8,7 +8,7 @@ that failed, or whose node died, has no end and is repeated.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -156,12 +156,20 @@ class Duties:
             self._drop()
             return
         marks, now = await self._db.read(marks_now)
-        for duty in self._duties:
-            mark = marks.get(duty.name, NEVER)
-            if duty.name in self._running or not self._is_due(duty, mark, now):
-                continue
-            self._awaited.discard(duty.name)
-            needed = duty.is_needed is None or await duty.is_needed()
+        due = [
+            (duty, mark)
+            for duty in self._duties
+            if duty.name not in self._running
+            and self._is_due(duty, mark := marks.get(duty.name, NEVER), now)
+        ]
+        self._awaited.difference_update(duty.name for duty, _ in due)
+        asked = [_is_needed(duty) for duty, _ in due]
+        if self._db.one_writer:
+            # Together in one snapshot; on PostgreSQL each would open a connection.
+            answers: Iterable[bool] = await asyncio.gather(*asked)
+        else:
+            answers = [await one for one in asked]
+        for (duty, mark), needed in zip(due, answers, strict=True):
             # Another look may have begun it meanwhile.
             if needed and duty.name not in self._running:
                 task = asyncio.create_task(self._run(duty, mark), name=f"duty-{duty.name}")
@@ -209,6 +217,10 @@ class Duties:
     def _drop(self) -> None:
         for task in self._running.values():
             task.cancel()
+
+
+async def _is_needed(duty: _Duty) -> bool:
+    return duty.is_needed is None or await duty.is_needed()
 
 
 async def marks_now(tx: Tx) -> tuple[dict[str, Mark], int]:

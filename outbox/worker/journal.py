@@ -140,7 +140,7 @@ def report_attempt(observer: Observer, result: Result, now: int) -> None:
     if outcome is not None:
         observer.attempt(
             delivery.webhook_id, _host(result.url), kind_of(delivery), outcome.outcome,
-            outcome.total_us / SECOND,
+            outcome.total_us / SECOND, now / SECOND,
         )  # fmt: skip
         observer.connection(outcome.reused)
         if outcome.truncated:

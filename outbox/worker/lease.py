@@ -26,6 +26,8 @@ RENEW_SECONDS = LEASE_SECONDS / 3
 # Interval of checks for nodes whose lease has ended: rescue follows within 5 s.
 LOOK_SECONDS = 3.0
 BACKOFF_SECONDS = 0.25
+ALONE_SECONDS = 60.0
+"""Interval of rounds of a node that shares its database with no other, and so has nothing to do."""
 OVER = "this node's lease has expired"
 ASTRAY = "this node's clock differs from the database server's by more than a minute"
 
@@ -72,7 +74,11 @@ class Lease:
 
     def objection(self) -> str | None:
         """Return why nothing may be sent now; None while the lease and the clock are valid."""
-        if not self._joined or self._is_over():
+        if not self._joined:
+            return OVER
+        if not self._shared:
+            return None
+        if self._is_over():
             return OVER
         if abs(self._ahead()) > skew.MOST_SECONDS:
             return ASTRAY
@@ -115,7 +121,14 @@ class Lease:
         if self._shared and self._age(self._looked) >= LOOK_SECONDS:
             self._looked = self._clock.boot()
             await self._tried("rescue_put_off", self._look)
-        return LOOK_SECONDS / 3
+        if not self._shared:
+            return ALONE_SECONDS
+        # As far as the next of both.
+        look, renew = (
+            LOOK_SECONDS - self._age(self._looked),
+            RENEW_SECONDS - self._age(self._renewed),
+        )
+        return max(min(look, renew), BACKOFF_SECONDS)
 
     def _must_renew(self) -> bool:
         return self._shared and self._age(self._renewed) >= RENEW_SECONDS

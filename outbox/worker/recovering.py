@@ -1,4 +1,7 @@
-"""Run the jobs that recover, backfill and send snapshots: a step of each in turn, at its rate."""
+"""Run the jobs that recover, backfill and send snapshots: a step of each in turn.
+
+A job makes no more in a second than its rate, and a step no more than it may cost others.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import asyncio
 import structlog
 
 from outbox.database.fair_limit import Crowded
+from outbox.database.pacing import Pace
 from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.replays import job_steps, jobs, snapshot_steps
@@ -14,10 +18,12 @@ from outbox.queue.replays.job_steps import Step
 from outbox.queue.replays.jobs import Job
 from outbox.queue.replays.snapshot_steps import Source
 
-TICK_SECONDS = 0.1
-"""Between two rounds; a rate of 1,000 is then 100 replays in a transaction."""
+TICK_SECONDS = 0.05
+"""After a round without a step."""
 LONGEST_TICK_SECONDS = 0.8
 """The longest time between rounds without a step; a rate keeps what it allowed in a second."""
+LEAST = 10
+"""Events of a step that others feel, however small it is."""
 AT_ONCE = 100
 """Jobs of one round. More take turns, as some may wait for their receivers for days."""
 
@@ -33,6 +39,7 @@ class Recovering:
     def __init__(self, db: Database, source: Source | None = None) -> None:
         self._db = db
         self._source = source
+        self._pace = Pace(db.meter, job_steps.MOST[db.engine], LEAST, clock=db.clock)
 
     async def any_running(self) -> bool:
         """Return whether a job runs at an active webhook."""
@@ -43,9 +50,12 @@ class Recovering:
         after, pause = "", TICK_SECONDS
         while (running := await self._running(AT_ONCE, after)) or after:
             moved = [await self.step(job) for job in running]
-            pause = TICK_SECONDS if any(moved) else min(pause * 2, LONGEST_TICK_SECONDS)
             after = running[-1].id if len(running) == AT_ONCE else ""
+            if any(moved):
+                pause = TICK_SECONDS
+                continue
             await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_TICK_SECONDS)
 
     async def _running(self, most: int, after: str = "") -> list[Job]:
         snapshots = self._source is not None
@@ -93,10 +103,16 @@ class Recovering:
 
     async def _replay(self, job: Job) -> Step | None:
         # The search reads many rows, so it holds up nobody's transaction.
-        events = await self._db.scan(DUTIES, job_steps.find, job)
-        return None if events is None else await self._db.write(job_steps.advance, job, events)
+        events = await self._db.scan(DUTIES, job_steps.find, job, self._pace.amount)
+        if events is None:
+            return None
+        async with self._pace.step():
+            return await self._db.write(job_steps.advance, job, events)
 
     async def _send_copies(self, job: Job) -> Step | None:
-        if self._source is None or await self._db.read(snapshot_steps.behind, job):
+        if self._source is None or await self._db.read(
+            snapshot_steps.behind, job, self._pace.amount
+        ):
             return None
-        return await self._db.write(snapshot_steps.advance, job, self._source)
+        async with self._pace.step() as most:
+            return await self._db.write(snapshot_steps.advance, job, self._source, most)

@@ -118,10 +118,11 @@ class Sends:
         self, claimed: Iterable[Claimed], endpoints: Mapping[str, Endpoint], node_id: str
     ) -> None:
         """Send these; deliveries that cannot be sent get their results at once."""
+        wall, now = self._clock.wall(), self._clock.monotonic()
         for delivery in claimed:
             endpoint = endpoints.get(delivery.webhook_id)
             try:
-                self._start(delivery, endpoint, node_id)
+                self._start(delivery, endpoint, node_id, wall, now)
             except Erased:
                 self._put_unsent(delivery, endpoint, node_id, cancelled(personal_data.REASON))
             except Unreadable as reason:
@@ -132,7 +133,7 @@ class Sends:
                 log.exception("start_failed", **_ids_of(delivery), node=node_id)
                 # Record a failed attempt, so that only the schedule retries it.
                 outcome = _internal(fault, 0.0)
-                decision = self._decide(delivery, outcome, self._settings.schedule)
+                decision = self._decide(delivery, outcome, self._settings.schedule, wall)
                 self._put_unsent(delivery, endpoint, node_id, decision, outcome)
 
     def take_slots_back(self) -> float | None:
@@ -151,15 +152,16 @@ class Sends:
         for task in self._tasks:
             task.cancel()
 
-    def _start(self, delivery: Claimed, endpoint: Endpoint | None, node_id: str) -> None:
+    def _start(
+        self, delivery: Claimed, endpoint: Endpoint | None, node_id: str, wall: int, now: float
+    ) -> None:
         if endpoint is None:
             raise Unsendable("webhook deleted")
         if endpoint.id in self._stale:
             self._put_unsent(delivery, endpoint, node_id, again("webhook changed"))
             return
-        request, schedule = self._builder.request(delivery, endpoint, self._clock.wall())
-        failing = endpoint.failures > 0
-        sending = self.windows.start(delivery, failing, self._clock.monotonic())
+        request, schedule = self._builder.request(delivery, endpoint, wall)
+        sending = self.windows.start(delivery, endpoint.failures > 0, now)
         task = asyncio.get_running_loop().create_task(
             self._send(delivery, request, schedule, sending, node_id)
         )
@@ -175,7 +177,7 @@ class Sends:
         # Cancelled before its first step, or ended by an internal error; it reports all else
         # itself.
         if not sending.done:
-            self._finish(sending, "keep")
+            self._finish(sending, "keep", self._clock.monotonic())
         outcome = _aborted(sending, 0.0)
         self._hand_over(delivery, again("aborted"), outcome, request.url, node_id)
 
@@ -212,19 +214,23 @@ class Sends:
         except Exception as fault:
             log.exception("send_failed", **_ids_of(delivery), node=node_id)
             outcome = _internal(fault, self._clock.monotonic() - began)
-        decision = self._decide(delivery, outcome, schedule)
-        self._finish(sending, decision.window)
+        decision = self._decide(delivery, outcome, schedule, wall + outcome.total_us)
+        self._finish(sending, decision.window, began + outcome.total_us / SECOND)
         self._hand_over(delivery, decision, outcome, request.url, node_id, wall, kept(headers))
 
-    def _finish(self, sending: Sending, window: WindowStep) -> None:
-        width = self.windows.finish(sending, window, self._clock.monotonic())
+    def _finish(self, sending: Sending, window: WindowStep, now: float) -> None:
+        width = self.windows.finish(sending, window, now)
         if window != "keep" or sending.slow:
             self._observer.window(sending.webhook_id, width)
 
-    def _decide(self, delivery: Claimed, outcome: Outcome, schedule: Schedule) -> Decision:
+    def _decide(
+        self, delivery: Claimed, outcome: Outcome, schedule: Schedule, ended: int
+    ) -> Decision:
+        # Only the time of a retry needs dice.
+        dice = 0.0 if outcome.outcome == "success" else self._ids.dice()
         decision = decide(
-            outcome, tries=delivery.tries, schedule=schedule, dice=self._ids.dice(),
-            now_wall_s=self._clock.wall() / SECOND,
+            outcome, tries=delivery.tries, schedule=schedule, dice=dice,
+            now_wall_s=ended / SECOND,
         )  # fmt: skip
         return probed(decision) if delivery.probe else decision
 

@@ -7,7 +7,7 @@ open slow sends is limited, in total and per owner; the oldest of the owner with
 that a slot always becomes free. It is one module because each limit depends on the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
 from outbox.queue.state.fair_shares import Rank
@@ -60,6 +60,8 @@ class Windows:
         """Those of the slow sends that are silent."""
         self._places = Places(self._widest - 1, MOST_FURTHER // OWNER_SHARE)
         self._failing = 0
+        self._open = 0
+        """Sends in flight, of any kind."""
         self._windows: dict[str, Window] = {}
         self.free: Mapping[str, int] = FreeSends(self._windows, self._rest)
         self._unused: dict[str, float] = {}
@@ -100,13 +102,27 @@ class Windows:
             self._owners.shares(self.slots, rest, self._rank),
         )  # fmt: skip
 
+    def rests(self, webhook_ids: Iterable[str]) -> Mapping[str, int] | None:
+        """Return how many sends each of these webhooks may start.
+
+        None when another one has a send in flight. Each one that has none may start one.
+        """
+        rests: dict[str, int] = {}
+        open_sends = 0
+        for webhook_id in webhook_ids:
+            if (window := self._windows.get(webhook_id)) is not None:
+                open_sends += window.in_flight
+                rests[webhook_id] = self._rest(window)
+        return rests if open_sends == self._open else None
+
     def _rank(self, webhook_id: str) -> Rank:
         window = self._windows.get(webhook_id)
         return Rank.OTHER if window is None else window.rank(self._now)
 
     def _rest(self, window: Window) -> int:
         """Return how many sends a webhook may start now."""
-        rest = self._limit(window) - window.in_flight
+        limit = self._limit(window) if window.needed else window.width
+        rest = limit - window.in_flight
         if rest <= 0 or not window.slow_until:
             return rest
         first = int(not window.in_flight)
@@ -123,16 +139,19 @@ class Windows:
             self._windows[delivery.webhook_id] = window
         sending = Sending(
             delivery.webhook_id, delivery.owner_id, size, failing, now,
-            limited=failing or self._limit(window) == 1, open_since=window.open_since,
+            limited=failing or (self._limit(window) if window.needed else window.width) == 1,
+            open_since=window.open_since,
         )  # fmt: skip
         self._unused.pop(delivery.webhook_id, None)
         window.in_flight += 1
+        self._open += 1
         window.size = size
         self._owners.start(delivery.owner_id)
         self._fast[sending] = None
         self._failing += failing
         self.bytes += size
-        self._count(window)
+        if window.slow_until or window.needed:
+            self._count(window)
         if self._rest(window) <= 0:
             window.full_at = now
         return sending
@@ -148,6 +167,7 @@ class Windows:
             # A slow webhook may also wait for places; it gets them when one of its sends ends.
             window.open_since = now
         window.in_flight -= 1
+        self._open -= 1
         self.bytes -= sending.size
         if sending.slow:
             window.slow -= 1
@@ -166,10 +186,11 @@ class Windows:
             self._grow(window, now - sending.started)
         else:
             window.streak = 0
-        self._count(window)
+        if window.slow_until or window.needed:
+            self._count(window)
         if window.needed and not window.in_flight:
             self._unused[sending.webhook_id] = now
-        return self._limit(window)
+        return self._limit(window) if window.needed else window.width
 
     def take_slots_back(self, now: float) -> tuple[float | None, list[Sending]]:
         """Mark sends that have become slow.

@@ -18,7 +18,6 @@ LEFT = {
     "tests/system/broken_serve.py: _confirmed",
     "tests/system/broken_serve.py: _each_alone",
     # The state of a connection, whose part of aiohttp has no other door.
-    "tests/gateway/server/http/test_connections.py: _writing",
     # A set of one place, so that few holders fill it.
     "tests/gateway/server/processes/test_shared_counters.py: _places",
     # The moment between a claim and its sends.

@@ -106,7 +106,9 @@ class Site:
             shutil.rmtree(folder)
 
     @contextmanager
-    def node(self, place: Place, role: str = "all", **settings: str) -> Iterator[Serving]:
+    def node(
+        self, place: Place, role: str = "all", *, module: str = "gateway", **settings: str
+    ) -> Iterator[Serving]:
         """Run a node with default settings, but without limits of rates and of destinations."""
         settings = {
             "CARTEIRO_DATABASE__URL": place.url,
@@ -116,7 +118,7 @@ class Site:
             "CARTEIRO_EGRESS__ALLOW_HTTP": "true",
             "CARTEIRO_EGRESS__ALLOW": f"127.0.0.1/32:{self.port}",
         } | settings
-        with serving_process(place.folder, "--role", role, **settings) as serving:
+        with serving_process(place.folder, "--role", role, module=module, **settings) as serving:
             yield serving
             serving.end(seconds=STOP_SECONDS)
 
@@ -175,14 +177,14 @@ class Site:
 
 
 @asynccontextmanager
-async def site(engine: str = "sqlite") -> AsyncIterator[Site]:
-    """Run a receiver, and for "postgres" a server with fsync, during the block."""
+async def site(engine: str = "sqlite", **more: str) -> AsyncIterator[Site]:
+    """Run a receiver, and for "postgres" a server with fsync (and `more`), during the block."""
     with tempfile.TemporaryDirectory(prefix="carteiro-bench-") as name:
         folder, cluster = Path(name), None
         if engine == "postgres":
             # The server runs as its own user, who must have access to its folder.
             folder.chmod(0o755)
-            cluster = Cluster(folder / "data", SERVER)
+            cluster = Cluster(folder / "data", SERVER | more)
             await cluster.create()
             await cluster.start()
         try:

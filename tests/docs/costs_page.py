@@ -18,7 +18,7 @@ from gateway.domain.accounts import passwords
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells import directory
 from gateway.domain.imports import files, jobs, steps, uploads
-from gateway.domain.privacy import certificates
+from gateway.domain.privacy import certificates, page_sizes
 from gateway.domain.privacy import steps as erasure
 from gateway.domain.reports import periods
 from gateway.domain.sales import document_lines
@@ -49,7 +49,7 @@ BOUNDS: Mapping[str, float] = {
     "scan_wait": places.SCANS_WAITING, "digest": digests.MOST, "digest_page": digests.PAGE,
     "export": exports.AT_ONCE, "streamed": sizes.STREAMED_BYTES // 1024,
     "streams": places.STREAMS, "stream_seconds": places.STREAM_SECONDS,
-    "person": erasure.ROWS, "erased": erasure.CHARACTERS, "lines": document_lines.MOST,
+    "person": erasure.ROWS, "erased": page_sizes.BYTES, "lines": document_lines.MOST,
     "webhooks": Limits().webhooks_per_owner, "batch": batches.MOST,
     "upload_lines": uploads.LINES_AT_ONCE, "upload_characters": uploads.CHARACTERS_AT_ONCE,
     "file": files.MOST_BYTES // MIB, "file_lines": files.MOST_LINES,

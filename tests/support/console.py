@@ -16,7 +16,7 @@ from tests.support.site import PASSWORD, Site
 
 TOKEN = re.compile('name="csrf_token" value="([0-9a-f]+)"')
 CONFIG = Config(
-    limits=Limits(sign_in_per_minute=0, read_per_second=0, write_per_second=0),
+    limits=Limits(sign_in_per_minute=0, read_per_second=0, write_per_second=0, pages_per_second=0),
     egress=Egress(allow_http=True, allow=("127.0.0.0/8",)),
 )
 """No rate limits, and receivers on loopback."""

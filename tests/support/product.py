@@ -66,6 +66,7 @@ class Product:
             "CARTEIRO_RETRY__SCHEDULE": "1,1,1,1,1,1,1,1,1",
             "CARTEIRO_LIMITS__READ_PER_SECOND": "0",
             "CARTEIRO_LIMITS__WRITE_PER_SECOND": "0",
+            "CARTEIRO_LIMITS__PAGES_PER_SECOND": "0",
             "CARTEIRO_LOGGING__LEVEL": "info",
             "BROKEN": broken,
         } | dict(environment or {})  # fmt: skip

@@ -27,6 +27,7 @@ from gateway.__main__ import main
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignInDelays
 from gateway.rest.auth import authenticate
+from gateway.server.app_keys import DB
 from gateway.server.http.rate_limits import RateLimits
 from gateway.server.parts import PARTS, Parts
 from outbox.clock import Clock, SystemClock
@@ -293,8 +294,8 @@ def trusts_commits() -> None:
     """Trust a COMMIT however its wait for a standby ended."""
     fate = module("outbox.database.postgres.commit_outcome")
 
-    async def trusted(connection: Any) -> bool:
-        await connection.execute("commit")
+    async def trusted(connection: Any, statement: str = "commit", *values: Any) -> bool:
+        await connection.execute(statement, *values)
         return True
 
     async def assumed(connection: Any) -> bool:
@@ -344,7 +345,7 @@ def tight_disk() -> None:
         each_alone(self, jobs)
 
     WriteQueue._call_soon = late_call_soon  # type: ignore[method-assign]
-    Writer.step = lambda self, until: step(limit(self), until)  # type: ignore[method-assign]
+    Writer.step = lambda self, now, until: step(limit(self), now, until)  # type: ignore[method-assign]
     Writer.end = lambda self: end(limit(self))  # type: ignore[method-assign]
     Writer._each_alone = told_each_alone  # type: ignore[method-assign]
 
@@ -361,6 +362,7 @@ def overtakes() -> None:
 def settles_without_the_claim() -> None:
     """Record a result although others have taken its delivery over."""
     exchange(module("outbox.queue.drain.settle"), "SETTLE", "and deliveries.claim = s.token", "")
+    module("outbox.queue.drain.at_once").is_usual = lambda _: False
 
 
 def torn_backup() -> None:
@@ -427,6 +429,7 @@ def crowded_searches() -> None:
 
     Places.__init__ = unbounded  # type: ignore[method-assign]
     Places.take = lambda self, holder: take(self, "all")  # type: ignore[method-assign]
+    Places.take_free = lambda self, holder: False  # type: ignore[method-assign]
     Places.leave = lambda self, holder: leave(self, "all")  # type: ignore[method-assign]
     connection.connection_lost = stays
     costs = module("gateway.server.http.rate_limits").COSTS
@@ -467,6 +470,45 @@ def places_kept() -> None:
     inbound.Connection.waited_since = property(lambda _: None)
     inbound.PROBE = re.compile(b"$^")
     module("gateway.server.http.admission").PROBES = 0
+
+
+def patient_server() -> None:
+    """Wait for known callers as long as they like, and let one hold any number of slow bodies."""
+    inbound, admission = (
+        module(f"gateway.server.http.{name}") for name in ("inbound", "admission")
+    )
+    inbound.Connection.waited_since = property(
+        lambda one: None if one.busy else one.idle_since
+    )  # fmt: skip
+    inbound.Connection.slow_since = property(lambda _: None)
+    inbound.Connection.overdue = lambda *_: False
+    admission.LEAST_SLOW = module("gateway.server.http.bodies").UPLOADS = NO_BOUND
+
+
+def unmetered_lists() -> None:
+    """Read each list at the price of a page, past any number of records, and without turns."""
+    query, queue = module("gateway.records.query"), module("outbox.database.sqlite.read_queue")
+    query.FAR = query.FARTHEST = queue.LONG_SECONDS = NO_BOUND
+    module("outbox.database.sqlite.threads").LONG_SECONDS = NO_BOUND
+    query.OWNED_OF_FEW, queue.owner_of = query.OWNED, lambda _: ""
+
+    async def read(request: web.Request, actor: Any, kind: str, unit: Any, *args: Any) -> Any:
+        return await request.app[DB].read(unit, *args)
+
+    module("gateway.rest.tasks").scan = read
+
+
+def unmetered_console() -> None:
+    """Count no pages of the console, and make all of an account at once."""
+    module("gateway.console.frame.pages").AT_ONCE = NO_BOUND
+    RateLimits.page = lambda *_: 0  # type: ignore[method-assign]
+
+
+def patient_streams() -> None:
+    """Let slow readers keep their streams, however short they are."""
+    streaming = module("outbox.database.streaming")
+    streaming.SLOW_SECONDS, streaming.SPOOLED_BYTES = inf, 1
+    module("outbox.database.places").SPOOLS = 0
 
 
 def any_number_of_values() -> None:
@@ -521,7 +563,7 @@ RULES: Mapping[str, Callable[[], Parts | None]] = {
         tight_disk, overtakes, settles_without_the_claim, torn_backup, no_circuits,
         deletes_at_once, takes_all_descriptors, unlimited_sign_ins, crowded_searches, any_form,
         no_budgets, any_head, places_kept, any_number_of_values, any_document,
-        undocumented_answers,
+        undocumented_answers, patient_server, unmetered_lists, unmetered_console, patient_streams,
     )
 } | {
     "guesses_committed": partial(guesses, True),

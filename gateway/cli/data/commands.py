@@ -23,6 +23,7 @@ from gateway.cli.data.filling import (
 )
 from gateway.cli.data.progress import Progress
 from gateway.cli.data.unfinished import unfinished
+from gateway.cli.moving.target import url_of
 from gateway.domain.ownership import UNOWNED
 from gateway.records.values import dates
 from gateway.server import startup
@@ -164,14 +165,15 @@ async def restore(config: Config, arguments: Namespace, say: Say) -> None:
 async def copy(config: Config, arguments: Namespace, say: Say) -> None:
     """Move all data from the configured SQLite file to an empty PostgreSQL database."""
     place = _place(config)
-    target = Place(arguments.to, place.clock, place.ids)
+    to = url_of(arguments.to)
+    target = Place(to, place.clock, place.ids)
     if place.engine != "sqlite" or target.engine != "postgres":
         raise CannotStart(
             "copy goes from SQLite to PostgreSQL; for other ways use `carteiro backup` and "
             "`carteiro restore`"
         )
     startup.must_exist(config)
-    with _progress("copy", place) as progress, handed_over(place, arguments.to) as source_is:
+    with _progress("copy", place) as progress, handed_over(place, to) as source_is:
         async with transfer_ends.snapshot(place, own_tables("sqlite")) as source:
             upto = must_be_known(source.migrations, "the database")
             await backup_keys.must_belong(source, config, backup_keys.of(config, place.ids))

@@ -29,11 +29,11 @@ from gateway.domain.privacy import certificates
 from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
-from outbox.database import without_password
 from outbox.database.exclusive import Exclusive
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Place
 from outbox.database.transfer_ends import exclusive
+from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
@@ -81,7 +81,7 @@ async def follow(config: Config, arguments: Namespace, say: Say) -> None:
 async def take(config: Config, other: Config, email: str, arguments: Namespace, say: Say) -> None:
     """Move an owner, or go on with it. Raise CannotStart."""
     ends = target.named(config), target.named(other)
-    if ends[0] == ends[1] or config.database.url == other.database.url:
+    if ends[0] == ends[1] or target.same(config, other):
         raise CannotStart("--to is the database that has the owner")
     # Both schemas are those of this program.
     async with existing(config):

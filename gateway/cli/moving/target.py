@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,12 +15,12 @@ from gateway.domain.cells.registration import names_of
 from gateway.server.cells import directory_of
 from gateway.server.config import Config, ConfigFaults, load
 from outbox.clock import SystemClock
-from outbox.database import without_password
 from outbox.database.transaction import Tx
+from outbox.database.urls import SQLITE, is_sqlite, normal, sqlite_file, without_password
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 
-URLS = ("postgresql://", "postgres://", "sqlite:///")
+_URL = re.compile(r"[A-Za-z0-9+.]+:/")
 
 
 def configured(config: Config, to: str, key_file: str | None = None) -> Config:
@@ -26,8 +28,8 @@ def configured(config: Config, to: str, key_file: str | None = None) -> Config:
 
     Raise CannotStart.
     """
-    if to.startswith(URLS):
-        database = structs.replace(config.database, url=to, direct_url="")
+    if _URL.match(to):
+        database = structs.replace(config.database, url=url_of(to), direct_url="")
         other = structs.replace(config, database=database, cell=type(config.cell)())
     else:
         other = _read(_file(config, to))
@@ -43,6 +45,14 @@ def configured(config: Config, to: str, key_file: str | None = None) -> Config:
     return structs.replace(other, secrets=secrets)
 
 
+def url_of(to: str) -> str:
+    """Return the URL of a database given by --to. Raise CannotStart."""
+    try:
+        return normal(to)
+    except ValueError as error:
+        raise CannotStart(f"--to {error}") from None
+
+
 def peer_config(config: Config, name: str) -> Config:
     """Return the configuration of a cell of cell.peers. Raise CannotStart."""
     return _read(_file(config, name))
@@ -50,7 +60,19 @@ def peer_config(config: Config, name: str) -> Config:
 
 def named(config: Config) -> str:
     """Return what `owners` calls an installation: the name of its cell, else its database."""
-    return config.cell.name or without_password(config.database.url)
+    url = config.database.url
+    return config.cell.name or (
+        f"{SQLITE}{sqlite_file(url)}" if is_sqlite(url) else without_password(url)
+    )
+
+
+def same(config: Config, other: Config) -> bool:
+    """Return whether both name the same database, also the same file by two paths."""
+    urls = [each.database.url for each in (config, other)]
+    if not all(map(is_sqlite, urls)):
+        return urls[0] == urls[1]
+    first, second = (os.path.realpath(sqlite_file(url)) for url in urls)
+    return first == second
 
 
 def _file(config: Config, to: str) -> Path:

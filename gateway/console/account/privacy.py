@@ -6,7 +6,7 @@ from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.domain.contacts.person_erasures import Erasure, Person
-from gateway.domain.privacy import certificates, export, overview
+from gateway.domain.privacy import certificates, export, overview, progress
 from gateway.records.access import Actor
 from gateway.records.record import Record
 from gateway.server.app_keys import DB, KEYRING
@@ -78,6 +78,7 @@ async def file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def erase(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Erase a person; the page of the erasure follows it."""
     erasure = await request.app[DB].write(_erase, visitor.actor, pages.id_of(request))
+    await progress.at_once(request.app[DB], erasure)
     return pages.to(f"{ERASURES}/{erasure.id}")
 
 

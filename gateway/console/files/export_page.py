@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from gateway.console.frame.guard import Visitor
+from gateway.console.frame.pages import charge
 from gateway.console.frame.reader import READER
 from gateway.console.records import listing
 from gateway.console.records.sections import SECTIONS
@@ -11,6 +12,7 @@ from gateway.records.exports import export
 from gateway.records.values.written_numbers import COMMA
 from gateway.server.app_keys import DB
 from gateway.server.http.answers import Flow, begun
+from gateway.server.http.rate_limits import COSTS
 
 
 async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -22,6 +24,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     asked = listing.asked(section.resource, section.path, request.query, texts, "", (), ())
     # As spreadsheets in this language write it: semicolons where the decimal sign is a comma.
     numbers = texts.numbers
+    charge(request, visitor, COSTS["reported"])
     lines = export(
         request.app[DB], visitor.actor, section.resource, asked.query(),
         separator=";" if numbers == COMMA else ",", bom=True, numbers=numbers,

@@ -6,6 +6,7 @@ from gateway.console.frame import guard, wording
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.frame.templates import render
+from gateway.console.frame.troubles import Troubles
 from gateway.domain.cells.marks import NOBODY, marked
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, REQUEST_ID
@@ -24,9 +25,29 @@ FACT_HEADERS = {
 }  # fmt: skip
 
 
+SLOWED: web.AppKey[dict[str, str]] = web.AppKey("CONSOLE_SLOWED")
+"""The page of an account that asks for too many pages, by language."""
+
+
 def status_of(refusal: Refusal) -> int:
     """Return the status for a refusal; the default is 400."""
     return STATUS.get(refusal.code, 400)
+
+
+def slowed(request: web.Request, seconds: int) -> web.Response:
+    """Return the page of an account that asks for too many pages.
+
+    It is rendered once and has nobody's menu, so that it costs less than the page it stands for.
+    """
+    kept, texts = request.app[SLOWED], request[READER].texts
+    text = kept.get(texts.code)
+    if text is None:
+        nobody = {"troubles": Troubles(), "done": None, "path": "/console"}
+        text = kept[texts.code] = render(request, None, "slowed.html", nobody).text or ""
+    request.app[METRICS].rejected("console", "rate_limited")
+    return web.Response(
+        text=text, status=429, content_type="text/html", headers={"Retry-After": str(seconds)}
+    )
 
 
 def methods_at(app: web.Application, path: str) -> set[str]:

@@ -1,5 +1,6 @@
 """Wraps the handlers of pages and forms: who the visitor is, errors, and response headers."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote, urlsplit
 
@@ -22,8 +23,9 @@ from gateway.console.frame.templates import TROUBLES
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.http import multipart
+from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger
-from outbox.database.fair_limit import Crowded
+from outbox.database.fair_limit import Crowded, Places
 from outbox.database.transaction import commits
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import is_id
@@ -33,6 +35,12 @@ Page = Callable[[web.Request, Visitor], Awaitable[web.StreamResponse]]
 Action = Callable[[web.Request, Visitor, Form], Awaitable[web.StreamResponse]]
 Upload = Callable[[web.Request, Visitor, multipart.Upload], Awaitable[web.StreamResponse]]
 Limit = Callable[[web.Request, Visitor], web.StreamResponse | None]
+Act = Callable[[Visitor], Awaitable[web.StreamResponse]]
+AT_ONCE = 4
+"""Pages of an account that are made at the same time: each takes milliseconds of the event loop."""
+WAITING = 256
+REST_SECONDS = 0.25
+TURNS = web.AppKey("CONSOLE_TURNS", Places)
 
 # pico.css draws its check marks and chevrons from data: images.
 POLICY = (
@@ -54,6 +62,8 @@ def set_up(app: web.Application) -> None:
     """Give an application the templates and the list of static files."""
     app[static_files.FILES] = static_files.files()
     app[templates.ENVIRONMENT] = templates.environment()
+    app[error_pages.SLOWED] = {}
+    app[TURNS] = Places(WAITING * AT_ONCE, each=AT_ONCE, waiting=WAITING)
     menu.set_up(app)
 
 
@@ -109,15 +119,14 @@ def upload(handler: Upload, most: int) -> Handler:
             guard.must_have_token(visitor, form.fields.get("csrf_token", ""))
             return await handler(request, visitor, form)
 
-        return await _answer(request, act, public=False)
+        # A file may be on its way for long.
+        return await _answer(request, act, public=False, brief=False)
 
     return answer
 
 
 async def _answer(
-    request: web.Request,
-    act: Callable[[Visitor], Awaitable[web.StreamResponse]],
-    public: bool,
+    request: web.Request, act: Act, public: bool, brief: bool = True
 ) -> web.StreamResponse:
     visitor: Visitor | None = None
     response: web.StreamResponse
@@ -132,17 +141,15 @@ async def _answer(
             request[TROUBLES] = troubles.of(request, visitor)
         if visitor.session is None and not public:
             response = await kept_forms.ask(request, visitor) or to_sign_in(request)
+        elif visitor.session is None or not brief:
+            response = await _acted(request, visitor, act)
         else:
-            try:
-                response = await act(visitor)
-            except Refusal as refusal:
-                response = refused(request, visitor, refusal)
-            response = await kept_forms.bring_back(request, visitor, response)
+            response = await _in_turn(request, visitor, visitor.session.owner_id, act)
     except Refusal as refusal:
         response = refused(request, visitor, refusal)
-    except Crowded:
-        wait = Refusal("rate_limited", "error.crowded", facts={"retry_after": 1})
-        response = refused(request, visitor, wait)
+    except Crowded as crowded:
+        facts = {"retry_after": crowded.seconds}
+        response = refused(request, visitor, Refusal("rate_limited", "error.crowded", facts=facts))
     except DatabaseUnavailable as fault:
         logger().warning("console_database", error_kind=fault.kinds[-1])
         found = of_database(fault, commits.get(), "")
@@ -163,6 +170,39 @@ async def _answer(
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response
+
+
+async def _in_turn(
+    request: web.Request, visitor: Visitor, owner_id: str, act: Act
+) -> web.StreamResponse:
+    """Return the page in its turn among those of the account; above the rate, that there is one."""
+    turns = request.app[TURNS]
+    if not turns.take_free(owner_id):
+        await turns.take(owner_id)
+    try:
+        wait = request.app[LIMITS].page(owner_id)
+        if wait:
+            # A client that asks again at once then keeps nobody busy.
+            await asyncio.sleep(REST_SECONDS)
+            return error_pages.slowed(request, wait)
+        return await _acted(request, visitor, act)
+    finally:
+        turns.leave(owner_id)
+
+
+async def _acted(request: web.Request, visitor: Visitor, act: Act) -> web.StreamResponse:
+    try:
+        response = await act(visitor)
+    except Refusal as refusal:
+        response = refused(request, visitor, refusal)
+    return await kept_forms.bring_back(request, visitor, response)
+
+
+def charge(request: web.Request, visitor: Visitor, tokens: int) -> None:
+    """Count a page that is as much work as so many. Raise rate_limited."""
+    wait = request.app[LIMITS].page(visitor.actor.owner_id, tokens - 1)
+    if wait:
+        raise Refusal("rate_limited", "error.slowed_help", facts={"retry_after": wait})
 
 
 def id_of(request: web.Request) -> str:

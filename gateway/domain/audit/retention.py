@@ -1,8 +1,7 @@
 """Deletes old entries of the audit log, owner after owner, in small transactions."""
 
-import asyncio
-
 from outbox.database import times
+from outbox.database.pacing import Pace
 from outbox.database.plans import by_index
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import DAY
@@ -10,7 +9,6 @@ from outbox.ids import first_at
 
 PIECE = 200
 OWNERS = 100
-MOST_REST = 0.25
 
 # An entry has no index by its time alone, which each write would have to keep: the first entry of
 # each owner tells whether there is anything to delete.
@@ -31,6 +29,7 @@ class AuditRetention:
     def __init__(self, db: Database, *, days: int) -> None:
         self._db = db
         self._age = days * DAY
+        self._pace = Pace(db.meter, PIECE, clock=db.clock)
 
     async def run_once(self) -> None:
         """Delete all that is old."""
@@ -43,13 +42,11 @@ class AuditRetention:
         self._db.observer.swept("audit")
 
     async def _purge(self, owner_id: str, before: str) -> None:
-        count = PIECE
-        while count == PIECE:
-            began = self._db.clock.monotonic()
-            count = await self._db.write(purge, owner_id, before)
-            self._db.observer.purged("audit", count)
-            # Half of the time is for other work.
-            await asyncio.sleep(min(self._db.clock.monotonic() - began, MOST_REST))
+        count = most = 0
+        while count == most:
+            async with self._pace.step() as most:
+                count = await self._db.write(purge, owner_id, before, most)
+                self._db.observer.purged("audit", count)
 
 
 async def _owners(tx: Tx, after: str, before: str) -> list[str]:
@@ -57,7 +54,7 @@ async def _owners(tx: Tx, after: str, before: str) -> list[str]:
     return [row["id"] for row in await tx.all(_OWNERS, after, before, OWNERS)]
 
 
-async def purge(tx: Tx, owner_id: str, before: str) -> int:
-    """Delete up to PIECE entries of an owner with an id below `before`; return how many."""
+async def purge(tx: Tx, owner_id: str, before: str, most: int = PIECE) -> int:
+    """Delete up to `most` entries of an owner with an id below `before`; return how many."""
     await by_index(tx)
-    return await tx.run(_PURGE, owner_id, before, PIECE)
+    return await tx.run(_PURGE, owner_id, before, most)

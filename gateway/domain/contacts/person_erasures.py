@@ -12,8 +12,11 @@ from msgspec import Struct, json
 from outbox.database.sql import AMONG_IDS, IDS, items
 from outbox.database.transaction import Row, Tx
 
-Stage = Literal["records", "responses", "log", "files", "done"]
-"""What is being erased: records, stored responses, events with their log, or the files."""
+Stage = Literal["lines", "records", "responses", "log", "files", "done"]
+"""What is being erased: lines of imports, records, stored responses, events with their log, or the
+files."""
+HALVINGS = 8
+"""After so many halvings a unit is one record, or a page of 1 KiB."""
 OWNERS = 50
 """Owners that one read of the work returns."""
 
@@ -57,11 +60,16 @@ class Erasure(Struct, frozen=True):
     kept: Mapping[str, int]
     seal: str | None
     seal_key: str | None
+    put_aside: int
+
+    def part(self, most: int) -> int:
+        """Return the size of a unit that has `most` at first: half as much for each failure."""
+        return max(most >> self.put_aside, 1)
 
 
 _COLUMNS = (
     "id, owner_id, noun, record_id, requested_at, completed_at, stage, place, person, records,"
-    " erased, kept, seal, seal_key"
+    " erased, kept, seal, seal_key, put_aside"
 )
 _ADD = """
 insert into person_erasures (id, owner_id, noun, record_id, requested_at, stage, person, records,
@@ -86,13 +94,17 @@ where id = $1 and stage = 'files'
 """
 _ANY_OPEN = """
 select 1 as one where exists (
-  select 1 from person_erasures where stage in ('records', 'responses')
+  select 1 from person_erasures where stage in ('lines', 'records', 'responses')
 ) or exists (select 1 from person_erasures where stage in ('log', 'files'))
 """
 _WORK = f"""
-select owner_id, min(id) as id from person_erasures
-where stage in ('records', 'responses') and not (id {AMONG_IDS}) group by owner_id limit $2
+select id from (
+  select id, put_aside, row_number() over (partition by owner_id order by put_aside, id) as turn
+  from person_erasures
+  where stage in ('lines', 'records', 'responses') and not (id {AMONG_IDS})
+) as waiting where turn = 1 order by put_aside, id limit $2
 """
+_PUT_ASIDE = "update person_erasures set put_aside = put_aside + 1 where id = $1 and put_aside < $2"
 _IN_STAGE = """
 select id from person_erasures
 where stage in ('log', 'files') and stage = $1 and id > $2 order by id limit $3
@@ -180,8 +192,16 @@ async def any_open(tx: Tx) -> bool:
 
 
 async def work(tx: Tx, without: Collection[str]) -> list[str]:
-    """Return the oldest erasure of each owner that has records or responses to erase."""
+    """Return an erasure of each owner that has lines, records or responses to erase.
+
+    It is the oldest of those that were put aside least.
+    """
     return [row["id"] for row in await tx.all(_WORK, items(sorted(without)), OWNERS)]
+
+
+async def put_aside(tx: Tx, erasure_id: str) -> bool:
+    """Halve the next units of an erasure, and let others go first; return if they were larger."""
+    return await tx.run(_PUT_ASIDE, erasure_id, HALVINGS) == 1
 
 
 async def in_stage(tx: Tx, stage: Stage, after: str, limit: int) -> list[str]:
@@ -212,4 +232,5 @@ def _of(row: Row) -> Erasure:
         json.decode(row["records"], type=tuple[str, ...]),
         json.decode(row["erased"], type=dict[str, int]),
         json.decode(row["kept"], type=dict[str, int]), row["seal"], row["seal_key"],
+        row["put_aside"],
     )  # fmt: skip

@@ -1,19 +1,19 @@
 """Runs the imports: a step of one import of each owner in turn. One of all nodes runs it."""
 
-import asyncio
 from collections.abc import Collection
 
 import structlog
 
 from gateway.domain.imports import jobs, steps, upkeep
 from gateway.domain.imports.jobs import Import
+from outbox.database.pacing import Pace
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
 
 OWNERS = 50
 """Owners of one round."""
-PAUSE_SECONDS = 0.005
-"""After each step, so that other work comes between."""
+LEAST = 5
+"""Lines of a step that others feel, however small it is."""
 _BROKEN = "An error in Carteiro stopped it; its log has the reason. What was imported stays."
 
 log = structlog.get_logger("gateway")
@@ -24,6 +24,7 @@ class Importing:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._pace = Pace(db.meter, steps.MOST[db.engine], LEAST, clock=db.clock)
 
     async def any_waiting(self) -> bool:
         """Return whether an import runs, or has ended and still has lines."""
@@ -44,7 +45,6 @@ class Importing:
                     if error.kind != "busy":
                         raise
                     late[job.id] = error
-                await asyncio.sleep(PAUSE_SECONDS)
         if late:
             raise next(iter(late.values()))
 
@@ -55,10 +55,12 @@ class Importing:
     async def step(self, job: Import) -> None:
         """Move an import on, or delete lines of one that has ended."""
         if not job.is_open:
-            await jobs.clear(self._db, job.id)
+            async with self._pace.step():
+                await jobs.clear(self._db, job.id)
             return
         try:
-            await self._move(job)
+            async with self._pace.step() as most:
+                await self._move(job, most)
         except DatabaseUnavailable:
             raise
         except Exception:
@@ -67,9 +69,9 @@ class Importing:
             await self._db.write(jobs.fail, job.id, _BROKEN)
             await jobs.clear(self._db, job.id)
 
-    async def _move(self, job: Import) -> None:
+    async def _move(self, job: Import, most: int) -> None:
         try:
-            await steps.step(self._db, job)
+            await steps.step(self._db, job, most)
         except DatabaseUnavailable as error:
             if error.kind != "busy":
                 raise

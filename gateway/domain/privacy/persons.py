@@ -10,7 +10,9 @@ import structlog
 
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Stage
-from gateway.domain.privacy import certificates, steps
+from gateway.domain.privacy import certificates, progress
+from gateway.domain.privacy.progress import Ahead
+from outbox.database.pacing import Pace
 from outbox.database.transaction import Database, Scrubbed, Tx
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.state import operational
@@ -50,7 +52,9 @@ class Persons:
         self._db = db
         self._ring = ring
         self._log = Erasure(db)
+        self._pace = Pace(db.meter, 1, clock=db.clock)
         self._rest_until = 0.0
+        self._ahead: dict[str, Ahead] = {}
 
     async def any_open(self) -> bool:
         """Return whether there is anything to erase."""
@@ -81,18 +85,30 @@ class Persons:
         clock = self._db.clock
         began = clock.monotonic()
         while ids := await self._db.read(person_erasures.work, failed):
+            before, self._ahead = self._ahead, {}
             for erasure_id in ids:
                 try:
-                    await self._db.write(steps.step, erasure_id)
-                except DatabaseUnavailable:
-                    raise
+                    async with self._pace.step():
+                        self._ahead[erasure_id] = await progress.advance(
+                            self._db, erasure_id, before.get(erasure_id, Ahead())
+                        )
                 except Exception as error:  # noqa: BLE001 - raised at the end of the run
+                    if isinstance(error, DatabaseUnavailable) and await self._put_aside(erasure_id):
+                        continue
                     log.error("erasure_failed", erasure=erasure_id, error=type(error).__name__)
                     errors.append(error)
                     failed.add(erasure_id)
             if clock.monotonic() - began > CYCLE_SECONDS:
                 return True
         return False
+
+    async def _put_aside(self, erasure_id: str) -> bool:
+        """Halve the units of an erasure, so that others go first; return False if they are small.
+
+        Raises DatabaseUnavailable when it is not the unit that was too much.
+        """
+        log.warning("erasure_put_aside", erasure=erasure_id)
+        return await self._db.write(person_erasures.put_aside, erasure_id)
 
     async def _end(self) -> None:
         """Complete the erasures whose events and files hold nothing any more."""

@@ -1,5 +1,6 @@
 """Takes a person out of the texts of a record that names the person, by its declaration."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import json
@@ -27,6 +28,19 @@ def redacted(traces: Traces, record: Record) -> dict[str, Any]:
             if (bare_value := traces.redact_all(value, close=False)) != value:
                 found[field.column] = dumps(bare_value)
     return found
+
+
+def announced(record: Record, changes: Mapping[str, Any]) -> bool:
+    """Return whether events of the record showed a text from which the person was taken."""
+    shown = {name for listed in (record.resource.events or {}).values() for name in listed}
+    return any(field.column in changes for field in texts(record.resource) if field.name in shown)
+
+
+def size(record: Record) -> int:
+    """Return the characters that a search of the record looks at."""
+    fields = record.resource.fields
+    searched = [*texts(record.resource), *filter(_is_nested, fields)]
+    return sum(len(record[field.column] or "") for field in searched)
 
 
 def texts(resource: Resource) -> list[Field]:

@@ -1,28 +1,30 @@
-"""Erases the records and the stored responses of a person, in units of bounded work.
+"""Erases the records of a person, in units of bounded work.
 
 Each unit takes records that still point to the person, and unlinks or deletes them, so what is left
 to do follows from the records themselves: after a crash the next unit goes on. The contact goes
 last, when nothing points to it. Whoever links a record to it meanwhile either comes before that,
 and is found, or is refused.
 
+A unit searches no text. It is told what a search outside its transaction has found, and takes that
+where the record still has the version that was searched; it returns the records to search next.
+
 It is one module because each kind of record is taken out with the same unit and its bound.
 """
 
-import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import json, structs
 
-from gateway.domain import import_lines, origins
+from gateway.domain import origins
 from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts import contacts, person_erasures
 from gateway.domain.contacts.contacts import CONTACTS
-from gateway.domain.contacts.person_erasures import Erasure, Person
-from gateway.domain.privacy import redaction, stored_responses
-from gateway.domain.privacy.traces import Traces
+from gateway.domain.contacts.person_erasures import Erasure
+from gateway.domain.privacy import knowledge, waiting_lines
+from gateway.domain.privacy.searches import Found, Key
 from gateway.domain.sales import counted_emails
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.privacy.erasure import ERASED_EMAIL, anonymise, erase_account
@@ -31,7 +33,7 @@ from gateway.records import statements, store
 from gateway.records.access import Actor
 from gateway.records.record import Record, Row
 from gateway.records.resource import Drop, Remove, Resource, Unset
-from gateway.records.values.emails import fold_email, folds, spellings
+from gateway.records.values.emails import fold_email, folds
 from gateway.records.values.strictjson import dumps
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
@@ -39,15 +41,9 @@ from outbox.queue.upkeep import erasure_requests
 
 ROWS = 50
 """Records that one unit erases or changes."""
-CHARACTERS = 20_000
-"""Searching so many characters for the person counts as a record."""
-EVENTS = 50
-"""Events of a record, and responses to them, that are searched for the person."""
-MOST_KNOWN = 50
-"""Names, phones or emails by which a person is recognised in texts."""
-WORDS = ("aliases", "names", "phones")
 CHANGED = "person"
 """What Tx.changed says of an erased person, before the id of the owner."""
+NOTHING: Mapping[Key, Found] = {}
 
 _ORDERS_OF = "select id from orders where owner_id = $1 and customer_id = $2 limit $3"
 _ORDERS_WITH = "select id from orders where owner_id = $1 and email_folded = $2 limit $3"
@@ -70,60 +66,56 @@ where modal_id in (select id from discount_modals where owner_id = $1) and holde
 class _Unit:
     """One unit of an erasure: what it may still do, and what it has done."""
 
-    def __init__(self, tx: Tx, erasure: Erasure, person: Person) -> None:
+    def __init__(self, tx: Tx, erasure: Erasure, found: Mapping[Key, Found]) -> None:
+        assert erasure.person is not None
         self.tx = tx
         self.erasure = erasure
-        self.person = person
-        self.traces = Traces(person)
+        self.person = erasure.person
+        self.found = found
+        self.wanted: Sequence[Key] = ()
         self.actor = Actor(erasure.owner_id, "system", cause="erasure")
-        self.left = ROWS
+        self.left = erasure.part(ROWS)
         self.erased = Counter[str]()
         self.kept = Counter[str]()
 
     def learn(self, **found: Iterable[str | None]) -> None:
         """Add to what identifies the person."""
-        found["aliases"] = [
-            one for email in found.get("aliases", ()) if email for one in spellings(email)
-        ]
-        more = {
-            name: tuple(dict.fromkeys((*getattr(self.person, name), *filter(None, values))))
-            for name, values in found.items()
-        }
-        # The first ones are those of the named record.
-        more |= {name: more[name][:MOST_KNOWN] for name in WORDS if name in more}
-        self.person = structs.replace(self.person, **more)
-        self.traces = Traces(self.person)
+        self.person = knowledge.more(self.person, **found)
+
+    def searched(self, record: Record) -> Found | None:
+        """Return what was found in a record, or None if it changed since or was not searched."""
+        found = self.found.get((record.resource.table, record.id))
+        return found if found is not None and found.version == record.version else None
+
+    def want(self, resource: Resource, ids: Iterable[str]) -> None:
+        """Note records to search before the next unit."""
+        self.wanted = [(resource.table, one) for one in ids]
 
 
-async def step(tx: Tx, erasure_id: str) -> bool:
-    """Erase some records or stored responses of a person; return whether more are left."""
+async def step(tx: Tx, erasure_id: str, found: Mapping[Key, Found] = NOTHING) -> Sequence[Key]:
+    """Erase some records of a person; return those to search before the next unit."""
     erasure = await person_erasures.one(tx, erasure_id, lock=True)
-    if erasure is None or erasure.person is None or erasure.stage not in ("records", "responses"):
-        return False
-    if erasure.stage == "responses":
-        place, redacted = await stored_responses.sweep(
-            tx, erasure.owner_id, erasure.place, erasure.person
-        )
-        await person_erasures.save(
-            tx, erasure, stage="responses" if place else "log", person=erasure.person, place=place,
-            erased={"storedResponses": redacted},
-        )  # fmt: skip
-        return bool(place)
-    unit = _Unit(tx, erasure, erasure.person)
+    if erasure is None or erasure.person is None or erasure.stage != "records":
+        return ()
+    place = erasure.place
     if erasure.person.wide:
         # First: an import locks its job before the contacts of its lines.
         # A line may name the contact by its id alone, which would then be a new contact.
         came_from = await origins.forget(tx, erasure.owner_id, erasure.record_id)
-        for text in (*erasure.person.emails, erasure.record_id, *came_from):
-            dropped = await import_lines.drop_lines_with(tx, erasure.owner_id, text)
-            unit.erased["importLines"] += dropped
+        place = waiting_lines.with_ids(place, came_from)
+        if await waiting_lines.any_left(tx, erasure.owner_id, place):
+            await person_erasures.save(
+                tx, erasure, stage="lines", person=erasure.person, place=place
+            )
+            return ()
+    unit = _Unit(tx, erasure, found)
     over = await _records(unit)
     tx.changed.add(f"{CHANGED}:{erasure.owner_id}")
     await person_erasures.save(
         tx, erasure, stage="responses" if over else "records", person=unit.person,
-        erased=unit.erased, kept=unit.kept,
+        place="" if over else place, erased=unit.erased, kept=unit.kept,
     )  # fmt: skip
-    return True
+    return unit.wanted
 
 
 def owners_of(changed: Collection[str]) -> list[str]:
@@ -169,8 +161,9 @@ async def _client(unit: _Unit, customer_id: str) -> bool:
     tx = unit.tx
     if not await _dependants(unit, CUSTOMERS, customer_id):
         return False
-    for row in await tx.all(_ORDERS_OF, unit.erasure.owner_id, customer_id, unit.left):
-        await _order(unit, row["id"])
+    rows = await tx.all(_ORDERS_OF, unit.erasure.owner_id, customer_id, unit.left)
+    if not await _orders(unit, [row["id"] for row in rows]):
+        return False
     found = await store.fetch(tx, CUSTOMERS, customer_id, lock=True)
     if found is None:
         return True
@@ -214,8 +207,10 @@ async def _dependants(unit: _Unit, resource: Resource, record_id: str) -> bool:
             unit.erased[of.plural] += len(gone)
             unit.left -= len(gone)
         else:
-            for row in rows:
-                await _dependant(unit, cascade, of, row[0], record_id)
+            for place, row in enumerate(rows):
+                if not await _dependant(unit, cascade, of, row[0], record_id):
+                    unit.want(of, (one[0] for one in rows[place:]))
+                    return False
                 if unit.left <= 0:
                     break
         if unit.left <= 0:
@@ -225,15 +220,13 @@ async def _dependants(unit: _Unit, resource: Resource, record_id: str) -> bool:
 
 async def _dependant(
     unit: _Unit, cascade: Unset | Drop, resource: Resource, dependant_id: str, record_id: str
-) -> None:
-    """Take the person out of a record that points to the contact or account."""
+) -> bool:
+    """Take the person out of a record that points to it; return False to search it first."""
     if resource is ORDERS:
-        await _order(unit, dependant_id)
-        return
+        return await _order(unit, dependant_id)
     row = await store.fetch(unit.tx, resource, dependant_id, lock=True)
     if row is None:
-        return
-    unit.left -= 1
+        return True
     record = Record(resource, row)
     if isinstance(cascade, Drop):
         listed: list[str] = json.decode(record[cascade.column])
@@ -242,64 +235,53 @@ async def _dependant(
         }
     else:
         unlinked = dict.fromkeys((cascade.column, *cascade.also))
+    redacted: Mapping[str, Any] = {}
     if resource is CUSTOMERS:
         if dependant_id not in unit.person.clients:
             unit.learn(clients=[dependant_id], left=[dependant_id])
-        redacted: Mapping[str, Any] = {}
     else:
-        await _events(unit, record)
-        redacted = redaction.redacted(unit.traces, record)
+        found = unit.searched(record)
+        if found is None:
+            return False
+        if found.named:
+            kept = [f"{resource.noun}.deleted"]
+            await erasure_requests.request(
+                unit.tx, record.owner_id, [record.id], kept, unit.erasure.id
+            )
+        redacted = found.changes
         unit.kept[resource.plural] += 1
+    unit.left -= 1
     await store.update(unit.tx, resource, row, {**unlinked, **redacted})
+    return True
 
 
-async def _events(unit: _Unit, record: Record) -> None:
-    """Erase the events of a record if they, or responses to them, name the person."""
-    resource, traces = record.resource, unit.traces
-    if not resource.events:
-        return
-    shown = {name for listed in resource.events.values() for name in listed}
-    named = any(
-        traces.within(record[field.column] or "", close=True)
-        for field in redaction.texts(resource)
-        if field.name in shown
-    )
-    if not named:
-        found = await erasure_requests.texts(unit.tx, record.owner_id, record.id, EVENTS)
-        named = await _any_within(unit, found)
-    if named:
-        kept = [f"{resource.noun}.deleted"]
-        await erasure_requests.request(unit.tx, record.owner_id, [record.id], kept, unit.erasure.id)
+async def _orders(unit: _Unit, ids: Sequence[str]) -> bool:
+    """Take the person out of orders; return False when some must be searched first."""
+    for place, order_id in enumerate(ids):
+        if not await _order(unit, order_id):
+            unit.want(ORDERS, ids[place:])
+            return False
+    return True
 
 
-async def _any_within(unit: _Unit, texts: Iterable[str]) -> bool:
-    """Return whether a text names the person."""
-    searched = 0
-    try:
-        for text in texts:
-            searched += len(text)
-            if unit.traces.within(text, close=True):
-                return True
-            if unit.tx.engine == "postgres":
-                # Other work of the process; a unit on SQLite has a thread and never suspends.
-                await asyncio.sleep(0)
+async def _order(unit: _Unit, order_id: str) -> bool:
+    """Take the person out of an order; return False to search it first."""
+    row = await store.fetch(unit.tx, ORDERS, order_id, lock=True)
+    if row is None:
+        return True
+    order = Record(ORDERS, row)
+    found = unit.searched(order)
+    if found is None:
         return False
-    finally:
-        unit.left -= searched // CHARACTERS
-
-
-async def _order(unit: _Unit, order_id: str) -> None:
-    """Take the person out of an order."""
+    unit.learn(names=[order["name"]], phones=[order["phone"]])
     mails = await unit.tx.one(_ORDER_MAILS, order_id)
-
-    def redacted(order: Record) -> Mapping[str, Any]:
-        unit.learn(names=[order["name"]], phones=[order["phone"]])
-        return redaction.redacted(unit.traces, order)
-
-    await anonymise(unit.tx, unit.actor, order_id, unit.erasure.id, redacted)
+    await anonymise(
+        unit.tx, unit.actor, order_id, unit.erasure.id, lambda _: found.changes
+    )  # fmt: skip
     unit.erased["mails"] += int(mails["n"]) if mails else 0
     unit.kept["orders"] += 1
     unit.left -= 1
+    return True
 
 
 async def _others(unit: _Unit) -> bool:
@@ -318,9 +300,8 @@ async def _others(unit: _Unit) -> bool:
             if found:
                 unit.learn(clients=found, left=found)
                 return False
-        for row in await tx.all(_ORDERS_WITH, owner_id, folded, unit.left):
-            await _order(unit, row["id"])
-        if unit.left <= 0:
+        rows = await tx.all(_ORDERS_WITH, owner_id, folded, unit.left)
+        if not await _orders(unit, [row["id"] for row in rows]) or unit.left <= 0:
             return False
         for holder in set(counted_emails.holders(email)):
             nobody = hashlib.sha256(tx.new_id().encode()).digest()

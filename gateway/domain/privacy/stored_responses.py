@@ -1,71 +1,175 @@
-"""Takes a person out of the responses that are stored for repeated requests."""
+"""Takes a person out of the responses that are stored for repeated requests.
 
+Each response is read and searched once, page by page, outside the transactions that shorten some.
+Responses that are stored meanwhile come in no order of keys, so they are searched afterwards, by
+their time.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
 from typing import Any
 
-from msgspec import MsgspecError, json
+from msgspec import MsgspecError, Struct, json
 
-from gateway.domain.contacts.person_erasures import Person
-from gateway.domain.privacy.traces import SHORTEST
-from outbox.database.transaction import Tx
+from gateway.domain.contacts import person_erasures
+from gateway.domain.contacts.person_erasures import Erasure, Person
+from gateway.domain.privacy.page_sizes import SIZE, PageSize
+from gateway.domain.privacy.traces import Traces
+from outbox.database.transaction import DUTIES, Database, Row, Tx
+from outbox.durations import MINUTE
 from outbox.ids import is_id
 
-PAGE = 500
-"""Responses that one unit searches."""
-MOST_IDS = 100
-"""Ids that are searched for; a response about another record of the person has the email."""
-_NEXT = """
-select key, operation from idempotency where owner_id = $1 and (key, operation) > ($2, $3)
-order by key, operation limit 1 offset $4
+LATE = MINUTE
+"""What a transaction may be open, and clocks of nodes may differ."""
+_SIZE = SIZE.format("outcome")
+_PAGED = """
+select t.key, t.operation, t.outcome, t.created_at, p.size from (
+  select key, operation, size,
+    sum(size) over (order by {order}) - size as earlier from (
+    select key, operation, created_at, coalesce({size}, 0) as size from idempotency
+    where owner_id = $1 and {where} order by {order} limit {limit}
+  ) as sizes
+) as p join idempotency t
+  on t.owner_id = $1 and t.key = p.key and t.operation = p.operation
+where p.earlier < {limit_bytes} order by {sorted}
 """
-_FOUND = """
-select key, operation, outcome from idempotency
-where owner_id = $1 and (key, operation) > ($2, $3)
-  and ($4 = '' or (key, operation) <= ($4, $5)) and ({})
-"""
-_SHORTEN = """
-update idempotency set outcome = $4 where owner_id = $1 and key = $2 and operation = $3
-"""
-_DELETE = "delete from idempotency where owner_id = $1 and key = $2 and operation = $3"
-_WITHIN = """/*sqlite instr(coalesce(outcome, '') || ' ' || key || ' ' || operation, {0}) > 0*/
- /*postgres strpos(coalesce(outcome, '') || ' ' || key || ' ' || operation, {0}) > 0*/"""
+_NEXT = _PAGED.format(
+    order="key, operation", sorted="t.key, t.operation", size=_SIZE,
+    where="(key, operation) > ($2, $3)", limit="$4", limit_bytes="$5",
+)  # fmt: skip
+_SINCE = _PAGED.format(
+    order="created_at, key, operation", sorted="t.created_at, t.key, t.operation", size=_SIZE,
+    where="(created_at, key, operation) > ($2, $3, $4)", limit="$5", limit_bytes="$6",
+)  # fmt: skip
+_ONE = "where owner_id = $1 and key = $2 and operation = $3 and created_at = $4"
+_SHORTEN = f"update idempotency set outcome = $5 {_ONE}"
+_DELETE = f"delete from idempotency {_ONE}"
+_HEX = re.compile(r"[0-9a-f]{24,}")
 
 
-async def sweep(tx: Tx, owner_id: str, place: str, person: Person) -> tuple[str, int]:
-    """Shorten a page of responses that hold the person to the id of their record.
+class Place(Struct, frozen=True):
+    """How far an erasure is with the stored responses of its owner.
+
+    `since`: when it began; from `at` on, by time, responses are searched that came meanwhile.
+    """
+
+    key: str = ""
+    operation: str = ""
+    since: int = 0
+    at: int | None = None
+
+
+class Change(Struct, frozen=True):
+    """What becomes of a response: its outcome, or None to delete it."""
+
+    key: str
+    operation: str
+    created_at: int
+    outcome: str | None
+
+
+def place_of(erasure: Erasure, now: int) -> Place:
+    """Return the place that an erasure stores; a former version stored a key and an operation."""
+    if not erasure.place:
+        return Place(since=now - LATE)
+    if erasure.place.startswith("["):
+        key, operation = json.decode(erasure.place, type=tuple[str, str])
+        return Place(key, operation, erasure.requested_at)
+    return json.decode(erasure.place, type=Place)
+
+
+async def move_on(db: Database, erasure: Erasure, size: PageSize) -> PageSize:
+    """Search a page of responses and shorten those with the person, or end the stage.
 
     So a repeated request still makes nothing twice. A response whose key holds the person is
-    deleted. Return where to go on, empty at the end, and how many were found.
+    deleted. Return the size of the next page.
     """
-    after: list[str] = json.decode(place) if place else ["", ""]
-    until = await tx.one(_NEXT, owner_id, *after, PAGE - 1)
-    to = ["", ""] if until is None else [until["key"], until["operation"]]
-    needles = _needles(person)
-    count = 0
-    if needles:
-        clauses = " or ".join(_WITHIN.format(f"${6 + n}") for n in range(len(needles)))
-        rows = await tx.all(_FOUND.format(clauses), owner_id, *after, *to, *needles)
-        for row in rows:
-            await _shorten(tx, owner_id, row, person)
-        count = len(rows)
-    return "" if until is None else json.encode(to).decode(), count
+    assert erasure.person is not None
+    place = place_of(erasure, db.clock.wall())
+    rows = await db.scan(DUTIES, page, erasure.owner_id, place, size)
+    changes = await asyncio.to_thread(_changes, rows, erasure.person)
+    await db.write(_change, erasure.id, place, _after(place, rows), changes)
+    return size.after(len(rows), sum(int(row["size"]) for row in rows))
 
 
-async def _shorten(tx: Tx, owner_id: str, row: Any, person: Person) -> None:
-    where = (owner_id, row["key"], row["operation"])
-    if any(text in row["key"] for text in _texts(person) if len(text) >= SHORTEST):
-        await tx.run(_DELETE, *where)
+async def page(tx: Tx, owner_id: str, place: Place, size: PageSize) -> list[Row]:
+    """Return the next responses of an owner, in the order of their keys, then of their times."""
+    if place.at is None:
+        return await tx.all(_NEXT, owner_id, place.key, place.operation, size.rows, size.bytes)
+    return await tx.all(
+        _SINCE, owner_id, place.at, place.key, place.operation, size.rows, size.bytes
+    )
+
+
+def _after(place: Place, rows: Sequence[Row]) -> Place | None:
+    """Return where to go on after these rows, or None at the end."""
+    if rows:
+        last = rows[-1]
+        at = None if place.at is None else int(last["created_at"])
+        return Place(last["key"], last["operation"], place.since, at)
+    return Place(since=place.since, at=place.since) if place.at is None else None
+
+
+async def _change(
+    tx: Tx, erasure_id: str, before: Place, after: Place | None, changes: Sequence[Change]
+) -> None:
+    """Change responses that are still those that were searched; store how far the erasure is."""
+    erasure = await person_erasures.one(tx, erasure_id, lock=True)
+    if erasure is None or erasure.person is None or erasure.stage != "responses":
         return
-    if is_id(row["outcome"] or ""):
-        # Of an item of a batch: it holds no more than the id.
-        return
+    found = 0
+    for one in changes:
+        which = (erasure.owner_id, one.key, one.operation, one.created_at)
+        if one.outcome is None:
+            found += await tx.run(_DELETE, *which)
+        else:
+            found += await tx.run(_SHORTEN, *which, one.outcome)
+    await person_erasures.save(
+        tx, erasure, stage="log" if after is None else "responses", person=erasure.person,
+        place="" if after is None else json.encode(after).decode(),
+        erased={"storedResponses": found},
+    )  # fmt: skip
+
+
+def _changes(rows: Sequence[Row], person: Person) -> list[Change]:
+    """Return what becomes of the responses that hold the person."""
+    traces, ids = Traces(person), frozenset(person.ids)
+    changes = []
+    for row in rows:
+        outcome = row["outcome"] or ""
+        in_key = _holds(f"{row['key']}\n{row['operation']}", traces)
+        if in_key or _has_id(f"{row['operation']} {outcome}", ids) or _holds(outcome, traces):
+            kept = None if in_key else _short(outcome)
+            if kept != outcome:
+                changes.append(Change(row["key"], row["operation"], row["created_at"], kept))
+    return changes
+
+
+def _holds(text: str, traces: Traces) -> bool:
+    return traces.within_coded(text, close=False)
+
+
+def _has_id(text: str, ids: frozenset[str]) -> bool:
+    """Return whether a text has one of the ids, all of which have 24 hexadecimal digits."""
+    return any(
+        run[start : start + 24] in ids
+        for run in _HEX.findall(text)
+        for start in range(len(run) - 23)
+    )
+
+
+def _short(outcome: str) -> str | None:
+    """Return an outcome that has no more than ids, or None for one that cannot be shortened."""
+    if is_id(outcome):
+        # Of an item of a batch.
+        return outcome
     try:
-        status, headers, body = json.decode(row["outcome"], type=tuple[int, dict[str, str], str])
+        status, headers, body = json.decode(outcome, type=tuple[int, dict[str, str], str])
         bare = _bare(json.decode(body))
     except (MsgspecError, KeyError, TypeError):
-        await tx.run(_DELETE, *where)
-        return
-    kept = (status, headers, json.encode(bare).decode())
-    await tx.run(_SHORTEN, *where, json.encode(kept).decode())
+        return None
+    return json.encode((status, headers, json.encode(bare).decode())).decode()
 
 
 def _bare(whole: Any) -> Any:
@@ -74,21 +178,3 @@ def _bare(whole: Any) -> Any:
         shown = ("index", "status", "id", "code")
         return {"results": [{k: one[k] for k in shown if k in one} for one in whole["results"]]}
     return {"id": whole["id"]}
-
-
-def _texts(person: Person) -> list[str]:
-    return [*person.emails, *person.aliases, *person.names, *person.phones]
-
-
-def _needles(person: Person) -> list[str]:
-    """Return what a response about the person holds: ids, and texts as they stand in its JSON."""
-    texts = [
-        _inside(_inside(text)) for text in _texts(person)
-        if len(text) >= SHORTEST
-    ]  # fmt: skip
-    return list(dict.fromkeys([*person.ids[:MOST_IDS], *texts]))
-
-
-def _inside(text: str) -> str:
-    """Return text as it stands in a JSON string."""
-    return json.encode(text).decode()[1:-1]

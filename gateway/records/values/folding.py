@@ -23,6 +23,9 @@ _SHOWN = ("L", "N")
 
 def fold(text: str) -> str:
     """Return text for search and sorting: without case and accents, Latin letters in ASCII."""
+    text = text[:BYTES]
+    if text.isascii():
+        return text.lower()
     text = without_case(text)
     if text.isascii():
         return text
@@ -57,7 +60,7 @@ def without_case(text: str) -> str:
     spread = unicodedata.normalize("NFKD", text)
     latin = _ACCENTS.sub("", spread)
     if latin.isascii():
-        return cut(latin.lower())
+        return latin.lower()[:BYTES]
     spread = unicodedata.normalize("NFKD", spread.casefold())
     for character in set(_FOREIGN.findall(spread)):
         if unicodedata.category(character)[0] == "M":

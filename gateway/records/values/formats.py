@@ -237,11 +237,12 @@ def missing(noun: str) -> Wrong:
 
 def string(value: Any, most: int = 40, least: int = 0) -> str:
     """Return text of `least` to `most` characters that every engine can store. Raises Wrong."""
-    if not isinstance(value, str):
+    if type(value) is not str and not isinstance(value, str):
         raise Wrong("wrong_type", "Send a string.")
-    if len(value) > most:
+    size = len(value)
+    if size > most:
         raise Wrong("too_long", f"Send at most {most} characters.")
-    if len(value) < least:
+    if size < least:
         raise Wrong("too_short", f"Send at least {least} character{'s' * (least > 1)}.")
     # The REST door's parser refuses these before; other doors have parsers of their own.
     if "\0" in value or not (value.isascii() or _is_utf8(value)):

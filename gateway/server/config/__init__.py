@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gateway.domain.cells.marks import NAME
-from gateway.server.config import fault_texts
+from gateway.server.config import fault_texts, source_texts
 from gateway.server.config.checks import CHECKS, NORMAL, together
 from outbox.queue.state.evidence import MOST_EVENTS
 
@@ -95,6 +95,7 @@ class Limits(Struct, frozen=True):
     url_bytes: Positive = 8_192
     header_seconds: Seconds = 10.0
     body_seconds: Seconds = 30.0
+    least_bytes_per_second: Count = 500
     keep_alive_seconds: Seconds = 75.0
     request_bytes: Positive = 67_108_864
     answer_bytes: Positive = 134_217_728
@@ -102,6 +103,7 @@ class Limits(Struct, frozen=True):
     connections_per_address: Positive = 500
     read_per_second: Count = 100
     write_per_second: Count = 50
+    pages_per_second: Count = 20
     burst: Positive = 4
     sign_in_per_minute: Count = 10
     storefront_per_minute: Count = 300
@@ -305,12 +307,15 @@ def environment_name(section: str, key: str) -> str:
 
 def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        document = tomllib.loads(source_texts.of_file(path))
     except OSError as error:
         faults.append(f"{path}: cannot be read: {error.strerror}")
         return {}
-    except ValueError as error:  # bad TOML, or bytes that are not UTF-8
+    except tomllib.TOMLDecodeError as error:
         faults.append(f"{path}: not valid TOML: {error}")
+        return {}
+    except ValueError as error:
+        faults.append(f"{path}: {error}")
         return {}
     entries = {}
     for section, table in document.items():
@@ -332,21 +337,22 @@ def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tu
         if not variable.startswith(PREFIX) or "__" not in variable:
             continue
         section, _, key = variable.removeprefix(PREFIX).lower().partition("__")
-        value = env[variable]
         keys = get_type_hints(SECTIONS[section]) if section in SECTIONS else {}
         secret = key.removesuffix("_file")
-        if key in keys:
-            entries[f"{section}.{key}"] = (value, variable)
-        elif key.endswith("_file") and f"{section}.{secret}" in SECRET_KEYS:
-            if environment_name(section, secret) in env:
-                faults.append(f"{section}.{secret}: set twice, directly and by {variable}")
-            try:
-                entries[f"{section}.{secret}"] = (Path(value).read_text("utf-8").strip(), variable)
-            except (OSError, ValueError) as error:
-                why = error.strerror if isinstance(error, OSError) else "not UTF-8"
-                faults.append(f"{section}.{secret}: {value} cannot be read: {why} ({variable})")
-        else:
+        is_file = key not in keys and key.endswith("_file")
+        if key not in keys and not (is_file and f"{section}.{secret}" in SECRET_KEYS):
             faults.append(_unknown(section, key, variable))
+            continue
+        name = f"{section}.{secret if is_file else key}"
+        if is_file and environment_name(section, secret) in env:
+            faults.append(f"{name}: set twice, directly and by {variable}")
+        try:
+            value = source_texts.of_variable(env[variable])
+            entries[name] = (source_texts.of_secret_file(value) if is_file else value, variable)
+        except OSError as error:
+            faults.append(f"{name}: {value} cannot be read: {error.strerror} ({variable})")
+        except ValueError as error:
+            faults.append(f"{name}: {error} (from {variable})")
     return entries
 
 
@@ -356,7 +362,7 @@ def _unknown(section: str, key: str, source: str) -> str:
 
 
 def _typed(text: str, hint: Any) -> Any:
-    """Parse a variable: commas separate list items, spaces around values are ignored.
+    """Parse a variable: commas separate list items.
 
     Lists of tables are JSON.
     """
@@ -369,10 +375,10 @@ def _typed(text: str, hint: Any) -> Any:
     if get_origin(inner) is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]
     if inner is bool:
-        if (word := text.strip().lower()) not in YES + NO:
+        if (word := text.lower()) not in YES + NO:
             raise msgspec.ValidationError
         return word in YES
-    return text.strip()
+    return text
 
 
 YES, NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")

@@ -7,13 +7,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gateway.server.origins import normal
+from outbox.database import urls
 from outbox.sending.addresses import parse_place
 from outbox.sending.proxies import Proxy, parse_proxy
 from outbox.sending.request import check_header
 from outbox.sending.trust import must_be_authorities
 
 MAILBOX = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII)
-POSTGRES = ("postgresql://", "postgres://")
 
 
 def _networks(values: Sequence[str]) -> None:
@@ -51,19 +51,29 @@ def _authorities(value: str) -> None:
         must_be_authorities(value)
 
 
-def _database_url(value: str) -> None:
-    if value.startswith("sqlite:///") and len(value) > len("sqlite:///"):
-        return
-    if value.startswith(POSTGRES):
-        return
-    raise ValueError(
-        "must be sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host:port/name"
-    )
+def _line(value: str) -> None:
+    if any(not sign.isprintable() for sign in value):
+        raise ValueError("must be one line of text, without control characters")
 
 
-def _direct_url(value: str) -> None:
-    if value and not value.startswith(POSTGRES):
-        raise ValueError("must be postgresql://user@host:port/name, or empty")
+def _postgres_url(value: str) -> str:
+    return urls.postgres(value) if value else ""
+
+
+def _host(value: str) -> str:
+    """Return an address to listen on as the system reads it."""
+    host = value.strip()
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        if set(host) & set(":/[]@ "):
+            raise ValueError(
+                "must be an address or a name alone, such as 0.0.0.0, :: or localhost; the port "
+                "is server.port"
+            ) from None
+    return host
 
 
 def _public_url(value: str) -> str:
@@ -154,7 +164,7 @@ def together(sections: Mapping[str, Any]) -> list[str]:
             "limits.checkouts_per_hour: must be at least limits.checkouts_per_minute, or 0 for no "
             "limit"
         )
-    if sections["server"].processes > 1 and not sections["database"].url.startswith(POSTGRES):
+    if sections["server"].processes > 1 and not sections["database"].url.startswith(urls.POSTGRES):
         faults.append(
             "server.processes: must be 1 on SQLite, which one process serves; set it to 1, or set "
             "database.url to a PostgreSQL database"
@@ -167,7 +177,7 @@ def _cell_faults(cell: Any, url: str) -> list[str]:
         keys = [key for key in ("peers", "directory") if getattr(cell, key)]
         return [f"cell.{key}: needs cell.name, the name of this cell" for key in keys]
     faults = []
-    if not url.startswith(POSTGRES):
+    if not url.startswith(urls.POSTGRES):
         faults.append(
             "cell.name: a cell needs PostgreSQL; set database.url to a PostgreSQL database, or "
             "leave cell.name empty"
@@ -194,10 +204,7 @@ def _name_servers(values: Sequence[str]) -> None:
 
 CHECKS: Mapping[str, Callable[[Any], None]] = {
     "server.trusted_proxies": _networks,
-    "database.url": _database_url,
-    "database.direct_url": _direct_url,
     "cell.peers": _peers,
-    "cell.directory": _direct_url,
     "connect.apps": _apps,
     "egress.allow": _places,
     "egress.proxies": _proxies,
@@ -205,11 +212,17 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "metrics.allow": _networks,
     "storefront.name_servers": _name_servers,
     "mail.from_address": _mailbox,
+    "mail.password": _line,
+    "metrics.token": _line,
     "tracing.headers": _headers,
 }
 
 NORMAL: Mapping[str, Callable[[Any], Any]] = {
+    "server.host": _host,
     "server.public_url": _public_url,
+    "database.url": urls.normal,
+    "database.direct_url": _postgres_url,
+    "cell.directory": _postgres_url,
     "server.cors_origins": _origins,
     "tracing.endpoint": _collector,
 }

@@ -30,9 +30,6 @@ BUILDERS = 16
 class Carrier(Protocol):
     """The connection that sends a response."""
 
-    unsent_bytes: int
-    """Bytes of the response that are not written yet."""
-
     def hold(self, holder: str, size: int) -> None:
         """Give `size` bytes back to the budget when the response is sent or abandoned."""
 
@@ -50,10 +47,8 @@ class Whole(web.Response):
         view = memoryview(self._bytes)
         place = 0
         while len(view) - place > PIECE:
-            self._carrier.unsent_bytes = len(view) - place
             await self.write(view[place : place + PIECE])
             place += PIECE
-        self._carrier.unsent_bytes = 0
         self.body = bytes(view[place:])
         await super().write_eof(data)
 
@@ -74,10 +69,7 @@ class Flow(web.StreamResponse):
         async with aclosing(self._pieces) as pieces:
             # A response to HEAD has no connection and no body.
             if self._carrier is not None:
-                # The remaining size is unknown; assume that it is large.
-                self._carrier.unsent_bytes = FLOWING
                 await self._write(pieces)
-                self._carrier.unsent_bytes = 0
         await super().write_eof(data)
 
     async def _write(self, pieces: AsyncGenerator[bytes, None]) -> None:

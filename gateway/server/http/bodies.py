@@ -6,6 +6,7 @@ gzip or deflate; the limit applies to the result while it is decompressed.
 
 import asyncio
 import zlib
+from collections import Counter
 from collections.abc import AsyncIterator
 from functools import lru_cache
 
@@ -20,8 +21,8 @@ ANONYMOUS_BYTES = 65_536
 GZIP, ZLIB, RAW = 31, 15, -15
 """Window sizes of zlib, which select the format. `deflate` occurs with and without a header."""
 CODINGS = "gzip, deflate"
-UPLOAD_SECONDS = 600.0
-"""The longest time of a body that is read in pieces."""
+UPLOADS = 8
+"""Bodies of one account that are read in pieces at the same time."""
 
 
 async def read(request: web.Request) -> bytes:
@@ -62,24 +63,34 @@ async def whole(request: web.Request) -> bytes:
 async def pieces(request: web.Request, most: int) -> AsyncIterator[bytes]:
     """Yield an uncompressed body piece by piece; a consumed piece no longer counts as waiting.
 
-    The body may take UPLOAD_SECONDS. Raise payload_too_large or unsupported_media_type.
+    Raise payload_too_large, unsupported_media_type, or rate_limited beyond UPLOADS.
     """
     if _coding(request):
         raise _unknown_coding("Send the file uncompressed, without Content-Encoding.", "identity")
     length = request.content_length
     if length is not None and length > most:
         raise _too_large(most)
-    connection = request.protocol
-    if isinstance(connection, Connection):
-        connection.allow(UPLOAD_SECONDS)
-    size = 0
-    while piece := await request.content.readany():
-        size += len(piece)
-        if size > most:
-            raise _too_large(most)
-        if isinstance(connection, Connection):
-            connection.consumed(len(piece))
-        yield piece
+    connection, open_uploads = request.protocol, request.app[UPLOADING]
+    holder = connection.holder if isinstance(connection, Connection) else ""
+    if open_uploads[holder] >= UPLOADS:
+        raise Refusal(
+            "rate_limited", f"{UPLOADS} files are being sent already; wait until one has arrived.",
+            facts={"retry_after": 5},
+        )  # fmt: skip
+    open_uploads[holder] += 1
+    try:
+        size = 0
+        while piece := await request.content.readany():
+            size += len(piece)
+            if size > most:
+                raise _too_large(most)
+            if isinstance(connection, Connection):
+                connection.consumed(len(piece))
+            yield piece
+    finally:
+        open_uploads[holder] -= 1
+        if not open_uploads[holder]:
+            del open_uploads[holder]
 
 
 @lru_cache(maxsize=256)
@@ -148,4 +159,6 @@ def _unknown_coding(text: str, known: str = "") -> Refusal:
     return Refusal("unsupported_media_type", text, facts=facts)
 
 
+UPLOADING: web.AppKey[Counter[str]] = web.AppKey("UPLOADING")
+"""The open uploads of each account or address."""
 READING = web.AppKey("READING", asyncio.Lock)

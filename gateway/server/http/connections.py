@@ -53,7 +53,7 @@ class Server(web.Server):
         self._keep_alive = limits.keep_alive_seconds
         self._shared = Shared(
             limits,
-            Admission(limits.connections, limits.connections_per_address),
+            Admission(limits.connections, limits.connections_per_address, loop.time),
             Budget(limits.request_bytes, limits.request_bytes // 2),
             answers,
             refused,
@@ -99,6 +99,10 @@ class Server(web.Server):
                 connection.cut()
             elif connection.idle_past(now, idle_seconds):
                 connection.force_close()
+        for slow in self._shared.admission.too_many_slow():
+            if isinstance(slow, Connection):
+                self._shared.refused("slow")
+                slow.cut()
         self._look = self._loop.call_later(LOOK_SECONDS, self._look_round)
 
 

@@ -23,6 +23,8 @@ from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
 from gateway.server.http import one_write
 from gateway.server.http.admission import Admission, Budget
+from gateway.server.http.pace import LONGEST_SECONDS, Pace
+from gateway.server.http.proxies import CLIENT
 from gateway.server.telemetry.instruments import Reason
 from gateway.server.telemetry.logs import logger
 
@@ -38,9 +40,6 @@ HEAD_BYTES = 32_768
 SLICE_BYTES = 16_384
 DROPPED_BYTES = 1_048_576
 """Bytes of a body that are read and dropped after an early response, so that it arrives."""
-MUCH_BYTES = 262_144
-LEAST_RATE = 16_384
-"""The lowest speed of a client, in bytes per second, while MUCH_BYTES or more wait for it."""
 UNSENT_BYTES = 131_072
 
 
@@ -69,9 +68,9 @@ class Connection(RequestHandler):
     """A client connection and the times since which the server waits for it."""
 
     __slots__ = (
-        "_body", "_counted", "_marks", "_owed", "_probe_start", "_rate_from", "_received",
-        "_shared", "_writing", "address", "body_seconds", "for_probes", "head_bytes", "head_since",
-        "headed_at", "idle_since", "on_lost", "stalled_since", "unsent_bytes",
+        "_body", "_counted", "_marks", "_owed", "_probe_start", "_received", "_sending",
+        "_shared", "_taking", "_writing", "address", "for_probes", "head_bytes", "head_since",
+        "headed_at", "idle_since", "on_lost", "stalled_since",
     )  # fmt: skip
 
     def __init__(self, manager: web.Server, shared: Shared, **kw: Any) -> None:
@@ -80,9 +79,8 @@ class Connection(RequestHandler):
         self.address = ""
         self.for_probes = False
         self.head_since: float | None = None
-        self.head_bytes = self.unsent_bytes = 0
+        self.head_bytes = 0
         self.headed_at = 0.0
-        self.body_seconds = shared.limits.body_seconds
         self.idle_since = 0.0
         self.stalled_since: float | None = None
         self.on_lost: Callable[[], object] | None = None
@@ -90,7 +88,9 @@ class Connection(RequestHandler):
         self._probe_start = b""
         self._body: StreamReader | None = None
         self._writing: AbstractStreamWriter | None = None
-        self._rate_from: tuple[float, int] | None = None
+        # Of the current body and of what is written, once the server has looked at them.
+        self._sending: Pace | None = None
+        self._taking: Pace | None = None
         self._owed: list[tuple[str, int]] = []
         # Bytes received, bytes counted in the budget, and the end of each waiting head.
         self._received = self._counted = 0
@@ -142,8 +142,7 @@ class Connection(RequestHandler):
         except ConnectionError:
             return resp, True
         finally:
-            self._writing = self._rate_from = None
-            self.unsent_bytes = 0
+            self._writing = self._taking = None
             self.idle_since = self._loop.time()
             self._give_back()
             self._let_go()
@@ -165,10 +164,6 @@ class Connection(RequestHandler):
         """Give `size` bytes back to the budget when the response is sent or abandoned."""
         self._owed.append((holder, size))
 
-    def allow(self, seconds: float) -> None:
-        """Give the body of the current request another time limit."""
-        self.body_seconds = seconds
-
     def consumed(self, size: int) -> None:
         """Release bytes of a body that are processed before its response."""
         size = min(size, self._counted)
@@ -181,33 +176,58 @@ class Connection(RequestHandler):
         return self._request_in_progress or bool(self._messages)
 
     @property
-    def waited_since(self) -> float | None:
-        """The time since which the server waits for this client; None while the server works."""
-        if self.stalled_since is not None:
-            return self.stalled_since
-        if not self.busy:
-            return self.idle_since
+    def holder(self) -> str:
+        """Who has the connection: the account or the client of its request, else its address."""
         request = self._current_request
-        if request is not None and not request.content.is_eof() and CALLER not in request:
-            return self.headed_at
+        if request is not None:
+            if CALLER in request:
+                return request[CALLER].owner_id
+            if CLIENT in request:
+                return share_of(request[CLIENT].address)
+        return self.address
+
+    @property
+    def waited_since(self) -> float | None:
+        """The time since which the server waits for this client; None while the server works.
+
+        For a body or a response, it is what the client needs longer than a brisk one.
+        """
+        slow = self.slow_since
+        return self.idle_since if slow is None and not self.busy else slow
+
+    @property
+    def slow_since(self) -> float | None:
+        """The same for a transfer; None when there is none."""
+        if self.stalled_since is not None:
+            return self.stalled_since if self._taking is None else self._taking.since
+        if self._awaits_body():
+            return self.headed_at if self._sending is None else self._sending.since
         return None
 
     def overdue(self, now: float) -> bool:
         """Return whether the client is too slow to send a head or body, or to read a response."""
         limits = self._shared.limits
-        if self.stalled_since is not None and now - self.stalled_since > limits.body_seconds:
-            return True
-        if self._crawls(now, limits.body_seconds):
-            return True
+        seconds, rate = limits.body_seconds, limits.least_bytes_per_second
+        transport, writer = self.transport, self._writing
+        unread = transport.get_write_buffer_size() if transport is not None else 0
+        if unread or self._taking is not None:
+            taken = (0 if writer is None else writer.output_size) - unread
+            if self._taking is None:
+                self._taking = Pace(now, taken)
+            elif self._taking.behind(now, taken, rate, awaited=unread > 0) > seconds:
+                return True
         if self.head_since is not None and not self.busy:
             seconds = PROBE_SECONDS if self.for_probes else limits.header_seconds
             return now - self.head_since > seconds
         request = self._current_request
-        return (
-            request is not None
-            and not request.content.is_eof()
-            and now - self.headed_at > self.body_seconds
-        )
+        if request is None or request.content.is_eof():
+            return False
+        if self._sending is None:
+            self._sending = Pace(self.headed_at, self._received)
+        # While the server is behind, it does not wait for the client.
+        awaited = not self._reading_paused
+        behind = self._sending.behind(now, self._received, rate, awaited=awaited)
+        return behind > seconds or self._sending.lasted > LONGEST_SECONDS
 
     def idle_past(self, now: float, seconds: float) -> bool:
         """Return whether the connection has been idle for more than `seconds`."""
@@ -227,7 +247,9 @@ class Connection(RequestHandler):
         self.force_close()
 
     def evict(self) -> None:
-        """Close the connection to free its place."""
+        """Close the connection to free its place and the bytes of its request."""
+        self._shared.requests.give(self.address, self._counted)
+        self._counted = 0
         if self.busy or self.head_since is not None:
             self.cut(FULL)
         else:
@@ -245,9 +267,13 @@ class Connection(RequestHandler):
                 return
         # A small request is always accepted, however large the bodies of other clients are.
         little = self._counted + size <= SLICE_BYTES
-        if not self._shared.requests.take(self.address, size, must=little):
-            self._refuse(FULL, "rate_limited")
-            return
+        take = self._shared.requests.take
+        if not take(self.address, size, must=little):
+            # A slow body has to give way to one that comes.
+            self._shared.admission.make_room_for_bytes(self)
+            if not take(self.address, size):
+                self._refuse(FULL, "rate_limited")
+                return
         self._counted += size
         self._received += size
         count = self._request_count
@@ -255,7 +281,7 @@ class Connection(RequestHandler):
         if self._request_count != count:
             self.head_since = None
             self.headed_at = self._loop.time()
-            self.body_seconds = self._shared.limits.body_seconds
+            self._sending = None
             self.head_bytes = 0
             self._marks.extend([self._received] * (self._request_count - count))
             self._body = self._messages[-1][1]
@@ -284,22 +310,9 @@ class Connection(RequestHandler):
             self._refuse(FULL, "rate_limited")
         return b""
 
-    def _crawls(self, now: float, seconds: float) -> bool:
-        """Return whether much data waits for the client and it reads slower than LEAST_RATE."""
-        writer, transport = self._writing, self.transport
-        buffered = transport.get_write_buffer_size() if transport is not None else 0
-        if writer is None or self.unsent_bytes + buffered < MUCH_BYTES:
-            self._rate_from = None
-            return False
-        sent = writer.output_size - buffered
-        if self._rate_from is None:
-            self._rate_from = (now, sent)
-            return False
-        began, then = self._rate_from
-        if now - began < seconds:
-            return False
-        self._rate_from = (now, sent)
-        return sent - then < LEAST_RATE * (now - began)
+    def _awaits_body(self) -> bool:
+        request = self._current_request
+        return request is not None and not request.content.is_eof() and not self._reading_paused
 
     def _give_back(self) -> None:
         for holder, size in self._owed:

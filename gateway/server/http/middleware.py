@@ -93,13 +93,12 @@ def frame(
     proxies: Proxies,
     health: Health,
     refuse: Refuse,
-    patient: bool,
     spans: Spans | None = None,
 ) -> Handler:
     """Return the handler of all requests: it runs that of the route, answers errors, logs, counts.
 
-    `refuse` renders refusals that no door has rendered. With `patient` the units of a request share
-    one patience with the database, which also knows whose request it is.
+    `refuse` renders refusals that no door has rendered. The units of a request share one patience
+    with the database, which also knows whose request it is.
     """
     now = clock.monotonic
     finish = _finish(config, health)
@@ -135,8 +134,7 @@ def frame(
             cause.set(Cause(request_id, None if surface == "probe" else trace.traceparent))
         # The requests of a connection share a context.
         commits.set(None if method in READS else Commits())
-        if patient:
-            patience.set(Patience(owner=client.address))
+        patience.set(Patience(owner=client.address))
         active[surface] += 1
         status = CLIENT_LEFT
         failure: Exception | None = None

@@ -91,6 +91,8 @@ class RateLimits:
             "read": buckets("read", reads, reads * limits.burst),
             "write": buckets("write", writes, writes * limits.burst),
         }
+        pages = limits.pages_per_second
+        self._pages = buckets("pages", pages, pages * limits.burst)
         self.policies: dict[str, str] = {
             kind: f'"{kind}";q={buckets.rate:g};w=1' for kind, buckets in self._callers.items()
         }
@@ -131,6 +133,10 @@ class RateLimits:
     def return_call(self, kind: Kind, holder: str, tokens: int) -> None:
         """Take back the count of an API call that was refused after its first tokens."""
         self._callers[kind].give_back(holder, tokens)
+
+    def page(self, owner_id: str, tokens: int = 1) -> int:
+        """Count pages of the console of an account; return the seconds to wait, 0 for none."""
+        return math.ceil(self._pages.take(owner_id, tokens)[1])
 
     def test(self, owner_id: str, tokens: int = 1) -> None:
         """Count a test event of an account in the console like a write. Raise rate_limited."""

@@ -68,11 +68,14 @@ class Instruments:
         def gauge(name: str, text: str, *labels: str) -> Gauge:
             return Gauge(name, text, labels, registry=registry)
 
+        self.timings: list[Timings] = []  # all histograms
+
         def timings(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Timings:
-            return Timings(name, text, buckets, labels, registry)
+            self.timings.append(made := Timings(name, text, buckets, labels, registry))
+            return made
 
         def timing(name: str, text: str, buckets: tuple[float, ...]) -> Callable[[float], None]:
-            return Timings(name, text, buckets, (), registry)[()]
+            return timings(name, text, buckets)[()]
 
         # The web side.
         self._http = timings(
@@ -93,16 +96,14 @@ class Instruments:
         self._rejected = counter(
             "http_requests_rejected_total",
             "Requests refused by a guard: credentials, rate, size, slowness, form, CSRF.",
-            "surface",
-            "reason",
-        )
+            "surface", "reason",
+        )  # fmt: skip
         self._operations = counter(
             "graphql_operations_total",
             "GraphQL operations: ok, error (a field failed), or the check that refused the "
             "document, whose type is then unknown.",
-            "type",
-            "outcome",
-        )
+            "type", "outcome",
+        )  # fmt: skip
         self._auth = counter("auth_attempts_total", "Checked credentials.", "scheme", "outcome")
         self._mails = counter(
             "mail_attempts_total",
@@ -145,9 +146,8 @@ class Instruments:
             "Time from the due time of an attempt to its request, without the wait for other "
             "requests to the same webhook. limited is a first attempt at a webhook that "
             "fails or responds slowly, and so gets one request at a time.",
-            LAG,
-            "attempt",
-        )
+            LAG, "attempt",
+        )  # fmt: skip
         self._claims = counter("outbox_claims_total", "Claims of due deliveries.", "result")
         self._claim = timing("outbox_claim_duration_seconds", "Duration of a claim.", SHORT)
         self._rescued = counter(
@@ -185,30 +185,31 @@ class Instruments:
         gauge("clock_time_seconds", "The time by this node's clock.").set_function(
             lambda: clock.wall() / SECOND
         )
-        self._tick = gauge(
+        # Plain numbers, as above: each turn of the drain sets them.
+        self.tick_at = self.slots_total = self.slots_busy = 0.0
+        gauge(
             "outbox_scheduler_last_tick_timestamp_seconds", "Time of the last drain loop."
+        ).set_function(lambda: self.tick_at)
+        gauge("outbox_slots", "Maximum number of concurrent requests to webhooks.").set_function(
+            lambda: self.slots_total
         )
-        self._slots = gauge("outbox_slots", "Maximum number of concurrent requests to webhooks.")
-        self._busy = gauge(
+        gauge(
             "outbox_slots_busy",
             "Requests to webhooks in progress; up to an eighth above outbox_slots while "
             "owners with many keep all slots in use.",
-        )
+        ).set_function(lambda: self.slots_busy)
         self._attempts = counter(
-            "webhook_attempts_total",
-            "Requests to webhooks, by kind and outcome.",
-            "attempt",
-            "outcome",
-        )
+            "webhook_attempts_total", "Requests to webhooks, by kind and outcome.",
+            "attempt", "outcome",
+        )  # fmt: skip
         self._attempt = timings(
             "webhook_attempt_duration_seconds", "Duration of a request to a webhook.", ATTEMPT,
             "result",
         )  # fmt: skip
         self._latency = timing(
             "webhook_delivery_latency_seconds",
-            "Time from the event's commit to the 2xx response.",
-            LATENCY,
-        )
+            "Time from the event's commit to the 2xx response.", LATENCY,
+        )  # fmt: skip
         self._finished = counter(
             "webhook_deliveries_finished_total",
             "Finished deliveries, whatever ended them.",
@@ -218,9 +219,8 @@ class Instruments:
             "webhook_endpoints",
             "Webhooks. A circuit is open from the tenth failure in a row to the next "
             "success; the webhook then gets only probes.",
-            "state",
-            "circuit",
-        )
+            "state", "circuit",
+        )  # fmt: skip
         self._transitions = counter(
             "webhook_circuit_transitions_total",
             "Circuits that attempts opened and closed, and webhooks that they disabled. The "

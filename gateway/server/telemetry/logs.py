@@ -6,14 +6,10 @@ Every module of the product gets its logger from `logger()`. Records of the stan
 libraries and the engine, get the same form.
 """
 
-import asyncio
 import logging
-import os
 import re
-import select
-import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Literal, Protocol, cast
 
@@ -21,6 +17,7 @@ import msgspec
 import structlog
 
 from gateway.server.telemetry import log_text
+from gateway.server.telemetry.log_sink import LONGEST, Sink
 from outbox.clock import Clock
 from outbox.durations import SECOND
 
@@ -28,8 +25,6 @@ Level = Literal["debug", "info", "warning", "error"]
 Form = Literal["auto", "json", "text"]
 Log = structlog.typing.FilteringBoundLogger
 
-PIECE = 4096  # a pipe that polls writable takes this much without blocking (PIPE_BUF)
-LONGEST = 32_768
 # What JSON leaves as it is and a terminal obeys: controls, marks of direction, line separators.
 ACTING = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
@@ -42,86 +37,6 @@ class Output(Protocol):
 
 
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
-
-class Sink:
-    """A writer of lines to a file descriptor that never blocks.
-
-    It writes lines of one event loop iteration together, other lines at once. When the reader has
-    stopped or the disk is full, it drops and counts lines, and reports the count later; requests
-    continue.
-    """
-
-    def __init__(self, descriptor: int, form: Callable[[bytes], bytes] = bytes) -> None:
-        """Write each JSON line in the `form` that the function returns; by default as it is."""
-        self._descriptor = descriptor
-        self._form = form
-        self._poll: select.poll | None = None
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            self._poll = select.poll()
-            self._poll.register(descriptor, select.POLLOUT)
-        self._most = LONGEST if self._poll is None else PIECE
-        self._waiting: list[bytes] = []
-        self._torn = False
-        self.dropped = 0
-
-    def write(self, line: bytes) -> int:
-        """Accept one JSON line with its line end."""
-        line = self._form(line)
-        # The public function raises without a loop, which costs more than writing the line.
-        loop = asyncio._get_running_loop()
-        if loop is None:
-            self._out([line])
-        else:
-            self._waiting.append(line)
-            if len(self._waiting) == 1:
-                loop.call_soon(self.let_go)
-        return len(line)
-
-    def flush(self) -> None:
-        """Do nothing: structlog calls it after each line, and `let_go` writes."""
-
-    def let_go(self) -> None:
-        """Write the collected lines."""
-        lines, self._waiting = self._waiting, []
-        self._out(lines)
-
-    def _out(self, lines: Sequence[bytes]) -> None:
-        if self.dropped:
-            note = {"level": "warning", "event": "log_lines_dropped", "count": self.dropped}
-            if self._put(self._form(msgspec.json.encode(note) + b"\n")):
-                self.dropped = 0
-        for piece in pieces(lines, self._most):
-            if not self._put(b"".join(piece)):
-                self.dropped += len(piece)
-
-    def _put(self, data: bytes) -> bool:
-        if self._torn:
-            data = b"\n" + data
-        done = 0
-        try:
-            while done < len(data):
-                if self._poll is not None and not self._poll.poll(0):
-                    break
-                done += os.write(self._descriptor, data[done : done + self._most])
-        except OSError:
-            pass
-        self._torn = (self._torn and done == 0) or 0 < done < len(data)
-        return done == len(data)
-
-
-def pieces(lines: Sequence[bytes], most: int) -> Iterator[list[bytes]]:
-    """Yield lines in groups of at most `most` bytes; a longer line is its own group."""
-    piece: list[bytes] = []
-    size = 0
-    for line in lines:
-        if piece and size + len(line) > most:
-            yield piece
-            piece, size = [], 0
-        piece.append(line)
-        size += len(line)
-    if piece:
-        yield piece
 
 
 class Renderer:
@@ -148,12 +63,13 @@ class Renderer:
 
     def time(self) -> str:
         """Return the current time as lines have it."""
-        second, micros = divmod(self._clock.wall(), SECOND)
+        wall = self._clock.wall()
+        second = wall // SECOND
         if second != self._second:
             # A formatted date costs more than the rest of a line, so it is cached for a second.
             self._prefix = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
             self._second = second
-        return f"{self._prefix}.{micros // 1000:03d}Z"
+        return f"{self._prefix}.{wall % SECOND // 1000:03d}Z"
 
 
 LEVELS = {"warn": "warning", "exception": "error", "critical": "error", "fatal": "error"}
@@ -179,7 +95,7 @@ def configure(
 ) -> None:  # fmt: skip
     """Set up structlog and logging for this process; `file` is for tests."""
     text = form == "text" or (form == "auto" and sys.stderr.isatty())
-    out = file or Sink(sys.stderr.fileno(), log_text.of if text else bytes)
+    out = file or Sink(sys.stderr.fileno(), log_text.of if text else None)
     structlog.configure(
         processors=[Renderer(clock, out, {"node": node, "version": version})],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -215,11 +131,10 @@ def line_writer(event: str) -> Callable[[dict[str, Any]], None] | None:
         return lambda fields: logger().info(event, **fields)
     if logger().is_enabled_for(logging.INFO) is False:
         return None
-    write = renderer.out.write
+    write, time, fixed = renderer.out.write, renderer.time, renderer.fixed
 
     def put(fields: dict[str, Any]) -> None:
-        line = renderer.head("info", event)
-        line.update(fields)
+        line = {"ts": time(), "level": "info", "event": event, **fixed, **fields}
         write(line_of(line) + b"\n")
 
     return put

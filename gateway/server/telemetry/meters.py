@@ -1,10 +1,11 @@
 """Counters and histograms as plain numbers: the library's own take a lock for each of their values.
 
-The event loop alone updates them; a scrape copies them in its thread.
+The event loop alone updates them; a scrape reads them in its thread.
 """
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
 
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
@@ -55,24 +56,41 @@ class Counters(dict[tuple[str, ...], Count]):
 
 
 class Timing:
-    """One series of a histogram with these upper `bounds` of its buckets."""
+    """One series of a histogram with these upper `bounds` of its buckets.
 
-    __slots__ = ("_bounds", "counts", "total")
+    Observations are collected, and put into their buckets in bulk: at each scrape, and by `Timings`
+    before there are many.
+    """
+
+    __slots__ = ("_bounds", "_lock", "counts", "new", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
+        self._lock = Lock()
+        """A scrape and the event loop may count at the same time."""
+        self.new: list[float] = []
+        """Observations that are in no bucket yet."""
         self.counts = [0] * (len(bounds) + 1)
         """The observations in each bucket; the last bucket has no bound."""
         self.total = 0.0
 
-    def observe(self, amount: float) -> None:
-        """Count an observation."""
-        self.counts[bisect_left(self._bounds, amount)] += 1
-        self.total += amount
+    def count(self) -> None:
+        """Put the new observations into their buckets."""
+        with self._lock:
+            amounts = self.new[:]
+            del self.new[: len(amounts)]
+            self.total += sum(amounts)
+            amounts.sort()
+            below = 0
+            for place, bound in enumerate(self._bounds):
+                upto = bisect_right(amounts, bound, below)
+                self.counts[place] += upto - below
+                below = upto
+            self.counts[-1] += len(amounts) - below
 
 
 class Timings(dict[tuple[str, ...], Callable[[float], None]]):
-    """The `observe` methods of a histogram's series by label values."""
+    """What observes a value, by the label values of its series."""
 
     def __init__(
         self,
@@ -92,13 +110,20 @@ class Timings(dict[tuple[str, ...], Callable[[float], None]]):
 
     def __missing__(self, labels: tuple[str, ...]) -> Callable[[float], None]:
         series = self._series[labels] = Timing(self._bounds)
-        self[labels] = series.observe
-        return series.observe
+        self[labels] = series.new.append
+        return series.new.append
+
+    def count(self) -> None:
+        """Put all new observations into their buckets; call it once a second or so."""
+        for series in self._series.values():
+            if series.new:
+                series.count()
 
     def _metric(self) -> Iterator[Metric]:
         """Yield the metric; its buckets contain the ones below them."""
         family = HistogramMetricFamily(*self._described, labels=self._labels)
         for labels, series in list(self._series.items()):
+            series.count()
             below, buckets = 0, []
             for edge, count in zip(self._edges, list(series.counts), strict=True):
                 below += count

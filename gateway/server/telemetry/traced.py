@@ -49,6 +49,7 @@ class TracedDatabase:
         self.elsewhere, self.absent = inner.elsewhere, inner.absent
         self.heard = inner.heard
         self.reserve = inner.reserve
+        self.meter = inner.meter
 
     @property
     def observer(self) -> Observer:

@@ -66,20 +66,22 @@ class WebhookSeries(Collector):
         seconds: float,
         *,
         now: float,
-        wall: int,
+        wall: float,
     ) -> None:
-        """Count an attempt; `now` is in monotonic seconds, `wall` in microseconds UTC."""
-        series = self._of(webhook_id, host, now)
+        """Count an attempt; `now` is in monotonic seconds, `wall` in seconds UTC."""
+        series = self._series.get(webhook_id) or self._new(webhook_id, now)
         if series is self._other:
             # A failure weighs more than a success, because it needs more attention.
             self._newcomers[webhook_id] += 1 if outcome == "success" else 10
             if len(self._newcomers) > NEWCOMERS:
                 self._newcomers = Counter(dict(self._newcomers.most_common(NEWCOMERS // 2)))
+        else:
+            series.host, series.used = host, now
         series.attempts[outcome] += 1
         series.buckets[bisect_left(BOUNDS, seconds)] += 1
         series.seconds += seconds
         if outcome == "success":
-            series.last_success = wall / SECOND
+            series.last_success = wall
 
     def finished(self, webhook_id: str, end: End) -> None:
         """Count a finished delivery."""
@@ -133,14 +135,10 @@ class WebhookSeries(Collector):
         """
         self._waiting, self._standing = waiting, standing
 
-    def _of(self, webhook_id: str, host: str, now: float) -> Series:
-        series = self._series.get(webhook_id)
-        if series is None:
-            if len(self._series) >= self._most:
-                return self._other
-            series = self._series[webhook_id] = Series(host, now)
-        series.host = host
-        series.used = now
+    def _new(self, webhook_id: str, now: float) -> Series:
+        if len(self._series) >= self._most:
+            return self._other
+        series = self._series[webhook_id] = Series("", now)
         return series
 
     def collect(self) -> Iterator[Metric]:

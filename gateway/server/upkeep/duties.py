@@ -43,6 +43,7 @@ from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database import times
 from outbox.database.disk import measure
+from outbox.database.pacing import Pace
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
@@ -280,15 +281,18 @@ class Upkeep:
 
     async def run_all(self, batches: Batches) -> None:
         """Run a unit in small transactions until it has nothing left to do."""
+        pace = Pace(self._db.meter, batches.most, clock=self._clock)
+        # What there is to do once is not worth less; a unit may do more than it was asked for.
+        pace.amount = batches.most
         while True:
-            if batches.table is None:
-                count = await self._db.write(batches.unit, batches.most)
-            else:
-                count = await self._db.write(times.by_earlier, batches.unit, batches.most)
-                self._metrics.purged(batches.table, count)
-            if count < batches.most:
+            async with pace.step() as most:
+                if batches.table is None:
+                    count = await self._db.write(batches.unit, most)
+                else:
+                    count = await self._db.write(times.by_earlier, batches.unit, most)
+                    self._metrics.purged(batches.table, count)
+            if count < most:
                 break
-            await asyncio.sleep(PAUSE_SECONDS)
         if batches.table is not None:
             self._metrics.swept(batches.table)
 
@@ -298,6 +302,7 @@ class Upkeep:
             due = loop.time() + LOOP_SECONDS
             await asyncio.sleep(LOOP_SECONDS)
             self._metrics.loop_lag(max(0.0, loop.time() - due))
+            self._metrics.count()
 
 
 async def _left_moves(db: Database) -> None:

@@ -15,6 +15,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import nullcontext
 from typing import Any, Concatenate, Literal
 
 import asyncpg
@@ -23,14 +24,23 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.claims import Reserve
 from outbox.database.elsewhere import asking, must_be_here
+from outbox.database.fair_limit import Crowded
 from outbox.database.leadership import Leadership, Pace
-from outbox.database.places import scan_places, write_places
+from outbox.database.pacing import Meter, working
+from outbox.database.places import read_places, scan_places, write_places
 from outbox.database.postgres.faults import LOST
-from outbox.database.postgres.groups import CONNECTIONS, Groups
+from outbox.database.postgres.groups import CONNECTIONS, Groups, Turns
 from outbox.database.postgres.leadership import PostgresLeadership
-from outbox.database.postgres.limits import DRAIN, GROUP, LEASE, MIGRATION, REQUESTS, Limits
+from outbox.database.postgres.limits import (
+    DRAIN,
+    GROUP,
+    LEASE,
+    MIGRATION,
+    REQUESTS,
+    SCAN_SECONDS,
+    Limits,
+)
 from outbox.database.postgres.pooled import Turn
-from outbox.database.postgres.refusals import not_connected
 from outbox.database.postgres.server import Server
 from outbox.database.postgres.signals import Signals
 from outbox.database.postgres.streams import Streams
@@ -54,7 +64,7 @@ from outbox.database.transaction import (
     note_commit,
     patience,
 )
-from outbox.errors import CannotStart, OutcomeUnknown
+from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer
 
@@ -93,15 +103,21 @@ class PostgresDatabase:
         self._server = server
         self._home = home or self
         self._observer = Observer()
+        self.meter: Meter = home.meter if home is not None else Meter(clock)
         self._signals: Signals = home._signals if home is not None else Signals(server, clock)
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
-        self._groups = Groups(self._group_units.write_at_once) if home is None else None
+        self._turns: Turns = home._turns if home is not None else Turns()
+        self._turn = self._turns.one if limits is DRAIN else nullcontext
+        self._groups = (
+            Groups(self._group_units.write_at_once, self._turns) if home is None else None
+        )
         self._streams: Streams = home._streams if home is not None else Streams(server, clock)
         # Scans and writes leave connections free for short reads, which wait for nobody's locks.
         scans = max(1, size // 3)
         self._places = scan_places(scans)
         self._writes = write_places(max(1, size - scans - 1)) if home is None else None
+        self._reads = read_places(size)
         self._apart: dict[Purpose, PostgresDatabase] = {}
 
     async def open(self) -> None:
@@ -178,7 +194,14 @@ class PostgresDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         must_be_here(self.absent)
-        return await self._units.read(self._sure(unit), args, kwargs)
+        current = patience.get()
+        turn = None
+        if current is not None:
+            turn = Turn(self._reads, current.owner, "PostgreSQL: too many reads at once")
+        try:
+            return await self._units.read(self._sure(unit), args, kwargs, turn)
+        except Crowded:
+            raise DatabaseUnavailable("busy", "PostgreSQL: too many reads wait") from None
 
     async def scan(
         self,
@@ -190,7 +213,7 @@ class PostgresDatabase:
     ) -> T:
         must_be_here(self.absent)
         turn = Turn(self._places, owner, "PostgreSQL: too many long reads at once")
-        return await self._units.read(self._sure(unit), args, kwargs, turn)
+        return await self._units.read(self._sure(unit), args, kwargs, turn, SCAN_SECONDS)
 
     def stream(self, owner: str, sql: str, *args: Any) -> AsyncGenerator[Sequence[Values], None]:
         return self._streams.rows(owner, sql, args)
@@ -199,14 +222,19 @@ class PostgresDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         must_be_here(self.elsewhere)
+        meter = self.meter
+        began = self.clock.monotonic() if meter.jobs else None
         try:
-            written = await self._units.write(
-                self._sure(unit), args, kwargs, self._groups, self._turn(), self._home.reserve
-            )
+            with self._turn():
+                written = await self._units.write(
+                    self._sure(unit), args, kwargs, self._groups, self._queue(), self._home.reserve
+                )
         except OutcomeUnknown as unknown:
             self._signals.committed(unknown.made_work, unknown.changed)
             raise
         note_commit()
+        if began is not None and not working.get():
+            meter.note(began, self.clock.monotonic())
         if written.made_work or written.changed:
             self._signals.committed(written.made_work, written.changed)
         return written.result
@@ -216,7 +244,7 @@ class PostgresDatabase:
         is_fresh = self.heard is None or 0 < self.hearing == self.heard
         return unit if is_fresh else asking(unit)
 
-    def _turn(self) -> Turn | None:
+    def _queue(self) -> Turn | None:
         """Return the queue of writes, and whose write this is; the engine's own pools have none."""
         if self._writes is None:
             return None
@@ -247,8 +275,7 @@ async def open(
         await db.open()
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
         await db.close()
-        setting = f"database.url{' and direct_url' * server.pooled}"
-        raise CannotStart(not_connected(error, setting)) from error
+        raise server.refusal(error) from error
     except CannotStart:
         await db.close()
         raise

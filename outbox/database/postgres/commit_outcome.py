@@ -8,7 +8,8 @@ transaction is committed on this server and perhaps nowhere else.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -78,7 +79,7 @@ class Session:
 
     pid: int
     started: datetime
-    wrote: tuple[Insert, str]
+    wrote: tuple[Insert, str] | None
 
 
 @lru_cache(maxsize=1024)
@@ -102,7 +103,13 @@ async def commit(connection: Connection, statement: str = "commit", *values: Any
     broken connection or of a refused COMMIT.
     """
     warnings: list[object] = []
+    with _noting(connection, warnings):
+        await connection.execute(statement, *values)
+    return not warnings
 
+
+@contextmanager
+def _noting(connection: Connection, warnings: list[object]) -> Iterator[None]:
     def note(_: object, message: Any) -> None:
         # Only the severity counts: the text is in the server's language, and no other warning
         # occurs.
@@ -111,11 +118,18 @@ async def commit(connection: Connection, statement: str = "commit", *values: Any
 
     connection.add_log_listener(note)
     try:
-        await connection.execute(statement, *values)
+        yield
     finally:
         if not is_gone(connection):
             connection.remove_log_listener(note)
-    return not warnings
+
+
+async def commit_rows(connection: Connection, text: str, *values: Any) -> tuple[list[Row], bool]:
+    """Run a statement that commits by itself; return its rows, and what `commit` returns."""
+    warnings: list[object] = []
+    with _noting(connection, warnings):
+        rows: list[Row] = await connection.fetch(text, *values)
+    return rows, not warnings
 
 
 async def let_go(connection: Connection) -> None:

@@ -14,6 +14,8 @@ from outbox.database.transaction import Insert
 Witness = tuple[Insert, str]
 """An INSERT with `found`, and the first value of one of its rows."""
 Types = tuple[str, ...]
+FEW = 2
+"""Rows of an INSERT: the usual numbers of a create and of the result of an attempt."""
 
 _types: dict[Insert, Types] = {}
 """The types of the columns; a program has one schema, on whatever server."""
@@ -31,16 +33,27 @@ async def together(connection: Connection, rows: Deferred) -> Statement:
     """Return the statement that writes `rows`, which are no longer kept there.
 
     Each value is an array, a column of rows, and the INSERTs are in an order of their own, so that
-    any number of rows in any order has the same text: the server prepares few statements.
+    any number of rows in any order has the same text: the server prepares few statements. One or
+    two rows of each INSERT have texts without arrays: the driver takes long to encode one.
     """
-    inserts: list[tuple[Insert, Types]] = []
+    parts = sorted(rows.let_out(), key=_place)
     values: list[Any] = []
     witness: Witness | None = None
-    for insert, each in sorted(rows.let_out(), key=_place):
-        inserts.append((insert, _types.get(insert) or await _types_of(connection, insert)))
-        values += zip(*each, strict=True)
+    few = True
+    for insert, each in parts:
+        few = few and len(each) <= FEW
         if insert.found:
             witness = (insert, each[0][0])
+    if few:
+        for _, each in parts:
+            for row in each:
+                values += row
+        text = _text_of_few(tuple([(insert, len(each)) for insert, each in parts]))
+        return Statement(text, values, witness)
+    inserts: list[tuple[Insert, Types]] = []
+    for insert, each in parts:
+        inserts.append((insert, _types.get(insert) or await _types_of(connection, insert)))
+        values += zip(*each, strict=True)
     return Statement(_text(tuple(inserts)), values, witness)
 
 
@@ -72,6 +85,21 @@ def _text(inserts: Sequence[tuple[Insert, Types]]) -> str:
             f"insert into {insert.table} ({', '.join(insert.columns)})"
             f" select * from unnest({', '.join(arrays)}) {insert.conflict}"
         )
+    return _joined(texts)
+
+
+@lru_cache(maxsize=1024)
+def _text_of_few(inserts: Sequence[tuple[Insert, int]]) -> str:
+    """Return the same for a few rows of each INSERT."""
+    texts: list[str] = []
+    first = 1
+    for insert, size in inserts:
+        texts.append(insert_text(insert.table, insert.columns, size, insert.conflict, first))
+        first += len(insert.columns) * size
+    return _joined(texts)
+
+
+def _joined(texts: Sequence[str]) -> str:
     *before, last = texts
     before = [f"part_{number} as ({text})" for number, text in enumerate(before)]
     return f"with {', '.join(before)} {last}" if before else last

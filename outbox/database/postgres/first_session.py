@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import asyncpg
 
 from outbox.database.postgres.faults import is_full
-from outbox.database.postgres.hosts import Connection
+from outbox.database.postgres.hosts import Connection, Hosts
 from outbox.errors import CannotStart
 
 ASK_SECONDS = 2.0
+ENCODING = "UTF8"
+SUPABASE_PORT = 6543
+"""At which its pooler gives each transaction another session."""
 _LOOK = """
 select pg_backend_pid() as pid, cast(current_user as text) as role,
-  cast(current_database() as text) as database, cast(current_schema() as text) as schema,
+  cast(current_database() as text) as database, current_setting('server_encoding') as encoding,
+  cast(current_schema() as text) as schema,
   pg_is_in_recovery() as standby,
   current_setting('default_transaction_read_only') = 'on' as read_only,
   coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) as creates,
@@ -60,6 +63,7 @@ class Found:
     pid: int
     role: str
     database: str
+    encoding: str
     schema: str | None
     standby: bool
     read_only: bool
@@ -69,7 +73,7 @@ class Found:
     denied: str | None
 
 
-async def look(connection: Connection, setting: str, url: str) -> Found:
+async def look(connection: Connection, hosts: Hosts) -> Found:
     """Return what there is, by one statement.
 
     Raise CannotStart behind a pooler of transactions, and for tables in another schema than the one
@@ -83,21 +87,21 @@ async def look(connection: Connection, setting: str, url: str) -> Found:
     except (*_POOLER_ERRORS, asyncpg.PostgresConnectionError) as error:
         if not isinstance(error, _POOLER_ERRORS) and "statement pooling" not in str(error):
             raise
-        raise CannotStart(shared(setting, url)) from error
+        raise CannotStart(shared(hosts)) from error
     found = Found(**row)
     if found.installed is not None and found.installed != found.schema:
-        role, database, schema = map(_quoted, (found.role, found.database, found.schema or ""))
+        role, database, schema = map(quoted, (found.role, found.database, found.schema or ""))
         raise CannotStart(
-            f"the tables are in the schema {_quoted(found.installed)}, but search_path names "
+            f"the tables are in the schema {quoted(found.installed)}, but search_path names "
             f"{schema} first, where new ones would go; run: alter role {role} in database "
-            f"{database} set search_path = {_quoted(found.installed)}; or {schema} alone for an "
+            f"{database} set search_path = {quoted(found.installed)}; or {schema} alone for an "
             "installation of its own"
         )
     return found
 
 
 async def must_keep_sessions(
-    first: Connection, second: Callable[[], Awaitable[Connection]], setting: str, url: str
+    first: Connection, second: Callable[[], Awaitable[Connection]], hosts: Hosts
 ) -> None:
     """Raise CannotStart unless each connection has a session of its own, over its transactions.
 
@@ -122,18 +126,19 @@ async def must_keep_sessions(
         # Where there is one session for all, the first connection would wait for it.
         keeps = keeps and await first.fetchval(_PID) == pid
     except _POOLER_ERRORS as error:
-        raise CannotStart(shared(setting, url)) from error
+        raise CannotStart(shared(hosts)) from error
     finally:
         other.terminate()
     if not keeps:
-        raise CannotStart(shared(setting, url))
+        raise CannotStart(shared(hosts))
 
 
-def shared(setting: str, url: str) -> str:
+def shared(hosts: Hosts) -> str:
     """Return the line about a pooler that gives each transaction another session."""
+    setting = hosts.setting
     says = f"{setting} leads to a pooler that gives each transaction another session, such as "
     says += "PgBouncer with pool_mode = transaction: "
-    past = _past_pooler(url)
+    past = _past_pooler(hosts)
     if setting == "database.direct_url":
         return f"{says}it must lead to PostgreSQL itself{past}, or to a pooler in session mode"
     return (
@@ -142,27 +147,28 @@ def shared(setting: str, url: str) -> str:
     )
 
 
-def _past_pooler(url: str) -> str:
+def _past_pooler(hosts: Hosts) -> str:
     """Return how a hosted pooler's own address tells the way past it; empty for others."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2].lower()
-    if "-pooler." in host:
-        return f" (at Neon {host.replace('-pooler.', '.', 1)}, without -pooler)"
-    if host.endswith(".pooler.supabase.com:6543"):
-        return f" (at Supabase port 5432 of {host.partition(':')[0]} keeps sessions)"
-    if ".proxy-" in host and "rds.amazonaws.com" in host:
-        return " (at Amazon the endpoint of the database, not of RDS Proxy)"
+    for name, port in hosts.url.hosts:
+        host = name.lower()
+        if "-pooler." in host:
+            return f" (at Neon {host.replace('-pooler.', '.', 1)}, without -pooler)"
+        if host.endswith(".pooler.supabase.com") and port == SUPABASE_PORT:
+            return f" (at Supabase port 5432 of {host} keeps sessions)"
+        if ".proxy-" in host and "rds.amazonaws.com" in host:
+            return " (at Amazon the endpoint of the database, not of RDS Proxy)"
     return ""
 
 
 async def must_serve(connection: Connection, found: Found) -> None:
     """Raise CannotStart with what the operator has to mend before this session can serve."""
-    role, database, schema = map(_quoted, (found.role, found.database, found.schema or ""))
+    role, database, schema = map(quoted, (found.role, found.database, found.schema or ""))
     if found.standby:
         raise CannotStart(
             "database.url leads to a standby, which takes no writes; give the address of the "
             "primary, or those of both and ?target_session_attrs=read-write"
         )
+    must_be_utf_8(found)
     if found.read_only:
         raise CannotStart(await _read_only(connection, role, database))
     if found.schema is None:
@@ -174,11 +180,22 @@ async def must_serve(connection: Connection, found: Found) -> None:
             f"grant usage, create on schema {schema} to {role}"
         )
     if found.denied is not None:
-        owner = _quoted(found.owner or "")
+        owner = quoted(found.owner or "")
         raise CannotStart(
-            f"the role {role} may not use the table {_quoted(found.denied)}, which {owner} owns; "
+            f"the role {role} may not use the table {quoted(found.denied)}, which {owner} owns; "
             f"let {owner} or an administrator run: grant select, insert, update, delete on all "
             f"tables in schema {schema} to {role}"
+        )
+
+
+def must_be_utf_8(found: Found) -> None:
+    """Raise CannotStart for an encoding that cannot store every character."""
+    if found.encoding != ENCODING:
+        raise CannotStart(
+            f"the PostgreSQL database {found.database} has the encoding {found.encoding}, which "
+            "cannot store every character, such as emoji; create another one with `createdb "
+            "--encoding=UTF8 --locale=C --template=template0 NAME`, bring the data there by "
+            "`carteiro backup` and `carteiro restore`, and set database.url to it"
         )
 
 
@@ -198,7 +215,7 @@ async def _no_schema(connection: Connection, role: str, database: str) -> str:
     row = await connection.fetchrow(_PATH)
     path, closed = row["path"], row["closed"]
     if closed is not None:
-        name = _quoted(closed)
+        name = quoted(closed)
         return (
             f"the role {role} may not use the schema {name} of the database {database}; let its "
             f"owner or an administrator run, in this database: grant usage, create on schema "
@@ -209,14 +226,14 @@ async def _no_schema(connection: Connection, role: str, database: str) -> str:
             f"search_path of the role {role} is empty; run: alter role {role} in database "
             f"{database} set search_path = public"
         )
-    first = _quoted(path.split(",")[0].strip(' "').replace("$user", role))
+    first = quoted(path.split(",")[0].strip(' "').replace("$user", role))
     return (
         f"search_path is {path}, and the database {database} has no such schema; let the owner of "
         f"the database run: create schema {first} authorization {role}; or correct search_path"
     )
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """Return a name as SQL takes it."""
     plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower()
     return name if plain and not name[:1].isdigit() else '"' + name.replace('"', '""') + '"'

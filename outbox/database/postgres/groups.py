@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from outbox.clock import sleep_until_set
 from outbox.database.deferred import Deferred
 from outbox.database.postgres.commit_outcome import unknown
 from outbox.database.postgres.limits import Times
@@ -29,8 +31,42 @@ SLOW_SECONDS = 1.0
 CONNECTIONS = 2
 """Most groups on their way; all but one of them are slow."""
 
+MANY = 8
+"""Units that wait for a group are so many when requests come as fast as they are answered."""
+TURN_SECONDS = 0.05
+"""The longest time that a group of many units waits for the drain."""
+
 Write = Callable[[Deferred, Times], Awaitable[None]]
 """Writes rows at once. Raises OutcomeUnknown, or another error when nothing is written."""
+
+
+class Turns:
+    """The units of the drain of this process that are under way.
+
+    Where writes come as fast as they are answered, they would take the whole event loop, and
+    deliveries would fall behind. So each large group lets the turn of the drain end first.
+    """
+
+    def __init__(self) -> None:
+        self._under_way = 0
+        self._over = asyncio.Event()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Note that a unit of the drain runs during the block."""
+        self._under_way += 1
+        self._over.clear()
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._over.set()
+
+    async def over(self) -> None:
+        """Wait until none is under way, or for TURN_SECONDS."""
+        if self._under_way:
+            await sleep_until_set(self._over, TURN_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +79,9 @@ class _Member:
 class Groups:
     """The groups of one process."""
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, turns: Turns) -> None:
         self._write = write
+        self._turns = turns
         self._waiting: deque[_Member] = deque()
         self._writer: asyncio.Task[None] | None = None
         self._slow: set[asyncio.Task[None]] = set()
@@ -103,6 +140,8 @@ class Groups:
         return group
 
     async def _write_next(self) -> None:
+        if len(self._waiting) >= MANY:
+            await self._turns.over()
         group = self._group()
         if not group:
             return

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import socket
 import ssl
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import asyncpg
 
+from outbox.database import postgres_url
 from outbox.database.postgres.faults import GOING, LOST, is_full
-from outbox.database.postgres.tls import Tls, UnusableSettings
+from outbox.database.postgres.tls import Tls, UnusableSettings, Way
+from outbox.database.postgres_url import Host
+from outbox.errors import CannotStart
 
 CONNECT_SECONDS = 4.0
 # A silently lost peer is detected after this time, before a request reaches its own limit.
@@ -29,6 +28,8 @@ _SAME_BY_ANY_WAY = (
     asyncpg.InvalidCatalogNameError, asyncpg.InsufficientPrivilegeError,
 )  # fmt: skip
 """What the server answers whether the connection has TLS or not."""
+_ARGUMENTS = ("passfile", "target_session_attrs", "krbsrvname", "gsslib")
+"""Parameters of the URL that are arguments of the driver."""
 
 
 class Session(asyncpg.Connection):  # type: ignore[misc]
@@ -45,50 +46,82 @@ class Hosts:
     """The servers of one URL, such as `postgresql://user@one,two:5433/name`."""
 
     def __init__(self, url: str, setting: str = "database.url") -> None:
-        """`setting` has the URL, for messages."""
+        """`setting` has the URL, for messages. Raise CannotStart for a wrong URL."""
         self.setting = setting
-        self._urls = _each(url)
-        self._tls = {one: Tls(one) for one in self._urls}
-        self._plain: set[str] = set()
-        """The URLs whose server takes no TLS, where it is not required."""
+        try:
+            self.url = postgres_url.parse(url)
+        except ValueError as error:
+            raise CannotStart(f"{setting}: {error}") from None
+        self._tls = Tls(self.url.driver)
+        self._plain: set[Host | None] = set()
+        """The hosts that take no TLS, where it is not required."""
+        # asyncpg's one timeout for all hosts would go to a silent one.
+        self._hosts: list[Host | None] = [*self.url.hosts] or [None]
+        self.failed: dict[Host | None, BaseException] = {}
+        """Why the last attempt to connect failed, by host."""
 
     async def connect(self, *_: object, **options: Any) -> Connection:
         """Connect to the first suitable host of the URL; try the last successful one first.
 
         `options` are those of asyncpg.connect. Raise UnusableSettings, or an error of asyncpg.
         """
-        seconds = CONNECT_SECONDS / len(self._urls)
-        fault: BaseException | None = None
-        for url in tuple(self._urls):
+        seconds = CONNECT_SECONDS / len(self._hosts)
+        failed: dict[Host | None, BaseException] = {}
+        for host in tuple(self._hosts):
             try:
-                connection = await self._connect(url, options | {"timeout": seconds})
-            except UnusableSettings:
-                raise
-            except (*LOST, *GOING) as error:
-                fault = error
+                connection = await self._connect(host, options | {"timeout": seconds})
+            except Exception as error:
+                failed[host] = error
+                self.failed = failed
+                if isinstance(error, UnusableSettings) or not isinstance(error, (*LOST, *GOING)):
+                    raise
                 continue
-            self._urls.remove(url)
-            self._urls.insert(0, url)
+            self._hosts.remove(host)
+            self._hosts.insert(0, host)
             _watch(connection)
             return connection
-        raise fault or AssertionError("a URL needs at least one host")
+        raise list(failed.values())[-1]
 
-    async def _connect(self, url: str, options: Mapping[str, Any]) -> Connection:
+    async def _connect(self, host: Host | None, options: dict[str, Any]) -> Connection:
         """Connect with TLS or without it, as the URL says."""
-        _must_have_role(url)
-        ways = self._tls[url].ways()
-        if url in self._plain:
+        url = self.url
+        if url.settings:
+            options["server_settings"] = {
+                **url.settings, **(options.get("server_settings") or {})
+            }  # fmt: skip
+        options |= {name: url.driver[name] for name in _ARGUMENTS if name in url.driver}
+        ways = self._tls.ways(by_socket=host is not None and host.is_socket)
+        if host in self._plain:
             ways.reverse()
+
+        async def connect(way: Way) -> Connection:
+            return await asyncpg.connect(
+                host=None if host is None else host.name,
+                port=url.port if host is None else host.port,
+                user=url.user, password=url.password, database=url.database,
+                ssl=way, direct_tls=way is not False and self._tls.at_once, **options,
+            )  # fmt: skip
+
+        first: BaseException | None = None
         for way in ways[:-1]:
             try:
-                return await asyncpg.connect(url, ssl=way, **options)
+                return await connect(way)
             except (ConnectionError, ssl.SSLError, asyncpg.PostgresError) as error:
                 if is_full(error) or isinstance(error, _SAME_BY_ANY_WAY):
                     raise
-                if type(error) is ConnectionError and way is not False:
-                    # The driver says by this error that the server has no TLS.
-                    self._plain.add(url)
-        return await asyncpg.connect(url, ssl=ways[-1], **options)
+                if has_no_tls(error) and way is not False:
+                    self._plain.add(host)
+                first = error
+        try:
+            return await connect(ways[-1])
+        except ConnectionError as error:
+            # Without TLS, what the server has said before is the cause.
+            raise (first if first is not None and has_no_tls(error) else error) from None
+
+
+def has_no_tls(error: BaseException) -> bool:
+    """Return whether the driver says that the server takes no TLS, or is no PostgreSQL."""
+    return type(error) is ConnectionError and "rejected SSL" in str(error)
 
 
 def is_gone(connection: Connection) -> bool:
@@ -97,28 +130,6 @@ def is_gone(connection: Connection) -> bool:
         return bool(connection.is_closed())
     except asyncpg.InterfaceError:
         return True
-
-
-def _each(url: str) -> list[str]:
-    """Return one URL per host: asyncpg's one timeout for all hosts would go to a silent one."""
-    parts = urlsplit(url)
-    user, at, hosts = parts.netloc.rpartition("@")
-    return [
-        urlunsplit(parts._replace(netloc=f"{user}{at}{host.strip()}")) for host in hosts.split(",")
-    ]
-
-
-def _must_have_role(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.username or "user" in dict(parse_qsl(parts.query)) or os.environ.get("PGUSER"):
-        return
-    try:
-        getpass.getuser()
-    except (KeyError, OSError):
-        # A container may run as a user without a name.
-        raise UnusableSettings(
-            "the URL names no role: write postgresql://ROLE:PASSWORD@HOST:PORT/DATABASE"
-        ) from None
 
 
 def _watch(connection: Connection) -> None:

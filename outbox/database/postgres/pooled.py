@@ -70,7 +70,8 @@ class Pooled:
             if self._turn is None:
                 self.connection = await self._acquire()
             else:
-                await self._take(self._turn)
+                if not self._turn.places.take_free(self._turn.owner):
+                    await self._take(self._turn)
                 try:
                     self.connection = await self._acquire()
                 finally:

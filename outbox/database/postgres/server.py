@@ -11,9 +11,16 @@ from typing import Any, Literal
 import asyncpg
 
 from outbox.database.postgres.faults import is_full
-from outbox.database.postgres.first_session import Found, look, must_keep_sessions, must_serve
+from outbox.database.postgres.first_session import (
+    Found,
+    look,
+    must_be_utf_8,
+    must_keep_sessions,
+    must_serve,
+)
 from outbox.database.postgres.hosts import Connection, Hosts, Session
 from outbox.database.postgres.limits import MIGRATION, Limits
+from outbox.database.postgres.reach import refusal
 from outbox.database.postgres.room import AGAIN_SECONDS, House
 from outbox.errors import CannotStart
 from outbox.ids import Ids
@@ -48,7 +55,6 @@ class Server:
         """Without `looks` the first session is as it is: an installation is not expected there."""
         self.pooled = bool(direct_url)
         self._hosts = Hosts(url)
-        self._url = direct_url or url
         self._direct = Hosts(direct_url, "database.direct_url") if direct_url else self._hosts
         self._found: Found | None = None
         """What the first session of `_direct` has found."""
@@ -79,10 +85,11 @@ class Server:
         )
         return pool
 
-    @property
-    def setting(self) -> str:
-        """Return which setting leads to the server itself."""
-        return self._direct.setting
+    def refusal(self, error: BaseException) -> CannotStart:
+        """Return the refusal of a start for an error of a first connection."""
+        if self.pooled and error in self._direct.failed.values():
+            return refusal(error, self._direct)
+        return refusal(error, self._hosts)
 
     async def connect(self, seconds: float = 0.0) -> Connection:
         """Open a connection that bypasses any pooler, for LISTEN and other session features.
@@ -113,9 +120,12 @@ class Server:
     async def must_keep(self, connection: Connection) -> None:
         """Raise CannotStart when a pooler gives each transaction another session."""
         if self._by_statement:
-            await must_keep_sessions(
-                connection, partial(self._open, self._direct), self.setting, self._url
-            )
+            await must_keep_sessions(connection, partial(self._open, self._direct), self._direct)
+
+    def must_be_utf_8(self) -> None:
+        """Raise CannotStart when the first session is in a database of another encoding."""
+        assert self._found is not None
+        must_be_utf_8(self._found)
 
     async def check(self, pool: asyncpg.Pool, ids: Ids) -> None:
         """Raise CannotStart when the sessions of the server, or a pooler before it, do not serve.
@@ -137,9 +147,7 @@ class Server:
 
     async def _check(self, connection: Connection) -> None:
         assert self._found is not None
-        await must_keep_sessions(
-            connection, partial(self._open, self._direct), self.setting, self._url
-        )
+        await must_keep_sessions(connection, partial(self._open, self._direct), self._direct)
         await must_serve(connection, self._found)
 
     async def _must_be_one_place(self, through: Connection) -> None:
@@ -190,7 +198,7 @@ class Server:
     ) -> None:
         """Look where the first session is; apply settings that were not `given` to connect."""
         if self._found is None and self._looks:
-            self._found = found = await look(connection, self.setting, self._url)
+            self._found = found = await look(connection, self._direct)
             # A pooler tells numbers of its own, and may ignore what it was given.
             self._by_statement |= found.pid != connection.get_server_pid()
         if self._by_statement:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from typing import Literal
 
 import asyncpg
 
 from outbox.database import plans
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import Connection
-from outbox.database.postgres.refusals import not_connected
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import PostgresTx
 from outbox.database.sizes import Batches
@@ -117,7 +117,7 @@ class PostgresSnapshot:
 @asynccontextmanager
 async def open_snapshot(place: Place, own: Collection[str]) -> AsyncIterator[PostgresSnapshot]:
     """Open a snapshot of the database. Raise CannotStart."""
-    async with connected(place) as connection:
+    async with connected(place, encoding=None) as connection:
         await connection.execute(_STILL)
         await connection.execute(READ)
         snapshot = PostgresSnapshot(connection, place)
@@ -127,17 +127,22 @@ async def open_snapshot(place: Place, own: Collection[str]) -> AsyncIterator[Pos
 
 
 @asynccontextmanager
-async def connected(place: Place) -> AsyncIterator[Connection]:
+async def connected(
+    place: Place, *, encoding: Literal["UTF8"] | None = "UTF8"
+) -> AsyncIterator[Connection]:
     """Connect without limits and without a pooler, and drop the transaction at the end.
 
-    Raise CannotStart, also for a connection that breaks meanwhile.
+    Without an `encoding` each serves, to read what is there. Raise CannotStart, also for a
+    connection that breaks meanwhile.
     """
     server = Server(place.url, place.direct_url, place.synchronous_commit)
     try:
         connection = await server.connect()
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
-        raise CannotStart(not_connected(error, "the URL")) from error
+        raise server.refusal(error) from error
     try:
+        if encoding is not None:
+            server.must_be_utf_8()
         await server.must_keep(connection)
         yield connection
     except (*LOST, asyncpg.PostgresError) as error:

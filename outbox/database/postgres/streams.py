@@ -6,13 +6,13 @@ of time instead, because its snapshot keeps old rows.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
 
 from outbox.clock import Clock
-from outbox.database.places import STREAM_SECONDS, stream_places
 from outbox.database.plans import BY_INDEX
 from outbox.database.postgres.faults import LOST, fault_of
 from outbox.database.postgres.hosts import Connection
@@ -20,6 +20,7 @@ from outbox.database.postgres.limits import ACQUIRE_SECONDS
 from outbox.database.postgres.server import READ, Server
 from outbox.database.sizes import STREAMED_BYTES, Batches
 from outbox.database.sql import translate
+from outbox.database.streaming import Close, Streaming
 from outbox.database.transaction import Values
 from outbox.errors import DatabaseUnavailable
 
@@ -29,41 +30,41 @@ class Streams:
 
     def __init__(self, server: Server, clock: Clock) -> None:
         self._server = server
-        self._clock = clock
-        self._places = stream_places()
+        self._streaming = Streaming(clock, self._query)
         self._open: set[Connection] = set()
 
-    async def rows(
+    def rows(
         self, owner: str, sql: str, args: Sequence[Any]
     ) -> AsyncGenerator[Sequence[Values], None]:
         """Yield the rows; see Database.stream."""
-        async with self._places.place(owner):
-            end = self._clock.monotonic() + STREAM_SECONDS
-            connection: Connection = None
-            try:
-                connection = await self._server.connect(ACQUIRE_SECONDS)
-                self._open.add(connection)
-                # In the order of an index, so that the first row comes before all are sorted.
-                await connection.execute(f"{READ}; {BY_INDEX}")
-                cursor = await connection.cursor(translate(sql, "postgres"), *args)
+        return self._streaming.rows(owner, sql, args)
 
-                async def fetch(count: int) -> Sequence[Values]:
-                    return [tuple(row) for row in await cursor.fetch(count)]
+    @asynccontextmanager
+    async def _query(self, sql: str, args: Sequence[Any]) -> AsyncIterator[tuple[Batches, Close]]:
+        connection: Connection = None
+        try:
+            connection = await self._server.connect(ACQUIRE_SECONDS)
+            self._open.add(connection)
+            # In the order of an index, so that the first row comes before all are sorted.
+            await connection.execute(f"{READ}; {BY_INDEX}")
+            cursor = await connection.cursor(translate(sql, "postgres"), *args)
 
-                batches = Batches(fetch, STREAMED_BYTES)
-                while batch := await batches.next():
-                    if self._clock.monotonic() > end:
-                        raise DatabaseUnavailable("busy", "PostgreSQL: a stream took too long")
-                    yield batch
-            except (*LOST, asyncpg.PostgresError) as error:
-                kind = fault_of(error)
-                if kind is None:
-                    raise
-                raise DatabaseUnavailable(kind, f"PostgreSQL: {error}") from error
-            finally:
-                if connection is not None:
-                    self._open.discard(connection)
-                    connection.terminate()
+            async def fetch(count: int) -> Sequence[Values]:
+                return [tuple(row) for row in await cursor.fetch(count)]
+
+            async def close() -> None:
+                connection.terminate()
+
+            yield Batches(fetch, STREAMED_BYTES), close
+        except (*LOST, asyncpg.PostgresError) as error:
+            kind = fault_of(error)
+            if kind is None:
+                raise
+            raise DatabaseUnavailable(kind, f"PostgreSQL: {error}") from error
+        finally:
+            if connection is not None:
+                self._open.discard(connection)
+                connection.terminate()
 
     async def close(self) -> None:
         """Close the connections of what is open; its reader gets DatabaseUnavailable."""

@@ -6,22 +6,18 @@ that this user may read. Here the files of `~/.postgresql` count only when they 
 
 from __future__ import annotations
 
-import os
 import ssl
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, get_args
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Literal
 
-Mode = Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
-MODES: tuple[str, ...] = get_args(Mode)
 SYSTEM = "system"
 _FILES = {
     "sslrootcert": "root.crt", "sslcrl": "root.crl", "sslcert": "postgresql.crt",
     "sslkey": "postgresql.key",
 }  # fmt: skip
-_VERSIONS = {f"TLSv1.{n}": getattr(ssl.TLSVersion, f"TLSv1_{n}") for n in (2, 3)}
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 Way = ssl.SSLContext | Literal[False]
 """What the driver takes as `ssl`."""
@@ -34,19 +30,15 @@ class UnusableSettings(OSError):
 class Tls:
     """How connections of one URL are encrypted."""
 
-    def __init__(self, url: str) -> None:
-        query = dict(parse_qsl(urlsplit(url).query))
-        self._settings: Mapping[str, str] = {
-            name: query.get(name) or os.environ.get(f"PG{name.upper().replace('_', '')}", "")
-            for name in (
-                "sslmode", *_FILES, "ssl_min_protocol_version", "ssl_max_protocol_version",
-            )
-        } | {"sslpassword": query.get("sslpassword", "")}  # fmt: skip
-        self._by_socket = _is_socket(url, query)
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        """`settings` are the parameters of the URL that are known to be right."""
+        self._settings = settings
+        self.at_once = settings.get("sslnegotiation") == "direct"
+        """Whether TLS begins without a question to the server."""
 
-    def ways(self) -> list[Way]:
+    def ways(self, *, by_socket: bool) -> list[Way]:
         """Return the ways to try, the best first. Raise UnusableSettings."""
-        if self._by_socket:
+        if by_socket:
             return [False]
         mode = self._mode()
         if mode == "disable":
@@ -56,14 +48,16 @@ class Tls:
         return ways.get(mode, [context])
 
     def _mode(self) -> str:
-        system = self._settings["sslrootcert"] == SYSTEM
-        mode = self._settings["sslmode"] or ("verify-full" if system else "prefer")
-        if mode not in MODES:
-            raise UnusableSettings(f"sslmode must be one of {', '.join(MODES)}")
+        system = self._settings.get("sslrootcert") == SYSTEM
+        mode = self._settings.get("sslmode") or ("verify-full" if system else "prefer")
         if system and mode != "verify-full":
             raise UnusableSettings(
                 f"sslrootcert=system trusts many authorities, so sslmode={mode} proves nothing: "
                 "use sslmode=verify-full"
+            )
+        if self.at_once and mode in ("disable", "allow", "prefer"):
+            raise UnusableSettings(
+                "sslnegotiation=direct is only for sslmode=require, verify-ca and verify-full"
             )
         return mode
 
@@ -79,14 +73,14 @@ class Tls:
             )
         # A certificate that was replaced is another file, and so another context.
         return _context(
-            mode, *files.values(), self._settings["sslpassword"],
+            mode, *files.values(), self._settings.get("sslpassword", ""),
             self._version("ssl_min_protocol_version") or ssl.TLSVersion.TLSv1_2,
             self._version("ssl_max_protocol_version"),
             tuple(map(_state, files.values())),
         )  # fmt: skip
 
     def _file(self, name: str) -> str:
-        given = self._settings[name]
+        given = self._settings.get(name)
         if not given:
             return _at_home(name)
         if name == "sslrootcert" and given == SYSTEM:
@@ -95,10 +89,7 @@ class Tls:
         return given
 
     def _version(self, name: str) -> ssl.TLSVersion | None:
-        given = self._settings[name]
-        if given and given not in _VERSIONS:
-            raise UnusableSettings(f"{name} must be one of {', '.join(_VERSIONS)}")
-        return _VERSIONS[given] if given else None
+        return _VERSIONS.get(self._settings.get(name, ""))
 
 
 @lru_cache(maxsize=16)
@@ -200,9 +191,3 @@ def _has_folder() -> bool:
     """Return whether the system has a folder of certificates, of which OpenSSL reads on demand."""
     folder = ssl.get_default_verify_paths().capath
     return folder is not None and any(Path(folder).iterdir())
-
-
-def _is_socket(url: str, query: Mapping[str, str]) -> bool:
-    netloc = urlsplit(url).netloc.rpartition("@")[2]
-    host = unquote(netloc) or query.get("host", "") or os.environ.get("PGHOST", "")
-    return host.startswith("/")

@@ -29,8 +29,8 @@ class PostgresTx:
     """
 
     __slots__ = (
-        "_acquire", "_alone", "_begin", "_connection", "_ids", "_newest", "asked", "begun",
-        "changed", "claims", "marked", "now", "put_off", "wake", "witness",
+        "_acquire", "_alone", "_begin", "_connection", "_ids", "_newest", "_statement", "asked",
+        "begun", "changed", "claims", "marked", "now", "put_off", "wake", "witness",
     )  # fmt: skip
     engine: Literal["sqlite", "postgres"] = "postgres"
 
@@ -43,10 +43,12 @@ class PostgresTx:
         acquire: Acquire | None = None,
         begin: str = "",
         alone: bool = False,
+        statement: Callable[..., Awaitable[list[Row]]] | None = None,
     ) -> None:
         """Use `connection`, or what `acquire` returns; run `begin` on it unless that is empty.
 
-        With `alone` the unit is expected to send one query; the second one raises NotAlone.
+        With `alone` the unit is expected to send one query; the second one raises NotAlone. With
+        `statement`, this runs the unit's only call of `all`, which commits by itself.
         """
         self._connection: Connection = connection
         self._acquire = acquire
@@ -54,6 +56,7 @@ class PostgresTx:
         self._newest = ""
         self._begin = begin
         self._alone = alone
+        self._statement = statement
         self.begun = not begin
         self.asked = False
         self.now = now
@@ -104,6 +107,8 @@ class PostgresTx:
 
     async def all(self, sql: str, *args: Any) -> list[Row]:
         text = translate(sql, "postgres")
+        if self._statement is not None:
+            return await self._statement(text, *args)
         await self._before(text)
         rows: list[Row] = await self._connection.fetch(text, *args)
         return rows

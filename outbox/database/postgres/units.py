@@ -1,10 +1,14 @@
-"""Run units on one pool: begin, COMMIT, and retry after a lost race or connection."""
+"""Run units on one pool: begin, COMMIT, and retry after a lost race or connection.
+
+It is one module because what becomes of a unit depends on how it was begun.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Literal
 
 import asyncpg
@@ -18,19 +22,21 @@ from outbox.database.postgres.commit_outcome import (
     Mark,
     Session,
     commit,
+    commit_rows,
     let_go,
     mark,
+    unknown,
 )
 from outbox.database.postgres.deferred_rows import Statement, together
 from outbox.database.postgres.faults import STALE, breaks_off, fault_of, is_moving, unavailable
 from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
-from outbox.database.postgres.limits import GROUP, SCAN_SECONDS, Limits, Times
+from outbox.database.postgres.limits import GROUP, Limits, Times
 from outbox.database.postgres.pooled import Pooled, Turn
 from outbox.database.postgres.refusals import FORBIDDEN, not_migrated
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import NotAlone, PostgresTx
-from outbox.database.transaction import T, patience
+from outbox.database.transaction import Row, T, patience
 from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
 from outbox.ids import Ids
 from outbox.observer import Observer
@@ -99,13 +105,14 @@ class Units:
         except TimeoutError:
             self._pool.terminate()
 
-    async def read(self, unit: Unit[T], args: Any, kwargs: Any, turn: Turn | None = None) -> T:
-        """Run `unit` on a snapshot; with a `turn` it is a scan, which has its own limit.
+    async def read(
+        self, unit: Unit[T], args: Any, kwargs: Any, turn: Turn | None, longest: float | None = None
+    ) -> T:
+        """Run `unit` on a snapshot; with `longest` it is a scan, which has its own limit.
 
         A unit that sends one query needs no transaction: the query has a snapshot of its own. The
         driver expects it of each unit until the unit sends a second one, and then starts again.
         """
-        longest = None if turn is None else SCAN_SECONDS
         begin = self._server.begin("read", self._limits, longest)
         code = getattr(unit, "__code__", None)
 
@@ -141,7 +148,13 @@ class Units:
         A group needs no turn. `reserve` gets what the unit claims, if it claims something.
         """
 
+        stands_alone = getattr(unit, "alone", False) and not self._server.pooled
+
         async def attempt(pooled: Pooled, times: Times) -> Written[T]:
+            if stands_alone:
+                statement = partial(self._run_alone, await pooled.acquire(), times)
+                tx = PostgresTx(self._ids, self._clock.wall(), statement=statement)
+                return Written(await unit(tx, *args, **kwargs), tx.wake, frozenset(tx.changed))
             tx = self._writing(pooled)
             async with asyncio.timeout_at(times.body):
                 result = await unit(tx, *args, **kwargs)
@@ -170,6 +183,26 @@ class Units:
             tx = self._writing(pooled)
             tx.put_off = rows
             await self._end(pooled, tx, times)
+
+    async def _run_alone(
+        self, connection: Connection, times: Times, text: str, *values: Any
+    ) -> list[Row]:
+        """Run a statement that commits by itself; return its rows. Raise OutcomeUnknown."""
+        session = Session(connection.get_server_pid(), connection.started, None)
+        try:
+            async with asyncio.timeout_at(times.commit):
+                rows, confirmed = await commit_rows(connection, text, *values)
+        except Exception as error:
+            if not breaks_off(error):
+                raise
+            await let_go(connection)
+            # Until its session has ended, it may still take place.
+            deadline = times.fate_from(asyncio.get_running_loop().time())
+            await self._fates.committed(session, deadline)
+            raise unknown() from error
+        if not confirmed:
+            raise unknown()
+        return rows
 
     def _writing(self, pooled: Pooled) -> PostgresTx:
         begin = self._server.begin("write", self._limits)

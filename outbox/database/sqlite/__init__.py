@@ -26,8 +26,10 @@ from outbox.clock import Clock
 from outbox.database.claims import Reserve
 from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Alone, Leadership, Pace
+from outbox.database.pacing import Meter, working
 from outbox.database.places import scan_places
-from outbox.database.sqlite.file import File, damaged
+from outbox.database.sqlite.file import File
+from outbox.database.sqlite.refusals import unusable
 from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.streams import Streams
 from outbox.database.sqlite.threads import Reader, Readers, Scanner
@@ -46,7 +48,7 @@ from outbox.database.transaction import (
     Tx,
     Values,
     Wake,
-    note_commit,
+    commits,
 )
 from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
@@ -75,6 +77,7 @@ class SqliteDatabase:
         self.hearing = 0
         self.reserve: Reserve | None = None
         self.observer = Observer()
+        self.meter = Meter(clock)
         self._file = file
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
@@ -112,9 +115,12 @@ class SqliteDatabase:
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        must_be_here(self.elsewhere)
+        if self.elsewhere:
+            must_be_here(self.elsewhere)
         result: T = await self._put(self._writes, self._job(unit, args, kwargs))
-        note_commit()
+        noted = commits.get()
+        if noted is not None:
+            noted.any = True
         return result
 
     async def read(
@@ -169,6 +175,8 @@ class SqliteDatabase:
         now = self.clock.monotonic()
         for job in jobs:
             self.observer.transaction(op, now - job.began)
+            if self.meter.jobs and op == "write" and not job.context.get(working):
+                self.meter.note(job.began, now)
             if job.error is None or isinstance(job.error, OutcomeUnknown):
                 wake = wake or job.wake
                 untold = untold or (job.wake and not job.told)
@@ -232,7 +240,7 @@ async def _nothing(tx: Tx) -> None:
 
 
 async def open(
-    path: str,
+    path: Path,
     *,
     clock: Clock,
     ids: Ids,
@@ -240,10 +248,9 @@ async def open(
     synchronous: Literal["full", "normal"],
 ) -> SqliteDatabase:
     """Open or create the file at `path`. Raise CannotStart with a one-line error."""
-    name = Path(path)
-    file = File(name, clock, serving, synchronous)
+    file = File(path, clock, serving, synchronous)
     try:
-        name.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
+        file.path.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
         if serving:
             file.lock()
             file.must_not_be_copied()
@@ -256,6 +263,4 @@ async def open(
         raise
     except (OSError, sqlite3.Error) as error:
         file.release()
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
-            raise damaged(name, str(error)) from error
-        raise CannotStart(f"cannot open the database {name}: {error}") from error
+        raise unusable(file.path, error) from error

@@ -71,7 +71,7 @@ class SqliteExclusive:
 @asynccontextmanager
 async def open_exclusive(place: Place) -> AsyncIterator[SqliteExclusive]:
     """Lock the file. Raise CannotStart while a server uses it, or when it was copied."""
-    file = File(place.path, place.clock, True, "full")
+    file = File(place.typed, place.clock, True, "full")
     file.lock()
     try:
         file.must_not_be_copied()

@@ -1,4 +1,7 @@
-"""The database file: its connections and settings, its server lock and its due clock.
+"""The database file: its connections and settings, its server locks and its due clock.
+
+A file has one name: behind symbolic links everything belongs to the file that they name, and a file
+with hard links is refused, since SQLite keeps its log beside the name that was opened.
 
 The due clock of the process that serves counts on from the wall clock at its start, or from the
 stored mark if that is later. It writes into the lock file how far this is from the time since boot,
@@ -10,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import struct
 from contextlib import closing
 from pathlib import Path
 from threading import Timer
@@ -17,12 +21,16 @@ from typing import IO, Literal
 
 from outbox import private_files
 from outbox.clock import Clock
+from outbox.database.sqlite.refusals import damaged, must_be_a_file
+from outbox.database.urls import resolved
 from outbox.errors import CannotStart
 
 BUSY_MILLISECONDS = 5000
 CHECK_SECONDS = 1.0
 """At its start a server looks for damage for so long: about 150 MiB of file."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_OWN_BYTE = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 1 << 62, 1, 0)
+"""The last argument of the lock of one byte; SQLite locks 512 bytes at 1 GiB."""
 # The furthest the due clock has been: as stored, or when a lane had its last turn.
 MARK = """
 select max(
@@ -36,14 +44,6 @@ def copied_mark(path: Path) -> Path:
     return Path(f"{path}.copied")
 
 
-def damaged(path: Path, what: str) -> CannotStart:
-    """Return the refusal of a damaged file."""
-    return CannotStart(
-        f"the database {path} is damaged ({' '.join(what.split())}); keep a copy of it with its "
-        "-wal, then restore the newest backup with `carteiro restore FILE --overwrite`"
-    )
-
-
 def boot_id() -> str:
     """Return what names the time since the last boot of the machine; empty where nothing does."""
     try:
@@ -52,18 +52,24 @@ def boot_id() -> str:
         return ""
 
 
+def _lock_path(path: Path) -> Path:
+    return Path(f"{path}.lock")
+
+
 class File:
     """The database file, its lock, and the due clock that its connections share."""
 
     def __init__(
         self, path: Path, clock: Clock, serving: bool, synchronous: Literal["full", "normal"]
     ) -> None:
-        self._path = path
-        self._lock_path = Path(f"{path}.lock")
+        self._path = resolved(path)
+        self._typed = path
+        self._lock_path = _lock_path(self._path)
         self._clock = clock
         self._serving = serving
         self._synchronous = synchronous
         self._lock: IO[str] | None = None
+        self._locks: list[IO[str]] = []
         self._due_base = clock.wall()
         self._boot = clock.boot()
 
@@ -72,28 +78,67 @@ class File:
         return self._path
 
     def lock(self) -> None:
-        """Lock the file for this process. The kernel releases the lock when the process dies."""
-        private_files.make(self._lock_path)
-        handle = self._lock_path.open("a+", encoding="ascii")
+        """Lock the file for this process. The kernel releases the locks when the process dies.
+
+        Beside the lock file, the file itself is locked: a mount or a new name leads to it too.
+        """
+        must_be_a_file(self._typed)
+        self._lock = self._locked(self._lock_path)
+        # A server of an older release has locked the link.
+        old = _lock_path(self._typed)
+        if self._typed != self._path and old.exists() and not old.samefile(self._lock_path):
+            self._locked(old)
+        self._lock.truncate(0)
+        self._lock.write(f"{os.getpid()}\n")
+        self._lock.flush()
+        if self._path.exists():
+            self._lock_itself()
+
+    def _locked(self, path: Path) -> IO[str]:
+        private_files.make(path)
+        handle = path.open("a+", encoding="ascii")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             handle.seek(0)
             holder = handle.readline().strip() or "unknown"
             handle.close()
-            raise CannotStart(
-                f"{self._path} is already in use by server process {holder}; stop that one first, "
-                "or use PostgreSQL for several nodes"
-            ) from None
-        handle.truncate(0)
-        handle.write(f"{os.getpid()}\n")
-        handle.flush()
-        self._lock = handle
+            self.release()
+            raise self._in_use(f"server process {holder}") from None
+        self._locks.append(handle)
+        return handle
+
+    def _lock_itself(self) -> None:
+        """Lock a byte that SQLite never locks.
+
+        Only where the lock belongs to the handle: another lock would end with any handle of the
+        file that this process closes. That is also why this handle stays open to the end.
+        """
+        if not hasattr(fcntl, "F_OFD_SETLK"):
+            return
+        handle = self._path.open("r+", encoding="ascii")
+        try:
+            fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _OWN_BYTE)
+        except (BlockingIOError, PermissionError):
+            handle.close()
+            self.release()
+            raise self._in_use("a server that reaches it by another path") from None
+        self._locks.append(handle)
+
+    def _in_use(self, holder: str) -> CannotStart:
+        return CannotStart(
+            f"{self._path} is already in use by {holder}; stop that one first, "
+            "or use PostgreSQL for several nodes"
+        )
+
+    def mark(self) -> Path | None:
+        """Return the mark of the file; older releases set it beside the link."""
+        marks = (copied_mark(self._path), copied_mark(self._typed))
+        return next((mark for mark in marks if mark.exists()), None)
 
     def must_not_be_copied(self) -> None:
         """Raise CannotStart when another database has taken over, or every delivery went twice."""
-        mark = copied_mark(self._path)
-        if mark.exists():
+        if (mark := self.mark()) is not None:
             raise CannotStart(
                 f"{mark.read_text(encoding='utf-8').strip()}; serve that database, or "
                 f"delete {mark} if it will never be served"
@@ -103,15 +148,22 @@ class File:
         if self._lock is not None:
             # Its clock ends here: the next one may begin at the mark.
             self._lock.truncate(0)
-            self._lock.close()
             self._lock = None
+        for handle in self._locks:
+            handle.close()
+        self._locks = []
 
     def prepare(self) -> None:
         """Create the file in WAL mode and read the stored mark of the due clock."""
+        must_be_a_file(self._typed)
+        is_new = not self._path.exists()
         # SQLite gives its companion files the same mode.
         private_files.make(self._path)
+        if self._lock is not None and is_new:
+            self._lock_itself()
         connection = self.connect()
         try:
+            self._must_be_utf_8(connection)
             row = connection.execute(
                 "select 1 from pragma_table_info('lanes') where name = 'turned_at'"
             ).fetchone()
@@ -123,6 +175,15 @@ class File:
         if self._lock is not None:
             self._lock.write(f"{boot_id()} {self._due_base - self._boot}\n")
             self._lock.flush()
+
+    def _must_be_utf_8(self, connection: sqlite3.Connection) -> None:
+        """Raise CannotStart for another encoding: our statements count and compare bytes."""
+        [encoding] = connection.execute("pragma encoding").fetchone()
+        if encoding != "UTF-8":
+            raise CannotStart(
+                f"the database {self._path} has the encoding {encoding}; write it anew in UTF-8: "
+                "`carteiro backup FILE`, then `carteiro restore FILE --overwrite`"
+            )
 
     def _start_clock(self, mark: int) -> None:
         """Set the due clock from the stored mark of the file.

@@ -54,7 +54,7 @@ class SqliteFilling:
     ) -> T:
         place = self._place
         db = await sqlite.open(
-            str(self._new), clock=place.clock, ids=place.ids, serving=False, synchronous="normal"
+            self._new, clock=place.clock, ids=place.ids, serving=False, synchronous="normal"
         )
         try:
             return await db.write(unit, *args, **kwargs)
@@ -113,7 +113,8 @@ class SqliteFilling:
             if before is not None:
                 before()
             os.replace(self._new, file)
-            copied_mark(file).unlink(missing_ok=True)
+            for name in (file, self._place.typed):
+                copied_mark(name).unlink(missing_ok=True)
         _sync(file.parent)
 
     async def close(self) -> None:
@@ -134,7 +135,7 @@ async def open_filling(
     """Begin a new file, with the lock of the server. Raise CannotStart."""
     file = place.path
     file.parent.mkdir(private_files.FOLDER, parents=True, exist_ok=True)
-    lock = File(file, place.clock, True, "full")
+    lock = File(place.typed, place.clock, True, "full")
     lock.lock()
     try:
         if file.exists() and unowned is not None:

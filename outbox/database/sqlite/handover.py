@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from outbox import private_files
-from outbox.database import without_password
 from outbox.database.sqlite.file import File, copied_mark
 from outbox.database.transfer import Place
+from outbox.database.urls import without_password
 from outbox.errors import OutcomeUnknown
 
 
@@ -18,7 +18,8 @@ class Handover:
 
     def __init__(self, place: Place, target: str) -> None:
         self.mark = copied_mark(place.path)
-        self.text = f"{place.path} was copied to {without_password(target)}"
+        self.end = f" was copied to {without_password(target)}"
+        self.text = f"{place.path}{self.end}"
         self.is_done = False
 
     def hand_over(self) -> None:
@@ -45,12 +46,13 @@ def handed_over(place: Place, target: str) -> Iterator[Handover]:
 
     Raise CannotStart while a server runs, or when the file was handed over to another database.
     """
-    file = File(place.path, place.clock, True, "full")
+    file = File(place.typed, place.clock, True, "full")
     file.lock()
     try:
         handover = Handover(place, target)
-        before = handover.mark.exists()
-        if before and handover.mark.read_text(encoding="utf-8").strip() != handover.text:
+        before = file.mark()
+        # The file may have been named by another path then.
+        if before and not before.read_text(encoding="utf-8").strip().endswith(handover.end):
             file.must_not_be_copied()
         unknown = False
         try:

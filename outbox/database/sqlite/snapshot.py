@@ -17,6 +17,7 @@ import aiosqlite
 from outbox.database.sizes import Batches
 from outbox.database.sql import translate
 from outbox.database.sqlite.file import BUSY_MILLISECONDS
+from outbox.database.sqlite.refusals import must_be_a_file
 from outbox.database.transaction import Engine, Row
 from outbox.database.transfer import (
     LEFT_BEHIND,
@@ -144,6 +145,7 @@ async def open_snapshot(place: Place, own: Collection[str]) -> AsyncIterator[Sql
     file = place.path
     if not file.exists():
         raise CannotStart(f"there is no database {file}; correct database.url")
+    must_be_a_file(place.typed)
     try:
         async with aiosqlite.connect(
             address(file), uri=True, isolation_level=None, timeout=BUSY_MILLISECONDS / 1000

@@ -6,16 +6,18 @@ import asyncio
 import contextvars
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
+from operator import methodcaller
 from typing import Any, Literal, TypeVar
 
 from outbox.database.claims import Claim
 from outbox.database.deferred import Deferred
 from outbox.database.sql import inserts, translate
-from outbox.database.transaction import Insert, Row, is_brief
+from outbox.database.transaction import Row, is_brief
 from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
 
 T = TypeVar("T")
+NEVER: tuple[float, Callable[[], float] | None] = (0.0, None)
 
 # Primary result codes of sqlite.org/rescode.html, mapped to the closed list of outbox.errors.
 _FAULTS: dict[int, DatabaseFault] = {
@@ -44,17 +46,20 @@ def fault_of(error: BaseException) -> BaseException:
     return error
 
 
-def _readable(raw: bytes) -> str:
-    """Decode text that may no longer be valid UTF-8."""
-    return raw.decode("utf-8", "replace")
+# Decodes text that may no longer be valid UTF-8.
+_readable = methodcaller("decode", "utf-8", "replace")
+
+
+class TookTooLong(BaseException):
+    """Ends a unit on the event loop; it runs again on the thread."""
 
 
 class SqliteTx:
     """`Tx` on one connection; its methods never suspend, so a unit runs to its end in one step."""
 
     __slots__ = (
-        "_batch", "_check", "_connection", "_ids", "_newest", "_put_off", "changed", "claims",
-        "now", "wake", "wrote",
+        "_batch", "_clock", "_connection", "_ids", "_latest", "_newest", "_put_off", "changed",
+        "claims", "later", "now", "wake", "wrote",
     )  # fmt: skip
     engine: Literal["sqlite", "postgres"] = "sqlite"
 
@@ -64,18 +69,20 @@ class SqliteTx:
         ids: Ids,
         now: int,
         batch: Batch | None = None,
-        check: Callable[[], None] | None = None,
+        latest: tuple[float, Callable[[], float]] | None = None,
     ) -> None:
         """Rows of `later` join those of the `batch`, if there is one, when the unit has ended.
 
-        `check` runs before each statement; what it raises ends the unit.
+        No statement begins after the first of `latest` by the clock that is the second:
+        TookTooLong ends the unit.
         """
-        self._check = check
+        self._latest, self._clock = latest or NEVER
         self._connection = connection
         self._ids = ids
         self._newest = ""
         self._batch = batch
-        self._put_off = Deferred()
+        self._put_off = put_off = Deferred()
+        self.later = put_off.add
         self.now = now
         self.wake = False
         self.changed: set[str] = set()
@@ -87,14 +94,13 @@ class SqliteTx:
         self._newest = self._ids.new(self.now, self._newest)
         return self._newest
 
-    def later(self, insert: Insert, row: Sequence[Any]) -> None:
-        self._put_off.add(insert, row)
-
     def end(self) -> None:
         """Pass the rows of `later` on, at the end of the unit."""
+        if not self._put_off.rows:
+            return
         if self._batch is not None:
             self._batch.rows.take(self._put_off)
-        elif self._put_off:
+        else:
             self._write_put_off()
 
     def _write_put_off(self) -> None:
@@ -102,12 +108,13 @@ class SqliteTx:
         write(self._connection, self._put_off)
 
     def _before(self, text: str) -> None:
-        """Write the rows that the statement must find."""
-        if self._check is not None:
-            self._check()
-        if self._batch is not None and self._batch.rows and self._batch.rows.concern(text):
-            self._batch.write(self._connection)
-        if self._put_off and self._put_off.concern(text):
+        """Write the rows that the statement must find. Raise TookTooLong."""
+        if self._clock is not None and self._clock() > self._latest:
+            raise TookTooLong
+        batch = self._batch
+        if batch is not None and batch.rows.rows and batch.rows.concern(text):
+            batch.write(self._connection)
+        if self._put_off.rows and self._put_off.concern(text):
             self._write_put_off()
 
     async def one(self, sql: str, *args: Any) -> Row | None:
@@ -202,7 +209,7 @@ class Job:
 
     __slots__ = (
         "abandoned", "args", "began", "brief", "changed", "context", "error", "future", "kwargs",
-        "result", "told", "unit", "wake",
+        "owner", "result", "told", "unit", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -219,7 +226,10 @@ class Job:
         self.future = future
         self.began = began
         """The time of the call, on the monotonic clock."""
-        self.brief = is_brief(unit)
+        brief = getattr(unit, "brief", None)
+        self.brief: bool = is_brief(unit) if brief is None else brief
+        self.owner = ""
+        """Whose turn a read takes."""
         self.context = contextvars.copy_context()
         self.result: Any = None
         self.error: BaseException | None = None

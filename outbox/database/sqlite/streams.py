@@ -7,21 +7,21 @@ keeps the WAL from being reset, so a stream has a limit of time.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
 from outbox.clock import Clock
-from outbox.database.places import STREAM_SECONDS, stream_places
 from outbox.database.sizes import STREAMED_BYTES, Batches
 from outbox.database.sql import translate
 from outbox.database.sqlite.file import BUSY_MILLISECONDS
 from outbox.database.sqlite.snapshot import address
 from outbox.database.sqlite.steps import fault_of
+from outbox.database.streaming import Close, Streaming
 from outbox.database.transaction import Values
-from outbox.errors import DatabaseUnavailable
 
 
 class Streams:
@@ -29,41 +29,39 @@ class Streams:
 
     def __init__(self, file: Path, clock: Clock) -> None:
         self._file = file
-        self._clock = clock
-        self._places = stream_places()
+        self._streaming = Streaming(clock, self._query)
         self._open: set[aiosqlite.Connection] = set()
 
-    async def rows(
+    def rows(
         self, owner: str, sql: str, args: Sequence[Any]
     ) -> AsyncGenerator[Sequence[Values], None]:
         """Yield the rows; see Database.stream."""
-        async with self._places.place(owner):
-            end = self._clock.monotonic() + STREAM_SECONDS
-            try:
-                async with aiosqlite.connect(
-                    address(self._file), uri=True, isolation_level=None,
-                    timeout=BUSY_MILLISECONDS / 1000,
-                ) as connection:  # fmt: skip
-                    self._open.add(connection)
-                    try:
-                        await connection.execute("pragma query_only = on")
-                        await connection.execute("pragma temp_store = memory")
-                        cursor = await connection.execute(translate(sql, "sqlite"), args)
+        return self._streaming.rows(owner, sql, args)
 
-                        async def fetch(count: int) -> Sequence[Values]:
-                            return list(await cursor.fetchmany(count))
+    @asynccontextmanager
+    async def _query(self, sql: str, args: Sequence[Any]) -> AsyncIterator[tuple[Batches, Close]]:
+        try:
+            async with aiosqlite.connect(
+                address(self._file), uri=True, isolation_level=None,
+                timeout=BUSY_MILLISECONDS / 1000,
+            ) as connection:  # fmt: skip
+                self._open.add(connection)
+                try:
+                    await connection.execute("pragma query_only = on")
+                    await connection.execute("pragma temp_store = memory")
+                    cursor = await connection.execute(translate(sql, "sqlite"), args)
 
-                        batches = Batches(fetch, STREAMED_BYTES)
-                        while batch := await batches.next():
-                            if self._clock.monotonic() > end:
-                                raise DatabaseUnavailable("busy", "SQLite: a stream took too long")
-                            yield batch
-                    finally:
-                        self._open.discard(connection)
-                        # A statement of a caller that has gone may still search.
-                        await connection.interrupt()
-            except sqlite3.Error as error:
-                raise fault_of(error) from error
+                    async def fetch(count: int) -> Sequence[Values]:
+                        return list(await cursor.fetchmany(count))
+
+                    # Without its cursor the connection has no snapshot.
+                    yield Batches(fetch, STREAMED_BYTES), cursor.close
+                finally:
+                    self._open.discard(connection)
+                    # A statement of a caller that has gone may still search.
+                    await connection.interrupt()
+        except sqlite3.Error as error:
+            raise fault_of(error) from error
 
     async def close(self) -> None:
         """Interrupt what is open; its reader gets DatabaseUnavailable."""

@@ -5,7 +5,6 @@ They communicate with the event loop through queues and one wake-up per batch.
 
 from __future__ import annotations
 
-import queue
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -14,14 +13,13 @@ from typing import Literal
 
 from outbox.clock import Clock
 from outbox.database.sqlite.file import File
+from outbox.database.sqlite.read_queue import LONG_SECONDS, TOGETHER, ReadQueue
 from outbox.database.sqlite.steps import Job, SqliteTx, fault_of
 from outbox.ids import Ids
 
-BATCH_READS = 32
 LOOK_STEPS = 10_000
 """SQLite machine steps between checks whether a scan is still wanted: about 1 ms."""
 
-Jobs = queue.SimpleQueue[Job | None]
 # Threads call this with finished jobs.
 Finish = Callable[[Literal["read", "write"], list[Job]], None]
 
@@ -29,9 +27,7 @@ Finish = Callable[[Literal["read", "write"], list[Job]], None]
 class Reader:
     """A thread that runs read units; waiting units share a snapshot."""
 
-    together = BATCH_READS
-
-    def __init__(self, file: File, clock: Clock, ids: Ids, jobs: Jobs, finish: Finish) -> None:
+    def __init__(self, file: File, clock: Clock, ids: Ids, jobs: ReadQueue, finish: Finish) -> None:
         self._file = file
         self._clock = clock
         self._ids = ids
@@ -40,25 +36,17 @@ class Reader:
         self._connection: sqlite3.Connection | None = None
 
     def run(self) -> None:
-        """Run until `close` puts None."""
-        while (job := self._jobs.get()) is not None:
-            batch = [job]
-            while len(batch) < self.together and not self._jobs.empty():
-                try:
-                    more = self._jobs.get_nowait()
-                except queue.Empty:
-                    break
-                if more is None:
-                    self._jobs.put(None)
-                    break
-                batch.append(more)
+        """Run until the queue ends this thread."""
+        while batch := self._jobs.take():
+            ended = len(batch)
             try:
-                self._read(batch)
+                ended = self._read(batch)
             except BaseException as error:  # noqa: BLE001 - the thread must outlive any fault
                 for job in batch:
                     job.error = job.error or fault_of(error)
                 self._drop()
-            self._finish("read", batch)
+            self._jobs.give_back(batch, batch[ended:])
+            self._finish("read", batch[:ended])
         self._drop()
 
     def _drop(self) -> None:
@@ -70,22 +58,34 @@ class Reader:
     def _connect(self) -> sqlite3.Connection:
         return self._file.connect(writable=False)
 
-    def _read(self, batch: list[Job]) -> None:
-        """Run the batch on one snapshot, taken after the last job arrived."""
+    def _read(self, batch: list[Job]) -> int:
+        """Run the batch on one snapshot, taken after the last job arrived, but not for long.
+
+        Return how many of its jobs have run.
+        """
         if self._connection is None:
             self._connection = self._connect()
         connection = self._connection
         connection.execute("begin")
+        began = then = self._clock.monotonic()
+        ended = 0
         for job in batch:
             try:
                 job.step(SqliteTx(connection, self._ids, self._clock.wall()))
             except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
                 job.error = fault_of(error)
+            ended += 1
+            now = self._clock.monotonic()
+            if now - began > LONG_SECONDS:
+                self._jobs.took(job, now - then)
+                break
+            then = now
         try:
             connection.execute("rollback")
         except sqlite3.Error:
             # The results are valid; SQLite has ended the transaction itself.
             self._drop()
+        return ended
 
 
 class Scanner(Reader):
@@ -94,7 +94,6 @@ class Scanner(Reader):
     The check runs inside the statement: an interrupt from outside could hit the next unit.
     """
 
-    together = 1
     _wanted: Job | None = None
 
     def _connect(self) -> sqlite3.Connection:
@@ -102,9 +101,9 @@ class Scanner(Reader):
         connection.set_progress_handler(self._unwanted, LOOK_STEPS)
         return connection
 
-    def _read(self, batch: list[Job]) -> None:
+    def _read(self, batch: list[Job]) -> int:
         [self._wanted] = batch
-        super()._read(batch)
+        return super()._read(batch)
 
     def _unwanted(self) -> bool:
         return self._wanted is not None and self._wanted.abandoned
@@ -119,7 +118,8 @@ class Readers:
     def __init__(
         self, kind: type[Reader], most: int, file: File, clock: Clock, ids: Ids, finish: Finish
     ) -> None:
-        self._jobs: Jobs = queue.SimpleQueue()
+        scans = kind is Scanner
+        self._jobs = ReadQueue(clock, 1 if scans else TOGETHER, scans=scans)
         self._idle = threading.Semaphore(0)
         self._most = most
         self._threads: list[threading.Thread] = []
@@ -135,7 +135,7 @@ class Readers:
     def close(self) -> None:
         """Wait until the threads have finished all jobs and ended."""
         for _ in self._threads:
-            self._jobs.put(None)
+            self._jobs.end()
         for thread in self._threads:
             thread.join()
 

@@ -107,11 +107,19 @@ class WriteQueue:
         writer = self._writer
         if writer is None:
             return
-        if not self._jobs and not writer.has_batch:
-            if self._closing:
-                writer.over = True
+        if not self._jobs:
+            if not writer.has_batch:
+                if self._closing:
+                    writer.over = True
+                    self._hand_over(writer)
+                return
+            self._quiet += 1
+            if self._quiet < QUIET_TURNS and not self._scans:
+                self._call_soon()
+            else:
                 self._hand_over(writer)
             return
+        self._quiet = 0
         more = False
         try:
             more = self._step(writer)
@@ -123,11 +131,10 @@ class WriteQueue:
 
     def _step(self, writer: Writer) -> bool:
         """Run one slice; return whether its batch goes on."""
-        self._quiet = 0 if self._jobs else self._quiet + 1
         began = self._clock.monotonic()
-        if self._scans or began < self._rest_until or self._quiet == QUIET_TURNS:
+        if self._scans or began < self._rest_until:
             return False
-        more = writer.step(began + SLICE_SECONDS)
+        more = writer.step(began, began + SLICE_SECONDS)
         took = self._clock.monotonic() - began
         if took > LONG_SECONDS:
             self._rest_until = began + took * REST_TIMES

@@ -12,7 +12,7 @@ from math import inf
 
 from outbox.clock import Clock
 from outbox.database.sqlite.file import BUSY_MILLISECONDS, File
-from outbox.database.sqlite.steps import Batch, Job, SqliteTx, fault_of
+from outbox.database.sqlite.steps import Batch, Job, SqliteTx, TookTooLong, fault_of
 from outbox.errors import DatabaseFault, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 
@@ -26,10 +26,6 @@ LONG_SECONDS = 0.02
 
 REFUSED: frozenset[DatabaseFault] = frozenset({"full", "busy"})
 """Faults of COMMIT after which nothing is committed: its last page did not reach the log."""
-
-
-class TookTooLong(BaseException):
-    """Ends a unit on the event loop; it runs again on the thread."""
 
 
 class Writer:
@@ -78,15 +74,15 @@ class Writer:
         """Whether `end` has a batch to end."""
         return self._batch is not None
 
-    def step(self, until: float) -> bool:
-        """Run brief units that wait, until `until`; return whether more may join their batch.
+    def step(self, now: float, until: float) -> bool:
+        """Run brief units that wait, from `now` until `until`; return whether more may join them.
 
         Call this on the event loop: it waits for no lock and no flush. Whatever goes wrong is left
         to `end`.
         """
         if self._batch is None:
-            self._batch = self._begin_at_once()
-        self._latest = self._clock.monotonic() + LONG_SECONDS
+            self._batch = self._begin_at_once(now)
+        self._latest = now + LONG_SECONDS
         try:
             return self._batch is not None and self._gather(self._batch, until)
         except sqlite3.Error:
@@ -102,7 +98,7 @@ class Writer:
         self._latest = inf
         try:
             if batch is None:
-                batch = self._new_batch()
+                batch = self._new_batch(self._clock.monotonic())
                 # Should the transaction not begin, this job gets the error.
                 batch.done.append(self._jobs.popleft())
                 connection = self._open()
@@ -144,10 +140,10 @@ class Writer:
         if connection is not None:
             connection.close()
 
-    def _new_batch(self) -> Batch:
-        return Batch(self._clock.monotonic() + max(BATCH_SECONDS, self._flush_seconds))
+    def _new_batch(self, now: float) -> Batch:
+        return Batch(now + max(BATCH_SECONDS, self._flush_seconds))
 
-    def _begin_at_once(self) -> Batch | None:
+    def _begin_at_once(self, now: float) -> Batch | None:
         """Begin a batch if the next unit is brief; return None where that fails or must wait."""
         connection = self._connection
         if connection is None or not self._jobs or not self._jobs[0].brief:
@@ -158,7 +154,7 @@ class Writer:
             connection.execute("begin immediate")
         except sqlite3.Error:
             return None
-        return self._new_batch()
+        return self._new_batch(now)
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Begin a transaction, up to BUSY_MILLISECONDS after another process has begun one."""
@@ -275,17 +271,13 @@ class Writer:
 
     def _unit(self, connection: sqlite3.Connection, job: Job, batch: Batch | None = None) -> bool:
         """Step `job` and keep its error in it; return whether it may have written."""
-        check = None if self._latest == inf else self._must_not_take_long
-        tx = SqliteTx(connection, self._ids, self._clock.wall(), batch, check)
+        latest = None if self._latest == inf else (self._latest, self._clock.monotonic)
+        tx = SqliteTx(connection, self._ids, self._clock.wall(), batch, latest)
         try:
             job.step(tx)
         except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
             job.error = fault_of(error)
         return tx.wrote
-
-    def _must_not_take_long(self) -> None:
-        if self._clock.monotonic() > self._latest:
-            raise TookTooLong
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[Job]) -> bool:
         """COMMIT; when that fails, every successful unit gets the error.

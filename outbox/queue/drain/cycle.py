@@ -73,7 +73,7 @@ async def _take(tx: Tx, capacity: Capacity, settled: int) -> tuple[FannedOut, li
         first = await claim(tx, capacity, {}, max(BESIDE_FAN_OUT - settled, LEAST_CLAIMS))
     rest = _without(capacity, first)
     fanned = await fan_out(tx, rest, CLAIM * len(first.claimed) + SETTLE * settled)
-    if not _has_room(rest, fanned):
+    if not has_room(rest, fanned):
         return fanned, [replace(first, crowded=True) if fanned.ready else first]
     if len(first.claimed) + sum(fanned.created.values()) >= BESIDE_FAN_OUT:
         # This unit has done enough; the next one claims.
@@ -112,7 +112,7 @@ async def fan_out_and_look(tx: Tx, capacity: Capacity) -> tuple[FannedOut, bool]
     wait_us = await lanes.soonest(tx, True)
     fanned = await fan_out(tx, capacity)
     due = wait_us is not None and wait_us <= 0
-    return fanned, due or fanned.turned_away or _has_room(capacity, fanned)
+    return fanned, due or fanned.turned_away or has_room(capacity, fanned)
 
 
 def _without(capacity: Capacity, claims: Taken) -> Capacity:
@@ -147,7 +147,7 @@ def _with(shares: Shares, claimed: Sequence[Claimed], further: int = 0) -> Share
     return replace(shares, added=added, further=shares.further - further)
 
 
-def _has_room(capacity: Capacity, fanned: FannedOut) -> bool:
+def has_room(capacity: Capacity, fanned: FannedOut) -> bool:
     """Return whether there is room for a delivery that fan-out has not claimed."""
     counts = fanned.preclaimed()
     slots = capacity.slots - counts.total()

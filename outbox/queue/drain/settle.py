@@ -120,7 +120,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         chains |= {s.delivery.id: of_deleted.get(s.delivery.webhook_id) for s in late}
     attempts, heads = chain.link(
         [
-            (_attempt(s, s.outcome), s.delivery.body_digest, _event(s), s.decision.state)
+            (attempt_of(s, s.outcome), s.delivery.body_digest, event_digest_of(s), s.decision.state)
             for s in settled if s.outcome is not None
         ],
         {s.delivery.webhook_id: chains[s.delivery.id] for s in settled},
@@ -142,7 +142,8 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
 
 
-def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
+def attempt_of(s: Result, outcome: Outcome) -> tuple[Any, ...]:
+    """Return the values of chain.COVERED."""
     d = s.delivery
     return (
         d.owner_id, d.id, d.webhook_id, d.event_id, d.attempt,
@@ -154,7 +155,8 @@ def _attempt(s: Result, outcome: Outcome) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _event(s: Result) -> bytes:
+def event_digest_of(s: Result) -> bytes:
+    """Return the digest of the event without its body."""
     d = s.delivery
     return chain.event_of(d.event_name, d.record_id, d.record_version, d.occurred_at)
 

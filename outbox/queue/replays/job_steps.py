@@ -59,17 +59,19 @@ class Step:
 def allowance(job: Job, now: int, most: int) -> int:
     """Return how many replays the rate allows now: those of the last second at most.
 
-    A job whose last step is in the future goes on: the wall clock was set back.
+    None before it allows those of a tenth of a second or `most`, as each step has its price. A job
+    whose last step is in the future goes on: the wall clock was set back.
     """
     passed = now - job.paced_at
     if passed < -SECOND:
         passed = SECOND
-    return min(min(max(passed, 0), SECOND) * job.rate // SECOND, most)
+    allowed = min(min(max(passed, 0), SECOND) * job.rate // SECOND, most)
+    return allowed if allowed >= min(most, job.rate // 10) else 0
 
 
-async def find(tx: Tx, job: Job) -> EventPage | None:
+async def find(tx: Tx, job: Job, most: int = MOST["postgres"]) -> EventPage | None:
     """Return the next events of a job; None while its rate or the fan-out allows none."""
-    most = allowance(job, tx.now, MOST[tx.engine])
+    most = allowance(job, tx.now, min(most, MOST[tx.engine]))
     if not most:
         return None
     selection, place, erased = await job_selection.within(tx, job.selection), job.place, 0

@@ -81,22 +81,22 @@ class Source(Protocol):
         """
 
 
-async def behind(tx: Tx, job: Job) -> bool:
+async def behind(tx: Tx, job: Job, most: int = MOST) -> bool:
     """Return whether the job must wait: for its rate, its receiver, or the fan-out."""
-    if not job_steps.allowance(job, tx.now, MOST):
+    if not job_steps.allowance(job, tx.now, min(most, MOST)):
         return True
     row = await tx.one(_BEHIND, job.webhook_id)
     return row is not None and (row["waiting"] >= WAITING or row["unseen"] >= UNSEEN)
 
 
-async def advance(tx: Tx, job: Job, source: Source) -> Step | None:
-    """Make the next events of a job; None when it has moved, ended or been stopped meanwhile."""
+async def advance(tx: Tx, job: Job, source: Source, most: int = MOST) -> Step | None:
+    """Make up to `most` next events; None when the job has moved, ended or been stopped."""
     # The lane first, because of the order of locks in outbox.queue.state.lanes.
     await lanes.lock(tx, [job.webhook_id])
     if await tx.one(_LOCK, job.id, job.place, job.reached) is None:
         return None
     names = job.names or ()
-    name, most = names[job.place], job_steps.allowance(job, tx.now, MOST)
+    name, most = names[job.place], job_steps.allowance(job, tx.now, min(most, MOST))
     if not most:
         # The wall clock was set back. Without this, no records would mean that none are left.
         return None

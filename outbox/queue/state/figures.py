@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from outbox.database.plans import by_index
 from outbox.database.sql import ITEMS, items
@@ -69,8 +70,8 @@ def start_of(moment: int, step: int) -> int:
     return moment // step * step
 
 
-async def count_results(tx: Tx, settled: Iterable[Result]) -> None:
-    """Count recorded attempts, and deliveries that ended without success."""
+def of_results(settled: Iterable[Result], now: int) -> dict[Key, Counts]:
+    """Count recorded attempts, and deliveries that ended without success, in their steps."""
     counts: dict[Key, Counts] = {}
     for result in settled:
         webhook_id, outcome = result.delivery.webhook_id, result.outcome
@@ -81,8 +82,13 @@ async def count_results(tx: Tx, settled: Iterable[Result]) -> None:
             entry[1] += outcome.total_us
             entry[2 + bisect_left(BOUNDS, outcome.total_us)] += 1
         if result.decision.state in LOST:
-            _entry(counts, (webhook_id, start_of(tx.now, STEP), result.decision.state))[0] += 1
-    await add(tx, STEP, counts)
+            _entry(counts, (webhook_id, start_of(now, STEP), result.decision.state))[0] += 1
+    return counts
+
+
+async def count_results(tx: Tx, settled: Iterable[Result]) -> None:
+    """Count recorded attempts, and deliveries that ended without success."""
+    await add(tx, STEP, of_results(settled, tx.now))
 
 
 async def count_dead(tx: Tx, webhook_ids: Iterable[str]) -> None:
@@ -154,4 +160,9 @@ def _entry(counts: dict[Key, Counts], key: Key) -> Counts:
 async def add(tx: Tx, span: int, counts: Mapping[Key, Sequence[int]]) -> None:
     """Add counts to what is stored for their steps."""
     if counts:
-        await tx.run(ADD, items([(*key, *counts[key]) for key in sorted(counts)]), span)
+        await tx.run(ADD, items(rows_of(counts)), span)
+
+
+def rows_of(counts: Mapping[Key, Sequence[int]]) -> list[tuple[Any, ...]]:
+    """Return the rows of counts in the order of their keys."""
+    return [(*key, *counts[key]) for key in sorted(counts)]

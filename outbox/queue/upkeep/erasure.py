@@ -5,7 +5,9 @@ can be replayed. Responses of its attempts are deleted too, since a receiver may
 their digests stay, so that the chain of attempts still verifies. A request stays open until the
 deliveries in flight have been recorded.
 
-Owners take turns, one unit of work each; requests of one owner go through it together.
+Owners take turns, one unit of work each; requests of one owner go through it together. A request
+with a unit that the database ends, because it takes too long, is put aside: it goes alone, after
+the others, and its units are half as large.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from outbox.database.pacing import Pace
 from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.upkeep import erasure_requests, personal_data
@@ -57,6 +60,7 @@ class Erasure:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._pace = Pace(db.meter, 1, clock=db.clock)
 
     async def any_open(self) -> bool:
         """Return whether there is a request."""
@@ -76,7 +80,9 @@ class Erasure:
                     stack.push_async_callback(one.aclose)
                 while turns:
                     one = turns.popleft()
-                    if await anext(one, False):
+                    async with self._pace.step():
+                        more = await anext(one, False)
+                    if more:
                         turns.append(one)
         if run.errors:
             raise run.errors[0]
@@ -92,29 +98,37 @@ class Erasure:
                 await self._db.write(erasure_requests.fail, request_id)
                 log.error("erasure_damaged", erasure=request_id, owner_id=owner_id)
             for one in requests:
-                if one.id in run.alone and one.id not in run.over:
+                if (one.put_aside or one.id in run.alone) and one.id not in run.over:
                     alone.append([one])
                 elif one.id not in run.over:
                     group = groups.setdefault(one.owner_id, [])
                     if len(group) < TOGETHER:
                         group.append(one)
             if not after:
-                return [*groups.values(), *alone]
+                # Those that were put aside least go first.
+                return [*groups.values(), *sorted(alone, key=lambda group: group[0].put_aside)]
 
     async def _guarded(self, run: _Run, group: list[Request]) -> AsyncGenerator[bool]:
         """Process requests of one owner; when that fails, each of them is handled alone next."""
         try:
             async for _ in self._work(run, group):
                 yield True
-        except DatabaseUnavailable:
-            raise
         except Exception as error:  # noqa: BLE001 - raised at the end of the run
-            names = {one.id for one in group}
             if len(group) > 1:
-                run.alone |= names
-            else:
+                run.alone |= {one.id for one in group}
+            elif not (
+                isinstance(error, DatabaseUnavailable) and await self._put_aside(group[0].id)
+            ):
                 run.errors.append(error)
-                run.over |= names
+                run.over.add(group[0].id)
+
+    async def _put_aside(self, request_id: str) -> bool:
+        """Halve the units of a request; return False if they are as small as they get.
+
+        Raises DatabaseUnavailable when it is not the unit that was too much.
+        """
+        log.warning("erasure_put_aside", erasure=request_id)
+        return await self._db.write(erasure_requests.put_aside, request_id)
 
     async def _work(self, run: _Run, group: list[Request]) -> AsyncGenerator[None]:
         """Read the next events of these requests and erase them; yield after each unit."""
@@ -128,10 +142,11 @@ class Erasure:
         yield
         unfinished: set[str] = set()
         whose = page.counted(group)
-        for chunk in chunked(page.sizes):
+        smallest = max(group, key=lambda one: one.put_aside)
+        for chunk in chunked(page.sizes, smallest):
             await self._db.write(personal_data.erase_bodies, chunk, whose)
             yield
-            async for events_left in self._deliveries(chunk, whose):
+            async for events_left in self._deliveries(chunk, whose, smallest):
                 unfinished |= events_left
                 yield
         done: list[str] = []
@@ -150,16 +165,19 @@ class Erasure:
                 done.append(one.id)
         await self._db.write(erasure_requests.settle, done, moved)
 
-    async def _deliveries(self, event_ids: Sequence[str], whose: Whose) -> AsyncGenerator[set[str]]:
+    async def _deliveries(
+        self, event_ids: Sequence[str], whose: Whose, request: Request
+    ) -> AsyncGenerator[set[str]]:
         """Erase the person from the deliveries of events; yield those with one in flight."""
+        at_once, answers = request.part(DELIVERIES_AT_ONCE), request.part(ANSWERS_AT_ONCE)
         place: personal_data.Place | None = personal_data.Place()
         while place is not None:
             rows, place = await self._db.scan(
-                DUTIES, personal_data.deliveries, event_ids, place, DELIVERIES
+                DUTIES, personal_data.deliveries, event_ids, place, request.part(DELIVERIES)
             )
             yield set()
-            for start in range(0, len(rows), DELIVERIES_AT_ONCE):
-                chunk = rows[start : start + DELIVERIES_AT_ONCE]
+            for start in range(0, len(rows), at_once):
+                chunk = rows[start : start + at_once]
                 ids = [row["id"] for row in chunk]
                 if any(row["state"] in personal_data.UNFINISHED for row in chunk):
                     at = {
@@ -171,22 +189,20 @@ class Erasure:
                     for webhook_id in cancelled.elements():
                         self._db.observer.delivery_finished(webhook_id, "cancelled", None)
                     yield events_left
-                erased = ANSWERS_AT_ONCE
-                while erased == ANSWERS_AT_ONCE:
-                    erased = await self._db.write(
-                        personal_data.erase_answers, ids, ANSWERS_AT_ONCE, whose
-                    )
+                erased = answers
+                while erased == answers:
+                    erased = await self._db.write(personal_data.erase_answers, ids, answers, whose)
                     yield set()
 
 
-def chunked(sizes: Mapping[str, int]) -> list[list[str]]:
+def chunked(sizes: Mapping[str, int], request: Request) -> list[list[str]]:
     """Divide events into lists for one transaction each."""
     chunks: list[list[str]] = []
     room = 0
     for event_id, size in sizes.items():
-        if not chunks or len(chunks[-1]) == EVENTS or size > room:
+        if not chunks or len(chunks[-1]) == request.part(EVENTS) or size > room:
             chunks.append([])
-            room = BYTES
+            room = request.part(BYTES)
         chunks[-1].append(event_id)
         room -= size
     return chunks

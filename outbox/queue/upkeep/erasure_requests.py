@@ -12,13 +12,14 @@ from outbox.database.plans import by_index
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Tx
 from outbox.queue.state import fanout_remainders
-from outbox.sending.response_body import show
 
 DAMAGED = "the request is stored in a damaged row"
 PAGE = 1_000
 """Requests that one read returns."""
 WORK = 200
 """Statements and rows of one `look` for events; at least one request is looked through."""
+HALVINGS = 8
+"""After so many halvings a unit is one row."""
 
 REQUEST = """
 insert into erasures (id, owner_id, record_ids, kept_names, upto_pos, seq, created_at, subject)
@@ -26,9 +27,10 @@ values ($1, $2, $3, $4, (select coalesce(max(pos), 0) from events), 0, $5, $6)
 """
 ANY_OPEN = "select 1 as one from erasures where error is null and done_at is null limit 1"
 OPEN = """
-select id, owner_id, record_ids, kept_names, upto_pos, seq, subject from erasures
+select id, owner_id, record_ids, kept_names, upto_pos, seq, subject, put_aside from erasures
 where id > $1 and error is null and done_at is null order by id limit $2
 """
+PUT_ASIDE = "update erasures set put_aside = put_aside + 1 where id = $1 and put_aside < $2"
 FAIL = "update erasures set error = $2 where id = $1"
 # Until fan-out sees them, events from before a request may come later in the order of the feed.
 UNSEEN = "select pos from events where seq is null order by pos limit 1"
@@ -68,20 +70,6 @@ ANY_EVENT = """
 select 1 as one from events where owner_id = $1 and record_id = $2 and name = $3
   and webhook_id is null and seq is not null limit 1
 """
-NEWEST = """
-select id, body from events /*sqlite indexed by events_record*/
-where owner_id = $1 and record_id = $2 and webhook_id is null and seq is not null
-order by seq desc limit $3
-"""
-# One range of each of the two partial indexes on the event.
-OF_EVENTS = " union all ".join(
-    f"select id from deliveries where event_id in {IDS} and origin {sign} 'event'"
-    for sign in ("=", "<>")
-)
-ANSWERS = f"""
-select response_headers, response_body from attempts
-where delivery_id in ({OF_EVENTS}) and response_headers is not null limit $2
-"""
 MOVE = f"""
 update erasures set seq = s.reached
 from (select value ->> 0 as id, cast(value ->> 1 as bigint) as reached from {ITEMS}) as s
@@ -100,6 +88,11 @@ class Request:
     upto_pos: int
     seq: int
     subject: str | None = None
+    put_aside: int = 0
+
+    def part(self, most: int) -> int:
+        """Return the size of a unit that has `most` at first: half as much for each failure."""
+        return max(most >> self.put_aside, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +143,6 @@ async def request(
     )  # fmt: skip
 
 
-async def texts(tx: Tx, owner_id: str, record_id: str, most: int) -> list[str]:
-    """Return the newest bodies of the events of a record, and responses to their deliveries."""
-    await by_index(tx)
-    events = await tx.all(NEWEST, owner_id, record_id, most)
-    found = [bytes(row["body"]).decode() for row in events if row["body"] is not None]
-    for row in await tx.all(ANSWERS, items([row["id"] for row in events]), most):
-        headers, body = row["response_headers"], bytes(row["response_body"] or b"")
-        found += [headers, show(json.loads(headers), body, truncated=False).text]
-    return found
-
-
 async def any_event(tx: Tx, owner_id: str, record_id: str, name: str) -> bool:
     """Return whether fan-out has seen an event of this record with this name."""
     await by_index(tx)
@@ -205,11 +187,11 @@ async def forget(tx: Tx, subject: str) -> None:
 async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> EventPage:
     """Return the next events of these requests, as far as WORK goes; `ends` limit their places."""
     await by_index(tx)
-    page, work = EventPage(), 0
+    page, work, enough = EventPage(), 0, min(one.part(WORK) for one in group)
     for one in group:
-        if work >= WORK:
+        if work >= enough:
             break
-        most = max((WORK - work) // len(one.record_ids) if one.record_ids else 0, 1)
+        most = max((enough - work) // len(one.record_ids) if one.record_ids else 0, 1)
         reached = ends[one.id]
         rows = []
         for record_id in one.record_ids:
@@ -246,7 +228,16 @@ async def next_open(tx: Tx, after: str) -> tuple[list[Request], list[tuple[str, 
             damaged.append((row["id"], row["owner_id"]))
         else:
             requests.append(
-                Request(row["id"], row["owner_id"], records, kept, upto, seq, row["subject"])
+                Request(
+                    row["id"],
+                    row["owner_id"],
+                    records,
+                    kept,
+                    upto,
+                    seq,
+                    row["subject"],
+                    row["put_aside"],
+                )
             )
     return requests, damaged, rows[-1]["id"] if len(rows) == PAGE else ""
 
@@ -254,6 +245,11 @@ async def next_open(tx: Tx, after: str) -> tuple[list[Request], list[tuple[str, 
 def _texts(text: str) -> tuple[str, ...]:
     """Parse a list of texts. Raise ValueError, TypeError."""
     return tuple(msgspec.json.decode(text, type=list[str]))
+
+
+async def put_aside(tx: Tx, request_id: str) -> bool:
+    """Halve the next units of a request, and let others go first; return if they were larger."""
+    return await tx.run(PUT_ASIDE, request_id, HALVINGS) == 1
 
 
 async def fail(tx: Tx, request_id: str) -> None:

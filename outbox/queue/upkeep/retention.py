@@ -7,13 +7,13 @@ do not wait long. It is one module because all kinds of rows expire by the same 
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from outbox.clock import Clock
 from outbox.database import free_pages, times
+from outbox.database.pacing import Pace
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Row, Tx
@@ -33,7 +33,6 @@ COUNTS = 100
 UNIT_SECONDS = 0.008
 """After this time a unit starts no further chunk."""
 CHUNKS = {"sqlite": 20, "postgres": 250}
-MOST_REST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +114,7 @@ class Retention:
         self._db = db
         self._deliveries = deliveries_days * DAY
         self._events = events_days * DAY
+        self._pace = Pace(db.meter, PAGE, clock=db.clock)
 
     async def run_once(self) -> None:
         """Run all deletions, and return the freed space to the file system."""
@@ -164,13 +164,11 @@ class Retention:
         handle: Callable[..., Awaitable[int]],
         *args: int,
     ) -> None:
-        """Pass ids of `status` to `handle`, which returns how many it did; pause in between."""
+        """Pass ids of `status` to `handle`, which returns how many it did."""
         ids = [row_id for row_id, row_status in page if row_status == status]
         while ids:
-            began = self._db.clock.monotonic()
-            ids = ids[await handle(ids, *args) :]
-            # Half of the time is for other work.
-            await asyncio.sleep(min(self._db.clock.monotonic() - began, MOST_REST))
+            async with self._pace.step() as most:
+                ids = ids[await handle(ids[:most], *args) :]
 
     async def _purge_deliveries(self, ids: Sequence[str], before: int) -> int:
         done, deliveries, attempts = await self._db.write(

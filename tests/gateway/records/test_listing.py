@@ -13,7 +13,7 @@ from gateway.domain.catalogue import RESOURCES
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.tasks import TASKS
-from gateway.records import actions, statements, store
+from gateway.records import actions, query, statements, store
 from gateway.records.access import Actor
 from gateway.records.cursors import text_of
 from gateway.records.errors import Refusal
@@ -23,6 +23,7 @@ from gateway.records.resource import Resource
 from gateway.rest.params import query_of
 from outbox.database.transaction import Database, Tx
 from tests.support import records
+from tests.support.crm_rows import add_contacts
 from tests.support.records import asked
 
 ANA = Actor("a" * 24, "api_key")
@@ -260,6 +261,47 @@ async def test_a_page_by_cursor_reads_its_part_of_an_index(db: Database) -> None
             assert not any("TEMP B-TREE" in step for step in steps), (resource.table, name)
             [search] = [step for step in steps if f"SEARCH {resource.table} USING" in step]
             assert search.endswith(("<?)", ">?)", "(?,?))")), search
+
+
+async def test_ids_are_looked_up_by_their_key(db: Database) -> None:
+    """However many records their owner has."""
+    await db.write(add_contacts, ANA.owner_id, 5_000, "0" * 24)
+    if db.engine == "postgres":
+        await db.write(lambda tx: tx.run("analyze contacts"))
+    wanted = Query(ids=[f"{number:024x}" for number in range(300)], limit=100)
+    where, values = query.conditions(CONTACTS, wanted, 0, "UTC")
+    args = [ANA.owner_id, *values]
+    size = len(args) + 1
+    count = statements.count(CONTACTS, where)
+    page = statements.page(CONTACTS, where, query.NEWEST, size=size, offset=size + 1, late=False)
+    is_sqlite = db.engine == "sqlite"
+    explain = f"explain {'query plan ' * is_sqlite}"
+    for sql, more in ((count, ()), (page, (101, 0))):
+        rows = await db.read(
+            lambda tx, sql, more: tx.all(explain + sql, *args, *more), sql, more
+        )  # fmt: skip
+        plan = " ".join(
+            str(row["detail" if db.engine == "sqlite" else "QUERY PLAN"]) for row in rows
+        )
+        key = "sqlite_autoindex_contacts_1 (id=?)" if db.engine == "sqlite" else "contacts_pkey"
+        assert key in plan, plan
+        assert "contacts_newest" not in plan
+
+
+async def test_a_page_too_far_is_refused_with_the_cursor(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await named(db, *"abcdef")
+    assert names(await listed(db, page="3", limit="2")) == ["b", "a"]
+    monkeypatch.setattr(query, "FARTHEST", 3)
+    assert names(await listed(db, page="2", limit="2")) == ["d", "c"]
+    with pytest.raises(Refusal, match=r"At most 3 records may precede .* cursor") as caught:
+        await listed(db, page="3", limit="2")
+    assert [fault.field for fault in caught.value.faults] == ["page"]
+    # A page past the end is empty, however far that is, and a cursor leads to any.
+    assert (await listed(db, page=str(2**62), limit="2")).records == []
+    cursor = (await listed(db, page="2", limit="2")).cursor
+    assert names(await listed(db, cursor=cursor, limit="2")) == ["b", "a"]
 
 
 async def test_paging_over_changes_has_no_gaps_and_no_repeats(db: Database) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gateway.domain import import_lines
 from gateway.domain.imports import jobs, steps, upkeep
 from gateway.domain.imports.importing import Importing
 from outbox.database.transaction import Tx
 from tests.gateway.rest.test_imports import counts, imported, upload
 from tests.support.drain import rows
+from tests.support.erasing import dropped
 from tests.support.rest import Person, RestApi
 
 NAMES = "name,email,phone,tags,companyId\n"
@@ -193,7 +193,7 @@ async def test_an_erased_person_leaves_the_faulty_lines(api: RestApi, ana: Perso
     assert body["warnings"] == 3
     found = {one["name"]: one["id"] for one in (await ana.get("/api/contacts")).body["data"]}
     for word in ("ANA@x.com", found["Bia"]):
-        assert await api.db.write(import_lines.drop_lines_with, ana.user_id, word) == 1
+        assert await dropped(api.db, ana.user_id, word) == 1
     path = f"/api/imports/{body['id']}"
     assert told((await ana.get(path)).body) == [(4, "phone", "3", True)]
     lines = (await ana.get(f"{path}/lines.csv")).text

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.domain import import_lines, origins
+from gateway.domain import origins
 from gateway.domain.contacts import contacts
 from gateway.domain.imports import jobs, outcomes, steps, upkeep, uploads
 from gateway.domain.imports.importing import Importing
@@ -18,6 +18,7 @@ from gateway.records.access import Actor
 from outbox.database.transaction import Database, Tx
 from tests.gateway.rest.test_exports import ODD
 from tests.support.document import answer_faults
+from tests.support.erasing import dropped
 from tests.support.rest import Person, Reply, RestApi
 
 
@@ -343,8 +344,7 @@ async def test_owners_take_turns_and_have_a_bound(api: RestApi, ana: Person, bia
 async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Person) -> None:
     text = 'name,email\nAna,Ana@x.com\nBia,bia@x.com\nWith note,"see <ANA@X.COM>"\n'
     path = (await upload(ana, "contacts", text)).headers["Location"]
-    dropped = await api.db.write(import_lines.drop_lines_with, ana.user_id, "ana@x.com")
-    assert dropped == 2
+    assert await dropped(api.db, ana.user_id, "ana@x.com") == 2
     await Importing(api.db).run_once()
     body = (await ana.get(path)).body
     assert (body["state"], body["done"], body["created"]) == ("done", 3, 1)
@@ -352,7 +352,7 @@ async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Pers
         api, ana, "contacts", "name,ana@x.com\n,x\n", "?columns=ana@x.com:notes,name:name"
     )
     assert headless["faulty"] == 1
-    await api.db.write(import_lines.drop_lines_with, ana.user_id, "ANA@x.com")
+    assert await dropped(api.db, ana.user_id, "ANA@x.com") == 0
     assert "ana@" not in (await ana.get(f"/api/imports/{headless['id']}")).text
 
 

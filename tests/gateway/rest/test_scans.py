@@ -67,6 +67,36 @@ async def test_all_keys_of_an_account_share_one_bucket(still: Database) -> None:
         assert (await bia.get("/api/me")).status == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "tokens"),
+    [
+        ("/api/contacts", 1),
+        ("/api/contacts?page=51", 1),
+        ("/api/contacts?page=52", 2),
+        ("/api/contacts?limit=100&page=12", 2),
+        (f"/api/contacts?ids={'a' * 24}&page=52", 1),
+        ("/api/tasks/overdue", 2),
+        ("/api/tasks/upcoming", 2),
+        ("/api/tasks/calendar", 2),
+        ("/api/export/contacts.csv", 10),
+    ],
+)
+async def test_a_read_costs_what_it_reads(still: Database, path: str, tokens: int) -> None:
+    async with serving(still, Config(limits=Limits(read_per_second=100, burst=1))) as site:
+        ana = await RestApi(site).person()
+        assert (await ana.get(path)).headers["RateLimit"] == f'"read";r={100 - tokens};t=1'
+
+
+@pytest.mark.slow
+async def test_a_list_by_due_date_takes_its_turn(api: RestApi, ana: Person) -> None:
+    async with occupied(api.db):
+        paths = ("/api/tasks/overdue", "/api/tasks/calendar", "/api/contacts?page=52")
+        waits = [asyncio.create_task(ana.get(path)) for path in paths]
+        await waiting(api.db, 3)
+        assert (await ana.get(f"/api/contacts?ids={'a' * 24}")).status == 200
+    assert {(await reply).status for reply in waits} == {200}
+
+
 @pytest.mark.slow
 async def test_the_waiting_requests_of_an_account_are_limited(
     api: RestApi, ana: Person, bia: Person

@@ -11,9 +11,9 @@ from aiohttp import web
 
 from outbox.database.transaction import Database, Tx
 from outbox.errors import OutcomeUnknown
-from outbox.queue.drain import cycle
+from outbox.queue.drain import at_once, cycle
 from outbox.queue.drain.rescue import release
-from outbox.queue.drain.settle import settle
+from outbox.queue.drain.settle import attempt_of, settle
 from outbox.queue.state import lanes
 from outbox.queue.state.policy import Schedule
 from outbox.worker import Worker, claimer, settling, windows
@@ -205,8 +205,14 @@ async def test_a_result_that_cannot_be_written_delays_no_other(
             raise RuntimeError("this one never")
         return await real(tx, batch)
 
+    def refuse_one(result: Any, outcome: Any) -> Any:
+        if result.delivery.webhook_id == bad:
+            raise RuntimeError("this one never")
+        return attempt_of(result, outcome)
+
     for module in (settling, cycle):
         monkeypatch.setattr(module, "settle", refuse)
+    monkeypatch.setattr(at_once, "attempt_of", refuse_one)
     async with inbox() as box, drain(db, ring()) as running:
         bad = await running.webhook(f"{box.url}/bad")
         await running.webhook(f"{box.url}/fine")

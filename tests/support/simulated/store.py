@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, Concatenate, Literal
 
 from outbox.database.leadership import Alone, Leadership, Pace
+from outbox.database.pacing import Meter
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.steps import Job, SqliteTx, fault_of
 from outbox.database.transaction import PACE, Batch, Idle, LetGo, Name, P, Purpose, T, Tx, Wake
@@ -38,6 +39,7 @@ class Store:
         self.clock = clock
         self.ids = ids
         self.observer = Observer()
+        self.meter = Meter(clock)
         self.faults = 0.0
         """The share of transactions that fail: half of them before COMMIT, half of them after."""
         self._dice = dice

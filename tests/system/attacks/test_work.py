@@ -67,7 +67,7 @@ def deal(number: int) -> dict[str, Any]:
 
 async def many(resource: Resource, values: Values, target: Target) -> None:
     """Insert 100,000 records of the attacker, and a few contacts of the neighbour's."""
-    attacker, neighbour = target.owners
+    attacker, neighbour = target.owners[:2]
     async with target.site.opened() as db:
         for first in range(0, RECORDS, FILL_AT_ONCE):
             numbers = range(first, min(first + FILL_AT_ONCE, RECORDS))

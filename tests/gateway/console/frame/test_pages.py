@@ -1,10 +1,17 @@
 """What all pages share: headers, static files, unknown addresses, the text catalogue."""
 
+import asyncio
 import re
 
+import pytest
+
 from gateway import texts
-from gateway.console.frame import display, reader
-from tests.support.console import Guest
+from gateway.console.frame import display, pages, reader
+from gateway.server.config import Config, Limits
+from outbox.database.transaction import Database
+from tests.support.console import CONFIG, Guest, guest
+from tests.support.site import serving
+from tests.support.waiting import until
 
 EN = texts.of("en")
 
@@ -84,3 +91,63 @@ async def test_a_wrong_method_has_a_page_that_leads_back(maria: Guest) -> None:
         assert 'href="/console/account"' in html
         assert not allowed or "othing was changed" in html
         assert f'href="{back}"' in html.partition("<main")[2]
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("language", "says"), [("en", "many pages within a moment"), ("pt-BR", "muitas páginas")]
+)
+async def test_an_account_has_a_rate_of_pages(
+    still: Database, monkeypatch: pytest.MonkeyPatch, language: str, says: str
+) -> None:
+    """It is that of the account, whatever its sessions; an export counts as ten pages."""
+    monkeypatch.setattr(pages, "REST_SECONDS", 0.0)
+    limits = Limits(pages_per_second=2, burst=7, sign_in_per_minute=0)
+    async with serving(still, Config(limits=limits)) as site:
+        for email in ("maria@example.com", "rui@example.com"):
+            await site.user(email)
+        async with guest(site) as maria, guest(site) as again, guest(site) as rui:
+            for one, email in ((maria, "maria"), (again, "maria"), (rui, "rui")):
+                await one.sign_in(f"{email}@example.com")
+            for path in ("/console/export/contacts.csv", "/console/contacts", "/console/deals"):
+                await again.get(path)
+            for _ in range(20):
+                page = await maria.get("/console/contacts", Accept_Language=language)
+            assert (page.status, page.headers["Retry-After"]) == (429, "1")
+            assert page.headers["Content-Type"].startswith("text/html")
+            assert "default-src" in page.headers["Content-Security-Policy"]
+            assert says in page.html
+            assert "Maria" not in page.html
+            assert (await rui.get("/console/contacts")).status == 200
+            # Whoever is not signed in, and what a page loads, count elsewhere.
+            assert (await maria.get("/console/static/console.css")).status == 200
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_without_a_rate_pages_have_no_bound(still: Database) -> None:
+    async with serving(still, CONFIG) as site, guest(site) as maria:
+        await site.user("maria@example.com")
+        await maria.sign_in("maria@example.com")
+        assert {(await maria.get("/console/contacts")).status for _ in range(20)} == {200}
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("at_once", "waits"), [(pages.AT_ONCE, True), (99, False)])
+async def test_an_account_has_few_pages_made_at_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch, at_once: int, waits: bool
+) -> None:
+    """Its other pages wait; another account's does not."""
+    monkeypatch.setattr(pages, "AT_ONCE", at_once)
+    async with serving(db, CONFIG) as site, guest(site) as maria, guest(site) as rui:
+        owner = await site.user("maria@example.com")
+        await site.user("rui@example.com")
+        await maria.sign_in("maria@example.com")
+        await rui.sign_in("rui@example.com")
+        turns = site.app[pages.TURNS]
+        assert all(turns.take_free(owner) for _ in range(4))
+        page = asyncio.create_task(maria.get("/console"))
+        await until(lambda: turns.waiting == 1 if waits else page.done())
+        assert (await rui.get("/console")).status == 200
+        assert page.done() != waits
+        turns.leave(owner)
+        assert (await page).status == 200

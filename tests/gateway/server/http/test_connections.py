@@ -4,14 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
 from gateway.server.config import Config, Limits
-from gateway.server.http.admission import PROBES, Admission, Budget
-from gateway.server.http.answers import FLOWING
-from gateway.server.http.inbound import Connection, Shared
+from gateway.server.http import bodies
+from gateway.server.http.admission import PROBES
+from gateway.server.http.inbound import Connection
 from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
 from tests.support.site import Site, serving
@@ -310,37 +309,54 @@ async def test_the_rest_of_a_refused_body_is_not_read_for_ever(site: Site) -> No
         assert writer.transport.is_closing()
 
 
-class Wire:
-    """What a client has not read yet, of what was written for it."""
-
-    def __init__(self) -> None:
-        self.output_size = 0
-        self.buffered = 0
-
-    def get_write_buffer_size(self) -> int:
-        return self.buffered
+IMPORT = b"POST /api/import/contacts HTTP/1.1\r\nHost: a\r\n"
+IMPORT += b"Content-Type: multipart/form-data; boundary=B\r\n"
 
 
-@pytest.mark.parametrize(
-    ("left", "a_second", "cut"),
-    [(FLOWING, 16_000, True), (FLOWING, 17_000, False), (300_000, 0, True), (100_000, 0, False)],
-)
-async def test_who_lets_much_wait_reads_at_a_least_rate(
-    site: Site, left: int, a_second: int, cut: bool
+async def dripping(site: Site, head: bytes) -> Streams:
+    """Begin a body that does not go on."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    before = site.app[METRICS].active["api"]
+    writer.write(head + b"Content-Length: 60000\r\n\r\n{")
+    await until(lambda: site.app[METRICS].active["api"] > before)
+    return reader, writer
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_slow_bodies_of_one_holder_make_room_behind_a_proxy(
+    db: Database, known: bool
 ) -> None:
-    limits = Limits()
-    shared = Shared(limits, Admission(1, 1), Budget(1, 1), Budget(1, 1), lambda why: None)
-    server = site.runner.server
-    assert server is not None
-    connection: Any = Connection(server, shared, loop=asyncio.get_running_loop())
-    wire = connection.transport = connection._writing = Wire()
-    connection.unsent_bytes, wire.buffered = left, 65_536
-    found = []
-    for second in range(62):
-        found.append(connection.overdue(float(second)))
-        wire.output_size += a_second
-        # A burst at the beginning buys no time later.
-        wire.output_size += 2_000_000 * (second == 0)
-    assert not any(found[:30])
-    assert any(found) == cut
-    connection.transport = None
+    """All come from one address, as with the compose files: the proxy's."""
+    limits = Limits(connections=4, connections_per_address=4)
+    async with serving(db, Config(limits=limits)) as site:
+        key = await site.key(await site.user())
+        who = f"X-API-Key: {key}\r\n".encode() if known else b""
+        path = b"/api/contacts" if known else b"/api/auth/token"
+        greedy = b"POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\n" % (path, b"203.0.113.9")
+        other = greedy.replace(b"203.0.113.9", b"198.51.100.7").replace(path, b"/api/auth/token")
+        kept = await dripping(site, other + b"")
+        held = [await dripping(site, greedy + who) for _ in range(3)]
+        newcomer = await opened(site, "127.0.0.1")
+        assert (await held[0][0].readline()).startswith(b"HTTP/1.1 503 ")
+        assert not kept[0].at_eof()
+        for _, writer in (*held, kept, newcomer):
+            writer.close()
+
+
+@pytest.mark.parametrize(("most", "refused"), [(bodies.UPLOADS, True), (99, False)])
+async def test_an_account_has_few_uploads_open(
+    db: Database, monkeypatch: pytest.MonkeyPatch, most: int, refused: bool
+) -> None:
+    monkeypatch.setattr(bodies, "UPLOADS", most)
+    async with serving(db) as site:
+        key = await site.key(await site.user())
+        head = IMPORT + f"X-API-Key: {key}\r\n".encode()
+        held = [await dripping(site, head) for _ in range(8)]
+        await until(lambda: sum(site.app[bodies.UPLOADING].values()) == 8)
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+        writer.write(head + b"Content-Length: 4\r\n\r\nname")
+        said = (await reader.readuntil(b"\r\n\r\n")).lower()
+        assert (b" 429 " in said and b"\r\nretry-after: " in said) == refused
+        for _, one in (*held, (reader, writer)):
+            one.close()
+        await until(lambda: not site.app[bodies.UPLOADING])

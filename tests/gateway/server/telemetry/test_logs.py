@@ -14,7 +14,7 @@ import pytest
 import structlog
 
 from gateway.server.telemetry import log_text, logs
-from gateway.server.telemetry.logs import PIECE, Sink
+from gateway.server.telemetry.log_sink import PIECE, Sink
 from outbox.clock import SystemClock
 from tests.support.log_lines import Lines
 

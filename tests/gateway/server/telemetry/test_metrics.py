@@ -52,8 +52,8 @@ def busy(observer: Observer) -> None:
     observer.claimed("rows", 0.001)
     observer.started("first", 0.2, False)
     observer.slots(256, 3)
-    observer.attempt("w1", "a.example", "first", "success", 0.1)
-    observer.attempt("w1", "a.example", "retry", "timeout", 15.0)
+    observer.attempt("w1", "a.example", "first", "success", 0.1, 0.0)
+    observer.attempt("w1", "a.example", "retry", "timeout", 15.0, 0.0)
     observer.delivery_finished("w1", "delivered", 0.3)
     observer.rescued("startup", 2)
     observer.fenced()
@@ -339,7 +339,7 @@ def test_five_hundred_webhooks_stay_within_the_budget() -> None:
     for number in range(600):
         webhook = f"{number:024x}"
         for outcome in outcomes:
-            metrics.attempt(webhook, f"host-{number}.example.com", "first", outcome, 0.2)
+            metrics.attempt(webhook, f"host-{number}.example.com", "first", outcome, 0.2, 0.0)
         metrics.delivery_finished(webhook, "delivered", 0.1)
         metrics.window(webhook, 2)
     text = generate_latest(metrics.registry)

@@ -169,7 +169,7 @@ async def test_units_behind_a_group_that_fails_are_written_alone() -> None:
         sizes.append(len(rows.rows[NODE]))
         raise asyncpg.LockNotAvailableError
 
-    units = await started(groups.Groups(write), 3 * groups.UNITS)
+    units = await started(groups.Groups(write, groups.Turns()), 3 * groups.UNITS)
     assert await asyncio.gather(*units) == [False] * len(units)
     assert sizes == [groups.UNITS]
 
@@ -187,7 +187,7 @@ async def test_a_group_that_does_not_end_holds_up_nobody_else(
         if len(sizes) == 1:
             await end.wait()
 
-    queue = groups.Groups(write)
+    queue = groups.Groups(write, groups.Turns())
     units = await started(queue, 2 * groups.UNITS)
     first, rest = units[: groups.UNITS], units[groups.UNITS :]
     assert all(await asyncio.gather(*rest, *await started(queue, 1)))
@@ -205,7 +205,7 @@ async def test_a_unit_with_little_time_left_goes_alone() -> None:
         found.append(times)
 
     now = asyncio.get_running_loop().time()
-    queue, enough = groups.Groups(write), REQUESTS.times(now)
+    queue, enough = groups.Groups(write, groups.Turns()), REQUESTS.times(now)
     late = REQUESTS.times(now - BODY_SECONDS + 0.5)
     units = [queue.write(rows_of(str(n)), times) for n, times in enumerate([enough, late, enough])]
     assert await asyncio.gather(*units) == [True, False, True]
@@ -218,7 +218,7 @@ async def test_a_cancelled_group_leaves_no_unit_without_an_answer() -> None:
     async def write(_: Deferred, __: Times) -> None:
         await end.wait()
 
-    queue = groups.Groups(write)
+    queue = groups.Groups(write, groups.Turns())
     units = await started(queue, groups.UNITS + 1)
     [writer] = [task for task in asyncio.all_tasks() if "_write_next" in repr(task)]
     writer.cancel()

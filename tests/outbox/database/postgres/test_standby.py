@@ -20,8 +20,7 @@ from outbox.database.transfer import Place
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from tests.outbox.database.postgres.conftest import Open
-from tests.outbox.database.postgres.test_starts import start
-from tests.outbox.database.postgres.units import names, put
+from tests.outbox.database.postgres.units import names, put, start
 from tests.support.cluster import Cluster
 from tests.support.databases import SOURCES
 from tests.support.standby import Standby

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from outbox.database.postgres.refusals import not_connected
 from outbox.database.postgres.server import Server
+from outbox.errors import CannotStart
 from tests.support.cluster import Cluster, own_server
 from tests.support.versions import DEBIAN, versions
 from tests.support.waiting import until
@@ -60,7 +60,7 @@ CASES = (
     Case("sslmode=require", "sslrootcert: cannot read {f}/locked/.postgresql", "locked"),
     Case("sslmode=verify-full", "needs the certificate of the server's authority: set sslroot"),
     Case("sslmode=verify-ca", "set sslrootcert to its file, or to system", None),
-    Case("sslmode=require&sslrootcert={f}/other.pem", "the certificate of PostgreSQL proves noth"),
+    Case("sslmode=require&sslrootcert={f}/other.pem", "its certificate proves nothing"),
     Case("sslmode=verify-full&sslrootcert={f}/other.pem", "set sslrootcert in database.url"),
     Case("sslmode=verify-ca&sslrootcert={f}/none.pem", "sslrootcert: cannot read {f}/none.pem: n"),
     Case("sslmode=verify-ca&sslrootcert={f}/secret.pem", "cannot read {f}/secret.pem: permission"),
@@ -81,8 +81,8 @@ CASES = (
     Case(f"sslmode=verify-ca&{CA}&sslcrl={{f}}/none.crl", "sslcrl: cannot read {f}/none.crl"),
     Case(f"sslmode=verify-ca&{CA}&sslcrl={{f}}/junk.pem", "sslcrl: {f}/junk.pem is not a file"),
     Case("sslmode=require&ssl_min_protocol_version=TLSv1.3", TLS),
-    Case("ssl_min_protocol_version=TLSv4", "ssl_min_protocol_version must be one of TLSv1.2"),
-    Case("sslmode=verify", "sslmode must be one of disable, allow, prefer, require, verify-ca"),
+    Case("ssl_min_protocol_version=TLSv4", "wrong ssl_min_protocol_version; it must be"),
+    Case("sslmode=verify", "wrong sslmode; it must be one of disable, allow, prefer, require"),
 )  # fmt: skip
 
 
@@ -138,7 +138,10 @@ def unprivileged() -> Iterator[None]:
 
 async def connected(url: str) -> str:
     """Connect as the product does, twice; return how, or why not."""
-    server = Server(url, "", "on")
+    try:
+        server = Server(url, "", "on")
+    except CannotStart as refused:
+        return str(refused)
     try:
         for _ in range(2):
             connection = await server.connect()
@@ -146,7 +149,7 @@ async def connected(url: str) -> str:
             encrypted = await connection.fetchval(found)
             await connection.close()
     except (OSError, asyncpg.PostgresError, ValueError) as error:
-        return not_connected(error, "database.url")
+        return str(server.refusal(error))
     return TLS if encrypted else PLAIN
 
 
@@ -159,7 +162,7 @@ async def test_the_settings_of_the_url(files: Path, monkeypatch: pytest.MonkeyPa
     async with own_server(version=made_for_systems[0]) as cluster:
         for mode in ("allow", "prefer", "disable"):
             assert await connected(f"{cluster.url}?sslmode={mode}") == PLAIN
-        assert "takes no TLS here" in await connected(f"{cluster.url}?sslmode=require")
+        assert "takes no TLS" in await connected(f"{cluster.url}?sslmode=require")
         await turn_on(cluster, files)
         wrong = []
         for case in CASES:
@@ -219,6 +222,6 @@ async def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(getpass, "getuser", nameless)
     monkeypatch.delenv("PGUSER", raising=False)
     said = await connected("postgresql://127.0.0.1:1/crm")
-    assert said.startswith("database.url: the URL names no role: write postgresql://ROLE")
+    assert said.startswith("database.url: must name a user: postgresql://user@host:port/name")
     for named in ("postgresql://ana@127.0.0.1:1/crm", "postgresql://127.0.0.1:1/crm?user=ana"):
         assert (await connected(named)).startswith("cannot reach PostgreSQL")

@@ -1,7 +1,26 @@
 """Units for the tests of the PostgreSQL driver."""
 
+from outbox import database
+from outbox.clock import SystemClock
+from outbox.database.migrate import migrate
 from outbox.database.transaction import Tx
+from outbox.errors import CannotStart
 from outbox.events import enqueue
+from outbox.ids import Ids
+from tests.support.databases import SOURCES
+
+
+async def start(url: str, direct_url: str = "") -> str:
+    """Start as a server does; return `serves`, or the line of the refusal."""
+    try:
+        db = await database.open(url, clock=SystemClock(), ids=Ids(), direct_url=direct_url)
+        try:
+            await migrate(db, SOURCES)
+        finally:
+            await db.close()
+    except CannotStart as refused:
+        return str(refused)
+    return "serves"
 
 
 async def put(tx: Tx, name: str) -> None:

@@ -13,7 +13,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.errors import OutboxError
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import replay
-from outbox.queue.upkeep import erasure, erasure_requests, personal_data
+from outbox.queue.upkeep import erasure, erasure_requests, event_texts, personal_data
 from outbox.queue.upkeep.erasure import Erasure
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.chains import walked
@@ -199,7 +199,15 @@ async def test_coded_responses_are_searched_as_text(db: Database) -> None:
         await running.webhook(box.url)
         await db.write(make, PERSON)
         await running.watch.until("delivery_finished")
-    assert "thanks, Maria" in await db.read(erasure_requests.texts, OWNER, PERSON, 9)
+    place: event_texts.Place | None = event_texts.Place(left=9)
+    found: list[str] = []
+    while place is not None:
+        page = await db.read(event_texts.page, OWNER, PERSON, place, 1)
+        found += page.texts()
+        place = page.after
+    assert "thanks, Maria" in found
+    # The body, the headers of the response, and its text.
+    assert len(found) == 3
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)

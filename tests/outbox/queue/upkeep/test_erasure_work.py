@@ -86,10 +86,11 @@ async def test_requests_of_an_owner_go_together(
 
 async def test_a_transaction_erases_a_megabyte_at_most() -> None:
     sizes = {"a": 600_000, "b": 600_000, "c": 2_000_000, "d": 1, "e": 2, "f": 0}
-    chunks = erasure.chunked(sizes)
+    request = erasure_requests.Request("", "", (), (), 0, 0)
+    chunks = erasure.chunked(sizes, request)
     assert chunks == [["a"], ["b"], ["c"], ["d", "e", "f"]]
     many = {str(number): 1 for number in range(250)}
-    assert [len(chunk) for chunk in erasure.chunked(many)] == [100, 100, 50]
+    assert [len(chunk) for chunk in erasure.chunked(many, request)] == [100, 100, 50]
 
 
 async def test_deliveries_are_passed_in_pages(

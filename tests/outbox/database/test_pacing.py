@@ -1,0 +1,130 @@
+"""A job does as much as others do not feel, and rests only for them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from outbox.database.pacing import LONGEST_REST, MOST_TIMES, Meter, Pace, upper
+from outbox.database.transaction import Database, Tx
+from tests.support.clocks import Stopped
+
+EVERY, ALONE = 0.004, 0.002
+"""Seconds between others' writes, and the time of one when nothing delays it."""
+
+
+class World:
+    """A writer for whom a row of a step takes as long as is said, and others who wait for it."""
+
+    def __init__(self, row: float, *, others: bool, fixed: float = 0.0) -> None:
+        self.clock = Stopped()
+        self.meter = Meter(self.clock)
+        self.row, self.fixed = row, fixed
+        self.others = others
+        self.took: list[float] = []
+        self.slept = 0.0
+        self.done = 0
+        self._next = EVERY
+        self._busy_until = 0.0
+        self.pace = Pace(self.meter, 200, clock=self.clock, sleep=self._pass)
+
+    async def step(self) -> None:
+        async with self.pace.step() as amount:
+            self.done += amount
+            self._busy_until = self.clock.now + self.fixed + amount * self.row
+            self._move(self._busy_until)
+
+    async def _pass(self, seconds: float) -> None:
+        self.slept += seconds
+        self._move(self.clock.now + seconds)
+
+    def _move(self, until: float) -> None:
+        """Let time pass; others begin at their times and end before a step, or after it."""
+        while self.others and self._next <= until:
+            ended = max(self._busy_until, self._next) + ALONE
+            self.clock.now = max(self.clock.now, ended)
+            self.took.append(ended - self._next)
+            self.meter.note(self._next, ended)
+            self._next += EVERY
+        self.clock.now = max(self.clock.now, until)
+
+
+async def test_a_job_alone_takes_the_largest_steps_without_rest() -> None:
+    world = World(0.0001, others=False)
+    for _ in range(10):
+        await world.step()
+    assert world.pace.amount == 200
+    assert world.slept == 0
+
+
+async def test_steps_become_as_small_as_others_need() -> None:
+    world = World(0.0001, others=True)
+    for _ in range(40):
+        await world.step()
+    world.took, world.done = [], 0
+    for _ in range(200):
+        await world.step()
+    assert 1 < world.pace.amount < 60
+    assert upper(world.took) <= ALONE * MOST_TIMES * 1.2
+    assert world.done > 200 * 4, "it goes on by more than the smallest step"
+
+
+async def test_a_step_that_cannot_be_smaller_rests_longer_and_goes_on() -> None:
+    world = World(0.0001, others=True, fixed=0.01)
+    for _ in range(300):
+        await world.step()
+    assert (world.pace.amount, world.done > 300) == (1, True)
+    # Few of the others meet a step.
+    assert upper(world.took) <= ALONE * MOST_TIMES
+    assert world.slept <= 300 * LONGEST_REST
+
+
+async def test_when_others_are_gone_a_job_goes_on_at_full_speed() -> None:
+    world = World(0.0001, others=True, fixed=0.01)
+    for _ in range(50):
+        await world.step()
+    world.others = False
+    for _ in range(200):
+        await world.step()
+    slept = world.slept
+    for _ in range(10):
+        await world.step()
+    assert (world.pace.amount, world.slept) == (200, slept)
+
+
+@pytest.mark.parametrize(("beside", "hurts"), [(0.0021, False), (0.009, True)])
+def test_only_what_is_felt_counts(beside: float, hurts: bool) -> None:
+    clock = Stopped()
+    meter = Meter(clock)
+    assert meter.hurts() is None
+    meter.note(0.0, 0.002)
+    meter.begin()
+    assert meter.hurts() is None
+    meter.note(0.002, 0.002 + beside)
+    meter.end()
+    assert meter.hurts() is hurts
+
+
+async def test_the_writes_of_others_are_measured_and_those_of_jobs_are_not(db: Database) -> None:
+    async def unit(tx: Tx) -> None:
+        await tx.one("select 1 as n from outbox_state")
+
+    noted: list[float] = []
+    db.meter.note = lambda began, now: noted.append(now - began)  # type: ignore[method-assign]
+    await db.write(unit)
+    assert noted == [], "nothing is measured while no job runs"
+    # Tasks that began before are not the job's.
+    go = asyncio.Event()
+
+    async def other() -> None:
+        await go.wait()
+        await db.write(unit)
+
+    task = asyncio.create_task(other())
+    async with Pace(db.meter, 1, clock=db.clock).step():
+        await db.write(unit)
+        assert noted == []
+        go.set()
+        await task
+        assert len(noted) == 1
