@@ -37,22 +37,22 @@ async def follow(tx: Tx, actor: Actor, invoice: Record) -> None:
     else:
         values = {"status": "canceled", "reason": invoice["reason"]}
         after = await write(tx, actor, order, values)
-    await conclude(tx, actor, after)
+    await conclude(tx, actor, after, before=order)
 
 
 async def write(tx: Tx, actor: Actor, order: Record, values: dict[str, Any]) -> Record:
-    """Store the new status of a pending order, which is locked; its event has the same name."""
+    """Store the new status of a pending order, which is locked."""
     if values["status"] != "paid":
         values["canceled_at"] = tx.now
-    after = await actions.update(tx, actor, order, values)
-    return actions.announce(tx, values["status"], after, before=order)
+    return await actions.update(tx, actor, order, values)
 
 
-async def conclude(tx: Tx, actor: Actor, order: Record) -> None:
+async def conclude(tx: Tx, actor: Actor, order: Record, *, before: Record) -> None:
     """Update the stock, the coupon and the deal of an order that ended, and tell the buyer.
 
-    Emits deal.updated when the deal changes.
+    Emits the event with the name of its status, and deal.updated when the deal changes.
     """
+    actions.announce(tx, order["status"], order, before=before)
     await order_mails.add(tx, order, MAILS[order["status"]])
     await unpaid.forget(tx, order.id)
     if order["status"] == "paid":

@@ -15,7 +15,7 @@ from outbox.database.transaction import Tx
 async def cancel(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     """Cancel a pending order; the draft takes CANCEL_TAKES. A canceled one stays as it is.
 
-    Emits order.canceled, invoice.updated and deal.updated. Raises not_found, forbidden, the faults
+    Emits invoice.updated, order.canceled and deal.updated. Raises not_found, forbidden, the faults
     of the draft, invalid_transition.
     """
     unlocked = await actions.own(tx, actor, ORDERS, record_id, "write")
@@ -36,7 +36,7 @@ where status = 'pending' and expires_at <= $1 order by expires_at limit $2
 async def expire(tx: Tx, limit: int) -> int:
     """Expire up to `limit` pending orders whose time has passed; return how many it looked at.
 
-    Emits order.expired, invoice.updated and deal.updated for each. Run it with a limit of one, so
+    Emits invoice.updated, order.expired and deal.updated for each. Run it with a limit of one, so
     that each transaction locks the products of one order, in the order of their ids.
     """
     rows = await tx.all(_EXPIRING, tx.now, limit)
@@ -66,5 +66,5 @@ async def _end(
     if invoice["status"] == "pending":
         values = Draft(values={"reason": reason})
         await documents.step(tx, actor, INVOICE, invoice.id, "canceled", values)
-    await order_ends.conclude(tx, actor, after)
+    await order_ends.conclude(tx, actor, after, before=order)
     return after
