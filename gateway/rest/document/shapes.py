@@ -1,6 +1,8 @@
 """Generates JSON Schemas and examples from resources and from response structs.
 
 It builds an example of a record like a real one: check, compute, view.
+
+It is one module because each shape is made of the schema and the example of a record.
 """
 
 import hashlib
