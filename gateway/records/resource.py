@@ -257,7 +257,7 @@ class Resource(Form):
     They are short and hold no personal data.
     """
     known_after: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The change → the filterable fields that always have this JSON value after it."""
+    """The change → the fields, of `data` or filterable, that always have this JSON value after."""
     derived: Sequence[Derived] = ()
     cascades: Sequence[Cascade] = ()
     deletable: bool = True
