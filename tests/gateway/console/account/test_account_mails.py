@@ -103,6 +103,12 @@ async def visitor(site: Site) -> AsyncIterator[Guest]:
         yield Guest(site, http)
 
 
+async def entries(site: Site) -> list[tuple[str, str]]:
+    """Return the changed fields of accounts in the audit log, each with its cause."""
+    found = "select fields, actor_id from audit where resource = 'account' and action = 'updated'"
+    return [(row["fields"], row["actor_id"]) for row in await site.db.read(rows, found)]
+
+
 async def test_a_link_sets_a_password_once_and_ends_what_was_signed_in(post: Post) -> None:
     token = await post.site.token()
     assert SAME in (await post.ask("  MARIA@example.com ")).html
@@ -125,6 +131,7 @@ async def test_a_link_sets_a_password_once_and_ends_what_was_signed_in(post: Pos
     async with post.site.http.get("/api/me", headers={"Authorization": f"Bearer {token}"}) as me:
         assert me.status == 401
     assert (await post.browser.sign_in()).status == 401
+    assert await entries(post.site) == [("password", "mail")]
     assert (await post.browser.sign_in(password=NEW)).path == "/console"
     assert await post.sent() == ["Your password was changed"]
     assert "Network address: 127.0.0.1" in post.mails[-1].get_content()
@@ -251,6 +258,7 @@ async def test_an_address_changes_when_the_new_one_confirms(post: Post) -> None:
         assert (await phone.submit(CONFIRM, at=FORGOTTEN, token=token)).status == 403
         assert (await phone.sign_in("maria@example.com")).status == 401
         assert (await phone.sign_in("ana@example.com")).path == "/console"
+    assert await entries(post.site) == [("email", "mail")]
     assert await post.sent() == ["Your email was changed"]
     assert post.mails[-1]["To"] == "maria@example.com"
 
