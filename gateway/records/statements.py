@@ -1,6 +1,7 @@
 """Generates SQL text from a declaration, once per shape; values are always parameters.
 
-The text contains only names from declarations.
+The text contains only names from declarations. It is one module because the statements of a record
+have to agree in their columns and their order.
 """
 
 from functools import lru_cache

@@ -17,7 +17,7 @@ ASKED: list[tuple[str, str, Operation]] = [
     for method, path, operation in ROUTES
     if any(p.where == "query" for p in operation.parameters)
 ]
-STRICT = {"Prefer": "handling=strict"}
+STRICT: dict[str, Any] = {"Prefer": "handling=strict"}
 
 
 def ruled(operation: Operation) -> list[Parameter]:
