@@ -53,6 +53,9 @@ def user_set(parser: argparse.ArgumentParser) -> None:
     email(parser)
     parser.add_argument("--name", help="the new name")
     parser.add_argument("--timezone", metavar="ZONE", help="the new time zone, an IANA name")
+    parser.add_argument(
+        "--email", dest="new_email", metavar="ADDRESS", help="the new address for sign-in"
+    )
 
 
 def listed(parser: argparse.ArgumentParser) -> None:

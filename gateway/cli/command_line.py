@@ -158,7 +158,7 @@ COMMANDS: tuple[Command, ...] = (
         "carteiro user list", _from("commands", "user_list"), arguments.json,
     ),
     Command(
-        "user set", "Change the name or time zone of an account.",
+        "user set", "Change the name, time zone or e-mail address of an account.",
         "carteiro user set maria@example.com --timezone America/Manaus",
         _from("commands", "user_set"),
         arguments.user_set,
@@ -167,6 +167,11 @@ COMMANDS: tuple[Command, ...] = (
         "user set-password", "Set a new password and end all sessions of the account.",
         "carteiro user set-password maria@example.com",
         _from("commands", "user_set_password"), arguments.password,
+    ),
+    Command(
+        "user end-two-factor", "Turn off the two-factor authentication of an account.",
+        "carteiro user end-two-factor maria@example.com",
+        _from("commands", "user_end_two_factor"), arguments.email,
     ),
     Command(
         "user disable", "Disable an account; its data is kept.",

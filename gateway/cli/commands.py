@@ -6,14 +6,14 @@
 import getpass
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import msgspec
 from msgspec import structs
 
 from gateway.cli import tables
-from gateway.domain.accounts import sessions, users
+from gateway.domain.accounts import account_mails, sessions, two_factor, users
 from gateway.domain.accounts.passwords import Passwords, fault_of
 from gateway.records.values import dates, formats, zones
 from gateway.records.values.format import Wrong
@@ -94,13 +94,7 @@ async def sdl(config: Config, arguments: Namespace, say: Say) -> None:
 
 async def user_add(config: Config, arguments: Namespace, say: Say) -> None:
     """Create an account and print its id."""
-    try:
-        email = formats.email().check(arguments.email)
-    except Wrong as wrong:
-        why = f": {wrong.message}" if "U+" in wrong.message else ""
-        raise CannotStart(
-            f"{arguments.email!r} is not an email address such as maria@example.com{why}"
-        ) from None
+    email = _email(arguments.email)
     if not arguments.name.strip() or len(arguments.name) > 200:
         raise CannotStart("--name must be 1 to 200 characters")
     _must_be_zone(arguments.timezone)
@@ -131,7 +125,7 @@ async def user_list(config: Config, arguments: Namespace, say: Say) -> None:
 
 async def user_set(config: Config, arguments: Namespace, say: Say) -> None:
     """Change the given values of an account."""
-    values = {}
+    values: dict[str, str] = {}
     if arguments.name is not None:
         if not arguments.name.strip() or len(arguments.name) > 200:
             raise CannotStart("--name must be 1 to 200 characters")
@@ -139,11 +133,12 @@ async def user_set(config: Config, arguments: Namespace, say: Say) -> None:
     if arguments.timezone is not None:
         _must_be_zone(arguments.timezone)
         values["timezone"] = arguments.timezone
-    if not values:
-        raise CannotStart("nothing to change; enter --name or --timezone")
+    email = None if arguments.new_email is None else _email(arguments.new_email)
+    if not values and email is None:
+        raise CannotStart("nothing to change; enter --name, --timezone or --email")
     async with existing(config) as db:
         user = await user_of(db, arguments.email)
-        user = await db.write(users.change, user["id"], values)
+        user = await db.write(_change, user["id"], values, email)
     say(f"{user['email']} is {user['name']}, in {user['timezone']}.")
 
 
@@ -154,6 +149,17 @@ async def user_set_password(config: Config, arguments: Namespace, say: Say) -> N
         password = _ask_password(arguments.password_stdin, user["email"])
         await db.write(_set_password, user["id"], await _hash(db, password))
     say(f"The password of {user['email']} is changed.")
+
+
+async def user_end_two_factor(config: Config, arguments: Namespace, say: Say) -> None:
+    """Turn off the two-factor authentication of an account that has lost its codes."""
+    async with existing(config) as db:
+        user = await user_of(db, arguments.email)
+        was_on = await db.write(two_factor.end, user["id"])
+    if was_on:
+        say(f"{user['email']} signs in with its password alone; its mailbox is told.")
+    else:
+        say(f"{user['email']} has no two-factor authentication.")
 
 
 async def user_disable(config: Config, arguments: Namespace, say: Say) -> None:
@@ -180,6 +186,7 @@ def _cells(user: Row) -> tables.Cells:
         "id": user["id"], "email": user["email"], "name": user["name"],
         "timezone": user["timezone"],
         "state": "active" if user["disabled_at"] is None else "disabled",
+        "twoFactor": user["two_factor_at"] is not None,
         "createdAt": dates.show(user["created_at"]),
     }  # fmt: skip
 
@@ -225,9 +232,34 @@ async def user_of(db: Database, email: str) -> Row:
     return user
 
 
+def _email(text: str) -> str:
+    try:
+        return str(formats.email().check(text))
+    except Wrong as wrong:
+        why = f": {wrong.message}" if "U+" in wrong.message else ""
+        raise CannotStart(
+            f"{text!r} is not an email address such as maria@example.com{why}"
+        ) from None
+
+
 def _must_be_zone(name: str) -> None:
     if name not in zones.names():
         raise CannotStart(f"--timezone {name!r} is not an IANA time zone such as {zones.DEFAULT}")
+
+
+async def _change(tx: Tx, user_id: str, values: Mapping[str, str], email: str | None) -> Row:
+    if email is not None:
+        before = await users.one(tx, user_id)
+        assert before is not None, "the command has found the account"
+        await account_mails.add(
+            tx, user_id, "email_changed", {"email": email}, address=before["email"]
+        )
+        await users.set_email(tx, user_id, email)
+    if values:
+        await users.change(tx, user_id, values)
+    row = await users.one(tx, user_id)
+    assert row is not None, "the command has found the account"
+    return row
 
 
 async def _set_password(tx: Tx, user_id: str, password_hash: str) -> None:

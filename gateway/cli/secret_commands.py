@@ -6,7 +6,7 @@ from pathlib import Path
 from gateway.cli.commands import Say, existing
 from gateway.cli.data import backup_keys
 from gateway.cli.data.filling import own_tables
-from gateway.domain.storefront.payments import payment_secrets
+from gateway.domain import sealed_columns
 from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
@@ -159,10 +159,14 @@ def _must_be_alone(db: Database, only_node: bool) -> None:
 
 async def _reseal(db: Database, ring: KeyRing) -> tuple[int, int]:
     done = broken = 0
-    after: str | None = ""
-    while after is not None:
-        after, again, unreadable = await db.write(payment_secrets.reseal, ring, after, AT_ONCE)
-        done, broken = done + again, broken + unreadable
+    after: str | None
+    for table in sealed_columns.LASTING:
+        after = ""
+        while after is not None:
+            after, again, unreadable = await db.write(
+                sealed_columns.reseal, table, ring, after, AT_ONCE
+            )
+            done, broken = done + again, broken + unreadable
     # Last, because it ends with the mark by which an interrupted rotation is known.
     after = ""
     while after is not None:

@@ -1,15 +1,21 @@
 """All routes of the console."""
 
+from functools import partial
+
 from aiohttp import web
 
 from gateway.console.account import (
     api_keys,
     audit,
     checkpoints,
+    email,
+    forgotten,
     login,
     password,
     privacy,
     profile,
+    second_step,
+    two_factor_pages,
 )
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.desk import routes as desk
@@ -17,8 +23,8 @@ from gateway.console.files import export_page, import_pages
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, nowhere, page, upload
 from gateway.console.overview import overview
-from gateway.console.records import orders, payment_secret
-from gateway.console.records.sections import add_records
+from gateway.console.records import find_page, orders, payment_secret
+from gateway.console.records.sections import SECTIONS, add_records
 from gateway.console.webhooks import (
     certification,
     connect,
@@ -54,7 +60,14 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/charts", page(overview.compare))
     get("/console/sign-in", page(login.sign_in_page, public=True))
     post("/console/sign-in", action(login.sign_in, public=True, limit=login.slow_down))
-    post("/console/sign-out", action(login.sign_out))
+    post("/console/sign-in/code", action(second_step.check, public=True))
+    get("/console/forgotten-password", page(forgotten.ask_page, public=True))
+    post("/console/forgotten-password", action(forgotten.ask, public=True))
+    get("/console/reset-password", page(forgotten.reset_page, public=True))
+    post("/console/reset-password", action(forgotten.reset, public=True))
+    get("/console/confirm-email", page(email.confirm_page, public=True))
+    post("/console/confirm-email", action(email.confirm, public=True))
+    post("/console/sign-out", action(login.sign_out, enrolling=True))
     get("/console/first-account", page(login.first_account_page, public=True))
     post(
         "/console/first-account",
@@ -124,6 +137,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
+    get(find_page.PATH, page(partial(find_page.show, SECTIONS)))
     desk.add(get, post)
     post("/console/orders/selected", action(orders.selected))
     add_records(get, post)
@@ -132,7 +146,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))
     post("/console/stores/{id}/payment-secret/cancel", action(payment_secret.cancel))
 
-    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show))
+    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show, brief=False))
     get("/console/import/{plural}", page(import_pages.new))
     post("/console/import/{plural}", upload(import_pages.upload, MOST_BYTES))
     get("/console/imports/{id}", page(import_pages.show))
@@ -156,6 +170,14 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/account", action(profile.save))
     get("/console/account/password", page(password.show))
     post("/console/account/password", action(password.change))
+    get("/console/account/email", page(email.show))
+    post("/console/account/email", action(email.change))
+    get(two_factor_pages.PATH, page(two_factor_pages.show, enrolling=True))
+    post(two_factor_pages.PATH, action(two_factor_pages.confirm, enrolling=True))
+    post(f"{two_factor_pages.PATH}/start", action(two_factor_pages.start, enrolling=True))
+    post(f"{two_factor_pages.PATH}/stop", action(two_factor_pages.stop, enrolling=True))
+    post(f"{two_factor_pages.PATH}/codes", action(two_factor_pages.renew))
+    post(f"{two_factor_pages.PATH}/end", action(two_factor_pages.end))
     post("/console/account/sessions/{id}/end", action(login.end_session))
     post("/console/account/sign-out-everywhere", action(login.end_all))
 

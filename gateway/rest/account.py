@@ -3,22 +3,23 @@
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
-from gateway.domain.accounts import api_keys, tokens, users
+from gateway.domain.accounts import api_keys, tokens, two_factor, users
 from gateway.domain.accounts.users import SIGN_IN as SIGN_IN_FIELDS
 from gateway.records.access import Actor
-from gateway.records.errors import Refusal
+from gateway.records.errors import Fault, Refusal
 from gateway.records.values import dates
 from gateway.records.values.emails import fold_email
 from gateway.records.values.schemas import Id, Instant
-from gateway.rest.auth import authenticate, presented
+from gateway.rest.auth import authenticate, must_present_token
 from gateway.rest.body import read_draft, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS, SIGN_IN
+from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS, KEYRING, SIGN_IN
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Row
 
+ENROL = "This server requires two-factor authentication; set it up in the console first."
 LATER = "2030-01-31T00:00:00.000Z"
 
 
@@ -59,22 +60,52 @@ ME_EXAMPLE = Me(
 @operation(
     "createToken", "Account", "Create a bearer token with e-mail and password",
     shapes.struct(Token("cst_dPy5vVnh0kQ3mC8r", "Bearer", 43_200, LATER)),
-    credential="none", body=shapes.new(SIGN_IN_FIELDS), refusals=("unauthenticated",),
+    credential="none", body=shapes.new(SIGN_IN_FIELDS),
+    description="An account with two-factor authentication also sends `code`; without it the 401 "
+    "has a detail of this field.",
+    refusals=("unauthenticated", "forbidden", "rate_limited"),
 )  # fmt: skip
 async def create_token(request: web.Request) -> web.Response:
     """POST /api/auth/token: create a bearer token for an e-mail address and a password."""
     address = request[CLIENT].address
     request.app[LIMITS].sign_in(address)
     values = (await read_draft(request, SIGN_IN_FIELDS)).values
-    user_id = await request.app[SIGN_IN].check(values["email"], values["password"], address)
+    user = await request.app[SIGN_IN].check(values["email"], values["password"], address)
     cells = request.app[CELLS]
-    if user_id is None:
+    if user is None:
         refusal = await cells.of_name("email", fold_email(values["email"]))
         raise refusal or Refusal("unauthenticated", "Incorrect email or password.")
+    user_id = user["id"]
+    if user["two_factor_at"] is not None:
+        await _check_code(request, user, values.get("code") or "", address)
+    elif request.app[CONFIG].auth.require_two_factor:
+        raise Refusal("forbidden", ENROL)
     lifetime = request.app[CONFIG].auth.token_hours * 3600
     text = cells.marked(tokens.make(request.app[IDS]), user_id)
     issued = await request.app[DB].write(tokens.add, owner_id=user_id, text=text, lifetime=lifetime)
     return respond(Token(issued.text, "Bearer", lifetime, dates.show(issued.expires_at)))
+
+
+async def _check_code(request: web.Request, user: Row, code: str, address: str) -> None:
+    """Raise unauthenticated or rate_limited unless the code of an account is right."""
+    if not code:
+        raise _no_code("required", "This account has two-factor authentication; send its code.")
+    checked = await request.app[DB].write(
+        two_factor.check, request.app[KEYRING], user["id"], code, {"address": address},
+        user["version"],
+    )  # fmt: skip
+    if checked.result == "wait":
+        raise Refusal(
+            "rate_limited",
+            "Too many wrong codes; wait before you try again, or send a recovery code.",
+            facts={"retry_after": checked.seconds},
+        )
+    if checked.result != "right":
+        raise _no_code("invalid", "The code is wrong or was used; send the app's next one.")
+
+
+def _no_code(code: str, text: str) -> Refusal:
+    return Refusal("unauthenticated", text, faults=[Fault("code", code, text)])
 
 
 @operation(
@@ -84,7 +115,7 @@ async def create_token(request: web.Request) -> web.Response:
 async def delete_token(request: web.Request) -> web.Response:
     """DELETE /api/auth/token: revoke the token of this request."""
     await authenticate(request)
-    text = presented(request, "bearer") or ""
+    text = must_present_token(request)
     if not text.startswith(tokens.PREFIX):
         raise Refusal("forbidden", "Send the token to revoke as Authorization: Bearer.")
     await request.app[DB].write(tokens.revoke, api_keys.digest_of(text))

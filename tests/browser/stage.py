@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from gateway.domain.accounts import users
+from gateway.domain.accounts import account_tokens, users
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.imports.importing import Importing
 from gateway.domain.privacy.persons import Persons
@@ -29,6 +29,7 @@ from outbox.queue.state.figures import STEP
 from outbox.webhooks.operational import NAMES
 from tests.gateway.console.webhooks.test_connect import Zappy
 from tests.support import orders
+from tests.support.codes import enrol
 from tests.support.console import CONFIG, Guest
 from tests.support.drain import Inbox, make, rows
 from tests.support.figures import fill
@@ -58,7 +59,9 @@ ITEMS = [
     {"description": "Café torrado em grãos, pacote de 1 kg", "quantity": 12.5, "unitPrice": 89.9},
     {"description": "Entrega", "quantity": 1, "unitPrice": 35, "discount": 5},
 ]
-PAGES = re.compile(r"/console/(?!static|sign-in|first-account)")
+PAGES = re.compile(
+    r"/console/(?!static|sign-in|first-account|forgotten-password|reset-password|confirm-email)"
+)
 NO_PAGES = re.compile(r"/suggest$|\.txt$|\.csv$|/file$|/export$|/login$|/made$|/changes$|/console$")
 """Files, parts of a page, what only the form before it shows, and the first page of all."""
 ALIKE = re.compile(
@@ -70,10 +73,16 @@ ALIKE = re.compile(
     r"|tasks/due/(?:day|upcoming)|webhooks/(?:new|\{id\}/deliveries)|contacts/new|privacy$)"
 )
 """Routes whose page is like that of another resource, verb or state."""
-PUBLIC = ("/console/sign-in", "/console/first-account")
+PUBLIC = (
+    "/console/sign-in", "/console/first-account", "/console/forgotten-password",
+    "/console/reset-password?token=reset", "/console/reset-password",
+    "/console/confirm-email?token=email",
+)  # fmt: skip
+TWO_FACTOR = "two@example.com"
+"""An account with two-factor authentication."""
 STATES = (
     "/console/deliveries?select=1", "/console/webhooks/new?kind=operational",
-    "/console/privacy?q=hostile",
+    "/console/privacy?q=hostile", "/console/find?q=a",
 )  # fmt: skip
 MORE_STATES = (
     "/console?range=30d", "/console/deliveries?state=waiting", "/console/deliveries?q=nothing",
@@ -304,6 +313,11 @@ async def add_account(house: House) -> None:
     )  # fmt: skip
     await guest.submit("/console/keys", name="K" * 100, scopes=["read", "write"])
     await guest.submit("/console/checkpoints")
+    # Its page shows a secret to scan.
+    await guest.submit("/console/account/two-factor/start", at="/console/account/two-factor")
+    await db.write(account_tokens.add, house.api.user_id, "reset", "reset", None)
+    await db.write(account_tokens.add, house.api.user_id, "email", "email", EMAIL)
+    await enrol(house.site, await house.site.user(TWO_FACTOR))
     uploaded = await guest.upload("/console/import/contacts", f"Nome;{'x' * 300}\nAna;1".encode())
     faulty = f"Nome;E-mail;Observações\r\nAna;ana@x.com;{'x' * 300}\r\nBia;bia;\r\n"
     checked = await guest.upload("/console/import/contacts", faulty.encode("cp1252"))

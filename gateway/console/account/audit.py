@@ -26,6 +26,7 @@ PLACES = {
     "key": "/console/keys",
     "account": "/console/account",
     "session": "/console/account",
+    "two-factor": "/console/account/two-factor",
     "checkpoint": "/console/checkpoints",
     **{resource.noun: f"/console/{resource.plural}/{{id}}" for resource in RESOURCES},
 }

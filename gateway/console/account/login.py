@@ -2,33 +2,34 @@
 
 from aiohttp import web
 
-from gateway.console.frame import guard, kept_forms, pages, templates, wording
+from gateway.console.account import entering, proofs, second_step
+from gateway.console.frame import display, guard, kept_forms, pages, templates, wording
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.kept_forms import Kept
 from gateway.console.frame.reader import READER
-from gateway.domain.accounts import sessions, users
+from gateway.domain.accounts import account_mails, sessions, users
+from gateway.domain.accounts.account_mails import Facts
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
+from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
 from gateway.records.values.emails import fold_email
 from gateway.records.values.format import Wrong
 from gateway.records.values.patterns import NOT_TEXT
-from gateway.server.app_keys import CELLS, CONFIG, DB, PASSWORDS, SIGN_IN
+from gateway.server.app_keys import CELLS, DB, PASSWORDS, SIGN_IN
 from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Tx
-
-HOME = "/console"
 
 
 async def home(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Redirect the console's root address to its first page."""
-    return pages.to(HOME)
+    return pages.to(entering.HOME)
 
 
 async def sign_in_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Show the sign-in form; redirect a user who is already signed in."""
-    where = _inside(request.query.get("next", ""))
+    where = entering.inside(request.query.get("next", ""))
     if visitor.session is not None:
         return pages.to(where)
     return _sign_in_form(request, visitor, where, "")
@@ -42,29 +43,31 @@ def slow_down(request: web.Request, visitor: Visitor) -> web.StreamResponse | No
     try:
         request.app[LIMITS].sign_in(guard.client_of(request).address)
     except Refusal as slow:
-        return _slow(request, visitor, _inside(request.query.get("next", "")), "", slow)
+        return _slow(request, visitor, entering.inside(request.query.get("next", "")), "", slow)
     return None
 
 
 async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Check email and password; a wrong password and an unknown email get the same response."""
-    where = _inside(form.text("next"))
+    where = entering.inside(form.text("next"))
     kept = kept_forms.carried(form)
     email = form.text("email")
     password = form.text("password").encode("utf-8", "replace").decode()
     address = guard.client_of(request).address
     try:
-        user_id = await request.app[SIGN_IN].check(email, password, address)
+        user = await request.app[SIGN_IN].check(email, password, address)
     except Refusal as slow:
         if slow.code != "rate_limited":
             raise
         return _slow(request, visitor, where, email, slow, kept)
-    if user_id is None:
+    if user is None:
         elsewhere = await request.app[CELLS].of_name("email", fold_email(email))
         if elsewhere is not None:
             raise elsewhere
         return _sign_in_form(request, visitor, where, email, "sign_in.wrong", status=401, kept=kept)
-    return await _welcome(request, visitor, user_id, where, kept)
+    if user["two_factor_at"] is not None:
+        return second_step.ask(request, visitor, user, where, kept)
+    return await entering.welcome(request, visitor, user["id"], where, kept)
 
 
 async def sign_out(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -96,42 +99,44 @@ async def first_account(request: web.Request, visitor: Visitor, form: Form) -> w
         user_id = await request.app[DB].write(_create_first, token, email, name, hashed)
     except Refusal:
         return _first_account_form(request, visitor, token, False, status=403)
-    return await _welcome(request, visitor, user_id, HOME)
+    return await entering.welcome(request, visitor, user_id, entering.HOME)
 
 
 async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """End one of the user's sessions."""
     session_id = request.match_info["id"]
-    await request.app[DB].write(sessions.end, visitor.actor.owner_id, session_id)
     if visitor.session is not None and visitor.session.id == session_id:
+        await request.app[DB].write(sessions.end, visitor.actor.owner_id, session_id)
         return _goodbye(request, "signed_out")
+    await request.app[DB].write(
+        _end_other, visitor.actor.owner_id, session_id, proofs.facts_of(request)
+    )
     return pages.to("/console/account", "session_ended")
 
 
 async def end_all(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """End all sessions of the user."""
-    await request.app[DB].write(sessions.end_all, visitor.actor.owner_id, visitor.actor)
+    await request.app[DB].write(_end_all, visitor.actor, proofs.facts_of(request))
     return _goodbye(request, "signed_out_everywhere")
+
+
+async def _end_other(tx: Tx, owner_id: str, session_id: str, facts: Facts) -> None:
+    for session in await sessions.listed(tx, owner_id):
+        if session.id == session_id:
+            await sessions.end(tx, owner_id, session_id)
+            ended = f"{display.browser(session.agent)}, {session.address}"
+            facts = {**facts, "session": display.inert(ended)}
+            await account_mails.add(tx, owner_id, "session_ended", facts)
+
+
+async def _end_all(tx: Tx, actor: Actor, facts: Facts) -> None:
+    await sessions.end_all(tx, actor.owner_id, actor)
+    await account_mails.add(tx, actor.owner_id, "sessions_ended", facts)
 
 
 async def _create_first(tx: Tx, token: str, email: str, name: str, password_hash: str) -> str:
     await sessions.take_first_account(tx, token)
     return await users.add(tx, email=email, name=name, password_hash=password_hash, via="session")
-
-
-async def _welcome(
-    request: web.Request, visitor: Visitor, user_id: str, where: str, kept: Kept | None = None
-) -> web.StreamResponse:
-    token = await guard.sign_in(request, visitor, user_id)
-    response = pages.to(where)
-    if kept is not None and not kept_forms.belongs(kept, user_id):
-        response = pages.to(HOME, "form_dropped")
-    elif kept is not None:
-        session = await request.app[DB].read(sessions.find, token)
-        await kept_forms.later(request, Visitor(token, False, session), kept)
-        response = pages.to(kept.page, "form_back")
-    guard.give_cookie(request, response, token, request.app[CONFIG].console.session_hours * 3600)
-    return response
 
 
 def _goodbye(request: web.Request, done: str) -> web.StreamResponse:
@@ -184,11 +189,6 @@ def _first_account_form(
         "typed": typed or {"email": "", "name": ""},
     }  # fmt: skip
     return templates.render(request, visitor, "first_account.html", context, status=status)
-
-
-def _inside(where: str) -> str:
-    """Return `where` if it is an address of this console, else the first page."""
-    return guard.inside(where) or HOME
 
 
 def _account_faults(email: str, name: str, password: str) -> list[Fault]:

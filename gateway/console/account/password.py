@@ -4,17 +4,17 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from gateway.console.frame import guard, pages, templates, wording
+from gateway.console.account import proofs
+from gateway.console.account.forgotten import new_password_faults
+from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
 from gateway.domain.accounts import sessions, users
-from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
+from gateway.domain.accounts.account_mails import Facts
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST
 from gateway.domain.accounts.sessions import Session
 from gateway.records.access import Actor
-from gateway.records.errors import Fault, Refusal
-from gateway.server.app_keys import CREDENTIALS, DB, PASSWORDS, SIGN_IN
-from gateway.server.http.rate_limits import LIMITS
+from gateway.server.app_keys import CREDENTIALS, DB, PASSWORDS
 from outbox.database.transaction import Tx
 
 ADDRESS = "/console/account"
@@ -33,46 +33,22 @@ async def change(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     session = visitor.session
     assert session is not None, "no form without a session leads here"
     new = form.text("new")
-    faults = _faults(request, session, new, form.text("again"))
+    faults = new_password_faults(request, session.user_email, new, form.text("again"))
     if faults:
         return _page(request, visitor, faults)
-    address = guard.client_of(request).address
-    current = form.text("current").encode("utf-8", "replace").decode()
-    try:
-        request.app[LIMITS].sign_in(address)
-        user_id = await request.app[SIGN_IN].check(session.user_email, current, address)
-    except Refusal as slow:
-        if slow.code != "rate_limited":
-            raise
-        return _slow(request, visitor, slow)
-    if user_id != session.owner_id:
-        return _page(request, visitor, {"current": request[READER].texts("password.wrong")})
+    failure = await proofs.password_failure(request, visitor, form)
+    if failure is not None:
+        faults = {failure.field: failure.text}
+        return failure.answer(_page(request, visitor, faults, failure.status))
     hashed = await request.app[PASSWORDS].hash(new, session.owner_id)
-    await request.app[DB].write(_set, visitor.actor, session, hashed)
+    await request.app[DB].write(_set, visitor.actor, session, hashed, proofs.facts_of(request))
     request.app[CREDENTIALS].forget()
     return pages.to(ADDRESS, "password_changed")
 
 
-async def _set(tx: Tx, actor: Actor, session: Session, hashed: str) -> None:
-    await users.set_password(tx, session.owner_id, hashed, actor)
+async def _set(tx: Tx, actor: Actor, session: Session, hashed: str, facts: Facts) -> None:
+    await users.set_password(tx, session.owner_id, hashed, actor, facts)
     await sessions.end_others(tx, session.owner_id, session.id)
-
-
-def _faults(request: web.Request, session: Session, new: str, again: str) -> Mapping[str, str]:
-    """Return what is wrong with a new password that was typed twice."""
-    texts = request[READER].texts
-    weakness = weakness_of(new, session.user_email)
-    if weakness is not None:
-        return {"new": wording.said(texts, Fault("new", weakness, sentence_of(weakness, new)))}
-    return {} if new == again else {"again": texts("password.differs")}
-
-
-def _slow(request: web.Request, visitor: Visitor, slow: Refusal) -> web.Response:
-    wait = str(slow.facts.get("retry_after", 60))
-    faults = {"current": request[READER].texts("sign_in.slow", seconds=wait)}
-    response = _page(request, visitor, faults, 429)
-    response.headers["Retry-After"] = wait
-    return response
 
 
 def _page(

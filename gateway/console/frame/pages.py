@@ -21,9 +21,9 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER, reader_of
 from gateway.console.frame.templates import TROUBLES
 from gateway.records.errors import Refusal, of_database
-from gateway.server.app_keys import CALLER, REQUEST_ID
+from gateway.server.app_keys import CALLER, CONFIG, REQUEST_ID
 from gateway.server.http import multipart
-from gateway.server.http.rate_limits import LIMITS
+from gateway.server.http.rate_limits import LIMITS, REST_SECONDS
 from gateway.server.telemetry.logs import logger
 from outbox.database.fair_limit import Crowded, Places
 from outbox.database.transaction import commits
@@ -36,12 +36,15 @@ Action = Callable[[web.Request, Visitor, Form], Awaitable[web.StreamResponse]]
 Upload = Callable[[web.Request, Visitor, multipart.Upload], Awaitable[web.StreamResponse]]
 Limit = Callable[[web.Request, Visitor], web.StreamResponse | None]
 Act = Callable[[Visitor], Awaitable[web.StreamResponse]]
-AT_ONCE = 4
+AT_ONCE = 3
 """Pages of an account that are made at the same time: each takes milliseconds of the event loop."""
 WAITING = 256
-REST_SECONDS = 0.25
+PAUSE_SECONDS = 0.02
+"""Between the pages of an account that asks for more at a time."""
 TURNS = web.AppKey("CONSOLE_TURNS", Places)
 
+ENROL = "/console/account/two-factor"
+"""The page on which an account sets up two-factor authentication."""
 # pico.css draws its check marks and chevrons from data: images.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -67,19 +70,29 @@ def set_up(app: web.Application) -> None:
     menu.set_up(app)
 
 
-def page(handler: Page, *, public: bool = False) -> Handler:
-    """Return a route that shows a page; with `public`, also to visitors who are not signed in."""
+def page(
+    handler: Page, *, public: bool = False, enrolling: bool = False, brief: bool = True
+) -> Handler:
+    """Return a route that shows a page; with `public`, also to visitors who are not signed in.
+
+    With `enrolling` also to accounts that lack the two-factor authentication that they must have.
+    One that is not `brief` takes no turn, as it may wait for long, and counts itself.
+    """
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        return await _answer(request, lambda visitor: handler(request, visitor), public)
+        return await _answer(
+            request, lambda visitor: handler(request, visitor), public, public or enrolling, brief
+        )
 
     return answer
 
 
-def action(handler: Action, *, public: bool = False, limit: Limit | None = None) -> Handler:
+def action(
+    handler: Action, *, public: bool = False, enrolling: bool = False, limit: Limit | None = None
+) -> Handler:
     """Return a route for a form; the handler gets the fields that the guard has accepted.
 
-    `limit` may return a response instead, before the form is read.
+    `enrolling` as for `page`. `limit` may return a response instead, before the form is read.
     """
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -98,7 +111,7 @@ def action(handler: Action, *, public: bool = False, limit: Limit | None = None)
                 raise
             return await handler(request, visitor, form)
 
-        return await _answer(request, act, public)
+        return await _answer(request, act, public, public or enrolling)
 
     return answer
 
@@ -120,13 +133,13 @@ def upload(handler: Upload, most: int) -> Handler:
             return await handler(request, visitor, form)
 
         # A file may be on its way for long.
-        return await _answer(request, act, public=False, brief=False)
+        return await _answer(request, act, public=False, enrolling=False, brief=False)
 
     return answer
 
 
 async def _answer(
-    request: web.Request, act: Act, public: bool, brief: bool = True
+    request: web.Request, act: Act, public: bool, enrolling: bool, brief: bool = True
 ) -> web.StreamResponse:
     visitor: Visitor | None = None
     response: web.StreamResponse
@@ -141,6 +154,8 @@ async def _answer(
             request[TROUBLES] = troubles.of(request, visitor)
         if visitor.session is None and not public:
             response = await kept_forms.ask(request, visitor) or to_sign_in(request)
+        elif not enrolling and _must_enrol(request, visitor):
+            response = _to_page(request, ENROL)
         elif visitor.session is None or not brief:
             response = await _acted(request, visitor, act)
         else:
@@ -178,16 +193,26 @@ async def _in_turn(
     """Return the page in its turn among those of the account; above the rate, that there is one."""
     turns = request.app[TURNS]
     if not turns.take_free(owner_id):
-        await turns.take(owner_id)
+        try:
+            await turns.take(owner_id)
+        except Crowded as crowded:
+            return await _slowed(request, crowded.seconds)
     try:
         wait = request.app[LIMITS].page(owner_id)
         if wait:
-            # A client that asks again at once then keeps nobody busy.
-            await asyncio.sleep(REST_SECONDS)
-            return error_pages.slowed(request, wait)
-        return await _acted(request, visitor, act)
+            return await _slowed(request, wait)
+        response = await _acted(request, visitor, act)
+        if turns.waits(owner_id):
+            await asyncio.sleep(PAUSE_SECONDS)
+        return response
     finally:
         turns.leave(owner_id)
+
+
+async def _slowed(request: web.Request, wait: int) -> web.StreamResponse:
+    # A client that asks again at once then keeps nobody busy.
+    await asyncio.sleep(REST_SECONDS)
+    return error_pages.slowed(request, wait)
 
 
 async def _acted(request: web.Request, visitor: Visitor, act: Act) -> web.StreamResponse:
@@ -199,8 +224,8 @@ async def _acted(request: web.Request, visitor: Visitor, act: Act) -> web.Stream
 
 
 def charge(request: web.Request, visitor: Visitor, tokens: int) -> None:
-    """Count a page that is as much work as so many. Raise rate_limited."""
-    wait = request.app[LIMITS].page(visitor.actor.owner_id, tokens - 1)
+    """Count a page without a turn that is as much work as so many. Raise rate_limited."""
+    wait = request.app[LIMITS].page(visitor.actor.owner_id, tokens)
     if wait:
         raise Refusal("rate_limited", "error.slowed_help", facts={"retry_after": wait})
 
@@ -236,6 +261,20 @@ def to_sign_in(request: web.Request) -> web.Response:
         return web.Response(status=401, headers={"HX-Redirect": where})
     where = f"/console/sign-in?next={quote(here, safe='/')}"
     return web.Response(status=303, headers={"Location": where})
+
+
+def _must_enrol(request: web.Request, visitor: Visitor) -> bool:
+    """Return whether the account lacks the two-factor authentication that it must have."""
+    session = visitor.session
+    required = request.app[CONFIG].auth.require_two_factor
+    return required and session is not None and not session.two_factor
+
+
+def _to_page(request: web.Request, where: str) -> web.Response:
+    """Redirect to a whole page; htmx replaces the one that it is on."""
+    if "HX-Request" in request.headers:
+        return web.Response(status=403, headers={"HX-Redirect": where})
+    return to(where)
 
 
 def nowhere(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:

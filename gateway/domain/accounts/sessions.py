@@ -38,6 +38,8 @@ class Session:
     zone: str
     language: str | None
     """None: as the browser asks."""
+    two_factor: bool
+    """Whether the account has two-factor authentication."""
 
     def stale(self, now: int) -> bool:
         """Return whether the time of the last use is due to be written."""
@@ -47,7 +49,7 @@ class Session:
 SELECT = """
 select s.id, s.owner_id, s.address, s.agent, s.created_at, s.seen_at, s.expires_at,
   s.reveal is not null as reveals, u.name as user_name, u.email as user_email,
-  u.timezone as zone, u.language
+  u.timezone as zone, u.language, u.two_factor_at is not null as two_factor
 from sessions s join users u on u.id = s.owner_id
 where u.disabled_at is null and s.expires_at > $1
 """
@@ -196,4 +198,4 @@ def digest(token: str) -> bytes:
 
 def _session(row: Row) -> Session:
     values = {name: row[name] for name in Session.__dataclass_fields__}
-    return Session(**values | {"reveals": bool(row["reveals"])})
+    return Session(**values | {name: bool(row[name]) for name in ("reveals", "two_factor")})

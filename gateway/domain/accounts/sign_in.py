@@ -19,7 +19,7 @@ from gateway.records.errors import Refusal
 from gateway.records.values.emails import fold_email
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.clock import Clock
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Row
 
 
 class SignIn:
@@ -37,8 +37,8 @@ class SignIn:
         self._observer = observer
         self._attempts = SignInDelays(db.clock, keep)
 
-    async def check(self, email: str, password: str, address: str) -> str | None:
-        """Return the user's id, or None for a wrong password, a disabled or an unknown user.
+    async def check(self, email: str, password: str, address: str) -> Row | None:
+        """Return the user, or None for a wrong password, a disabled or an unknown user.
 
         `address` is the client's. Raises rate_limited after wrong passwords, and unavailable.
         """
@@ -62,7 +62,7 @@ class SignIn:
         if not right or stored is None:
             return None
         self._attempts.right(email, share)
-        return str(stored["id"])
+        return stored
 
 
 DELAYS = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)

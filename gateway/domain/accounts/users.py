@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
+from gateway.domain.accounts import account_mails, account_tokens
+from gateway.domain.accounts.account_mails import NO_FACTS, Facts
+from gateway.domain.accounts.codes import LONGEST as CODE
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST
 from gateway.records import audit
 from gateway.records.access import Actor, Via
@@ -26,6 +29,12 @@ SIGN_IN = Form(
         Field(
             "password", "password", formats.title(LONGEST), "The user's password.",
             "correct horse battery", required=True,
+        ),
+        Field(
+            "code", "code", formats.title(CODE),
+            "Code of the app, or a recovery code; only for an account with two-factor "
+            "authentication.",
+            "123456",
         ),
     ),
 )  # fmt: skip
@@ -162,10 +171,36 @@ async def exist(tx: Tx) -> bool:
     return await tx.one("select 1 as found from users limit 1") is not None
 
 
+async def set_email(tx: Tx, user_id: str, email: str, actor: Actor | None = None) -> None:
+    """Set the address for sign-in, and delete the tokens of mails to the one before.
+
+    Raises conflict when another account has it. `actor` as in `change`.
+    """
+    await lock(tx, user_id)
+    user, other = await one(tx, user_id), await by_email(tx, email)
+    if other is not None and other["id"] != user_id:
+        text = "A user with this e-mail address already exists."
+        raise Refusal("conflict", text, faults=[Fault("email", "taken", text)])
+    folded = fold_email(email)
+    await tx.run(
+        """update users set email = $2, folded_email = $3, updated_at = $4, version = version + 1
+           where id = $1""",
+        user_id, email.strip(), folded, tx.now,
+    )  # fmt: skip
+    if user is not None and user["folded_email"] != folded:
+        tx.claims.append(Claim("email", folded, user_id, "email"))
+        tx.claims.append(Claim("email", user["folded_email"], user_id, holds=False))
+    await account_tokens.drop(tx, user_id)
+    _note(tx, user_id, actor, ["email"])
+
+
 async def set_password(
-    tx: Tx, user_id: str, password_hash: str, actor: Actor | None = None
+    tx: Tx, user_id: str, password_hash: str, actor: Actor | None = None, facts: Facts = NO_FACTS
 ) -> None:
-    """Set a new password and delete all tokens of the user; `actor` as in `change`."""
+    """Set a new password, tell the user by mail, and delete all tokens of the user.
+
+    `actor` as in `change`; `facts` are lines of the mail.
+    """
     await tx.run(
         """update users set password_hash = $2, updated_at = $3, version = version + 1
            where id = $1""",
@@ -173,6 +208,8 @@ async def set_password(
     )  # fmt: skip
     _note(tx, user_id, actor, ["password"])
     await tx.run("delete from tokens where owner_id = $1", user_id)
+    await account_tokens.drop(tx, user_id)
+    await account_mails.add(tx, user_id, "password_changed", facts)
 
 
 async def rehash(tx: Tx, user_id: str, before: str, after: str) -> None:

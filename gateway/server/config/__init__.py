@@ -124,6 +124,7 @@ class Limits(Struct, frozen=True):
 class Auth(Struct, frozen=True):
     signup: Literal["closed", "open"] = "closed"
     token_hours: Annotated[int, Meta(ge=1, le=720)] = 12
+    require_two_factor: bool = False
 
 
 class Storefront(Struct, frozen=True):

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from gateway.domain.accounts import account_mails
 from gateway.domain.accounts.credentials import Scheme
 from gateway.server.telemetry.backlog_series import BacklogSeries
 from gateway.server.telemetry.certificate_series import CertificateSeries
@@ -385,7 +386,7 @@ class Instruments:
             self.collection_errors[(collector,)]
         for mail in (
             "reset", "verify", "secured", "order_received", "order_paid", "order_canceled",
-            "order_expired", "failing", "disabled", "recovered",
+            "order_expired", "failing", "disabled", "recovered", *account_mails.KINDS,
         ):  # fmt: skip
             for result in ("sent", "put_off", "given_up"):
                 self._mails[mail, result]

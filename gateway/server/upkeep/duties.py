@@ -14,7 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.domain.accounts import api_keys, sessions, tokens
+from gateway.domain.accounts import (
+    account_mails,
+    account_tokens,
+    api_keys,
+    password_resets,
+    sessions,
+    tokens,
+)
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.audit.retention import AuditRetention
 from gateway.domain.catalogue import RESOURCES
@@ -107,6 +114,9 @@ BATCHES = (
     Batches("connect-codes", 3600.0, connecting.purge, 200, "connect_codes"),
     Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
+    Batches("account-tokens", 3600.0, account_tokens.purge, 200, "account_tokens"),
+    Batches("account-mails", 3600.0, account_mails.purge, 200, "account_mails"),
+    Batches("reset-requests", 600.0, password_resets.purge, 200, "reset_requests"),
     Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
     Batches("freed-hostnames", 86_400.0, hosts.purge, 200, "freed_hosts"),

@@ -1,6 +1,6 @@
 """Sends the queued mails by SMTP, on the leading node, one after the other.
 
-They go to customers and buyers of stores, and to the owners of webhooks.
+They go to customers and buyers of stores, to the owners of webhooks, and to accounts.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Literal
 import aiosmtplib
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_fixed
 
+from gateway.domain.accounts import account_letters, account_mails
 from gateway.domain.queued_mail import Letter, Queue
 from gateway.domain.sales import order_mails
 from gateway.domain.storefront.mail import mail_tokens, mails, order_letters
@@ -71,6 +72,7 @@ class Mailer:
             await self._db.read(mails.any_due)
             or await self._db.read(order_mails.any_due)
             or await self._db.read(notices.any_due)
+            or await self._db.read(account_letters.any_due)
         )
 
     async def run_once(self) -> None:
@@ -90,7 +92,10 @@ class Mailer:
         if letter is not None:
             return order_mails, letter
         letter = await self._db.write(notice_mails.next_letter, self._service, self._site)
-        return None if letter is None else (notice_mails, letter)
+        if letter is not None:
+            return notice_mails, letter
+        letter = await self._db.write(account_letters.next_letter, token, self._service, self._site)
+        return None if letter is None else (account_mails, letter)
 
     async def _attempt(self, queue: Queue, letter: Letter) -> None:
         mail = letter.mail

@@ -20,7 +20,6 @@ from outbox.webhooks.secrets import KeyRing, SealBroken
 
 AUDITED = "payment secret"
 """The word of the audit log for it; the id is that of the store."""
-_COLUMNS = ("secret", "staged_secret", "old_secret")
 _FIND = """
 select secret, staged_secret, old_secret, old_secret_until from payment_secrets where store_id = $1
 """
@@ -50,15 +49,6 @@ where store_id in (
   order by old_secret_until limit $2 /*postgres for update skip locked*/)
 """
 _CURRENT = f"select store_id, secret from payment_secrets where store_id in {IDS}"
-_PAGE = """
-select store_id, secret, staged_secret, old_secret from payment_secrets
-where store_id > $1 order by store_id limit $2
-"""
-# A value that was replaced meanwhile stays: a newer key encrypted it already.
-_RESEAL = {
-    name: f"update payment_secrets set {name} = $2 where store_id = $1 and {name} = $3"
-    for name in _COLUMNS
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,25 +153,3 @@ def opened(sealed: bytes, store_id: str, ring: KeyRing) -> str | None:
         return ring.open(sealed, store_id).decode()
     except SealBroken:
         return None
-
-
-async def reseal(tx: Tx, ring: KeyRing, after: str, limit: int) -> tuple[str | None, int, int]:
-    """Encrypt again what older keys encrypted of the next `limit` stores after the id `after`.
-
-    Return the last id (None after the last page) and the counts of values that were encrypted
-    again, and of those that no key decrypts.
-    """
-    rows = await tx.all(_PAGE, after, limit)
-    done = broken = 0
-    for row in rows:
-        store_id = row["store_id"]
-        for name in _COLUMNS:
-            if row[name] is None or not ring.stale(sealed := bytes(row[name])):
-                continue
-            secret = opened(sealed, store_id, ring)
-            if secret is None:
-                broken += 1
-                continue
-            again = ring.seal(secret.encode(), store_id)
-            done += await tx.run(_RESEAL[name], store_id, again, sealed)
-    return (rows[-1]["store_id"] if len(rows) == limit else None), done, broken

@@ -37,6 +37,7 @@ from gateway.records.values import dates
 from gateway.records.values.emails import earlier_fold, fold_email
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
+from outbox.queue.upkeep import erasure_requests
 
 _ELSEWHERE = """
 select 1 as found from customer_emails e join customers c on c.id = e.record_id
@@ -107,13 +108,15 @@ async def remove(
 async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     """Erase an account now, and its traces elsewhere soon, with a certificate."""
     erasure_id, orders, released = tx.new_id(), 0, False
-    orders += await _anonymise_orders(tx, actor, _OF_CUSTOMER, customer.owner_id, customer.id)
+    orders += await _anonymise_orders(
+        tx, actor, erasure_id, _OF_CUSTOMER, customer.owner_id, customer.id
+    )
     await erase_account(tx, actor, customer)
     if customer["contact_id"] is not None:
         if customer["email_verified"]:
             # Guest orders with this verified email are the customer's.
             orders += await _anonymise_orders(
-                tx, actor, _OF_GUEST, customer.owner_id, customer["contact_id"],
+                tx, actor, erasure_id, _OF_GUEST, customer.owner_id, customer["contact_id"],
                 customer["store_id"],
             )  # fmt: skip
         released = await _release_contact(tx, actor, customer, erasure_id)
@@ -187,11 +190,11 @@ async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[s
     return orders
 
 
-async def _anonymise_orders(tx: Tx, actor: Actor, sql: str, *args: str) -> int:
+async def _anonymise_orders(tx: Tx, actor: Actor, subject: str, sql: str, *args: str) -> int:
     """Remove the person from the orders whose ids the query selects; return how many."""
     rows = await tx.all(sql, *args)
     for order in rows:
-        await anonymise(tx, actor, order["id"])
+        await anonymise(tx, actor, order["id"], subject)
     return len(rows)
 
 
@@ -199,12 +202,14 @@ async def anonymise(
     tx: Tx,
     actor: Actor,
     order_id: str,
+    subject: str,
     redacted: Callable[[Record], Mapping[str, Any]] = lambda _: {},
 ) -> Record | None:
-    """Remove the person from an order, its mails and its coupon; return it as it was before.
+    """Remove the person from an order, its mails, events and coupon; return it as it was before.
 
     The lines, the amounts and the CPF or CNPJ stay: the law requires the records of a sale.
-    `redacted` returns what changes in other texts of the order, by column.
+    `subject` is the erasure; `redacted` returns what changes in other texts of the order, by
+    column.
     """
     row = await store.fetch(tx, ORDERS, order_id, lock=True)
     if row is None:
@@ -219,6 +224,7 @@ async def anonymise(
     await store.update(tx, ORDERS, row, without)
     audit.record(tx, actor, "erased", ORDERS.noun, order_id, audit.fields_of(ORDERS, without))
     await order_mails.drop(tx, order_id)
+    await erasure_requests.request(tx, actor.owner_id, [order_id], subject=subject)
     # The key may be any text of the client.
     await tx.run("delete from checkouts where order_id = $1", order_id)
     nobody = hashlib.sha256(f"erased {order_id}".encode()).digest()

@@ -32,8 +32,17 @@ PAGE = "/console/audit"
 SILENT = {
     "/console/webhooks/preview", "/console/webhooks/{id}/preview", "/console/webhooks/{id}/doctor",
     "/console/webhooks/{id}/guide", "/console/webhooks/{id}/certify", "/console/webhooks/import",
+    "/console/forgotten-password", "/console/account/email",
+    "/console/account/two-factor/start", "/console/account/two-factor/stop",
 }  # fmt: skip
-"""Forms that change nothing: they try something, or show what would happen."""
+"""Forms that change nothing: they try something, show what would happen, or lead to a form that
+changes it."""
+BY_CODE_OR_LINK = {
+    "/console/account/two-factor", "/console/account/two-factor/codes",
+    "/console/account/two-factor/end", "/console/sign-in/code", "/console/reset-password",
+    "/console/confirm-email",
+}  # fmt: skip
+"""Their entries are looked at in test_two_factor.py and test_account_mails.py."""
 OF_APPS = {"/console/connect", "/console/connect/token"}
 """Their test, with an app beside the owner, is test_connect.py."""
 FILE = b"""
@@ -48,6 +57,7 @@ WRITTEN = (
     {path for method, path in routes() if method == "POST" and path.split("/")[2] not in OF_RECORDS}
     - SILENT
     - OF_APPS
+    - BY_CODE_OR_LINK
 )
 
 

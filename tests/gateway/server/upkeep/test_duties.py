@@ -82,6 +82,9 @@ TEMPORARY = {
     "connect_codes": "connect-codes",
     "sessions": "sessions",
     "first_account_links": "first-account-links",
+    "account_tokens": "account-tokens",
+    "account_mails": "account-mails",
+    "reset_requests": "reset-requests",
     "api_keys": "api-keys",
     "customer_sessions": "customer-sessions",
     "customer_tokens": "customer-tokens",
@@ -115,7 +118,8 @@ products product_skus product_categories invoices stores order_tokens payments s
 order_holders product_slugs product_shelves product_terms categories category_slugs category_names
 reviews review_claims review_totals ebooks store_hosts customers customer_emails customer_addresses
 customer_identities coupon_codes coupon_uses discount_modals modal_coupons person_erasures
-import_lines import_faults import_faulty_lines import_keys imported_ids reserved_hosts
+two_factors recovery_codes import_lines import_faults import_faulty_lines import_keys imported_ids
+reserved_hosts
 """.split()  # noqa: SIM905 - fifty names read better so
 )
 """Records until they are deleted, what goes with its record, totals, and one row a webhook, an
@@ -192,6 +196,10 @@ async def _everything_old(db: Database) -> None:
             ("customers", {"id": customer_id, "owner_id": user_id, "version": 1, "created_at": 1,
              "store_id": user_id, "name": "Ana", "email_verified": False,
              "accepts_marketing": False, "folded": "", "sort_name": ""}),
+            ("account_tokens", {"digest": b"t", "owner_id": user_id, "kind": "reset"} | BEGUN),
+            ("account_mails", {"id": "m", "owner_id": user_id, "kind": "password_changed",
+             "facts": "{}", "created_at": 1, "attempts": 1}),
+            ("reset_requests", {"id": "r", "email": "a@example.com", "created_at": 1}),
             ("customer_sessions", {"id": "s", "customer_id": customer_id} | BEGUN),
             ("customer_tokens", {"digest": b"t", "customer_id": customer_id, "kind": "reset"}
              | BEGUN),

@@ -1,5 +1,6 @@
 """The payment secret of a store when the keys of the installation change."""
 
+from gateway.domain import sealed_columns
 from gateway.domain.accounts import users
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.stores import stores
@@ -45,15 +46,17 @@ async def test_every_secret_gets_the_new_key(db: Database) -> None:
     after: str | None = ""
     counts = []
     while after is not None:
-        after, done, broken = await db.write(payment_secrets.reseal, both, after, 2)
+        after, done, broken = await db.write(
+            sealed_columns.reseal, "payment_secrets", both, after, 2
+        )
         counts.append((done, broken))
     assert counts == [(6, 0), (3, 0)]
     alone = ring_of(db, second)
     for _, store_id in made:
         assert await valid(db, store_id, alone) == ["whsec_b", "whsec_c", "whsec_a"]
-    assert await db.write(payment_secrets.reseal, both, "", 10) == (None, 0, 0)
+    assert await db.write(sealed_columns.reseal, "payment_secrets", both, "", 10) == (None, 0, 0)
     lost = ring_of(db, new_key_line(db.ids, db.clock.wall() + 2_000_000))
-    assert await db.write(payment_secrets.reseal, lost, "", 10) == (None, 0, 9)
+    assert await db.write(sealed_columns.reseal, "payment_secrets", lost, "", 10) == (None, 0, 9)
 
 
 async def test_a_replaced_secret_ends(db: Database) -> None:

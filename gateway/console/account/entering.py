@@ -1,0 +1,32 @@
+"""Starts the session of somebody who has signed in, and leads to where they wanted to go."""
+
+from aiohttp import web
+
+from gateway.console.frame import guard, kept_forms, pages
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.kept_forms import Kept
+from gateway.domain.accounts import sessions
+from gateway.server.app_keys import CONFIG, DB
+
+HOME = "/console"
+
+
+async def welcome(
+    request: web.Request, visitor: Visitor, user_id: str, where: str, kept: Kept | None = None
+) -> web.StreamResponse:
+    """Start a session; redirect to `where`, or to the form that was kept."""
+    token = await guard.sign_in(request, visitor, user_id)
+    response = pages.to(where)
+    if kept is not None and not kept_forms.belongs(kept, user_id):
+        response = pages.to(HOME, "form_dropped")
+    elif kept is not None:
+        session = await request.app[DB].read(sessions.find, token)
+        await kept_forms.later(request, Visitor(token, False, session), kept)
+        response = pages.to(kept.page, "form_back")
+    guard.give_cookie(request, response, token, request.app[CONFIG].console.session_hours * 3600)
+    return response
+
+
+def inside(where: str) -> str:
+    """Return `where` if it is an address of this console, else the first page."""
+    return guard.inside(where) or HOME

@@ -1,0 +1,103 @@
+"""What a person proves before a change of an account's security: the password, or a code."""
+
+from typing import NamedTuple
+
+from aiohttp import web
+
+from gateway.console.frame import display, guard
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
+from gateway.domain.accounts import two_factor
+from gateway.domain.accounts.account_mails import Facts
+from gateway.domain.accounts.two_factor import Checked
+from gateway.records.errors import Refusal
+from gateway.server.app_keys import CONFIG, DB, KEYRING, SIGN_IN
+from gateway.server.http.rate_limits import LIMITS
+
+CODE, RECOVERY = "secret_code", "secret_recovery"
+"""Fields whose names keep them out of forms that outlive a session."""
+FIELDS = {"code": CODE, "recovery": RECOVERY}
+
+
+class Failure(NamedTuple):
+    """A proof that failed: the field, its text, and the seconds to wait if it came too early."""
+
+    field: str
+    text: str
+    wait: str = ""
+
+    @property
+    def status(self) -> int:
+        return 429 if self.wait else 400
+
+    def answer(self, response: web.Response) -> web.Response:
+        """Return the response that shows this failure, with its header."""
+        if self.wait:
+            response.headers["Retry-After"] = self.wait
+        return response
+
+
+def sends_mail(request: web.Request) -> bool:
+    """Return whether links can be sent: they need a mail server, and the address of the console.
+
+    A link never has the address that a request names, which its sender chooses.
+    """
+    config = request.app[CONFIG]
+    return bool(config.mail.host and config.server.public_url)
+
+
+def facts_of(request: web.Request) -> Facts:
+    """Return whose browser it is, for the mail about what it does."""
+    agent = request.headers.get("User-Agent", "").encode("utf-8", "replace").decode()
+    return {
+        "address": guard.client_of(request).address,
+        "browser": display.inert(display.browser(agent)),
+    }
+
+
+async def password_failure(request: web.Request, visitor: Visitor, form: Form) -> Failure | None:
+    """Check the field `current`; a wrong password counts as a wrong sign-in."""
+    session = visitor.session
+    assert session is not None, "no form without a session leads here"
+    address = guard.client_of(request).address
+    current = form.text("current").encode("utf-8", "replace").decode()
+    try:
+        request.app[LIMITS].sign_in(address)
+        user = await request.app[SIGN_IN].check(session.user_email, current, address)
+    except Refusal as slow:
+        if slow.code != "rate_limited":
+            raise
+        return slow_failure(request, "current", slow.facts.get("retry_after", 60))
+    if user is None or user["id"] != session.owner_id:
+        return Failure("current", request[READER].texts("password.wrong"))
+    return None
+
+
+async def code_failure(request: web.Request, visitor: Visitor, form: Form) -> Failure | None:
+    """Check the code of the visitor's account, and use it up."""
+    checked = await request.app[DB].write(
+        two_factor.check, request.app[KEYRING], visitor.actor.owner_id, typed_code(form),
+        facts_of(request),
+    )  # fmt: skip
+    return failure_of(request, checked)
+
+
+def typed_code(form: Form) -> str:
+    """Return the recovery code of a form, else the code of the app."""
+    return form.text(RECOVERY) or form.text(CODE)
+
+
+def failure_of(request: web.Request, checked: Checked) -> Failure | None:
+    """Return what is wrong with a code."""
+    if checked.result == "right":
+        return None
+    if checked.result == "wait":
+        return slow_failure(request, CODE, checked.seconds)
+    return Failure(CODE, request[READER].texts("code.wrong"))
+
+
+def slow_failure(request: web.Request, field: str, seconds: int) -> Failure:
+    """Return the failure of an attempt that came too early."""
+    wait = str(seconds)
+    return Failure(field, request[READER].texts("sign_in.slow", seconds=wait), wait)

@@ -1,0 +1,93 @@
+"""The second step of signing in: the code of an account with two-factor authentication.
+
+Between the steps the page holds who gave the right password, sealed for this browser and for ten
+minutes. No session exists before the code is right.
+"""
+
+import base64
+import binascii
+
+from aiohttp import web
+from msgspec import DecodeError, ValidationError, json
+
+from gateway.console.account import entering, proofs
+from gateway.console.frame import guard, kept_forms, pages, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.kept_forms import Kept
+from gateway.domain.accounts import two_factor
+from gateway.records.errors import Refusal
+from gateway.server.app_keys import DB, KEYRING
+from gateway.server.http.rate_limits import LIMITS
+from outbox.database.transaction import Row
+from outbox.durations import MINUTE
+from outbox.webhooks.secrets import SealBroken
+
+LASTS = 10 * MINUTE
+FIELD = "sign_in_token"
+_Passed = tuple[str, int, int]
+"""The account, its version when the password was right, and the end."""
+
+
+def ask(
+    request: web.Request, visitor: Visitor, user: Row, where: str, kept: Kept | None
+) -> web.Response:
+    """Ask an account with the right password for its code."""
+    passed: _Passed = (user["id"], user["version"], request.app[DB].clock.wall() + LASTS)
+    sealed = request.app[KEYRING].seal(json.encode(passed), _bound(visitor))
+    return _page(request, visitor, base64.urlsafe_b64encode(sealed).decode(), where, kept)
+
+
+async def check(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Sign in with the right code."""
+    where, kept, token = (
+        entering.inside(form.text("next")),
+        kept_forms.carried(form),
+        form.text(FIELD),
+    )
+    passed = _passed(request, visitor, token)
+    if passed is None:
+        return pages.to("/console/sign-in", "sign_in_again")
+    try:
+        request.app[LIMITS].sign_in(guard.client_of(request).address)
+    except Refusal as slow:
+        failure = proofs.slow_failure(request, proofs.CODE, slow.facts.get("retry_after", 60))
+        return _page(request, visitor, token, where, kept, failure)
+    user_id, version, _ = passed
+    checked = await request.app[DB].write(
+        two_factor.check, request.app[KEYRING], user_id, proofs.typed_code(form),
+        proofs.facts_of(request), version,
+    )  # fmt: skip
+    if checked.result == "none":
+        return pages.to("/console/sign-in", "sign_in_again")
+    failed = proofs.failure_of(request, checked)
+    if failed is not None:
+        return _page(request, visitor, token, where, kept, failed)
+    return await entering.welcome(request, visitor, user_id, where, kept)
+
+
+def _passed(request: web.Request, visitor: Visitor, token: str) -> _Passed | None:
+    """Return who gave the right password in this browser, None after ten minutes."""
+    try:
+        sealed = base64.urlsafe_b64decode(token.encode("ascii"))
+        passed = json.decode(request.app[KEYRING].open(sealed, _bound(visitor)), type=_Passed)
+    except (UnicodeEncodeError, binascii.Error, SealBroken, DecodeError, ValidationError):
+        return None
+    return passed if passed[2] > request.app[DB].clock.wall() else None
+
+
+def _bound(visitor: Visitor) -> str:
+    return f"second step {visitor.token}"
+
+
+def _page(
+    request: web.Request, visitor: Visitor, token: str, where: str, kept: Kept | None,
+    failure: proofs.Failure | None = None,
+) -> web.Response:  # fmt: skip
+    context = {
+        "next": where, "kept": kept, "field": FIELD, "fields": proofs.FIELDS,
+        "sign_in_token": token, "failure": failure.text if failure else "",
+    }  # fmt: skip
+    status = 200 if failure is None else failure.status if failure.wait else 401
+    response = templates.render(request, visitor, "sign_in_code.html", context, status=status)
+    return response if failure is None else failure.answer(response)

@@ -1,0 +1,129 @@
+"""The page of two-factor authentication: set it up, new recovery codes, turn it off."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import segno
+from aiohttp import web
+from markupsafe import Markup
+
+from gateway.console.account import proofs
+from gateway.console.account.proofs import CODE
+from gateway.console.frame import pages, reveal, templates
+from gateway.console.frame.forms import Form
+from gateway.console.frame.guard import Visitor
+from gateway.console.frame.reader import READER
+from gateway.domain.accounts import codes, two_factor
+from gateway.domain.accounts.two_factor import Standing
+from gateway.records.errors import Refusal
+from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS, KEYRING
+
+PATH = pages.ENROL
+PATHS = {"start": PATH, "confirm": PATH, "renew": f"{PATH}/codes", "end": f"{PATH}/end"}
+
+
+async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Show how far it is, and new recovery codes once."""
+    shown = await reveal.now(request, visitor, PATH)
+    return await _page(request, visitor, shown=shown.split() if shown else [])
+
+
+async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Make a secret, which the page shows until a code confirms it."""
+    secret = codes.new_secret(request.app[IDS])
+    await request.app[DB].write(
+        two_factor.start, request.app[KEYRING], visitor.actor.owner_id, secret
+    )
+    return pages.to(PATH)
+
+
+async def stop(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Delete a secret that is not confirmed."""
+    await request.app[DB].write(two_factor.stop, visitor.actor.owner_id)
+    return pages.to(PATH)
+
+
+async def confirm(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Turn it on with the password and a code; the page then shows the recovery codes once."""
+    session = visitor.session
+    assert session is not None, "no form without a session leads here"
+    failure = await proofs.password_failure(request, visitor, form)
+    if failure is None:
+        recovery = codes.new_recovery_codes(request.app[IDS])
+        if await request.app[DB].write(
+            two_factor.confirm, request.app[KEYRING], visitor.actor, form.text(CODE), recovery,
+            session.id, proofs.facts_of(request),
+        ):  # fmt: skip
+            request.app[CREDENTIALS].forget()
+            await reveal.later(request, visitor, PATH, " ".join(recovery))
+            return pages.to(PATH, "two_factor_on")
+        failure = proofs.Failure(CODE, request[READER].texts("code.wrong"))
+    return await _page(request, visitor, "confirm", failure)
+
+
+async def renew(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Make new recovery codes, for the password and a code."""
+    failure = await _both(request, visitor, form)
+    if failure is not None:
+        return await _page(request, visitor, "renew", failure)
+    recovery = codes.new_recovery_codes(request.app[IDS])
+    await request.app[DB].write(two_factor.renew, visitor.actor, recovery, proofs.facts_of(request))
+    await reveal.later(request, visitor, PATH, " ".join(recovery))
+    return pages.to(PATH, "recovery_renewed")
+
+
+async def end(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Turn it off, for the password and a code."""
+    if request.app[CONFIG].auth.require_two_factor:
+        raise Refusal("forbidden", "error.two_factor_required")
+    failure = await _both(request, visitor, form)
+    if failure is not None:
+        return await _page(request, visitor, "end", failure)
+    await request.app[DB].write(
+        two_factor.end, visitor.actor.owner_id, visitor.actor, proofs.facts_of(request)
+    )
+    return pages.to(PATH, "two_factor_off")
+
+
+async def _both(request: web.Request, visitor: Visitor, form: Form) -> proofs.Failure | None:
+    # The password first: a wrong one uses up no code.
+    return await proofs.password_failure(request, visitor, form) or await proofs.code_failure(
+        request, visitor, form
+    )
+
+
+async def _page(
+    request: web.Request, visitor: Visitor, which: str = "",
+    failure: proofs.Failure | None = None, shown: list[str] | None = None,
+) -> web.Response:  # fmt: skip
+    """Return the page; `which` is the form that has failed."""
+    standing = await request.app[DB].read(
+        two_factor.standing, request.app[KEYRING], visitor.actor.owner_id
+    )
+    context: dict[str, Any] = {
+        "standing": standing, "shown": shown or [], "fields": proofs.FIELDS, "failed": which,
+        "path_of": PATHS, "picture": "", "required": request.app[CONFIG].auth.require_two_factor,
+        "faults": {failure.field: failure.text} if failure else {},
+        **_drawn(request, visitor, standing),
+    }  # fmt: skip
+    status = failure.status if failure else 200
+    response = templates.render(request, visitor, "two_factor.html", context, status=status)
+    return response if failure is None else failure.answer(response)
+
+
+def _drawn(request: web.Request, visitor: Visitor, standing: Standing) -> Mapping[str, Any]:
+    """Return the picture and the text of a secret that is to be confirmed."""
+    if standing.secret is None or visitor.session is None:
+        return {}
+    issuer = request.app[CONFIG].service.name
+    address = codes.address_of(standing.secret, visitor.session.user_email, issuer)
+    drawn = segno.make(address, error="m", micro=False).svg_inline(
+        scale=4, border=4, dark="#000", light="#fff", title=request[READER].texts("two_factor.qr"),
+        svgclass=None, lineclass=None, omitsize=True,
+    )  # fmt: skip
+    # The library escapes the title; all else that it writes is numbers.
+    return {
+        "picture": Markup(drawn),  # noqa: S704 - the library escapes it
+        "address": address,
+        "secret": codes.spelled(standing.secret),
+    }

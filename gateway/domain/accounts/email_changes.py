@@ -1,0 +1,33 @@
+"""Changes the e-mail address of an account, once its new address has confirmed it."""
+
+from gateway.domain.accounts import account_mails, account_tokens, users
+from gateway.domain.accounts.account_mails import Facts
+from gateway.domain.accounts.account_tokens import Opened
+from gateway.records.access import Actor
+from outbox.database.transaction import Tx
+
+
+async def request(tx: Tx, actor: Actor, email: str, facts: Facts) -> None:
+    """Queue a link to the new address, and a notice to the one of the account.
+
+    Whether another account has the address is not said before somebody there opens the link.
+    """
+    facts = {**facts, "email": email}
+    await account_mails.add(tx, actor.owner_id, "email_confirm", facts, address=email)
+    await account_mails.add(tx, actor.owner_id, "email_requested", facts)
+
+
+async def confirm(tx: Tx, token: str, facts: Facts) -> Opened:
+    """Use a token to set the new address; links that were sent before end.
+
+    Raises forbidden for an unknown, used or expired token, conflict when another account has the
+    address.
+    """
+    found = await account_tokens.take(tx, "email", token)
+    assert found.new_email is not None, "every token of this kind has one"
+    facts = {**facts, "email": found.new_email}
+    await account_mails.add(tx, found.owner_id, "email_changed", facts, address=found.email)
+    await users.set_email(
+        tx, found.owner_id, found.new_email, Actor(found.owner_id, "system", cause="mail")
+    )
+    return found
