@@ -14,15 +14,7 @@ create function drain_at_once_1(
   attempts bigint, retry boolean, ordered boolean, sequence bigint, repeats bigint, lag_us bigint,
   name text, record_id text, record_version bigint, occurred_at bigint, request_id text,
   traceparent text, body_digest text, about_id text, erased_at bigint, size bigint, body bytea
-) language plpgsql
--- Each session plans once, perhaps while the tables are empty, and keeps that plan until the server
--- analyzes them: so only by index, row by row, which is right for few rows of a table of any size.
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set jit = off
-as $$
+) language plpgsql set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   -- The wall clock, and the due clock, which stands still during a statement of the caller.
