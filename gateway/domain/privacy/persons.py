@@ -4,6 +4,7 @@ Owners take turns, one unit of work each, so that an owner who erases many perso
 Each unit leaves the database as after a part of the erasure, and the next run goes on from there.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -22,6 +23,11 @@ from outbox.webhooks.secrets import KeyRing
 CYCLE_SECONDS = 10.0
 """After this time records wait until what was erased before is complete."""
 PAGE = 100
+AT_ONCE = 10
+"""Erasures that one transaction ends."""
+REQUESTS = 100
+"""Requests to erase events, which are done, that one transaction deletes."""
+LONGEST_REST = 0.25
 REST_TIMES = 9
 """After the files were cleaned, so many times as long passes before they are cleaned again."""
 INDEXED = (
@@ -86,8 +92,8 @@ class Persons:
             before, self._ahead = self._ahead, {}
             for erasure_id in ids:
                 try:
-                    self._ahead[erasure_id] = await progress.advance(
-                        self._db, erasure_id, before.get(erasure_id, Ahead())
+                    self._ahead[erasure_id] = await self._step(
+                        erasure_id, before.get(erasure_id, Ahead())
                     )
                 except Exception as error:  # noqa: BLE001 - raised at the end of the run
                     if isinstance(error, DatabaseUnavailable) and await self._put_aside(erasure_id):
@@ -98,6 +104,13 @@ class Persons:
             if clock.monotonic() - began > CYCLE_SECONDS:
                 return True
         return False
+
+    async def _step(self, erasure_id: str, ahead: Ahead) -> Ahead:
+        """Do one unit of an erasure, then rest as long as it took, so that others are served."""
+        began = self._db.clock.monotonic()
+        after = await progress.advance(self._db, erasure_id, ahead)
+        await asyncio.sleep(min(self._db.clock.monotonic() - began, LONGEST_REST))
+        return after
 
     async def _put_aside(self, erasure_id: str) -> bool:
         """Halve the units of an erasure, so that others go first; return False if they are small.
@@ -118,7 +131,8 @@ class Persons:
         await self._pages("files", note)
         if cleared and await self._scrub():
             for ids in cleared:
-                await self._db.write(complete, ids, self._ring)
+                for some in _parts(ids):
+                    await self._db.write(complete, some, self._ring)
 
     async def _scrub(self) -> bool:
         """Clean the files, for a tenth of the time at most; return False to try again later."""
@@ -142,21 +156,43 @@ class Persons:
             after = ids[-1]
 
     async def _clear(self, ids: list[str]) -> None:
-        await self._db.write(clear, ids)
+        for some in _parts(ids):
+            left = some
+            while left:
+                left = await self._db.write(clear, left)
 
 
-async def clear(tx: Tx, ids: list[str]) -> None:
-    """Forget who the persons are whose events are erased; note the counts of the log."""
+def _parts(ids: list[str]) -> list[list[str]]:
+    """Divide ids of erasures into lists for one transaction each."""
+    return [ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)]
+
+
+async def clear(tx: Tx, ids: list[str]) -> list[str]:
+    """Forget who the persons are whose events are erased; note the counts of the log.
+
+    Return those that have more of the log than one transaction takes.
+    """
     waiting = await erasure_requests.undone(tx, ids)
-    for erasure in await person_erasures.some(tx, ids, "log"):
+    open_, room = await person_erasures.some(tx, ids, "log"), REQUESTS
+    for erasure in open_:
         if erasure.id in waiting:
             continue
-        counts = await erasure_requests.counts_of(tx, erasure.id)
-        erased = {
-            "events": counts.events, "deliveries": counts.deliveries, "attempts": counts.answers,
-        }  # fmt: skip
-        await erasure_requests.forget(tx, erasure.id)
-        await person_erasures.save(tx, erasure, stage="files", person=None, erased=erased)
+        if room <= 0:
+            return [one.id for one in open_ if one.id >= erasure.id]
+        taken = await erasure_requests.take(tx, erasure.id, room)
+        over = len(taken) < room
+        room -= len(taken)
+        await person_erasures.save(
+            tx, erasure, stage="files" if over else "log", person=None if over else erasure.person,
+            erased={
+                "events": sum(one.events for one in taken),
+                "deliveries": sum(one.deliveries for one in taken),
+                "attempts": sum(one.answers for one in taken),
+            },
+        )  # fmt: skip
+        if not over:
+            return [one.id for one in open_ if one.id >= erasure.id]
+    return []
 
 
 async def complete(tx: Tx, ids: list[str], ring: KeyRing) -> None:
