@@ -148,7 +148,9 @@ def test_patterns_are_found_wherever_a_piece_ends(monkeypatch: pytest.MonkeyPatc
 
 def test_searches_give_way_to_requests() -> None:
     async def two() -> list[float]:
-        return list(await asyncio.gather(apart(sys.getswitchinterval), apart(sys.getswitchinterval)))
+        return list(
+            await asyncio.gather(apart(sys.getswitchinterval), apart(sys.getswitchinterval))
+        )
 
     usual = sys.getswitchinterval()
     assert asyncio.run(two()) == [pytest.approx(GIVES_WAY)] * 2
