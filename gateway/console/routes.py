@@ -1,5 +1,7 @@
 """All routes of the console."""
 
+from functools import partial
+
 from aiohttp import web
 
 from gateway.console.account import (
@@ -21,8 +23,8 @@ from gateway.console.files import export_page, import_pages
 from gateway.console.frame import static_files
 from gateway.console.frame.pages import Handler, action, form_only, nowhere, page, upload
 from gateway.console.overview import overview
-from gateway.console.records import orders, payment_secret
-from gateway.console.records.sections import add_records
+from gateway.console.records import find_page, orders, payment_secret
+from gateway.console.records.sections import SECTIONS, add_records
 from gateway.console.webhooks import (
     certification,
     connect,
@@ -135,6 +137,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     get("/console/events", page(history.events))
     get("/console/events/{id}", page(history.event))
 
+    get(find_page.PATH, page(partial(find_page.show, SECTIONS)))
     desk.add(get, post)
     post("/console/orders/selected", action(orders.selected))
     add_records(get, post)
@@ -143,7 +146,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))
     post("/console/stores/{id}/payment-secret/cancel", action(payment_secret.cancel))
 
-    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show))
+    get("/console/export/{plural:[a-z-]+}.csv", page(export_page.show, brief=False))
     get("/console/import/{plural}", page(import_pages.new))
     post("/console/import/{plural}", upload(import_pages.upload, MOST_BYTES))
     get("/console/imports/{id}", page(import_pages.show))

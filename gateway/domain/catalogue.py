@@ -95,3 +95,6 @@ EVENTS: dict[str, tuple[str, ...]] = {
 }
 """The name of every event and the fields of its `data`, in the documented order."""
 EVENT_NAMES: tuple[str, ...] = tuple(EVENTS)
+FURTHER_NAMES: tuple[str, ...] = tuple(f"{ORDERS.noun}.{change}" for change in ORDERS.events)
+"""The events beside the 20 of `availableEvents`, which version 1.0.0 of the API names."""
+AVAILABLE_NAMES: tuple[str, ...] = tuple(name for name in EVENT_NAMES if name not in FURTHER_NAMES)

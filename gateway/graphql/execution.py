@@ -16,6 +16,8 @@ from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
 
 SECONDS = 5.0
+REFUSED_WEIGHT = 5
+"""The requests that a document counts as that is not valid: each time it is checked anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ async def run(
     try:
         known = documents.read(request.query, request.variables)
     except Invalid as invalid:
+        count(visit.request, REFUSED_WEIGHT - 1)
         return _rejected(invalid.errors, invalid.outcome)
     operation = known.operation(request.operation)
     kind = "unknown" if operation is None else operation.operation.value

@@ -8,6 +8,11 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values.format import Read, Wrong, typed
 
+MOST_NAMED = 10
+"""Names of unknown fields that a refusal has."""
+UNKNOWN = "This field is unknown or read-only here; remove it."
+STRICT = "handling=strict"
+
 
 @dataclass(slots=True)
 class Draft:
@@ -22,14 +27,27 @@ class Draft:
     """The stored value of each sent field, by its name."""
     faults: list[Fault] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    """The sent names that mean nothing, also those inside of lists and objects."""
+    strict: bool = False
+    """Whether such a name is a fault."""
     unreadable: Refusal | None = None
 
     def must_hold(self, more: Sequence[Fault] = ()) -> None:
-        """Raise the refusal that names every fault, `more` included."""
+        """Raise the refusal that names every fault, `more` included, and what would be ignored."""
         if self.unreadable is not None:
             raise self.unreadable
-        if self.faults or more:
-            raise refusal([*self.faults, *more])
+        named = [name[:64] for name in self.ignored[:MOST_NAMED]]
+        faults = [*self.faults, *more]
+        if self.strict:
+            faults += [Fault(name, "unknown_field", UNKNOWN) for name in named]
+        if not faults:
+            return
+        refused = refusal(faults)
+        if self.strict:
+            refused.facts["preference_applied"] = STRICT
+        elif named:
+            refused.facts["ignored"] = named
+        raise refused
 
 
 def check(
@@ -58,9 +76,34 @@ def check(
             _clear(draft, field, creating=creating)
         else:
             _take(draft, field, value, read)
+            if field.format.parts is not None:
+                draft.ignored += unknown_members(field.format.schema, value, name)
     if creating:
         _complete(draft, form, sent)
     return draft
+
+
+def unknown_members(schema: Mapping[str, Any], value: Any, at: str) -> list[str]:
+    """Return the places of the members of `value` that its schema does not name."""
+    if isinstance(value, list):
+        items = schema.get("items", {})
+        if "properties" not in items:
+            return []
+        return [
+            place
+            for i, item in enumerate(value)
+            for place in unknown_members(items, item, f"{at}[{i}]")
+        ]
+    named = schema.get("properties")
+    if named is None or not isinstance(value, dict):
+        return []
+    found = []
+    for name, member in value.items():
+        if name in named:
+            found += unknown_members(named[name], member, f"{at}.{name}")
+        else:
+            found.append(f"{at}.{name}")
+    return found
 
 
 def _take(draft: Draft, field: Field, value: Any, read: Read) -> None:

@@ -78,8 +78,8 @@ class Refusal(Exception):
     """The refusal of a request. `code` is one of CODES; `message` is for the client's developer.
 
     `facts` are for programs: `retry_after` (seconds), `etag`, `allow` (methods), `rate_limit`,
-    `rate_limit_policy`, `cell` and `url` (of the cell that has the account), and facts of few
-    codes, such as `allowed` and `shopping_cart`.
+    `rate_limit_policy`, `preference_applied`, `ignored` (names of fields), `cell` and `url` (of the
+    cell that has the account), and facts of few codes, such as `allowed` and `shopping_cart`.
     """
 
     def __init__(

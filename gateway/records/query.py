@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gateway.records import statements, store
+from gateway.records import searching, statements, store
 from gateway.records.errors import Fault, Refusal
 from gateway.records.places import Key, Place, beyond, order_by
 from gateway.records.record import CREATED_AT, ID, UPDATED_AT, Record, Row, records_of
 from gateway.records.resource import CHANGED, Filter, Resource
 from gateway.records.values import dates
-from gateway.records.values.folding import BETWEEN, fold
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
 
@@ -46,6 +45,8 @@ class Query:
     filters: Mapping[str, Any] = field(default_factory=dict)
     """Typed values by the names of `Resource.filters`."""
     search: str = ""
+    anywhere: bool = False
+    """Whether the search also finds phones, documents and numbers, in any form."""
     ids: Sequence[str] | None = None
     since: int | dates.Day | None = None
     """Only records created or changed then or later, in the order of their last change."""
@@ -62,6 +63,8 @@ class Query:
     """Nothing can match."""
     counted: bool = True
     """Whether the page has the total, which a filter over many records is slow to count."""
+    count_to: int = 0
+    """The largest total of a narrowed list; a longer one has this total. 0: no bound."""
 
     def narrow(self, sql: str, value: Any = None) -> None:
         """Add a condition."""
@@ -118,7 +121,7 @@ def costly(resource: Resource, query: Query) -> Costly | None:
     """
     if is_empty(query) or query.ids is not None:
         return None
-    if _folded_search(resource, query):
+    if _is_searched(resource, query):
         return "searched"
     narrowed = query.filters or query.scope or query.conditions or query.since is not None
     far = query.after is None and query.before is None and _offset(query) > FAR
@@ -133,7 +136,9 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     if is_empty(query):
         return Page([], 0)
     where, args = conditions(resource, query, tx.now, zone)
-    if not query.counted:
+    bounded = query.counted and query.count_to > 0 and where != OWNED
+    counting, counted_args = where, [owner_id, *args]
+    if not query.counted or bounded:
         count = LARGEST
     elif where != OWNED:
         row = await tx.one(statements.count(resource, where), owner_id, *args)
@@ -162,7 +167,7 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
         args += (min(query.limit, MOST) + 1, offset)
         sql = statements.page(
             resource, where, order, size=len(args) - 1, offset=len(args),
-            late=bool(_folded_search(resource, query)) or offset > 0, keys=tuple(read),
+            late=_is_searched(resource, query) or offset > 0, keys=tuple(read),
         )  # fmt: skip
         rows, long = await store.fetch_all(tx, sql, *args)
         if query.limit > MOST < len(rows):
@@ -179,6 +184,11 @@ async def page(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: st
     back = more if turned else place is not None
     start = _place_of(rows[0], order, len(read)) if back and rows else None
     total = count if query.counted else 0
+    if bounded and place is None and not more and (rows or not offset):
+        total = offset + len(rows) + len(rest)
+    elif bounded:
+        row = await tx.one(statements.count_to(resource, counting, query.count_to), *counted_args)
+        total = int(row[0]) if row else 0
     if read:
         rows = [row[: -len(read)] for row in rows]
     return Page(records_of(resource, rows, tx.now, zone), total, onward, long, rest, start)
@@ -198,8 +208,11 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
 
 
 def is_empty(query: Query) -> bool:
-    # A search must not match across two folded fields, and no stored text has a NUL.
-    return query.nothing or query.ids == [] or not {BETWEEN, "\0"}.isdisjoint(query.search)
+    return query.nothing or query.ids == [] or not searching.is_searchable(query.search)
+
+
+def _is_searched(resource: Resource, query: Query) -> bool:
+    return bool(resource.search and query.search and searching.words_of(query.search))
 
 
 def _offset(query: Query) -> int:
@@ -213,10 +226,6 @@ def _too_far(walks: bool) -> Refusal:
         f"At most {FARTHEST} records may precede a page by its number; {onward}.",
     )  # fmt: skip
     return Refusal("validation_error", fault.sentence, faults=[fault])
-
-
-def _folded_search(resource: Resource, query: Query) -> str:
-    return fold(query.search) if resource.search and query.search else ""
 
 
 def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
@@ -234,8 +243,10 @@ def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[s
         narrow(sql, value)
     for column, value in query.scope.items():
         narrow(f"{column} = {{}}", value)
-    if folded := _folded_search(resource, query):
-        narrow("/*sqlite instr(folded, {})*/ /*postgres strpos(folded, {})*/ > 0", folded)
+    if _is_searched(resource, query):
+        numbered = bool(resource.numbers)
+        sought = searching.condition(query.search, args, numbered=numbered, anywhere=query.anywhere)
+        where += f" and {sought}"
     if query.ids is not None:
         places = []
         for one in dict.fromkeys(query.ids):

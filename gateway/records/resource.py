@@ -242,6 +242,11 @@ class Resource(Form):
     """The change → the fields of `data`, in order. A change without an entry emits no event."""
     search: Sequence[str] = ()
     """Names of the text fields that `search` matches."""
+    numbers: Sequence[str] = ()
+    """Names of the fields with phones and documents, which a search of a person finds in any form.
+
+    Where such a field has `beside` columns, the first one is looked at, if it has a value.
+    """
     folded_sort: str = ""
     """Name of the text field whose folded form is the column `sort_name`."""
     filters: Sequence[Filter] = ()
@@ -252,7 +257,7 @@ class Resource(Form):
     They are short and hold no personal data.
     """
     known_after: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The change → the filterable fields that always have this JSON value after it."""
+    """The change → the fields, of `data` or filterable, that always have this JSON value after."""
     derived: Sequence[Derived] = ()
     cascades: Sequence[Cascade] = ()
     deletable: bool = True

@@ -1,6 +1,7 @@
 """Generates SQL text from a declaration, once per shape; values are always parameters.
 
-The text contains only names from declarations.
+The text contains only names from declarations. It is one module because the statements of a record
+have to agree in their columns and their order.
 """
 
 from functools import lru_cache
@@ -62,6 +63,7 @@ def written(resource: Resource) -> tuple[str, ...]:
     return (
         *resource.columns,
         *(["folded"] if resource.search else []),
+        *(["digits"] if resource.numbers else []),
         *(["sort_name"] if resource.folded_sort else []),
     )
 
@@ -155,6 +157,16 @@ def text_bytes(resource: Resource) -> str:
 @lru_cache(maxsize=1024)
 def count(resource: Resource, where: str) -> str:
     return f"select count(*) as n from {resource.table} where {where}{settled_rows.seen(resource)}"
+
+
+@lru_cache(maxsize=1024)
+def count_to(resource: Resource, where: str, most: int) -> str:
+    """Return the query for the number of records, which stops at `most`."""
+    where += settled_rows.seen(resource)
+    return (
+        "select count(*) as n from"
+        f" (select 1 as one from {resource.table} where {where} limit {most}) as those"
+    )
 
 
 @lru_cache(maxsize=256)

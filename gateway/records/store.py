@@ -12,6 +12,7 @@ from gateway.records import statements
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import ID, Row
 from gateway.records.resource import Field, Resource, Unique
+from gateway.records.searching import digits_of
 from gateway.records.values.folding import fold, fold_all, without_case
 from gateway.records.values.strictjson import decode
 from outbox.database.sql import items
@@ -82,7 +83,7 @@ async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any
         if field.listed_in or row[position[field.column]] is None
         for column in (field.column, *(field.reference.also if field.reference else ()))
     } | dict(changes)
-    folded = (*resource.search, resource.folded_sort)
+    folded = (*resource.search, *resource.numbers, resource.folded_sort)
     if any(field.column in changes for field in resource.fields if field.name in folded):
         written = statements.written(resource)[len(resource.columns) :]
         columns |= zip(written, _search_columns(resource, changed), strict=True)
@@ -135,15 +136,26 @@ def slot(record_id: str) -> int:
 
 
 def _search_columns(resource: Resource, row: Row) -> list[str]:
-    """Return the values of `folded` and `sort_name`, if the resource has these columns."""
+    """Return the values of `folded`, `digits` and `sort_name`, if the resource has them."""
     position = resource.position
     folded = []
     if resource.search:
         texts = [row[position[resource.named[name].column]] or "" for name in resource.search]
         folded.append(fold_all(texts))
+    if resource.numbers:
+        folded.append(digits_of(_number(resource, row, name) for name in resource.numbers))
     if resource.folded_sort:
         folded.append(fold(row[position[resource.named[resource.folded_sort].column]]))
     return folded
+
+
+def _number(resource: Resource, row: Row, name: str) -> str | None:
+    """Return a phone or a document, in its usual form if it has one."""
+    field = resource.named[name]
+    columns = (*(one.column for one in field.beside[:1]), field.column)
+    return next(
+        (row[resource.position[one]] for one in columns if row[resource.position[one]]), None
+    )
 
 
 def _list_items(tx: Tx, table: str, owner_id: str, record_id: str, listed: str) -> None:

@@ -10,7 +10,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.values import dates
 from gateway.records.values.emails import fold_email
 from gateway.records.values.schemas import Id, Instant
-from gateway.rest.auth import authenticate, presented
+from gateway.rest.auth import authenticate, must_present_token
 from gateway.rest.body import read_draft, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
@@ -63,7 +63,7 @@ ME_EXAMPLE = Me(
     credential="none", body=shapes.new(SIGN_IN_FIELDS),
     description="An account with two-factor authentication also sends `code`; without it the 401 "
     "has a detail of this field.",
-    refusals=("unauthenticated", "forbidden"),
+    refusals=("unauthenticated", "forbidden", "rate_limited"),
 )  # fmt: skip
 async def create_token(request: web.Request) -> web.Response:
     """POST /api/auth/token: create a bearer token for an e-mail address and a password."""
@@ -115,7 +115,7 @@ def _no_code(code: str, text: str) -> Refusal:
 async def delete_token(request: web.Request) -> web.Response:
     """DELETE /api/auth/token: revoke the token of this request."""
     await authenticate(request)
-    text = presented(request, "bearer") or ""
+    text = must_present_token(request)
     if not text.startswith(tokens.PREFIX):
         raise Refusal("forbidden", "Send the token to revoke as Authorization: Bearer.")
     await request.app[DB].write(tokens.revoke, api_keys.digest_of(text))

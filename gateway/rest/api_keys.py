@@ -13,7 +13,7 @@ from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
-from gateway.rest.auth import authenticate
+from gateway.rest.auth import authenticate, must_present_token
 from gateway.rest.body import read_draft, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
@@ -120,6 +120,7 @@ async def delete_key(request: web.Request) -> web.Response:
 async def _with_token(request: web.Request) -> Actor:
     """Return the caller of a bearer token; a key must not create or revoke keys."""
     caller = await authenticate(request)
+    must_present_token(request)
     if caller.via != "bearer":
         raise Refusal(
             "forbidden",

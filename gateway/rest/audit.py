@@ -8,7 +8,7 @@ from gateway.domain.audit import entries
 from gateway.domain.audit.entries import Query
 from gateway.records.audit import ACTIONS, KINDS
 from gateway.records.values import dates
-from gateway.records.values.schemas import ID, Id, Instant
+from gateway.records.values.schemas import ANY_ID, PLACE_ID, Id, Instant
 from gateway.rest import paging
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
@@ -76,16 +76,16 @@ EXAMPLE = AuditLog(
     "list.",
     parameters=(
         Parameter(
-            "recordId", ID, "Only entries of this record.", shapes.example_id("contact")
+            "recordId", ANY_ID, "Only entries of this record.", shapes.example_id("contact")
         ),
         Parameter(
-            "actor", {"type": "string"},
+            "actor", {"type": "string", "pattern": f"^({'|'.join(KINDS)}|[0-9a-fA-F]{{24}})$"},
             f"Only what this actor did: an id, or a kind: {', '.join(KINDS)}.", "api_key",
         ),
         Parameter(
             "action", {"type": "string", "enum": list(ACTIONS)}, "Only this action.", "updated",
         ),
-        *paging.places(ID, shapes.example_id("audit")),
+        *paging.places(PLACE_ID, shapes.example_id("audit")),
         page_size(),
     ),
 )  # fmt: skip

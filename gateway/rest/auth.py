@@ -88,6 +88,14 @@ def presented(request: web.Request, scheme: Scheme) -> str | None:
     return rest.strip() if word.lower() == "bearer" else None
 
 
+def must_present_token(request: web.Request) -> str:
+    """Return the bearer credential of a caller. Raises unauthenticated when there is only a key."""
+    text = presented(request, "bearer")
+    if text is None:
+        raise _refused("Send a token from POST /api/auth/token as Authorization: Bearer.")
+    return text
+
+
 def _both(one: Actor, other: Actor) -> Actor:
     """Return the caller with two credentials of one user and the scopes of both."""
     for caller in (one, other):

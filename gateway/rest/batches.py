@@ -26,6 +26,7 @@ from gateway.rest.document import describe
 from gateway.rest.document.operations import Operation
 from gateway.rest.errors import STATUS
 from gateway.rest.params import once_of
+from gateway.rest.preferences import is_strict
 from gateway.rest.stored_responses import Response, keep, respond, restore
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Database, Tx
@@ -40,6 +41,7 @@ _encode = msgspec.json.Encoder().encode
 class _Batch:
     items: Sequence[Draft]
     atomic: bool
+    strict: bool
     ignored: Sequence[str]
 
 
@@ -50,11 +52,11 @@ def batch(resource: Resource, unit: Create) -> Operation:
         caller = await authenticate(request)
         caller.must("write")
         body = await read_body(request)
-        asked = _read(resource, body)
+        asked = _read(request, resource, body)
         charge(request, caller, len(asked.items) - 1)
         db = request.app[DB]
         use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
-        headers = ignored(Draft(ignored=[*asked.ignored]))
+        headers = ignored(Draft(ignored=[*asked.ignored], strict=asked.strict))
         if asked.atomic:
 
             def response(ids: Sequence[str]) -> Response:
@@ -70,7 +72,7 @@ def batch(resource: Resource, unit: Create) -> Operation:
     return describe.batch(resource, MOST)(handle)
 
 
-def _read(resource: Resource, body: bytes) -> _Batch:
+def _read(request: web.Request, resource: Resource, body: bytes) -> _Batch:
     """Return the drafts of a body. Raises invalid_json or validation_error."""
     try:
         sent = decode(body)
@@ -84,18 +86,20 @@ def _read(resource: Resource, body: bytes) -> _Batch:
         faults.append(Fault("items", "wrong_size", f"Send an array of 1 to {MOST} items."))
     if not isinstance(atomic, bool):
         faults.append(Fault("atomic", "wrong_type", "Send true or false."))
-    if faults or not isinstance(items, list):
-        raise drafts.refusal(faults)
-    read = [_draft(resource, item) for item in items]
+    strict = is_strict(request)
+    more = [name for name in sent if name not in ("items", "atomic")]
+    Draft(faults=faults, ignored=more, strict=strict).must_hold()
+    read = [_draft(resource, item, strict=strict) for item in items or ()]
     unknown = (name for draft in read for name in draft.ignored)
-    more = (name for name in sent if name not in ("items", "atomic"))
-    return _Batch(read, atomic, [*dict.fromkeys((*more, *unknown))])
+    return _Batch(read, atomic, strict, [*dict.fromkeys((*more, *unknown))])
 
 
-def _draft(resource: Resource, item: Any) -> Draft:
+def _draft(resource: Resource, item: Any, *, strict: bool) -> Draft:
     if not isinstance(item, dict):
         return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the item."))
-    return check(resource, item, read=of_json, creating=True)
+    draft = check(resource, item, read=of_json, creating=True)
+    draft.strict = strict
+    return draft
 
 
 async def _all(tx: Tx, actor: Actor, unit: Create, items: Sequence[Draft]) -> list[str]:

@@ -8,16 +8,17 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from gateway.records.draft import Draft, check
+from gateway.records.draft import STRICT, Draft, check
 from gateway.records.errors import Refusal
 from gateway.records.resource import Form
 from gateway.records.values.format import of_json
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
+from gateway.rest.preferences import APPLIED, is_strict
 from gateway.server.http import bodies
 from gateway.server.http.bodies import READING
 
-_HEADER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}", re.ASCII)
 PRIVATE = {"Content-Type": JSON, "Cache-Control": "no-store"}
 """The headers of a response that caches must not store."""
 IGNORED_SHOWN = 10
@@ -39,27 +40,39 @@ async def read_body(request: web.Request) -> bytes:
 
 
 def draft_of(
-    form: Form, body: bytes, *, creating: bool = False, takes: Sequence[str] | None = None
+    request: web.Request,
+    form: Form,
+    body: bytes,
+    *,
+    creating: bool = False,
+    takes: Sequence[str] | None = None,
 ) -> Draft:
-    """Return the draft of a body; see gateway.records.draft.check."""
+    """Return the draft of a request with this body; see gateway.records.draft.check."""
     try:
         sent = decode(body)
     except InvalidJson as error:
         return Draft(unreadable=Refusal("invalid_json", str(error)))
     if not isinstance(sent, dict):
         return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the body."))
-    return check(form, sent, read=of_json, creating=creating, takes=takes)
+    draft = check(form, sent, read=of_json, creating=creating, takes=takes)
+    draft.strict = is_strict(request)
+    return draft
 
 
 async def read_draft(request: web.Request, form: Form) -> Draft:
     """Return the draft of a request's body. Raises the faults of the draft."""
-    draft = draft_of(form, await read_body(request), creating=True)
+    draft = draft_of(request, form, await read_body(request), creating=True)
     draft.must_hold()
     return draft
 
 
 def ignored(draft: Draft) -> dict[str, str]:
-    """Return the header X-Ignored-Fields, if any; it contains only safe names."""
+    """Return the header X-Ignored-Fields, if any, which contains only safe names.
+
+    A strict draft has none: its header says that it was strict.
+    """
+    if draft.strict:
+        return {APPLIED: STRICT}
     return {"X-Ignored-Fields": safe_names(draft.ignored)} if draft.ignored else {}
 
 

@@ -26,9 +26,9 @@ async def _upsert(request: web.Request) -> web.Response:
     """POST /api/contacts/upsert: update the oldest contact with this email, or create one."""
     caller = await authenticate(request)
     body = await read_body(request)
-    new = draft_of(CONTACTS, body, creating=True)
+    new = draft_of(request, CONTACTS, body, creating=True)
     # Its unsent fields stay, also those with a default.
-    changes = draft_of(CONTACTS, body)
+    changes = draft_of(request, CONTACTS, body)
 
     def response(outcome: tuple[Record, bool]) -> Written:
         record, created = outcome

@@ -97,7 +97,7 @@ async def read_pipeline(request: web.Request) -> web.Response:
 async def change_pipeline(request: web.Request) -> web.Response:
     """PUT /api/settings/pipeline: set the fields of the body."""
     caller = await authenticate(request)
-    draft = draft_of(PIPELINE, await read_body(request), creating=False)
+    draft = draft_of(request, PIPELINE, await read_body(request), creating=False)
     changed = await request.app[DB].write(
         pipelines.change, caller, draft, expected_of(request.headers.get("If-Match"))
     )

@@ -40,6 +40,7 @@ HEADERS: Mapping[str, str] = {
     "allow": "Allow",
     "cell": "X-Carteiro-Cell",
     "accept_encoding": "Accept-Encoding",
+    "preference_applied": "Preference-Applied",
     "rate_limit": "RateLimit",
     "rate_limit_policy": "RateLimit-Policy",
 }

@@ -12,7 +12,7 @@ from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import feed
 from gateway.records.access import Actor
 from gateway.records.values import dates
-from gateway.records.values.schemas import ID, Id, Instant
+from gateway.records.values.schemas import ANY_ID, PLACE_ID, Id, Instant
 from gateway.rest import paging
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
@@ -94,7 +94,7 @@ EXAMPLE = Events(
     "the deliveries of a webhook that numbers them (`X-Webhook-Sequence`) by their numbers.",
     parameters=(
         *paging.places(
-            ID, shapes.example_id("event"),
+            PLACE_ID, shapes.example_id("event"),
             "Start after this event: a nextCursor, or the X-Webhook-Id of the last event you "
             "received. Without it the feed starts at its oldest event.",
         ),
@@ -103,7 +103,8 @@ EXAMPLE = Events(
             f"{EVENT_NAMES[0]},{EVENT_NAMES[2]}",
         ),
         Parameter(
-            "webhook", ID, "The numbered deliveries of this webhook.", shapes.example_id("webhook")
+            "webhook", ANY_ID, "The numbered deliveries of this webhook.",
+            shapes.example_id("webhook"),
         ),
         Parameter("sequence", NUMBER, "Only the delivery with this number.", 7),
         Parameter("from", NUMBER, "Only deliveries with this number or a higher one.", 5),

@@ -81,7 +81,7 @@ async def report(request: web.Request) -> web.Response:
         *(_only(request, f"webhook-{name}") for name in ("id", "timestamp", "signature"))
     )
     call_signature.must_be_signed(signature, body, account.secrets, database.clock.wall())
-    draft = draft_of(PAYMENT, body, creating=True)
+    draft = draft_of(request, PAYMENT, body, creating=True)
     actor = Actor(account.owner_id, "system", zone=account.zone, cause="payment")
     done = await database.write(reported_payments.report, actor, store_id, draft)
     order = done.order

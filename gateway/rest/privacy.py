@@ -11,7 +11,7 @@ from gateway.domain.contacts.person_erasures import Erasure as Stored
 from gateway.domain.privacy import certificates, export, progress
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records.resource import Resource
-from gateway.records.values.schemas import ID, Id, Instant
+from gateway.records.values.schemas import PLACE_ID, Id, Instant
 from gateway.rest import paging
 from gateway.rest.auth import authenticate
 from gateway.rest.body import PRIVATE, respond
@@ -167,7 +167,7 @@ def erase(resource: Resource) -> Operation:
 @operation(
     "listErasures", "Privacy", "List erasures of persons", shapes.struct(Erasures([EXAMPLE])),
     parameters=(
-        *paging.places(ID, shapes.example_id("erasure")),
+        *paging.places(PLACE_ID, shapes.example_id("erasure")),
         page_size(),
     ),
 )  # fmt: skip

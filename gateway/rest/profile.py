@@ -53,7 +53,7 @@ async def sign_up(request: web.Request) -> web.Response:
     share = share_of(address)
     request.app[LIMITS].sign_in(address)
     request.app[LIMITS].form(share)
-    draft = draft_of(SIGN_UP, await read_body(request), creating=True)
+    draft = draft_of(request, SIGN_UP, await read_body(request), creating=True)
     draft.must_hold()
     values = draft.values
     weakness = weakness_of(values["password"], values["email"])
@@ -77,7 +77,7 @@ async def change_me(request: web.Request) -> web.Response:
     """PATCH /api/me: change the fields of the body."""
     caller = await authenticate(request)
     caller.must("write")
-    draft = draft_of(PROFILE, await read_body(request))
+    draft = draft_of(request, PROFILE, await read_body(request))
     draft.must_hold()
     user = await request.app[DB].write(users.change, caller.owner_id, draft.values, caller)
     # The cached callers include their time zones.

@@ -47,7 +47,7 @@ def create(resource: Resource, unit: Create) -> Operation:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         body = await read_body(request)
-        draft = draft_of(resource, body, creating=True)
+        draft = draft_of(request, resource, body, creating=True)
 
         def response(record: Record) -> Response:
             state = view(record)
@@ -80,7 +80,7 @@ def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Op
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
-        draft = draft_of(resource, await read_body(request), creating=False)
+        draft = draft_of(request, resource, await read_body(request), creating=False)
         changed = await request.app[DB].write(
             unit, caller, request.match_info["id"], draft,
             expected_of(request.headers.get("If-Match")),
@@ -143,7 +143,7 @@ def verb_with(
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         body = await read_body(request)
-        draft = draft_of(result, body or b"{}", takes=takes)
+        draft = draft_of(request, result, body or b"{}", takes=takes)
 
         def response(done: Record) -> Response:
             state = view(done)

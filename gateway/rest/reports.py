@@ -12,6 +12,7 @@ from msgspec import Struct
 from gateway.domain.reports.index import REPORTS, Kind
 from gateway.domain.reports.periods import ReportQuery
 from gateway.records.values import cells, dates
+from gateway.records.values.schemas import MOMENT
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import Operation, Parameter, operation
@@ -128,11 +129,10 @@ def report(kind: Kind) -> Operation:
             )
         return web.Response(body=msgspec.json.encode(body), headers={"Content-Type": JSON})
 
-    bound = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
     groups = {"type": "string", "enum": [*kind.groups], "default": kind.groups[0]}
     parameters = (
-        Parameter("from", bound, "First day or instant.", "2026-11-01"),
-        Parameter("to", bound, "Last day (inclusive) or instant.", "2026-11-30"),
+        Parameter("from", MOMENT, "First day or instant.", "2026-11-01"),
+        Parameter("to", MOMENT, "Last day (inclusive) or instant.", "2026-11-30"),
         Parameter("groupBy", groups, "The value that groups the rows.", kind.groups[0]),
         Parameter(
             "timezone", {"type": "string"}, "The time zone of days; by default the account's.",

@@ -41,8 +41,8 @@ from gateway.rest import (
 )
 from gateway.rest.document import page as document
 from gateway.rest.document.operations import Handler, Operation, path_of
+from gateway.rest.queries import checked
 from gateway.rest.records import page, verb, verb_with
-from gateway.rest.selections import telling
 from gateway.server.app_keys import CONFIG
 
 Route = tuple[str, str, Operation]
@@ -206,12 +206,11 @@ async def _one_webhook(request: web.Request) -> NoReturn:
 def add_routes(router: web.UrlDispatcher) -> None:
     """Add the routes of the REST door, with HEAD wherever there is GET."""
     for method, path, operation in ROUTES:
-        if method != "GET":
-            router.add_route(method, path, operation.handle)
-            continue
-        handle = telling(operation)
-        router.add_route("GET", path, handle)
-        router.add_route("HEAD", path, handle)
+        asks = method == "GET" or any(p.where == "query" for p in operation.parameters)
+        handle = checked(operation) if asks else operation.handle
+        router.add_route(method, path, handle)
+        if method == "GET":
+            router.add_route("HEAD", path, handle)
     for path in {path for _, path, _ in ROUTES if "{" not in path}:
         # Other methods must not match the path with {id}: `recent` is not an id.
         router.add_route("*", path, _all_but(path))

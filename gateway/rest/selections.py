@@ -16,16 +16,13 @@ from gateway.records.included import Include, Included
 from gateway.records.query import Page, Query, costly
 from gateway.records.record import Record
 from gateway.records.resource import Resource
-from gateway.rest import lists, paging
+from gateway.rest import lists, preferences
 from gateway.rest.auth import charge
-from gateway.rest.body import safe_names
-from gateway.rest.document.operations import Handler, Operation
 from gateway.rest.errors import JSON
 from gateway.rest.record_json import View, quoted, shape, shown
 from gateway.rest.scans import scan
 from gateway.server.http.answers import Flow
 
-IGNORED = "X-Ignored-Parameters"
 UNKNOWN = web.RequestKey("UNKNOWN", list[str])
 """The names in `fields` and `include` that mean nothing."""
 _encode = msgspec.json.Encoder().encode
@@ -76,17 +73,21 @@ def includes(resource: Resource) -> Mapping[str, Include]:
 def selection_of(request: web.Request, resource: Resource) -> Selection | None:
     """Return what a request selects, or None when it has neither parameter.
 
-    Unknown names are reported and mean nothing; without a known name all members are sent.
+    Unknown names are reported and mean nothing; without a known name all members are sent. With
+    `Prefer: handling=strict` they are refused.
     """
     query = request.query
     if "fields" not in query and "include" not in query:
         return None
     known, offered = shape(resource).__struct_fields__, includes(resource)
     fields, include = _names(query, "fields"), _names(query, "include")
-    request[UNKNOWN] = [
+    request[UNKNOWN] = unknown = [
         *(f"fields.{name}" for name in fields if name not in known),
         *(f"include.{name}" for name in include if name not in offered),
     ]
+    if unknown and preferences.is_strict(request):
+        of = [*(f"fields.{name}" for name in known), *(f"include.{name}" for name in offered)]
+        raise preferences.unknown(unknown, "parameter", of)
     chosen = frozenset(name for name in fields if name in known)
     return Selection(
         chosen | {"id"} if chosen else None,
@@ -169,27 +170,6 @@ async def _joined(
                 yield piece
         start = b"],"
     yield start[:1] + b',"truncated":true' * beside.truncated + b"}}"
-
-
-def telling(operation: Operation) -> Handler:
-    """Return the handler of a GET that names the unknown parameters of its query in a header.
-
-    A list refuses those of paging, after it has recognised the caller.
-    """
-    handle = operation.handle
-    known = frozenset(p.name for p in operation.parameters if p.where == "query")
-
-    async def told(request: web.Request) -> web.StreamResponse:
-        response = await handle(request)
-        if request.query_string:
-            paging.must_be_known(operation, known, request.query)
-            unknown = [name for name in request.query if name not in known]
-            unknown += request.get(UNKNOWN, ())
-            if unknown:
-                response.headers[IGNORED] = safe_names([*dict.fromkeys(unknown)])
-        return response
-
-    return told
 
 
 def _names(query: Mapping[str, str], parameter: str) -> list[str]:

@@ -1,27 +1,28 @@
 """Handles the lists of tasks by due date."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
 from gateway.domain.contacts import tasks
 from gateway.domain.contacts.tasks import TASKS
 from gateway.records.access import Actor
-from gateway.records.query import Page
+from gateway.records.query import MOST, Page
+from gateway.records.values.schemas import MOMENT
 from gateway.rest import lists
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import PAGE, page_size
 from gateway.rest.document.operations import Handler, Parameter, operation
-from gateway.rest.params import bound, refused, window
+from gateway.rest.params import bound, window
 from gateway.rest.scans import scan
+from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Tx
 
 ByDate = Callable[[Tx, Actor, int, int], Awaitable[Page]]
 
 WINDOW = (PAGE, page_size(tasks.MOST, tasks.MOST))
-DUE = shapes.page_of(shapes.record(TASKS), walks=False)
-BOUND = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
+DUE = shapes.page_of(shapes.record(TASKS))
 
 
 def _by_due_date(unit: ByDate) -> Handler:
@@ -29,7 +30,7 @@ def _by_due_date(unit: ByDate) -> Handler:
         caller = await authenticate(request)
         page, limit = window(request.query, tasks.MOST, tasks.MOST)
         content = await scan(request, caller, "filtered", unit, caller, page, limit)
-        return lists.page(request, caller, TASKS, content, lists.envelope(content, page, limit), {})
+        return _shown(request, caller, content, page, limit)
 
     return handle
 
@@ -49,8 +50,8 @@ upcoming = operation(
     description="Tasks that are due from `start` to `end`, both inclusive, done or not. Without "
     "bounds the period is the current month, with one bound 31 days.",
     parameters=(
-        Parameter("start", BOUND, "First instant or day.", "2026-12-01"),
-        Parameter("end", BOUND, "Last instant or day (inclusive).", "2026-12-31"),
+        Parameter("start", MOMENT, "First instant or day.", "2026-12-01"),
+        Parameter("end", MOMENT, "Last instant or day (inclusive).", "2026-12-31"),
         *WINDOW,
     ),
     refusals=("validation_error",),
@@ -60,19 +61,16 @@ async def calendar(request: web.Request) -> web.StreamResponse:
     caller = await authenticate(request)
     query = request.query
     page, limit = window(query, tasks.MOST, tasks.MOST)
-    start, end = (_bound(query, name) for name in ("start", "end"))
+    start, end = (bound(query[name]) if name in query else None for name in ("start", "end"))
     content = await scan(
         request, caller, "filtered", tasks.calendar, caller, page, limit, start, end
     )  # fmt: skip
+    return _shown(request, caller, content, page, limit)
+
+
+def _shown(
+    request: web.Request, caller: Actor, content: Page, page: int, limit: int
+) -> web.StreamResponse:
+    # Most of these lists are short whatever their limit, so a long one is paid for once it is read.
+    request.app[LIMITS].read_more(caller.owner_id, (len(content.rest) + MOST - 1) // MOST)
     return lists.page(request, caller, TASKS, content, lists.envelope(content, page, limit), {})
-
-
-def _bound(query: Mapping[str, str], name: str) -> tasks.Bound | None:
-    """Return a bound of the calendar, None for an empty one. Raises validation_error."""
-    text = query.get(name, "").strip()
-    found = bound(text)
-    if text and found is None:
-        raise refused(
-            name, "Send a valid date or date-time, such as 2026-12-01 or 2026-12-01T14:30:00Z."
-        )
-    return found

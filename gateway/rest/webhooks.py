@@ -6,7 +6,7 @@ from typing import Literal
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
-from gateway.domain.catalogue import EVENT_NAMES
+from gateway.domain.catalogue import AVAILABLE_NAMES, FURTHER_NAMES
 from gateway.domain.webhooks import subscriptions, webhooks
 from gateway.domain.webhooks.subscriptions import Twin
 from gateway.records.values import dates
@@ -52,10 +52,14 @@ def record(webhook: Webhook, held: Held | None = None, twins: Sequence[Twin] = (
 
 
 class Webhooks(Struct, frozen=True, rename="camel"):
-    """The webhooks of a user, and all events that a webhook can subscribe to."""
+    """The webhooks of a user, and all events that a webhook can subscribe to.
+
+    `furtherEvents` are those beside the 20 of version 1.0.0.
+    """
 
     data: list[WebhookRecord]
     available_events: list[str]
+    further_events: list[str]
 
 
 WEBHOOK_EXAMPLE = WebhookRecord(
@@ -66,7 +70,7 @@ WEBHOOK_EXAMPLE = WebhookRecord(
 
 @operation(
     "listWebhooks", "Webhooks", "List webhooks and all events",
-    shapes.struct(Webhooks([WEBHOOK_EXAMPLE], list(EVENT_NAMES))),
+    shapes.struct(Webhooks([WEBHOOK_EXAMPLE], [*AVAILABLE_NAMES], [*FURTHER_NAMES])),
     description="Create, change and delete webhooks in the console.",
 )  # fmt: skip
 async def list_webhooks(request: web.Request) -> web.Response:
@@ -75,4 +79,4 @@ async def list_webhooks(request: web.Request) -> web.Response:
     rows, waits = await request.app[DB].read(webhooks.listed_with_waits, caller)
     twins = subscriptions.twins(rows)
     data = [record(one, waits.get(one.id), twins.get(one.id, ())) for one in rows]
-    return respond(Webhooks(data, list(EVENT_NAMES)))
+    return respond(Webhooks(data, [*AVAILABLE_NAMES], [*FURTHER_NAMES]))

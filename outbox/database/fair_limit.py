@@ -53,6 +53,10 @@ class Places:
             return True
         return False
 
+    def waits(self, holder: str) -> bool:
+        """Return whether the holder has waiters."""
+        return holder in self._lines
+
     async def take(self, holder: str) -> None:
         """Wait for a place; a cancelled waiter takes none. Raise Crowded."""
         if self.take_free(holder):

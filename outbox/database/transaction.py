@@ -2,7 +2,8 @@
 
 A unit is an async function `unit(tx, …)` that awaits only `tx`. The caller passes the function and
 its arguments, never a started coroutine, so that the unit can run again; so it must have no effect
-outside `tx`. It runs in a copy of its caller's context variables.
+outside `tx`. It runs in a copy of its caller's context variables. It is one module because each
+engine keeps the whole of it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.durations import SECOND
-from outbox.errors import DatabaseUnavailable
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain import cycle, rescue
 from outbox.queue.drain.claim import Taken
 from outbox.queue.drain.fanout import FannedOut
@@ -32,6 +32,9 @@ SHORTEST_SECONDS = 0.001
 # Interval of comparisons between the claims in the database and in memory.
 CHECK_SECONDS = 60.0
 RECHECK_SECONDS = 1.0
+DOUBT_SECONDS = 60.0
+"""So long after a claim of unknown outcome its statement may still take place: a network that was
+cut off, or a server that stood still, goes on with what it had received."""
 
 Held = Callable[[], set[str]]
 
@@ -53,6 +56,7 @@ class Claimer:
         self._orphans: list[str] = []
         self._stopped = False
         self._checked_at = clock.monotonic()
+        self._doubt_until = float("-inf")
         self._empty = 0
         self._give_back_at = 0.0
         self._claims = 0
@@ -168,7 +172,10 @@ class Claimer:
         # there is never more than this one.
         self._orphans.append(capacity.claim)
         self._look_soon()
-        self._observer.claimed("error", self._clock.monotonic() - began)
+        now = self._clock.monotonic()
+        if isinstance(error, OutcomeUnknown):
+            self._doubt_until = now + DOUBT_SECONDS
+        self._observer.claimed("error", now - began)
         if isinstance(error, DatabaseUnavailable):
             log.warning("take_failed", error=str(error), node=capacity.node_id)
         else:
@@ -234,7 +241,8 @@ class Claimer:
     async def _check(self, held: Held, unstored: set[str]) -> None:
         """Rescue deliveries claimed for this node but not in memory, as after a failover."""
         now = self._clock.monotonic()
-        if now - self._checked_at < CHECK_SECONDS and not self._lease.was_replaced():
+        interval = RECHECK_SECONDS if now < self._doubt_until else CHECK_SECONDS
+        if now - self._checked_at < interval and not self._lease.was_replaced():
             return
         node_id = self._lease.node_id
         take_back = partial(rescue.rescue, but=held() | self._sends.held(), unstored=unstored)

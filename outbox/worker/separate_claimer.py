@@ -134,13 +134,16 @@ class SeparateClaimer(Claimer):
     async def _turn(self, unwritten: int, batch: Sequence[Result]) -> Settlement | None:
         """Record results, claim and fan out with one statement, as far as they are usual.
 
-        Return None when nothing is done, so that it has to be done in parts.
+        Return None when nothing is done, so that it has to be done in parts. That needs no round
+        trip when many webhooks have sends in flight and no results wait.
         """
         began = self._clock.monotonic()
         if began < self._fault_until:
             return None
         capacity = self._capacity(unwritten)
         windows = self._sends.windows.rests(self._recent)
+        if windows is None and not batch:
+            return None
         fan = windows is not None and not self._fan_in_parts and self._may_fan_out(began)
         if fan:
             self._begin_fan_out(began)

@@ -39,7 +39,8 @@ LAYOUT = """() => {
   const seen = (e) => e.checkVisibility() && !e.closest(".skip, .whole, .only-read, .default") &&
     !(e.closest("thead") && getComputedStyle(e.closest("thead")).position === "absolute");
   // These say that there is more: an ellipsis, a caret that walks on, a part that scrolls.
-  const more = (e) => e.closest(".clamp, .crumbs, .brand, .who, input, textarea, pre, .board");
+  const more = (e) =>
+    e.closest(".clamp, .cut, .crumbs, .brand, .who, input, textarea, pre, .board");
   for (const e of document.body.querySelectorAll("*")) {
     const box = e.getBoundingClientRect();
     if (!box.width || !box.height || !seen(e) || more(e)) continue;

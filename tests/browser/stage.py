@@ -82,7 +82,7 @@ TWO_FACTOR = "two@example.com"
 """An account with two-factor authentication."""
 STATES = (
     "/console/deliveries?select=1", "/console/webhooks/new?kind=operational",
-    "/console/privacy?q=hostile",
+    "/console/privacy?q=hostile", "/console/find?q=a",
 )  # fmt: skip
 MORE_STATES = (
     "/console?range=30d", "/console/deliveries?state=waiting", "/console/deliveries?q=nothing",
@@ -315,7 +315,7 @@ async def add_account(house: House) -> None:
     await guest.submit("/console/checkpoints")
     # Its page shows a secret to scan.
     await guest.submit("/console/account/two-factor/start", at="/console/account/two-factor")
-    await db.write(account_tokens.add, house.api.user_id, "reset", "reset")
+    await db.write(account_tokens.add, house.api.user_id, "reset", "reset", None)
     await db.write(account_tokens.add, house.api.user_id, "email", "email", EMAIL)
     await enrol(house.site, await house.site.user(TWO_FACTOR))
     uploaded = await guest.upload("/console/import/contacts", f"Nome;{'x' * 300}\nAna;1".encode())

@@ -60,7 +60,7 @@ async def test_the_document_is_shown_and_tried_without_the_network(
     async with window(chromium, site.url, color_scheme=scheme, viewport=size) as view:
         page, asked = view.page, elsewhere(view)
         await view.open("/api/docs")
-        await page.get_by_text("List contacts").wait_for()
+        await page.get_by_text("List contacts").first.wait_for()
         back = await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         assert (back == "rgb(28, 32, 34)") == (scheme == "dark")
         await page.get_by_role("button", name="Authorize").first.click()

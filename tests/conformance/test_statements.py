@@ -16,7 +16,7 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales import deals
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.rest.body import draft_of
+from gateway.records.draft import check
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.postgres.hosts import Hosts, Session
@@ -80,7 +80,7 @@ async def owner(db: Database) -> Actor:
 
 
 def create(db: Database, actor: Actor) -> Any:
-    draft = draft_of(CONTACTS, b'{"name":"Maria","email":"maria@example.com"}', creating=True)
+    draft = check(CONTACTS, {"name": "Maria", "email": "maria@example.com"}, creating=True)
     return db.write(actions.create, actor, CONTACTS, draft)
 
 
@@ -146,9 +146,9 @@ async def test_a_change_writes_everything_after_its_query_with_two_statements(
     actor = await owner(db)
     made = await create(db, actor)
     # The first write of a connection to PostgreSQL also asks for the types of arrays.
-    draft = draft_of(CONTACTS, b'{"position":"Trainee"}')
+    draft = check(CONTACTS, {"position": "Trainee"}, creating=False)
     await db.write(actions.change, actor, CONTACTS, made.id, draft)
-    draft = draft_of(CONTACTS, b'{"position":"Buyer"}')
+    draft = check(CONTACTS, {"position": "Buyer"}, creating=False)
     await fresh(sent)
     await db.write(actions.change, actor, CONTACTS, made.id, draft)
     await asyncio.sleep(0)
@@ -164,10 +164,10 @@ async def test_a_record_that_refers_to_another_is_written_with_one_statement(
     db, sent = opened
     actor = await owner(db)
     made = await create(db, actor)
-    body = f'{{"title":"Deal","value":1,"contactIds":["{made.id}"]}}'.encode()
+    body = {"title": "Deal", "value": 1, "contactIds": [made.id]}
 
     def deal() -> Any:
-        draft = draft_of(deals.DEALS, body, creating=True)
+        draft = check(deals.DEALS, body, creating=True)
         return db.write(actions.create, actor, deals.DEALS, draft)
 
     await deal()

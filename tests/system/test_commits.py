@@ -38,6 +38,7 @@ from tests.support.databases import ORDINARY, SOURCES
 from tests.support.deployed import deployed
 from tests.support.faults import shows
 from tests.support.ledger import Verdict, query
+from tests.support.long_limits import served_limits
 from tests.support.rest import UNLIMITED, Person, Reply, RestApi
 from tests.support.shop import open_shop
 from tests.support.site import serving
@@ -260,13 +261,15 @@ async def cuttable() -> AsyncIterator[tuple[RestApi, FaultProxy, str]]:
     """The product on a server behind a proxy that cuts COMMITs; and the server's own address."""
     async with own_server() as server, fault_proxy(server.port) as proxy:
         url = server.url.replace(str(server.port), str(proxy.port))
-        db = await database.open(url, clock=SystemClock(), ids=Ids(), pool_size=40)
-        try:
-            await migrate(db, SOURCES)
-            async with serving(db, UNLIMITED) as site:
-                yield RestApi(site), proxy, server.url
-        finally:
-            await db.close()
+        # Its answers about lost COMMITs come when these limits end.
+        with served_limits():
+            db = await database.open(url, clock=SystemClock(), ids=Ids(), pool_size=40)
+            try:
+                await migrate(db, SOURCES)
+                async with serving(db, UNLIMITED) as site:
+                    yield RestApi(site), proxy, server.url
+            finally:
+                await db.close()
 
 
 async def create(who: Person, name: str, *, keyed: bool) -> Reply:
@@ -403,7 +406,7 @@ ONE_IN_TIME = 20
 AIM = 0.5
 """The others come at a random moment of its first half, during the status look-up."""
 ONE_EVENT = insert_text(INSERT.table, INSERT.columns, 1, "")
-INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d")
+INSERTED = ("0" * 24, "x.y", "r", 1, None, 0, None, None, b"{}", "d", None)
 
 
 async def test_no_commit_is_judged_wrongly_while_it_runs() -> None:

@@ -23,7 +23,7 @@ from gateway.console.frame.templates import TROUBLES
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, CONFIG, REQUEST_ID
 from gateway.server.http import multipart
-from gateway.server.http.rate_limits import LIMITS
+from gateway.server.http.rate_limits import LIMITS, REST_SECONDS
 from gateway.server.telemetry.logs import logger
 from outbox.database.fair_limit import Crowded, Places
 from outbox.database.transaction import commits
@@ -36,10 +36,11 @@ Action = Callable[[web.Request, Visitor, Form], Awaitable[web.StreamResponse]]
 Upload = Callable[[web.Request, Visitor, multipart.Upload], Awaitable[web.StreamResponse]]
 Limit = Callable[[web.Request, Visitor], web.StreamResponse | None]
 Act = Callable[[Visitor], Awaitable[web.StreamResponse]]
-AT_ONCE = 4
+AT_ONCE = 3
 """Pages of an account that are made at the same time: each takes milliseconds of the event loop."""
 WAITING = 256
-REST_SECONDS = 0.25
+PAUSE_SECONDS = 0.02
+"""Between the pages of an account that asks for more at a time."""
 TURNS = web.AppKey("CONSOLE_TURNS", Places)
 
 ENROL = "/console/account/two-factor"
@@ -69,15 +70,18 @@ def set_up(app: web.Application) -> None:
     menu.set_up(app)
 
 
-def page(handler: Page, *, public: bool = False, enrolling: bool = False) -> Handler:
+def page(
+    handler: Page, *, public: bool = False, enrolling: bool = False, brief: bool = True
+) -> Handler:
     """Return a route that shows a page; with `public`, also to visitors who are not signed in.
 
     With `enrolling` also to accounts that lack the two-factor authentication that they must have.
+    One that is not `brief` takes no turn, as it may wait for long, and counts itself.
     """
 
     async def answer(request: web.Request) -> web.StreamResponse:
         return await _answer(
-            request, lambda visitor: handler(request, visitor), public, public or enrolling
+            request, lambda visitor: handler(request, visitor), public, public or enrolling, brief
         )
 
     return answer
@@ -189,16 +193,26 @@ async def _in_turn(
     """Return the page in its turn among those of the account; above the rate, that there is one."""
     turns = request.app[TURNS]
     if not turns.take_free(owner_id):
-        await turns.take(owner_id)
+        try:
+            await turns.take(owner_id)
+        except Crowded as crowded:
+            return await _slowed(request, crowded.seconds)
     try:
         wait = request.app[LIMITS].page(owner_id)
         if wait:
-            # A client that asks again at once then keeps nobody busy.
-            await asyncio.sleep(REST_SECONDS)
-            return error_pages.slowed(request, wait)
-        return await _acted(request, visitor, act)
+            return await _slowed(request, wait)
+        response = await _acted(request, visitor, act)
+        if turns.waits(owner_id):
+            await asyncio.sleep(PAUSE_SECONDS)
+        return response
     finally:
         turns.leave(owner_id)
+
+
+async def _slowed(request: web.Request, wait: int) -> web.StreamResponse:
+    # A client that asks again at once then keeps nobody busy.
+    await asyncio.sleep(REST_SECONDS)
+    return error_pages.slowed(request, wait)
 
 
 async def _acted(request: web.Request, visitor: Visitor, act: Act) -> web.StreamResponse:
@@ -210,8 +224,8 @@ async def _acted(request: web.Request, visitor: Visitor, act: Act) -> web.Stream
 
 
 def charge(request: web.Request, visitor: Visitor, tokens: int) -> None:
-    """Count a page that is as much work as so many. Raise rate_limited."""
-    wait = request.app[LIMITS].page(visitor.actor.owner_id, tokens - 1)
+    """Count a page without a turn that is as much work as so many. Raise rate_limited."""
+    wait = request.app[LIMITS].page(visitor.actor.owner_id, tokens)
     if wait:
         raise Refusal("rate_limited", "error.slowed_help", facts={"retry_after": wait})
 

@@ -26,6 +26,8 @@ from gateway.texts import Texts
 
 TIMES = {"createdAt": "created_at", "updatedAt": "updated_at"}
 NONE = Markup('<span class="faint">–</span>')
+NARROW = 18
+"""Characters that every column of a table shows."""
 PROSE = ("notes", "reason", "lostReason", "text")
 Cell = Callable[[Record], str]
 """Returns HTML, or an empty text when the field is unset."""
@@ -152,7 +154,8 @@ def _reference(look: Look, record: Record, field: Field) -> str:
             links.append(f"<code>{html.escape(one)}</code>")
         else:
             name = html.escape(inert(shown) or one)
-            links.append(f'<a href="/console/{target.plural}/{one}"><bdi>{name}</bdi></a>')
+            whole = f' title="{name}"' if len(name) > NARROW else ""
+            links.append(f'<a href="/console/{target.plural}/{one}"{whole}><bdi>{name}</bdi></a>')
     return ", ".join(links)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -16,6 +17,7 @@ from gateway.console.records.facts import Look
 from gateway.console.records.listing import Asked
 from gateway.console.records.references import Names
 from gateway.console.records.section import Section
+from gateway.console.records.widths import width_of
 from gateway.console.records.words import Words, label_of
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -38,6 +40,8 @@ class Column:
     sort: str = ""
     sorted: str = ""
     """The order that the list has by this column, in the words of aria-sort."""
+    width: str = "name"
+    """See gateway.console.records.widths; the first column takes what is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,8 @@ class Row:
     def head(self, section: Section, label: str) -> str:
         """Return the begin of the row: the cell with the name, which is still open."""
         return (
-            f'<tr><th scope="row" data-label="{label}"><a id="r-{self.record.id}" class="clamp"'
+            f'<tr><th scope="row" class="is-name" data-label="{label}"><a id="r-{self.record.id}"'
+            f' class="cut"{_title(section.heading(self.record))}'
             f' href="{section.path}/{self.record.id}">{self.name}</a>'
         )
 
@@ -127,11 +132,21 @@ def _show(
         "scoped": _scoped(section, asked, look), "filters": _filters(section, look),
         "choice": _choice(section, asked, look), "offers": offers.of(request, section.name),
         "verbs_of": verbs.of, "row_verbs": verbs.in_rows(section.resource), "view": view,
+        "total": _total(asked, look, listed.total),
         "listed_at": verbs.place_of(view, request.query_string) if view else asked.text,
     }  # fmt: skip
     if not section.parts.live:
         return templates.render(request, visitor, "records.html", context)
     return polling.live(request, visitor, "records.html", "parts/record_rows.html", context)
+
+
+def _total(asked: Asked, look: Look, total: int) -> str:
+    """Return how many records the list has; of a narrowed list, which is counted to a bound."""
+    if not asked.narrowed:
+        return look.texts("records.total", count=total)
+    most = listing.MOST_COUNTED
+    count = f"{look.texts.number(most)}+" if total > most else total
+    return look.texts("records.results", count=count)
 
 
 async def _page(tx: Tx, section: Section, actor: Actor, asked: Asked) -> tuple[Page, Names]:
@@ -167,14 +182,21 @@ def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:
     without = escape(look.texts("records.long"))
     columns = [_column(section, asked, look, name) for name in names]
     # Each cell is a few joined texts: templates would take longer than the database.
-    begins = [f'<td data-label="{escape(one.label)}"><div class="clamp">' for one in columns[1:]]
-    places = list(zip(begins, others, strict=True))
+    begins = [
+        f'<td class="is-{one.width}" data-label="{escape(one.label)}"><div class="cut"'
+        for one in columns[1:]
+    ]
+    titles = [_titles(section, one) for one in columns[1:]]
+    places = list(zip(begins, titles, others, strict=True))
     rows = [
         Row(
             record,
             Markup(heading(record)) or without,  # noqa: S704 - a cell escapes what it writes
             Markup(  # noqa: S704 - as above
-                "".join(f"{begin}{cell(record) or facts.NONE}</div></td>" for begin, cell in places)
+                "".join(
+                    f"{begin}{title(record)}>{cell(record) or facts.NONE}</div></td>"
+                    for begin, title, cell in places
+                )
             ),
         )
         for record in page.records
@@ -202,15 +224,31 @@ def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:
     )  # fmt: skip
 
 
+def _titles(section: Section, column: Column) -> Callable[[Record], str]:
+    """Return what writes the whole text of a cell that can be cut."""
+    field = section.resource.named.get(column.name)
+    if column.width not in ("text", "email") or field is None:
+        return lambda record: ""
+    place = section.resource.position[field.column]
+    return lambda record: _title(record.row[place])
+
+
+def _title(text: Any) -> str:
+    """Return the attribute with a whole text, if it may be cut."""
+    text = "" if text is None else str(text)
+    return f' title="{escape(inert(text))}"' if len(text) > facts.NARROW else ""
+
+
 def _column(section: Section, asked: Asked, look: Look, name: str) -> Column:
     label = label_of(look.texts, name)
+    width = "name" if name == section.columns[0] else width_of(section.resource, name)
     if name not in {one.name for one in section.resource.sorts}:
-        return Column(name, label)
+        return Column(name, label, width=width)
     field = section.resource.named.get(name)
     # A reader wants A first, and the next due date, but the newest and the largest.
     rising = field is not None and inputs.kind_of(field.format.schema) in ("text", "time")
     order = {name: "ascending", f"-{name}": "descending"}.get(asked.sort, "none")
-    return Column(name, label, asked.sorted_by(name, "" if rising else "-"), order)
+    return Column(name, label, asked.sorted_by(name, "" if rising else "-"), order, width)
 
 
 def _choice(section: Section, asked: Asked, look: Look) -> list[tuple[str, str, bool]]:

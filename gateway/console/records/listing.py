@@ -23,6 +23,8 @@ LIMIT = 25
 LIMITS = (25, 50, 100)
 LONGEST = 200
 """Characters of a search or a filter."""
+MOST_COUNTED = 1_000
+"""Records of a narrowed list that are counted; its page says that there are more."""
 MOST_PAGES = 400
 """Pages of a list by number."""
 NEWEST = "-createdAt"
@@ -87,7 +89,10 @@ class Asked:
 
     def query(self) -> Query:
         """Return the request of the list."""
-        asked = Query(limit=self.limit, search=self.search, page=self.page)
+        asked = Query(
+            limit=self.limit, search=self.search, anywhere=True, page=self.page,
+            count_to=MOST_COUNTED + 1,
+        )  # fmt: skip
         values: dict[str, Any] = {}
         for name, text in self.filters.items():
             try:
@@ -176,7 +181,7 @@ def asked(
     """
     # The filter of the tabs is the last in every address.
     offered = sorted(resource.filters, key=lambda one: one.name == tabs)
-    said = {one.name: _text(query.get(one.name, "")) for one in offered}
+    said = {one.name: text_of(query.get(one.name, "")) for one in offered}
     filters = {one.name: said[one.name] for one in offered if _says(one, said[one.name])}
     sort = query.get("sort", "")
     sorts = {one.name for one in resource.sorts}
@@ -187,7 +192,7 @@ def asked(
     return Asked(
         resource=resource, path=path, filters=filters, sort=sort, texts=texts, tabs=tabs,
         columns=() if set(chosen) == set(usual) else chosen,
-        search=_text(query.get("search", "")) if resource.search else "",
+        search=text_of(query.get("search", "")) if resource.search else "",
         limit=int(limit) if limit in map(str, LIMITS) else LIMIT,
         after=_cursor(query.get("after", "")),
         before=_cursor(query.get("before", "")) if "after" not in query else "",
@@ -197,7 +202,8 @@ def asked(
     )  # fmt: skip
 
 
-def _text(text: str) -> str:
+def text_of(text: str) -> str:
+    """Return what a reader typed, as every engine can store it."""
     text = text.strip()[:LONGEST].replace("\0", "")
     return text.encode("utf-8", "ignore").decode()
 

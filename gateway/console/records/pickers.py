@@ -13,6 +13,7 @@ from gateway.records.access import Actor
 from gateway.records.query import Query
 from gateway.records.record import Record
 from gateway.records.resource import Resource
+from gateway.records.searching import words_of
 from gateway.records.values.folding import fold
 from outbox.database.transaction import Tx
 
@@ -72,20 +73,18 @@ async def resolve(
 
 
 async def matches(tx: Tx, actor: Actor, target: Resource, text: str) -> list[Match]:
-    """Return up to MOST records whose name has this text, the newest first."""
-    wanted = fold(text)
+    """Return up to MOST records whose name has these words, the newest first."""
+    wanted, words = fold(text), words_of(text)
     heading = target.heading
     # PostgreSQL takes no text with a NUL, which no name has.
-    if not wanted or not heading or "\0" in text:
+    if not words or not heading or "\0" in text:
         return []
     if heading in target.search:
         query = Query(limit=LOOKED_AT, search=text, counted=False)
-    elif heading in target.offered and wanted.isascii() and any(map(str.isdigit, wanted)):
-        query = Query(limit=MOST, filters={heading: text.upper()}, counted=False)
     else:
         query = Query(limit=LOOKED_AT, counted=False)
     page = await actions.page(tx, actor, target, query)
-    named = [one for one in page.records if wanted in fold(name_of(one))]
+    named = [one for one in page.records if all(word in fold(name_of(one)) for word in words)]
     # Whoever has exactly this name is offered first.
     named.sort(key=lambda one: fold(name_of(one)) != wanted)
     return [Match(one.id, name_of(one), _detail(one)) for one in named[:MOST]]

@@ -184,6 +184,17 @@ if (here.searchParams.has("done")) {
   history.replaceState(null, "", here);
 }
 
+// A slash leads to the search, except where it is typed.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const field = document.querySelector(".find input");
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+  field.select();
+});
+
 // An open menu closes at a click elsewhere and at Escape, which leads back to its button.
 function closeMenus(except) {
   for (const open of document.querySelectorAll(".menu details[open]")) {

@@ -49,6 +49,7 @@ COMPANIES = Resource(
         "deleted": ("id",),
     },
     search=("name", "email"),
+    numbers=("phone", "cnpj"),
     folded_sort="name",
     key="cnpj",
     sorts=(*BY_TIME, BY_NAME),

@@ -65,6 +65,7 @@ CONTACTS = Resource(
         "deleted": ("id",),
     },
     search=("name", "email"),
+    numbers=("phone",),
     folded_sort="name",
     key="email",
     sorts=(*BY_TIME, BY_NAME),

@@ -25,7 +25,8 @@ class Person(Struct, frozen=True):
     """What identifies a person while it is erased.
 
     `contacts` and `clients` are ids; those not yet erased are in `left` too. `wide`: everything of
-    the owner with one of `emails` is the person's. `aliases` are further emails that texts may
+    the owner with one of `emails` is the person's; otherwise guest orders of `store` with it are.
+    `aliases` are further emails that texts may
     name: they select nothing.
     """
 
@@ -37,6 +38,7 @@ class Person(Struct, frozen=True):
     names: tuple[str, ...] = ()
     phones: tuple[str, ...] = ()
     wide: bool = False
+    store: str = ""
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -74,6 +74,7 @@ TASKS = Resource(
     },
     filterable=("priority", "completed"),
     known_after={"created": {"completed": False}, "completed": {"completed": True}},
+    search=("title",),
     filters=(
         Filter(
             "completed", "completed = {}", "boolean",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
-from gateway.domain.privacy.traces import phones_of
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -19,9 +18,6 @@ from outbox.database.transaction import Tx
 MOST = 1_000
 """Records of one kind that are counted."""
 FOUND = 20
-_BY_PHONE = """
-select id from contacts where owner_id = $1 and phone_e164 like $2 order by id limit $3
-"""
 _EVENTS = """
 select count(*) as n from (
   select 1 as one from events where owner_id = $1 and record_id = $2 and webhook_id is null
@@ -38,18 +34,11 @@ class Found:
 
 
 async def find(tx: Tx, actor: Actor, text: str) -> Found:
-    """Find persons by a part of the name or the email, or by the phone. Raises forbidden."""
-    query = Query(search=text, limit=FOUND)
-    contacts = {one.id: one for one in (await actions.page(tx, actor, CONTACTS, query)).records}
+    """Find persons by name, email or phone, as Query.anywhere does. Raises forbidden."""
+    query = Query(search=text, limit=FOUND, anywhere=True)
+    contacts = (await actions.page(tx, actor, CONTACTS, query)).records
     clients = (await actions.page(tx, actor, CUSTOMERS, query)).records
-    digits = phones_of([text])
-    if digits:
-        rows = await tx.all(_BY_PHONE, actor.owner_id, f"%{digits[0]}", FOUND)
-        ids = [row["id"] for row in rows]
-        called = (await actions.some(tx, actor, CONTACTS, ids)).records if ids else []
-        # An address may begin with the phone.
-        contacts |= {one.id: one for one in called}
-    return Found(list(contacts.values()), clients)
+    return Found(contacts, clients)
 
 
 async def counts(tx: Tx, actor: Actor, person: Person) -> dict[str, int]:

@@ -23,6 +23,10 @@ from outbox.webhooks.secrets import KeyRing
 CYCLE_SECONDS = 10.0
 """After this time records wait until what was erased before is complete."""
 PAGE = 100
+AT_ONCE = 10
+"""Erasures that one transaction ends."""
+REQUESTS = 100
+"""Requests to erase events, which are done, that one transaction deletes."""
 REST_TIMES = 9
 """After the files were cleaned, so many times as long passes before they are cleaned again."""
 INDEXED = (
@@ -121,7 +125,8 @@ class Persons:
         await self._pages("files", note)
         if cleared and await self._scrub():
             for ids in cleared:
-                await self._db.write(complete, ids, self._ring)
+                for some in _parts(ids):
+                    await self._db.write(complete, some, self._ring)
 
     async def _scrub(self) -> bool:
         """Clean the files, for a tenth of the time at most; return False to try again later."""
@@ -145,21 +150,43 @@ class Persons:
             after = ids[-1]
 
     async def _clear(self, ids: list[str]) -> None:
-        await self._db.write(clear, ids)
+        for some in _parts(ids):
+            left = some
+            while left:
+                left = await self._db.write(clear, left)
 
 
-async def clear(tx: Tx, ids: list[str]) -> None:
-    """Forget who the persons are whose events are erased; note the counts of the log."""
+def _parts(ids: list[str]) -> list[list[str]]:
+    """Divide ids of erasures into lists for one transaction each."""
+    return [ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)]
+
+
+async def clear(tx: Tx, ids: list[str]) -> list[str]:
+    """Forget who the persons are whose events are erased; note the counts of the log.
+
+    Return those that have more of the log than one transaction takes.
+    """
     waiting = await erasure_requests.undone(tx, ids)
-    for erasure in await person_erasures.some(tx, ids, "log"):
+    open_, room = await person_erasures.some(tx, ids, "log"), REQUESTS
+    for erasure in open_:
         if erasure.id in waiting:
             continue
-        counts = await erasure_requests.counts_of(tx, erasure.id)
-        erased = {
-            "events": counts.events, "deliveries": counts.deliveries, "attempts": counts.answers,
-        }  # fmt: skip
-        await erasure_requests.forget(tx, erasure.id)
-        await person_erasures.save(tx, erasure, stage="files", person=None, erased=erased)
+        if room <= 0:
+            return [one.id for one in open_ if one.id >= erasure.id]
+        taken = await erasure_requests.take(tx, erasure.id, room)
+        over = len(taken) < room
+        room -= len(taken)
+        await person_erasures.save(
+            tx, erasure, stage="files" if over else "log", person=None if over else erasure.person,
+            erased={
+                "events": sum(one.events for one in taken),
+                "deliveries": sum(one.deliveries for one in taken),
+                "attempts": sum(one.answers for one in taken),
+            },
+        )  # fmt: skip
+        if not over:
+            return [one.id for one in open_ if one.id >= erasure.id]
+    return []
 
 
 async def complete(tx: Tx, ids: list[str], ring: KeyRing) -> None:

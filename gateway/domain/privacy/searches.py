@@ -4,7 +4,6 @@ A text is read once and searched once, apart from the event loop; what is found 
 version of the record.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts.person_erasures import Erasure
 from gateway.domain.privacy import knowledge, redaction
+from gateway.domain.privacy.apart import apart
 from gateway.domain.privacy.traces import Traces
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import store
@@ -46,7 +46,7 @@ async def search(
     assert erasure.person is not None
     person, found = erasure.person, dict[Key, Found]()
     left = erasure.part(BYTES) if most is None else most
-    traces = await asyncio.to_thread(Traces, person)
+    traces = await apart(Traces, person)
     for key in keys:
         if left <= 0:
             break
@@ -61,8 +61,8 @@ async def search(
         if resource is ORDERS:
             wider = knowledge.more(person, names=[record["name"]], phones=[record["phone"]])
             if wider is not person:
-                person, traces = wider, await asyncio.to_thread(Traces, wider)
-        changes = await asyncio.to_thread(redaction.redacted, traces, record)
+                person, traces = wider, await apart(Traces, wider)
+        changes = await apart(redaction.redacted, traces, record)
         named: bool | None = redaction.announced(record, changes)
         if resource.events and resource is not ORDERS and not named:
             named, read = await _named(db, traces, record, None if most is None else left)
@@ -88,7 +88,7 @@ async def _named(
         read += page.size
         if most is not None and read > most:
             return None, read
-        if await asyncio.to_thread(_any_within, traces, page):
+        if await apart(_any_within, traces, page):
             return True, read
     return False, read
 

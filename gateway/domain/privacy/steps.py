@@ -47,6 +47,10 @@ NOTHING: Mapping[Key, Found] = {}
 
 _ORDERS_OF = "select id from orders where owner_id = $1 and customer_id = $2 limit $3"
 _ORDERS_WITH = "select id from orders where owner_id = $1 and email_folded = $2 limit $3"
+_GUESTS_WITH = """
+select id from orders
+where owner_id = $1 and email_folded = $2 and store_id = $3 and customer_id is null limit $4
+"""
 _CONTACTS_WITH = """
 select id from contacts where owner_id = $1 and email_folded = $2 limit $3
 """
@@ -135,7 +139,7 @@ async def _records(unit: _Unit) -> bool:
         unit.person = structs.replace(unit.person, left=rest)
     if unit.left <= 0:
         return False
-    return not unit.person.wide or await _others(unit)
+    return await (_others if unit.person.wide else _guests)(unit)
 
 
 async def _contact(unit: _Unit, contact_id: str) -> bool:
@@ -275,10 +279,22 @@ async def _order(unit: _Unit, order_id: str) -> bool:
         return False
     unit.learn(names=[order["name"]], phones=[order["phone"]])
     mails = await unit.tx.one(_ORDER_MAILS, order_id)
-    await anonymise(unit.tx, unit.actor, order_id, lambda _: found.changes)
+    await anonymise(
+        unit.tx, unit.actor, order_id, unit.erasure.id, lambda _: found.changes
+    )  # fmt: skip
     unit.erased["mails"] += int(mails["n"]) if mails else 0
     unit.kept["orders"] += 1
     unit.left -= 1
+    return True
+
+
+async def _guests(unit: _Unit) -> bool:
+    """Take the person out of guest orders of one store; return whether none is left."""
+    for email in unit.person.emails if unit.person.store else ():
+        which = (unit.erasure.owner_id, fold_email(email), unit.person.store, unit.left)
+        rows = await unit.tx.all(_GUESTS_WITH, *which)
+        if not await _orders(unit, [row["id"] for row in rows]) or unit.left <= 0:
+            return False
     return True
 
 

@@ -5,8 +5,6 @@ Responses that are stored meanwhile come in no order of keys, so they are search
 their time.
 """
 
-import asyncio
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +12,8 @@ from msgspec import MsgspecError, Struct, json
 
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Erasure, Person
+from gateway.domain.privacy.apart import apart
+from gateway.domain.privacy.automaton import Automaton
 from gateway.domain.privacy.page_sizes import SIZE, PageSize
 from gateway.domain.privacy.traces import Traces
 from outbox.database.transaction import DUTIES, Database, Row, Tx
@@ -22,6 +22,8 @@ from outbox.ids import is_id
 
 LATE = MINUTE
 """What a transaction may be open, and clocks of nodes may differ."""
+TOGETHER = 32
+"""Responses that are searched together, of a page that has the person."""
 _SIZE = SIZE.format("outcome")
 _PAGED = """
 select t.key, t.operation, t.outcome, t.created_at, p.size from (
@@ -45,7 +47,6 @@ _SINCE = _PAGED.format(
 _ONE = "where owner_id = $1 and key = $2 and operation = $3 and created_at = $4"
 _SHORTEN = f"update idempotency set outcome = $5 {_ONE}"
 _DELETE = f"delete from idempotency {_ONE}"
-_HEX = re.compile(r"[0-9a-f]{24,}")
 
 
 class Place(Struct, frozen=True):
@@ -88,7 +89,7 @@ async def move_on(db: Database, erasure: Erasure, size: PageSize) -> PageSize:
     assert erasure.person is not None
     place = place_of(erasure, db.clock.wall())
     rows = await db.scan(DUTIES, page, erasure.owner_id, place, size)
-    changes = await asyncio.to_thread(_changes, rows, erasure.person)
+    changes = await apart(_changes, rows, erasure.person)
     await db.write(_change, erasure.id, place, _after(place, rows), changes)
     return size.after(len(rows), sum(int(row["size"]) for row in rows))
 
@@ -134,29 +135,30 @@ async def _change(
 
 def _changes(rows: Sequence[Row], person: Person) -> list[Change]:
     """Return what becomes of the responses that hold the person."""
-    traces, ids = Traces(person), frozenset(person.ids)
+    traces, ids = Traces(person), Automaton(person.ids)
     changes = []
-    for row in rows:
-        outcome = row["outcome"] or ""
+    for row in _holding(rows, traces, ids):
         in_key = _holds(f"{row['key']}\n{row['operation']}", traces)
-        if in_key or _has_id(f"{row['operation']} {outcome}", ids) or _holds(outcome, traces):
-            kept = None if in_key else _short(outcome)
-            if kept != outcome:
-                changes.append(Change(row["key"], row["operation"], row["created_at"], kept))
+        kept = None if in_key else _short(row["outcome"] or "")
+        if kept != (row["outcome"] or ""):
+            changes.append(Change(row["key"], row["operation"], row["created_at"], kept))
     return changes
+
+
+def _holding(rows: Sequence[Row], traces: Traces, ids: Automaton) -> list[Row]:
+    """Return the rows that hold the person: most pages have none, so they are searched whole."""
+    text = "\n".join(f"{row['key']}\n{row['operation']}\n{row['outcome'] or ''}" for row in rows)
+    if not (ids.within(text) or _holds(text, traces)):
+        return []
+    if len(rows) == 1:
+        return [*rows]
+    part = TOGETHER if len(rows) > TOGETHER else 1
+    parts = (rows[start : start + part] for start in range(0, len(rows), part))
+    return [row for some in parts for row in _holding(some, traces, ids)]
 
 
 def _holds(text: str, traces: Traces) -> bool:
     return traces.within_coded(text, close=False)
-
-
-def _has_id(text: str, ids: frozenset[str]) -> bool:
-    """Return whether a text has one of the ids, all of which have 24 hexadecimal digits."""
-    return any(
-        run[start : start + 24] in ids
-        for run in _HEX.findall(text)
-        for start in range(len(run) - 23)
-    )
 
 
 def _short(outcome: str) -> str | None:

@@ -19,8 +19,6 @@ MARK = "***"
 SHORTEST = 3
 """Letters of a word, or of a whole name, that can identify somebody."""
 FEWEST_DIGITS = 8
-FEW = 16
-"""So many words are looked for one by one, before all words of a text are."""
 PARTICLES = frozenset({"das", "dos", "del", "von", "van", "der", "den", "los", "las", "the", "and"})
 _MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 # Soft hyphens, joiners, signs of direction and variation selectors: they show nothing in a word.
@@ -30,38 +28,42 @@ _NOTHING = re.compile(f"[{_HIDDEN}]+")
 _WORD = re.compile(rf"[^\W_]+(?:[{_MARKS}{_HIDDEN}]+[^\W_]*)*")
 # The time to sort a run of marks grows with the square of its length.
 _SIGN = re.compile(rf".[{_MARKS}]{{0,8}}", re.S)
+_TOO_MANY = re.compile(f"(?<=[{_MARKS}]{{8}})[{_MARKS}]+")
 _AT = re.compile("[@\ufe6b\uff20]")
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
+_NO_DIGITS = re.compile(r"\D+")
 _HYPHENS = "\\-\u2010-\u2015\u2212\ufe63\uff0d"
 _BETWEEN = re.compile(rf"[\s().{_HYPHENS}/{_HIDDEN}]{{0,4}}")
 _BEFORE = re.compile(r"(?:\+ ?)?\(?\Z")
 _PREFIXES = ("", "55", "0055", "0", "00")
 """What may stand before a phone: the code of Brazil, a trunk prefix, that of other countries."""
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.S)
-_PLAIN = frozenset('"\\/')
-
-
-class _Word(NamedTuple):
-    start: int
-    end: int
-    folded: str
+_BREAKS = re.compile(r"\\+[bfnrt]")
+_ESCAPES = re.compile(r"(?:\\+u[0-9a-fA-F]{4})+")
+_SLASHES = re.compile(r"\\+")
+_OTHER = "\0"
+"""Stands for a word of no name."""
 
 
 class Traces:
     """The traces of a person."""
 
     def __init__(self, person: Person) -> None:
-        names = [[one.folded for one in _words(name)] for name in dict.fromkeys(person.names)]
+        names = (_words(name) for name in dict.fromkeys(person.names))
         self.names = [words for words in names if len("".join(words)) >= SHORTEST]
         self.words = {
             word for words in self.names for word in words
             if len(word) >= SHORTEST and word not in PARTICLES and not word.isdigit()
         }  # fmt: skip
-        self._names = Automaton(self.names)
-        self._rare = {max(words, key=len) for words in self.names}
-        emails = (email.strip() for email in (*person.emails, *person.aliases))
-        self._emails = Automaton([_signs(email).text for email in emails if email])
+        known = dict.fromkeys(word for words in self.names for word in words)
+        self._codes = {word: chr(code) for code, word in enumerate(known, 1)}
+        self._names = Automaton(map(self._coded, self.names))
+        rare = {max(words, key=len) for words in self.names}
+        self._needed = {False: rare, True: rare | self.words}
+        self._needed_signs = {close: Automaton(words) for close, words in self._needed.items()}
+        emails = [email for one in (*person.emails, *person.aliases) if (email := one.strip())]
+        self._emails = Automaton(_signs(email).text for email in emails)
+        self._flat_emails = Automaton(map(_flat, emails))
         phones = phones_of(person.phones)
         self._digits = Automaton(phones)
         self._phones = {prefix + phone for phone in phones for prefix in _PREFIXES}
@@ -90,7 +92,13 @@ class Traces:
 
     def within(self, text: str, *, close: bool) -> bool:
         """Return whether the text holds a trace."""
-        return bool(self._spans(text, close=close))
+        words = self._likely(text, close=close)
+        return (
+            self._names.within(self._coded(words))
+            or (close and not self.words.isdisjoint(words))
+            or bool(self._email_spans(text))
+            or any(True for _ in self._phone_spans(text))
+        )
 
     def within_coded(self, text: str, *, close: bool) -> bool:
         """Return whether a text that may be JSON or a form holds a trace, in escapes too."""
@@ -99,14 +107,10 @@ class Traces:
     def _spans(self, text: str, *, close: bool) -> list[tuple[int, int]]:
         """Return where the traces are, in order, each apart."""
         exact = [*self._email_spans(text), *self._phone_spans(text)]
-        words = _words(text) if self._may_name(text, close=close) else []
-        gone = {
-            place for start, end in self._names.spans(word.folded for word in words)
-            for place in range(start, end)
-        }  # fmt: skip
-        if close:
-            gone |= {place for place, word in enumerate(words) if word.folded in self.words}
-        exact += [(words[place].start, words[place].end) for place in gone]
+        if gone := self._named(text, close=close):
+            exact += [
+                found.span() for place, found in enumerate(_WORD.finditer(text)) if place in gone
+            ]
         apart: list[tuple[int, int]] = []
         for start, end in sorted(exact):
             if apart and start < apart[-1][1]:
@@ -115,16 +119,29 @@ class Traces:
                 apart.append((start, end))
         return apart
 
-    def _may_name(self, text: str, *, close: bool) -> bool:
-        """Return False if a text has no word that a name needs, as most texts have none."""
-        needed = self.words | self._rare if close else self._rare
-        if len(needed) > FEW or not text.isascii():
-            return bool(needed)
-        lower = text.lower()
-        return any(word in lower for word in needed)
+    def _named(self, text: str, *, close: bool) -> set[int]:
+        """Return which words of a text, by number, are of a name."""
+        words = self._likely(text, close=close)
+        spans = self._names.spans(self._coded(words))
+        gone = {place for start, end in spans for place in range(start, end)}
+        if close:
+            gone |= {place for place, word in enumerate(words) if word in self.words}
+        return gone
+
+    def _likely(self, text: str, *, close: bool) -> list[str]:
+        """Return the words of a text, or none if it has no word that a name needs, as most have."""
+        needed = self._needed[close]
+        if not needed or (text.isascii() and not self._needed_signs[close].within(text.lower())):
+            return []
+        words = _words(text)
+        return [] if needed.isdisjoint(words) else words
+
+    def _coded(self, words: Iterable[str]) -> str:
+        """Return a sign for each word."""
+        return "".join([self._codes.get(word, _OTHER) for word in words])
 
     def _email_spans(self, text: str) -> list[tuple[int, int]]:
-        if _AT.search(text) is None:
+        if _AT.search(text) is None or not self._flat_emails.within(_flat(text)):
             return []
         signs = _signs(text)
         return [
@@ -134,9 +151,9 @@ class Traces:
 
     def _phone_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where phones are: whole groups of digits with little between them."""
-        groups = list(_DIGITS.finditer(text)) if self._phones else []
-        if not self._digits.spans(_ascii("".join(group[0] for group in groups))):
+        if not self._phones or not self._digits.within(_ascii(_NO_DIGITS.sub("", text))):
             return
+        groups = list(_DIGITS.finditer(text))
         over = 0
         for place, first in enumerate(groups):
             if first.start() < over:
@@ -181,17 +198,19 @@ def _signs(text: str) -> _Signs:
     return _Signs("".join(parts), starts, ends)
 
 
-def _words(text: str) -> list[_Word]:
-    """Return the words of a text; the same word is folded once."""
-    known: dict[str, str] = {}
-    words: list[_Word] = []
-    for found in _WORD.finditer(text):
-        word = found[0]
-        folded = known.get(word)
-        if folded is None:
-            folded = known[word] = fold(word if word.isascii() else _NOTHING.sub("", word))
-        words.append(_Word(found.start(), found.end(), folded))
-    return words
+def _flat(text: str) -> str:
+    """Return a text in a form in which it has an email if it has its signs: see _signs."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", _TOO_MANY.sub("", text)).lower().replace("ς", "σ")
+    return _NOTHING.sub("", unicodedata.normalize("NFKD", text))
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, folded; the same word is folded once."""
+    words: list[str] = _WORD.findall(text)
+    folded = {word: fold(word if word.isascii() else _NOTHING.sub("", word)) for word in set(words)}
+    return [folded[word] for word in words]
 
 
 def _near(text: str, end: int, start: int) -> bool:
@@ -207,19 +226,17 @@ def _decoded(text: str) -> list[str]:
     """Return a text, and without the escapes of JSON and of forms if it has some."""
     found = [text]
     if "\\" in text:
-        plain = _ESCAPE.sub(_unescaped, text)
-        # JSON in a text of JSON.
-        found.append(_ESCAPE.sub(_unescaped, plain) if "\\" in plain else plain)
+        # However often JSON is in a text of JSON.
+        found.append(_SLASHES.sub("", _ESCAPES.sub(_unescaped, _BREAKS.sub(" ", text))))
     if "%" in text:
         found.append(unquote(text))
     return found
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    """Return what an escape stands for; a line break and the like end a word."""
-    if found[1]:
-        return chr(int(found[1], 16))
-    return found[2] if found[2] in _PLAIN else " "
+    """Return the signs of some escapes, two for one beyond the first 65,536."""
+    digits = found[0].replace("\\", "").replace("u", "")
+    return bytes.fromhex(digits).decode("utf-16-be", "replace")
 
 
 def phones_of(phones: Iterable[str]) -> list[str]:

@@ -6,7 +6,6 @@ imports and looks whether there are lines behind: so what is uploaded meanwhile 
 and no import brings the person back.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from msgspec import Struct, json, structs
 
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Erasure
+from gateway.domain.privacy.apart import apart
 from gateway.domain.privacy.page_sizes import SIZE, PageSize
 from outbox.database.sql import items
 from outbox.database.transaction import DUTIES, Database, Row, Tx
@@ -134,7 +134,7 @@ async def move_on(db: Database, erasure: Erasure, size: PageSize) -> PageSize:
     if found is None:
         await db.write(_end, erasure.id)
         return size
-    hits = await asyncio.to_thread(_hits, found.rows, needles(erasure))
+    hits = await apart(_hits, found.rows, needles(erasure))
     await db.write(_drop, erasure.id, found, hits)
     return size.after(len(found.rows), sum(int(row["size"]) for row in found.rows))
 

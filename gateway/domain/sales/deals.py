@@ -91,6 +91,7 @@ DEALS = Resource(
     },
     filterable=("stage", "status"),
     known_after={"created": {"status": "open"}},
+    search=("title",),
     filters=(
         Filter(
             "status", "status = {}", "text", "Only deals of this status.", STATUSES,

@@ -139,6 +139,7 @@ INVOICES = Resource(
     },
     filterable=("status",),
     known_after={"created": {"status": "pending"}, "paid": {"status": "paid"}},
+    search=("number",),
     filters=(
         Filter(
             "status", "status = {}", "text", "Only invoices of this status.", tuple(TRANSITIONS),
@@ -210,7 +211,8 @@ async def change(
 async def pay(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     """Mark an invoice as paid; the draft takes PAY_TAKES.
 
-    Emits only invoice.paid; the payment of an order also wins its deal, which emits deal.updated.
+    Emits only invoice.paid; the payment of an order also emits order.paid, and wins its deal, which
+    emits deal.updated.
     """
     return await documents.step(tx, actor, INVOICE, record_id, "paid", draft)
 

@@ -25,7 +25,7 @@ MAILS: Mapping[str, Kind] = {
 async def follow(tx: Tx, actor: Actor, invoice: Record) -> None:
     """End the pending order of an invoice that is now paid or canceled.
 
-    Emits deal.updated when the deal changes.
+    Emits order.paid or order.canceled, and deal.updated when the deal changes.
     """
     if invoice["order_id"] is None or invoice["status"] not in ("paid", "canceled"):
         return
@@ -37,7 +37,7 @@ async def follow(tx: Tx, actor: Actor, invoice: Record) -> None:
     else:
         values = {"status": "canceled", "reason": invoice["reason"]}
         after = await write(tx, actor, order, values)
-    await conclude(tx, actor, after)
+    await conclude(tx, actor, after, before=order)
 
 
 async def write(tx: Tx, actor: Actor, order: Record, values: dict[str, Any]) -> Record:
@@ -47,11 +47,12 @@ async def write(tx: Tx, actor: Actor, order: Record, values: dict[str, Any]) -> 
     return await actions.update(tx, actor, order, values)
 
 
-async def conclude(tx: Tx, actor: Actor, order: Record) -> None:
+async def conclude(tx: Tx, actor: Actor, order: Record, *, before: Record) -> None:
     """Update the stock, the coupon and the deal of an order that ended, and tell the buyer.
 
-    Emits deal.updated when the deal changes.
+    Emits the event with the name of its status, and deal.updated when the deal changes.
     """
+    actions.announce(tx, order["status"], order, before=before)
     await order_mails.add(tx, order, MAILS[order["status"]])
     await unpaid.forget(tx, order.id)
     if order["status"] == "paid":

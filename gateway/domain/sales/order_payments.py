@@ -24,7 +24,7 @@ async def pay(tx: Tx, actor: Actor, order_id: str, draft: Draft) -> Record:
     """Mark the invoice of a pending order as paid; the draft takes PAY_TAKES of invoices.
 
     Without a method it is the one that the buyer chose. A paid order stays as it is. Emits
-    invoice.paid and deal.updated. Raises not_found, forbidden, the faults of the draft,
+    invoice.paid, order.paid and deal.updated. Raises not_found, forbidden, the faults of the draft,
     invalid_transition.
     """
     invoice, order = await locked(tx, actor, order_id)

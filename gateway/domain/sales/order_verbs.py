@@ -4,21 +4,19 @@ from gateway.domain.accounts import users
 from gateway.domain.sales import documents, order_ends
 from gateway.domain.sales.documents import check_transition
 from gateway.domain.sales.invoices import INVOICE, INVOICES
-from gateway.domain.sales.orders import ORDERS, TRANSITIONS
+from gateway.domain.sales.orders import EXPIRED, ORDERS, TRANSITIONS
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
 
-EXPIRED = "The order expired."
-
 
 async def cancel(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     """Cancel a pending order; the draft takes CANCEL_TAKES. A canceled one stays as it is.
 
-    Emits invoice.updated and deal.updated. Raises not_found, forbidden, the faults of the draft,
-    invalid_transition.
+    Emits invoice.updated, order.canceled and deal.updated. Raises not_found, forbidden, the faults
+    of the draft, invalid_transition.
     """
     unlocked = await actions.own(tx, actor, ORDERS, record_id, "write")
     draft.must_hold()
@@ -38,8 +36,8 @@ where status = 'pending' and expires_at <= $1 order by expires_at limit $2
 async def expire(tx: Tx, limit: int) -> int:
     """Expire up to `limit` pending orders whose time has passed; return how many it looked at.
 
-    Emits invoice.updated and deal.updated for each. Run it with a limit of one, so that each
-    transaction locks the products of one order, in the order of their ids.
+    Emits invoice.updated, order.expired and deal.updated for each. Run it with a limit of one, so
+    that each transaction locks the products of one order, in the order of their ids.
     """
     rows = await tx.all(_EXPIRING, tx.now, limit)
     for row in rows:
@@ -68,5 +66,5 @@ async def _end(
     if invoice["status"] == "pending":
         values = Draft(values={"reason": reason})
         await documents.step(tx, actor, INVOICE, invoice.id, "canceled", values)
-    await order_ends.conclude(tx, actor, after)
+    await order_ends.conclude(tx, actor, after, before=order)
     return after

@@ -101,6 +101,7 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
         "invoice_id": invoice.id,
     }
     order = await actions.insert(tx, actor, ORDERS, values, what.order_id)
+    actions.announce(tx, "created", order, before=None)
     await tx.run("insert into order_tokens (digest, order_id) values ($1, $2)", digest, order.id)
     if total > 0:
         await order_mails.add(tx, order, "order_received")

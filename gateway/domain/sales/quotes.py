@@ -116,6 +116,7 @@ QUOTES = Resource(
     },
     filterable=("status",),
     known_after={"created": {"status": "draft"}},
+    search=("number",),
     filters=(
         Filter(
             "status",

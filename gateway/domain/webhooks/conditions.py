@@ -34,6 +34,7 @@ UNKNOWN = "No selected event has the field {field}. Their fields are: {fields}."
 UNCHANGED = "Only a change of these fields can be a condition: {fields}."
 NEVER_CHANGED = "No selected event can have a change as a condition."
 VALUE = "Put the value of {field} after =, or require only that there is one: {field} is present."
+SINGLE = "{field} has no single value; require only that there is one: {field} is present."
 NUMERIC = "The value of {field} must be a number, such as 12.50."
 
 
@@ -217,6 +218,8 @@ def _as_sent(event: str, name: str, text: str) -> str:
     if field is None:
         return text
     schema: Mapping[str, Any] = field.format.shown or field.format.schema
+    if schema.get("type") in ("array", "object"):
+        raise ValueError(SINGLE.format(field=name))
     value: Any = text
     if schema.get("type") in ("number", "integer"):
         if not NUMBER.fullmatch(text):

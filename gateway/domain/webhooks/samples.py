@@ -35,6 +35,7 @@ def sample(event: str, record_id: str, now: int) -> Mapping[str, Any]:
     names, resource = EVENTS[event], resource_of(event)
     at = dates.show(now)
     known = {"id": record_id, "createdAt": at, "updatedAt": at}
+    known |= resource.known_after.get(event.partition(".")[2], {})
     return {name: known[name] if name in known else _value(resource, name, now) for name in names}
 
 
@@ -88,10 +89,12 @@ def _value(resource: Resource, name: str, now: int) -> Any:
         if derived.name == name:
             return derived.example
     field = resource.named[name]
+    if field.shown_example is not None:
+        return field.shown_example
     if field.format.shown is INSTANT:
         # Times set by the server are in the past; times set by clients are in the future.
         return dates.show(now + AHEAD if _is_open(field) else now)
-    if field.made and isinstance(field.example, str):
+    if name == "number":
         return "TEST-0001"
     return f"{field.example}{MARK}" if _is_title(field) else field.example
 

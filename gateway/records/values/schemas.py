@@ -9,6 +9,12 @@ Schema = Mapping[str, Any]
 
 ID: Schema = {"type": "string", "pattern": "^[0-9a-f]{24}$"}
 """The JSON form of an id."""
+ANY_ID: Schema = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
+"""An id that a client sends."""
+PLACE_ID: Schema = {"type": "string", "pattern": "^([0-9a-fA-F]{24})?$"}
+"""The id after which a page starts, or nothing for the first page."""
+MOMENT: Schema = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
+"""A day or an instant in a query."""
 INSTANT: Schema = {"type": "string", "format": "date-time"}
 """The JSON form of an instant."""
 

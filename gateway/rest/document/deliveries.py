@@ -35,6 +35,11 @@ WHEN: Mapping[str, str] = {
     "a payment provider.",
     "quote.updated": "A PUT or PATCH changes a quote; it is sent, accepted, rejected or "
     "canceled; or it expires.",
+    "order.created": "A checkout of a store places an order.",
+    "order.paid": "An order is paid: its invoice is, by POST, in the console or by a payment "
+    "provider, or its total is 0.",
+    "order.canceled": "A pending order is canceled, or its invoice is.",
+    "order.expired": "A pending order was not paid before its `expiresAt`.",
     "product.updated": "A PUT or PATCH changes a product; a sale does not.",
 }
 """What causes an event of records, where there is more than the usual."""
@@ -100,10 +105,16 @@ def _data(event: str, parts: dict[str, Schema]) -> dict[str, Any]:
 
 def _is_there(resource: Resource, event: str, name: str) -> bool:
     # A change sets these fields before it enqueues the event.
-    times = {"updated": "updatedAt", "completed": "completedAt", "paid": "paidAt"}
-    return name in shapes.record(resource).schema["required"] or name == times.get(
-        event.partition(".")[2]
+    change = event.partition(".")[2]
+    changed = name == "updatedAt" and change != "created"
+    return (
+        changed or name == _TIMES.get(change) or name in shapes.record(resource).schema["required"]
     )
+
+
+_TIMES = {
+    "completed": "completedAt", "paid": "paidAt", "canceled": "canceledAt", "expired": "canceledAt",
+}  # fmt: skip
 
 
 def _entry(event: str, use: Callable[[Shape], dict[str, Any]]) -> dict[str, Any]:

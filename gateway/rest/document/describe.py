@@ -12,8 +12,8 @@ from gateway.records import digests, exports
 from gateway.records.included import MOST as INCLUDED
 from gateway.records.query import LIMIT, MOST
 from gateway.records.resource import Filter, Remove, Resource
-from gateway.records.values import formats, instants, numbers
-from gateway.records.values.schemas import ID
+from gateway.records.values import formats, numbers
+from gateway.records.values.schemas import ANY_ID, ID, MOMENT
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import Handler, Operation, Parameter, Response, Shape
 from gateway.rest.document.parts import reference, reference_to, title_of
@@ -30,6 +30,11 @@ IF_NONE_MATCH = Parameter(
     "If-None-Match", {"type": "string"}, "Return 304 if the record still has this ETag.",
     '"7"', "header",
 )  # fmt: skip
+PREFER = Parameter(
+    "Prefer", {"type": "string"},
+    "`handling=strict` refuses unknown fields of the body and unknown parameters (RFC 7240).",
+    "handling=strict", "header",
+)  # fmt: skip
 IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
@@ -38,14 +43,14 @@ IDEMPOTENCY_KEY = Parameter(
 )  # fmt: skip
 PAGE = Parameter(
     "page", {"type": "integer", "minimum": 1, "default": 1},
-    "Number of the page; an invalid value means page 1.", 1,
+    "Number of the page.", 1,
 )  # fmt: skip
 
 
 def page_size(default: int = LIMIT, most: int = MOST) -> Parameter:
     """Return the parameter of the page size."""
-    schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
-    text = f"Page size, at most {most}; an invalid value means {default}."
+    schema = {"type": "integer", "minimum": 1, "default": default}
+    text = f"Page size; a number above {most} means {most}."
     return Parameter("limit", schema, text, default)
 
 
@@ -64,7 +69,7 @@ def create(resource: Resource) -> Described:
 
 def read(resource: Resource) -> Described:
     """Describe GET of one record."""
-    response = Response(f"The {resource.noun}.", shapes.record(resource), ("ETag",))
+    response = Response(f"The {resource.noun}.", shapes.selected(resource), ("ETag",))
     return partial(
         Operation, name=f"get{_thing(resource)}", tag=_tag(resource),
         summary=f"Read {_a(resource)}", responses={200: response},
@@ -144,16 +149,15 @@ def verb(
 def page(resource: Resource, **of: str) -> Described:
     """Describe GET of the collection; `of` names filters with their value in the path."""
     in_path = tuple(
-        Parameter(of[f.name], schema_of(resource, f), f.description, _example(resource, f), "path")
+        Parameter(of[f.name], {"type": "string"}, f.description, _example(resource, f), "path")
         for f in resource.filters
         if f.name in of
     )
-    filters = tuple(
-        Parameter(f.name, schema_of(resource, f), f.description, _example(resource, f))
-        for f in resource.filters
-        if f.name not in of
-    )
-    shape = shapes.page_of(shapes.record(resource), beside=shapes.included(resource))
+    filters = tuple(_filter(resource, f) for f in resource.filters if f.name not in of)
+    shape = shapes.page_of(
+        shapes.record(resource), selected=shapes.selected(resource),
+        beside=shapes.included(resource),
+    )  # fmt: skip
     response = Response(f"One page of {resource.plural}.", shape, ("Link",))
     by = "".join(f"By{parameter[:1].upper()}{parameter[1:]}" for parameter in of.values())
     return partial(
@@ -204,10 +208,7 @@ def batch(resource: Resource, most: int) -> Described:
 
 def export(resource: Resource) -> Described:
     """Describe GET of the collection as a CSV file."""
-    filters = tuple(
-        Parameter(f.name, schema_of(resource, f), f.description, _example(resource, f))
-        for f in resource.filters
-    )
+    filters = tuple(_filter(resource, f) for f in resource.filters)
     names = ",".join(exports.header(resource))
     text = Shape({"type": "string"}, f"{names}\r\n")
     response = Response(
@@ -255,9 +256,9 @@ def digest(resource: Resource, response: Shape) -> Described:
         f"differs. At most {digests.MOST:,} records are read; with more, `next` is where to go "
         "on. It takes ten tokens of the read limit.",
         parameters=(
-            Parameter("from", ID, "The first id of the range; all from the start without it.",
+            Parameter("from", ANY_ID, "The first id of the range; all from the start without it.",
                       shapes.example_id(resource.noun)),
-            Parameter("to", ID, "The id behind the range; up to the last record without it.",
+            Parameter("to", ANY_ID, "The id behind the range; up to the last record without it.",
                       "f" * ID_LENGTH),
             Parameter(
                 "parts",
@@ -276,7 +277,8 @@ def _search(resource: Resource) -> tuple[Parameter, ...]:
     return (
         Parameter(
             "search", {"type": "string"},
-            f"Part of {fields}; case and accents are ignored.", "silva",
+            f"Words or parts of words of {fields}, in any order; case and accents are ignored.",
+            "silva",
         ),
     )  # fmt: skip
 
@@ -291,7 +293,7 @@ def _walk(resource: Resource) -> tuple[Parameter, ...]:
             example,
         ),
         Parameter(
-            "updatedSince", {"type": "string", "format": "date-time"},
+            "updatedSince", MOMENT,
             "Only records created or changed then or later, in the order of their last change.",
             "2026-11-01T00:00:00Z",
         ),
@@ -314,8 +316,7 @@ def _walk(resource: Resource) -> tuple[Parameter, ...]:
 def _selected(resource: Resource) -> tuple[Parameter, ...]:
     fields = Parameter(
         "fields", {"type": "string"},
-        "Only these members of each record, separated by commas, and `id`. The response then "
-        "lacks the others, even those that its schema requires.",
+        "Only these members of each record, separated by commas, and `id`.",
         ",".join(field.name for field in resource.fields[:2]),
     )  # fmt: skip
     names = [*includes(resource)]
@@ -350,6 +351,13 @@ def _example(resource: Resource, offered: Filter) -> Any:
     )
 
 
+def _filter(resource: Resource, offered: Filter) -> Parameter:
+    return Parameter(
+        offered.name, schema_of(resource, offered), offered.description,
+        _example(resource, offered), allowed=offered.allowed,
+    )  # fmt: skip
+
+
 def schema_of(resource: Resource, offered: Filter) -> Mapping[str, Any]:
     """Return the schema of a filter's parameter."""
     if offered.allowed:
@@ -357,11 +365,10 @@ def schema_of(resource: Resource, offered: Filter) -> Mapping[str, Any]:
         if field is not None and field.format.schema.get("enum") == list(offered.allowed):
             return reference_to(resource, field)
         return {"type": "string", "enum": list(offered.allowed)}
-    forms = {
-        "money": numbers.money(), "boolean": formats.boolean(), "from": instants.instant(),
-        "to": instants.instant(),
-    }  # fmt: skip
-    return forms[offered.kind].schema if offered.kind in forms else {"type": "string"}
+    return {
+        "money": numbers.money().schema, "boolean": formats.boolean().schema, "from": MOMENT,
+        "to": MOMENT, "id": ANY_ID,
+    }.get(offered.kind, {"type": "string"})  # fmt: skip
 
 
 def id_of(noun: str) -> Parameter:

@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.rest.document import refusals
 from gateway.rest.document.deliveries import webhooks
+from gateway.rest.document.describe import PREFER
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape
 from gateway.rest.document.parts import reference
 from gateway.rest.errors import STATUS
@@ -12,7 +13,7 @@ from gateway.rest.errors import STATUS
 VERSION = "1.0.0"
 TITLE = "Carteiro REST API"
 ABOUT = """\
-A CRM that sends a signed webhook for every change.
+A CRM that sends its events as signed webhooks.
 
 Send an API key as `X-API-Key`, or a key or a token from `POST /api/auth/token` as
 `Authorization: Bearer`. Every record belongs to the user who created it; other users get 403.
@@ -44,6 +45,7 @@ _HEADERS: dict[str, tuple[dict[str, str], str]] = {
     "X-Created": (_TEXT, "true when the record was created, false when it was there."),
     "X-Ignored-Fields": (_TEXT, "The ignored fields of the body."),
     "X-Ignored-Parameters": (_TEXT, "The ignored parameters of the query."),
+    "Preference-Applied": (_TEXT, "handling=strict when the request was checked so."),
     "Idempotent-Replayed": (_TEXT, "true when the response is that of an earlier request."),
     "Retry-After": ({"type": "integer"}, "Seconds to wait."),
     "WWW-Authenticate": (_TEXT, "The supported schemes."),
@@ -117,7 +119,10 @@ def _entry(method: str, path: str, operation: Operation, components: Components)
         "summary": operation.summary,
         **({"description": operation.description} if operation.description else {}),
         "security": SECURITY[operation.credential],
-        "parameters": [_parameter(p) for p in operation.parameters],
+        "parameters": [
+            _parameter(p)
+            for p in (*operation.parameters, *((PREFER,) if _may_be_strict(operation) else ()))
+        ],
     }
     if operation.body is not None:
         body = operation.body
@@ -140,6 +145,10 @@ def _entry(method: str, path: str, operation: Operation, components: Components)
     return {**entry, "responses": dict(sorted(responses.items()))}
 
 
+def _may_be_strict(operation: Operation) -> bool:
+    return operation.body is not None or any(p.where == "query" for p in operation.parameters)
+
+
 def _parameter(parameter: Parameter) -> dict[str, Any]:
     return {
         "name": parameter.name,
@@ -156,9 +165,10 @@ def _response(
 ) -> dict[str, Any]:
     limited = LIMITED if operation.credential != "none" else ()
     asked = ("X-Ignored-Parameters",) if method == "GET" else ()
+    strict = ("Preference-Applied",) if _may_be_strict(operation) else ()
     entry: dict[str, Any] = {
         "description": response.description,
-        "headers": _headers((*ALWAYS, *limited, *response.headers, *asked)),
+        "headers": _headers((*ALWAYS, *limited, *response.headers, *asked, *strict)),
     }
     if response.body is not None:
         body = {"schema": components.use(response.body), "example": response.body.example}

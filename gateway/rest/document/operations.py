@@ -44,6 +44,8 @@ class Parameter:
     description: str
     example: Any
     where: Literal["query", "path", "header"] = "query"
+    allowed: Sequence[str] = ()
+    """The texts of a schema that is a reference to a closed list."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

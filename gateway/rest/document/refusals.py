@@ -16,6 +16,7 @@ CALLER = (
 BODY = ("invalid_json", "validation_error", "unsupported_media_type", "payload_too_large")
 REPEAT = ("idempotency_in_progress", "idempotency_mismatch", "payload_too_large")
 HEADERS = {
+    400: ("Preference-Applied",),
     401: ("WWW-Authenticate",),
     421: ("X-Carteiro-Cell",),
     429: ("Retry-After",),
@@ -66,6 +67,11 @@ ERROR = Shape(
                 "type": "array",
                 "description": "All errors of the request, each with its field.",
                 "items": reference("ErrorDetail"),
+            },
+            "ignored": {
+                "type": "array",
+                "description": "With 400: the unknown fields of the body, at most ten.",
+                "items": {"type": "string"},
             },
             "allowed": {
                 "type": "array",

@@ -1,6 +1,8 @@
 """Generates JSON Schemas and examples from resources and from response structs.
 
 It builds an example of a record like a real one: check, compute, view.
+
+It is one module because each shape is made of the schema and the example of a record.
 """
 
 import hashlib
@@ -79,6 +81,21 @@ def record(resource: Resource) -> Shape:
     return Shape(schema, _example(resource), title_of(resource), parts)
 
 
+@lru_cache(maxsize=256)
+def selected(resource: Resource) -> Shape:
+    """Return the shape of a record, or with `fields` of the chosen members of it."""
+    whole = record(resource)
+    part = {
+        **whole.schema,
+        "description": f"With `fields`: the chosen members of the {resource.noun}, and `id`.",
+        "required": ["id"],
+    }
+    name = f"{whole.name}Part"
+    schema = {"anyOf": [reference(whole.name), reference(name)]}
+    parts = {whole.name: whole.schema, **whole.parts, name: part}
+    return Shape(schema, whole.example, "", parts)
+
+
 def included(resource: Resource) -> Shape | None:
     """Return the member `included` of responses with a resource; None if it refers to nothing."""
     targets = {t for one in includes(resource).values() for t in one.targets.values()}
@@ -124,7 +141,9 @@ def new(form: Form) -> Shape:
         "properties": {f.name: sent(form, f, parts) for f in open_fields},
         "required": [f.name for f in open_fields if f.required],
     }
-    example = {f.name: f.example for f in open_fields if f.example is not None}
+    # An account without records can send it: it names no record unless it must.
+    named = (f for f in open_fields if f.example is not None and (f.required or not f.reference))
+    example = {f.name: f.example for f in named}
     return Shape(schema, example, f"{title_of(form)}Create", parts)
 
 
@@ -146,10 +165,14 @@ def some(form: Form, names: Sequence[str], title: str) -> Shape:
     return Shape(schema, {f.name: f.example for f in fields}, title, parts)
 
 
-def page_of(item: Shape, *, walks: bool = True, beside: Shape | None = None) -> Shape:
-    """Return the envelope of a list; `walks` when it has a cursor, `beside` is what it includes."""
+def page_of(item: Shape, *, selected: Shape | None = None, beside: Shape | None = None) -> Shape:
+    """Return the envelope of a list; `beside` is what it includes.
+
+    With `selected`, the form of the items with `fields`, the list has a cursor.
+    """
+    items, walks = reference(item.name) if selected is None else selected.schema, bool(selected)
     properties: dict[str, Any] = {
-        "data": {"type": "array", "items": reference(item.name)},
+        "data": {"type": "array", "items": items},
         "total": {"type": "integer", "minimum": 0, "description": "Number of all matches."},
         "page": {"type": "integer", "minimum": 1},
         "limit": {"type": "integer", "minimum": 1, "description": "The page size."},
@@ -168,7 +191,8 @@ def page_of(item: Shape, *, walks: bool = True, beside: Shape | None = None) -> 
         "required": ["data", "total", "page", "limit"],
     }
     name = f"{item.name}{'Page' if walks else 'List'}"
-    return Shape(schema, example, name, {item.name: item.schema, **item.parts})
+    parts = {} if selected is None else selected.parts
+    return Shape(schema, example, name, {item.name: item.schema, **item.parts, **parts})
 
 
 def list_of(item: Shape, name: str) -> Shape:

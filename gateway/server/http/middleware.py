@@ -3,6 +3,7 @@
 It is no middleware of aiohttp, whose chain of wrappers costs time in every request.
 """
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ from gateway.server.config import Config
 from gateway.server.http import cors
 from gateway.server.http.answers import carried
 from gateway.server.http.proxies import CLIENT, Proxies
-from gateway.server.http.rate_limits import RATE_LIMIT
+from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.instruments import Reason, Surface
 from gateway.server.telemetry.logs import logger, record_writer
@@ -146,6 +147,8 @@ def frame(
                 response = carried(request, await match_info.handler(request))
             except Exception as error:  # noqa: BLE001 - every error gets a response
                 failure = error
+                if isinstance(error, Refusal) and error.code == "rate_limited":
+                    await _rest(request)
                 response = answer_to(error, request, surface, refuse)
                 _count(metrics, surface, error, response.status)
                 if isinstance(response, web.HTTPException):
@@ -183,6 +186,13 @@ def frame(
                     log(served, method not in READS)
 
     return framed
+
+
+async def _rest(request: web.Request) -> None:
+    """Let the refusal of a known caller wait that does not wait itself."""
+    caller = request.get(CALLER)
+    if caller is not None and (seconds := request.app[LIMITS].refused(caller.owner_id)):
+        await asyncio.sleep(seconds)
 
 
 def answer_to(

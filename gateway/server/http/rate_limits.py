@@ -30,6 +30,13 @@ EXAMINING_SECONDS = 60.0
 """Longer than an examination takes; then the account of a process that has died may start one."""
 
 
+REFUSED_PER_SECOND = 10
+REFUSED_AT_ONCE = 20
+REST_SECONDS = 0.25
+"""How long a response waits that refuses one more request of an account than these: a client that
+asks again at once, on many connections, otherwise keeps the event loop busy with refusals."""
+
+
 class Buckets:
     """One bucket per holder: `rate` new tokens per second up to `depth`. Rate 0 is no limit."""
 
@@ -57,6 +64,15 @@ class Buckets:
             return -1.0, (amount - level) / self.rate
         self._levels.put(holder, level - amount, now)
         return level - amount, 0.0
+
+    def owe(self, holder: str, tokens: int) -> None:
+        """Take tokens, those too that come later; at most twice `depth`."""
+        if not self.rate or tokens <= 0:
+            return
+        now = self._clock.monotonic()
+        level, then = self._levels.get(holder) or (self.depth, now)
+        level = min(self.depth, level + (now - then) * self.rate)
+        self._levels.put(holder, max(level - tokens, -self.depth), now)
 
     def give_back(self, holder: str, tokens: int = 1) -> None:
         """Return tokens that were taken."""
@@ -91,6 +107,7 @@ class RateLimits:
             "read": buckets("read", reads, reads * limits.burst),
             "write": buckets("write", writes, writes * limits.burst),
         }
+        self._refused = Buckets(REFUSED_PER_SECOND, REFUSED_AT_ONCE, clock)
         pages = limits.pages_per_second
         self._pages = buckets("pages", pages, pages * limits.burst)
         self.policies: dict[str, str] = {
@@ -133,6 +150,14 @@ class RateLimits:
     def return_call(self, kind: Kind, holder: str, tokens: int) -> None:
         """Take back the count of an API call that was refused after its first tokens."""
         self._callers[kind].give_back(holder, tokens)
+
+    def read_more(self, owner_id: str, tokens: int) -> None:
+        """Count what a read turned out to be; the calls that follow pay for it."""
+        self._callers["read"].owe(owner_id, tokens)
+
+    def refused(self, owner_id: str) -> float:
+        """Count a refused request of an account; return the seconds that its response waits."""
+        return REST_SECONDS if self._refused.take(owner_id)[0] < 0 else 0.0
 
     def page(self, owner_id: str, tokens: int = 1) -> int:
         """Count pages of the console of an account; return the seconds to wait, 0 for none."""

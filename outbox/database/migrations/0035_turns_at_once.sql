@@ -66,8 +66,8 @@ begin
     end if;
     settled := 'done';
     update deliveries set state = 'delivered', reason = s.reason, retry = retry or s.tries > 0,
-      next_at = due, tries = s.tries, claim = null, node_id = null, finished_at = moment,
-      last_outcome = 'success', last_status = s.status
+      next_at = due, tries = s.tries, rescues = 0, claim = null, node_id = null,
+      finished_at = moment, last_outcome = 'success', last_status = s.status
     from (
       select r.id, r.token, r.tries, r.reason,
         cast(cast(r.content as json) ->> 7 as bigint) as status

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 import asyncpg
 
@@ -22,7 +23,7 @@ _LOOK = """
 select pg_backend_pid() as pid, cast(current_user as text) as role,
   cast(current_database() as text) as database, current_setting('server_encoding') as encoding,
   cast(current_schema() as text) as schema,
-  pg_is_in_recovery() as standby,
+  pg_postmaster_start_time() as began, pg_is_in_recovery() as standby,
   current_setting('default_transaction_read_only') = 'on' as read_only,
   coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) as creates,
   ledger.schema as installed, ledger.owner, (
@@ -65,6 +66,8 @@ class Found:
     database: str
     encoding: str
     schema: str | None
+    began: datetime
+    """When the server started: another one of the same name has another time."""
     standby: bool
     read_only: bool
     creates: bool
@@ -160,17 +163,17 @@ def _past_pooler(hosts: Hosts) -> str:
     return ""
 
 
-async def must_serve(connection: Connection, found: Found) -> None:
+async def must_serve(connection: Connection, found: Found, setting: str) -> None:
     """Raise CannotStart with what the operator has to mend before this session can serve."""
     role, database, schema = map(quoted, (found.role, found.database, found.schema or ""))
     if found.standby:
         raise CannotStart(
-            "database.url leads to a standby, which takes no writes; give the address of the "
+            f"{setting} leads to a standby, which takes no writes; give the address of the "
             "primary, or those of both and ?target_session_attrs=read-write"
         )
     must_be_utf_8(found)
     if found.read_only:
-        raise CannotStart(await _read_only(connection, role, database))
+        raise CannotStart(await _read_only(connection, role, database, setting))
     if found.schema is None:
         raise CannotStart(await _no_schema(connection, role, database))
     if found.installed is None and not found.creates:
@@ -199,11 +202,11 @@ def must_be_utf_8(found: Found) -> None:
         )
 
 
-async def _read_only(connection: Connection, role: str, database: str) -> str:
+async def _read_only(connection: Connection, role: str, database: str, setting: str) -> str:
     source: str = await connection.fetchval(_SOURCE)
     off = "set default_transaction_read_only = off"
     mend = {
-        "client": "remove default_transaction_read_only from database.url",
+        "client": f"remove default_transaction_read_only from {setting}",
         "user": f"run: alter role {role} {off}",
         "database": f"run: alter database {database} {off}",
         "database user": f"run: alter role {role} in database {database} {off}",

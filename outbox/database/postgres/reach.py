@@ -55,11 +55,12 @@ def _sentence(error: BaseException, where: str, url: PostgresUrl, setting: str) 
         return _hung_up(where, setting)
     if isinstance(error, asyncpg.PostgresError):
         return _answered(error, where, url, setting)
-    if isinstance(error, socket.gaierror):
+    if isinstance(error, socket.gaierror | UnicodeError):
         name = where.rpartition(":")[0] or where
+        why = error.strerror if isinstance(error, OSError) else "no name of DNS"
         return (
-            f"{_UNREACHED}the host {name} is not found ({error.strerror}); correct the host in "
-            f"{setting}, or the DNS of this machine"
+            f"{_UNREACHED}the host {name} is not found ({why}); correct the host in {setting}, or "
+            "the DNS of this machine"
         )
     if isinstance(error, ssl.SSLCertVerificationError):
         return (

@@ -29,7 +29,8 @@ IDLE_SECONDS = 300.0
 """Seconds after which an unused pooled connection closes."""
 _STARTED = "select backend_start from pg_stat_activity where pid = $1"
 _PLACE = """
-select cast(current_database() as text) as database, cast(current_schema() as text) as schema
+select cast(current_database() as text) as database, cast(current_schema() as text) as schema,
+  pg_postmaster_start_time() as began
 """
 _MINE = "select count(*) as mine from pg_prepared_statements where name = $1"
 REFUSED = (
@@ -148,7 +149,7 @@ class Server:
     async def _check(self, connection: Connection) -> None:
         assert self._found is not None
         await must_keep_sessions(connection, partial(self._open, self._direct), self._direct)
-        await must_serve(connection, self._found)
+        await must_serve(connection, self._found, self._direct.setting)
 
     async def _must_be_one_place(self, through: Connection) -> None:
         assert self._found is not None
@@ -160,6 +161,11 @@ class Server:
                 f"database.url leads to the schema {row['schema']} of the database "
                 f"{row['database']}, but database.direct_url to {self._found.schema} of "
                 f"{self._found.database}; correct one of them, or the search_path of the role"
+            )
+        if row["began"] != self._found.began:
+            raise CannotStart(
+                "database.url and database.direct_url lead to two servers, which both have a "
+                f"database {self._found.database}; correct one of them"
             )
 
     async def _open(self, hosts: Hosts, *_: object, **options: Any) -> Connection:

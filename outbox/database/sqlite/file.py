@@ -10,6 +10,7 @@ so that a command beside it has the same clock, wherever the wall clock is by th
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sqlite3
@@ -119,8 +120,11 @@ class File:
         handle = self._path.open("r+", encoding="ascii")
         try:
             fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _OWN_BYTE)
-        except (BlockingIOError, PermissionError):
+        except OSError as error:
             handle.close()
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                # A file system without such locks, as some of networks and virtual machines.
+                return
             self.release()
             raise self._in_use("a server that reaches it by another path") from None
         self._locks.append(handle)

@@ -25,7 +25,7 @@ from outbox.queue.drain.cycle import has_room
 from outbox.queue.drain.fanout import Announced, FannedOut
 from outbox.queue.drain.loading import SMALL_BODY, load
 from outbox.queue.drain.settle import Settlement, attempt_of, event_digest_of
-from outbox.queue.state import chain, figures
+from outbox.queue.state import chain, deleted_webhooks, figures
 from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result, claimed
 from outbox.queue.state.policy import DELIVERED
 
@@ -131,6 +131,8 @@ async def load_large(
     lanes = dict(zip(webhook_ids, repeat(SimpleNamespace(open_for=0))))
     loaded, crowded = await load(tx, ids, capacity, lanes, ())
     if crowded:
+        # Their webhook may have been deleted since the claim, and nothing else would end them.
+        await deleted_webhooks.end_left(tx, ids)
         await tx.run(TURN, items([(webhook_id, 0, CROWDED) for webhook_id in sorted(crowded)]))
     return loaded
 

@@ -61,11 +61,11 @@ where erasures.id = s.id
 """
 UNDONE = f"select distinct subject from erasures where subject in {IDS} and done_at is null"
 DROP_DAMAGED = "delete from erasures where subject = $1 and error is not null"
-DONE_FOR = """
-select coalesce(sum(events), 0) as events, coalesce(sum(deliveries), 0) as deliveries,
-  coalesce(sum(answers), 0) as answers from erasures where subject = $1
+TAKE = """
+delete from erasures where id in (
+  select id from erasures where subject = $1 and done_at is not null order by id limit $2
+) returning events, deliveries, answers
 """
-FORGET = "delete from erasures where subject = $1 and done_at is not null"
 ANY_EVENT = """
 select 1 as one from events where owner_id = $1 and record_id = $2 and name = $3
   and webhook_id is null and seq is not null limit 1
@@ -135,7 +135,7 @@ async def request(
 
     `kept_names` are events without personal data, such as the one of the removal. The caller holds
     the locks of the records, so that no earlier event of them commits later. With a `subject`, the
-    request is kept with its counts until `forget`.
+    request is kept with its counts until `take`.
     """
     await tx.run(
         REQUEST, tx.new_id(), owner_id, json.dumps(record_ids), json.dumps(kept_names), tx.now,
@@ -164,11 +164,10 @@ async def undone(tx: Tx, subjects: Sequence[str]) -> set[str]:
     return {row["subject"] for row in await tx.all(UNDONE, items(subjects))}
 
 
-async def counts_of(tx: Tx, subject: str) -> Counts:
-    """Return what the requests of a subject have erased so far."""
-    row = await tx.one(DONE_FOR, subject)
-    assert row is not None
-    return Counts(int(row["events"]), int(row["deliveries"]), int(row["answers"]))
+async def take(tx: Tx, subject: str, limit: int) -> list[Counts]:
+    """Delete requests of a subject that are done, so many at most; return what each has erased."""
+    rows = await tx.all(TAKE, subject, limit)
+    return [Counts(int(one["events"]), int(one["deliveries"]), int(one["answers"])) for one in rows]
 
 
 async def renew(
@@ -177,11 +176,6 @@ async def renew(
     """Request these records of a subject again, in place of its damaged requests."""
     await tx.run(DROP_DAMAGED, subject)
     await request(tx, owner_id, record_ids, kept_names, subject)
-
-
-async def forget(tx: Tx, subject: str) -> None:
-    """Delete the requests of a subject that are done."""
-    await tx.run(FORGET, subject)
 
 
 async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> EventPage:

@@ -7,13 +7,14 @@ one, add a line to its list: settings are named without `CARTEIRO_`, `{…}` are
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import socketserver
 import sqlite3
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -368,6 +369,8 @@ def test_a_server_that_is_reached_says_what_is_wrong(
 
 UNREACHED = {
     "no-host": ("u:hunter2@db.invalid/crm", "the host db.invalid is not found", "DNS"),
+    "no-name": ("u:hunter2@db..example/crm", "the host db..example is not found", "no name of DNS"),
+    "long-label": (f"u:hunter2@{'a' * 64}.example/crm", "is not found", "no name of DNS"),
     "refused": ("u:hunter2@127.0.0.1:1/crm", "nothing listens at 127.0.0.1:1", "start the server"),
     "no-socket": ("/crm?host=/nowhere", "there is no socket /nowhere/.s.PGSQL.5432"),
     "each-host": ("u@127.0.0.1:1,db.invalid/crm", "nothing listens at 127.0.0.1:1", "db.invalid"),
@@ -642,3 +645,14 @@ def test_parameters_without_effect_are_told(tmp_path: Path) -> None:
         "Note: these parameters change nothing here: database.url: connect_timeout, keepalives.\n"
         in done.stdout
     )
+
+
+@pytest.mark.proof
+def test_there_are_many_starts() -> None:
+    lists: dict[str, Sized] = {
+        "urls": URLS, "texts": TEXTS, "files": PATHS, "answers": ANSWERS, "away": UNREACHED,
+        "postgresql": ON_POSTGRES, "roles": ROLES,
+    }  # fmt: skip
+    counts = {name: len(starts) for name, starts in lists.items()}
+    print(json.dumps(counts))
+    assert sum(counts.values()) >= 160

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 import gateway
-from gateway.domain.catalogue import CATALOGUE, EVENT_NAMES, EVENTS, RESOURCES
+from gateway.domain.catalogue import (
+    AVAILABLE_NAMES,
+    CATALOGUE,
+    EVENT_NAMES,
+    EVENTS,
+    FURTHER_NAMES,
+    RESOURCES,
+)
 from gateway.records.resource import Drop, Remove, Resource, Unset
 from gateway.rest.document.operations import path_of
 from gateway.rest.routes import ROUTES
@@ -22,8 +29,8 @@ every_resource = pytest.mark.parametrize("resource", RESOURCES, ids=lambda r: r.
 
 def test_names_order_and_fields_of_events() -> None:
     documented = [(e["name"], tuple(e["data"])) for e in CONTRACT["events"]]
-    assert list(EVENTS.items()) == documented
-    assert [name for name, _ in documented] == list(EVENT_NAMES)
+    assert [(name, EVENTS[name]) for name in AVAILABLE_NAMES] == documented
+    assert (*AVAILABLE_NAMES, *FURTHER_NAMES) == EVENT_NAMES == tuple(EVENTS)
 
 
 def declared() -> list[Resource]:

@@ -199,6 +199,15 @@ async def test_a_long_response_counts_as_several_requests(still: Database) -> No
         assert (refused.status, refused.code) == (429, "RATE_LIMITED")
 
 
+async def test_a_document_that_is_not_valid_counts_as_several_requests(still: Database) -> None:
+    async with opened(still, Config(limits=Limits(storefront_per_minute=10))) as shop:
+        browser = shop.browser()
+        for rest in (5, 0):
+            refused = await browser.send("{ unknown }")
+            assert refused.headers["RateLimit"].startswith(f'"storefront";r={rest}')
+        assert (await browser.send("{ unknown }")).status == 429
+
+
 async def test_operations_are_counted_by_their_outcome(shop: Shop) -> None:
     browser = shop.browser()
     metrics = shop.api.site.app[METRICS].registry

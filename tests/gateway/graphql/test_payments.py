@@ -116,11 +116,11 @@ async def test_a_purchase_is_paid_by_the_call_of_a_provider(shop: Shop) -> None:
     assert (record["status"], invoice["status"]) == ("paid", "paid")
     assert (invoice["method"], invoice["reference"]) == ("card", "ch_1")
     names = [name for name, _ in (await shop.api.events())[before:]]
-    assert sorted(names) == ["deal.updated", "invoice.paid"]
+    assert sorted(names) == ["deal.updated", "invoice.paid", "order.paid"]
     # The provider's retry, and a second one at the same time.
     again = await asyncio.gather(*(provider.report(order["number"], 60) for _ in range(2)))
     assert [one.body for one in again] == [done.body, done.body]
-    assert len(await shop.api.events()) == before + 2
+    assert len(await shop.api.events()) == before + 3
     assert "latePayments" not in await invoice_of(shop, record)
 
 
@@ -130,7 +130,7 @@ async def test_calls_at_once_pay_once(shop: Shop) -> None:
     before = len(await shop.api.events())
     answers = await asyncio.gather(*(provider.report(order["number"], 60) for _ in range(5)))
     assert {(one.status, one.body["late"]) for one in answers} == {(200, False)}
-    assert len(await shop.api.events()) == before + 2
+    assert len(await shop.api.events()) == before + 3
 
 
 @pytest.mark.parametrize("end", ["canceled", "expired"])

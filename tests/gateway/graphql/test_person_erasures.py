@@ -8,17 +8,19 @@ import pytest
 
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.imports.importing import Importing
-from gateway.domain.privacy import certificates
+from gateway.domain.privacy import certificates, persons
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.storefront.carts import changes
 from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.domain.storefront.privacy import erasure
 from gateway.graphql.ids import record_id
 from gateway.records.access import Actor
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Row, Tx
 from outbox.queue.drain.fanout import fan_out
+from outbox.queue.upkeep import erasure_requests
 from outbox.webhooks import Draft, create
 from tests.gateway.graphql.test_late_writers import between, guest
 from tests.outbox.queue.replays.test_replay import ROOM
@@ -247,6 +249,60 @@ async def test_a_customer_who_erases_the_account_gets_a_certificate_too(shop: Sh
     [certificate] = (await shop.owner.get("/api/erasures")).body["data"]
     assert (certificate["resource"], certificate["state"]) == ("clients", "done")
     assert certificate["erased"]["clients"] == 1
+
+
+async def test_a_customer_with_many_orders_waits_for_some_of_them(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request does the first ones, the duty the rest: of the account, and guest orders."""
+    monkeypatch.setattr(erasure, "ORDERS_AT_ONCE", 1)
+    browser = shop.browser()
+    await sign_up(browser)
+    for number in range(6):
+        buyer = browser if number < 3 else shop.browser()
+        await put(buyer, await sell(shop, 30, stock=10))
+        assert (await check_out(buyer, email=EMAIL)).data["checkout"]["order"]
+    # Another mailbox and another store's guests are not the customer's.
+    await bought(shop, email="rui@example.com")
+    await rows(shop, "update customers set email_verified = true")
+    assert (await browser.do("clientDeleteAccount", "success", password="secret123")).data
+    left = "select email from orders where email <> 'erased@invalid.invalid' order by email"
+    assert len(await rows(shop, left)) == 5
+    await run(shop)
+    assert [row["email"] for row in await rows(shop, left)] == ["rui@example.com"]
+    [certificate] = (await shop.owner.get("/api/erasures")).body["data"]
+    assert {one["what"]: one.get("count") for one in certificate["kept"]}["orders"] == 6
+
+
+async def test_the_log_of_many_erasures_ends_in_small_transactions(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many requests as one transaction takes, and no more; no count is lost."""
+    monkeypatch.setattr(persons, "REQUESTS", 2)
+    ids = [await contact(shop, email=f"maria{number}@example.com") for number in range(3)]
+    await shop.db.write(fan_out, ROOM)
+    for one in ids:
+        assert (await shop.owner.post(f"/api/contacts/{one}/erase")).status == 202
+    [first, *_] = found = await rows(shop, "select id from person_erasures order by id")
+    for _ in range(4):
+        await shop.db.write(
+            erasure_requests.request, shop.owner.user_id, ["0" * 24], (), first["id"]
+        )
+    real, sizes = erasure_requests.take, list[int]()
+
+    async def take(tx: Tx, subject: str, limit: int) -> Any:
+        taken = await real(tx, subject, limit)
+        sizes.append(len(taken))
+        return taken
+
+    monkeypatch.setattr(erasure_requests, "take", take)
+    await run(shop)
+    assert max(sizes) == 2
+    assert sum(sizes) == 7
+    for row in found:
+        certificate = (await shop.owner.get(f"/api/erasures/{row['id']}")).body
+        assert certificate["erased"] == {"contacts": 1, "events": 1}
+    assert await rows(shop, "select id from erasures") == []
 
 
 async def test_receivers_are_told_without_personal_data(shop: Shop) -> None:

@@ -193,9 +193,8 @@ async def test_filters(api: RestApi, ana: Person) -> None:
     assert len(states["all"]) == 6
     assert states["delivered"] == states["cancelled"] == []
     for query in (
-        "state=foo", "state=%00", "event=foo", "event=%ED%A0%80", "webhookId=x", "recordId=x",
         f"webhookId={NOWHERE}", f"recordId={NOWHERE}", f"recordId={everything[0]['id']}",
-        f"recordId={everything[0]['eventId']}", "recordId=' or 1=1 --",
+        f"recordId={everything[0]['eventId']}",
     ):  # fmt: skip
         assert await listed(ana, f"?{query}") == [], query
 

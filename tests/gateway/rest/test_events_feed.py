@@ -184,9 +184,7 @@ async def test_a_rare_type_is_searched_in_steps(
     assert (len(found), pages) == (1, 3)
 
 
-@pytest.mark.parametrize(
-    ("limit", "size"), [("", 20), ("?limit=5", 5), ("?limit=0", 20), ("?limit=500", 100)]
-)
+@pytest.mark.parametrize(("limit", "size"), [("", 20), ("?limit=5", 5), ("?limit=500", 100)])
 async def test_page_sizes(api: RestApi, ana: Person, limit: str, size: int) -> None:
     await ana.post("/api/products", {"name": "Tea", "price": 1})
     [event] = await api.db.read(rows, "select owner_id from events")

@@ -188,9 +188,13 @@ async def test_only_its_owner_reaches_a_record(town: Town, bia: Person, resource
     assert await written(api.db) == before
 
 
+def unmatched(resource: Resource) -> list[str]:
+    """Return filters with a text that fits and that no record has."""
+    return [f"{one.name}=%00" for one in resource.filters if one.kind == "text" and not one.allowed]
+
+
 ODD_QUERIES = (
-    "", "?page=x&limit=-1&start=&end=+&search=%FF&status=foo&ids=%00",
-    f"?page={'9' * 30}&limit={'9' * 30}",
+    "", "?search=%FF&ids=%00&stage=foo", f"?page={'9' * 30}&limit={'9' * 30}",
 )  # fmt: skip
 
 
@@ -227,7 +231,7 @@ async def test_the_envelope_of_a_list(town: Town, bia: Person, resource: Resourc
     assert reply.body == {"data": [record], "total": 1, "page": 1, "limit": 20}
     assert "Link" not in reply.headers
     assert (await ana.get(f"{path}?ids={record['id']}")).body["data"] == [record]
-    for query in (f"ids={NOWHERE}", "page=2", *(f"{one.name}=%00" for one in resource.filters)):
+    for query in (f"ids={NOWHERE}", "page=2", *unmatched(resource)):
         assert (await ana.get(f"{path}?{query}")).body["data"] == [], query
     for sort in resource.sorts:
         for sign in ("", "-"):

@@ -1,13 +1,17 @@
 """Tests expensive reads: their cost, their queue, and their end on disconnect."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
 
 from gateway.server.config import Config, Limits
+from gateway.server.http import middleware
+from gateway.server.http.rate_limits import REST_SECONDS
 from outbox.database.places import SCANS_WAITING
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi
@@ -55,6 +59,40 @@ async def test_a_caller_without_tokens_gets_retry_after(still: Database) -> None
         assert refused.headers["Retry-After"] == "4"
         # A refused request takes no token, so that asking again at once does not starve the client.
         assert (await ana.get("/api/contacts")).status == 200
+
+
+async def test_a_client_that_asks_again_at_once_waits_for_its_refusals(
+    still: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = list[float]()
+
+    async def rest(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(middleware, "asyncio", SimpleNamespace(sleep=rest))
+    async with serving(still, Config(limits=Limits(read_per_second=1, burst=1))) as site:
+        api = RestApi(site)
+        ana, bia = await api.person(), await api.person()
+        answers = Counter([(await ana.get("/api/me")).status for _ in range(24)])
+        assert (answers, waited) == ({200: 1, 429: 23}, [REST_SECONDS] * 3)
+        assert [(await bia.get("/api/me")).status for _ in range(2)] == [200, 429]
+        assert len(waited) == 3
+
+
+async def test_a_long_list_by_due_date_is_paid_for_once_it_is_read(still: Database) -> None:
+    async with serving(
+        still, Config(limits=Limits(read_per_second=20, write_per_second=0, burst=1))
+    ) as site:
+        ana = await RestApi(site).person()
+        for number in range(150):
+            draft = {"title": f"{number}", "dueDate": "2020-01-01"}
+            assert (await ana.post("/api/tasks", draft)).status == 201
+        listed = await ana.get("/api/tasks/overdue")
+        assert len(listed.body["data"]) == 150
+        # Of 20 it took two, one more for each further hundred, and then one.
+        assert (await ana.get("/api/me")).headers["RateLimit"] == '"read";r=16;t=1'
+        assert (await ana.get("/api/tasks/overdue?limit=100")).status == 200
+        assert (await ana.get("/api/me")).headers["RateLimit"] == '"read";r=13;t=1'
 
 
 async def test_all_keys_of_an_account_share_one_bucket(still: Database) -> None:

@@ -101,6 +101,39 @@ async def test_a_claim_with_unknown_outcome_is_released_once(
 
 
 @POSTGRES
+async def test_a_claim_that_takes_place_after_its_release_is_taken_back_soon(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the network, or the server, goes on with a statement that nobody waits for."""
+    monkeypatch.setattr(claimer, "RECHECK_SECONDS", 0.01)
+    real = type(db).write
+    late: list[Any] = []
+    done = False
+
+    async def write(self: Any, unit: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal done
+        if unit is at_once.turn and not (late or done):
+            late.append((self, unit, *args))
+            raise OutcomeUnknown("connection", "lost")
+        result = await real(self, unit, *args, **kwargs)
+        if unit is release and late:
+            drain_db, *call = late.pop()
+            done = True
+            assert (await real(drain_db, *call)).claimed
+        return result
+
+    key = ring()
+    async with inbox() as box:
+        await add_webhook(db, key, box.url)
+        await db.write(make_many, 2)
+        monkeypatch.setattr(type(db), "write", write)
+        async with drain(db, key) as running:
+            await running.watch.until("rescued unheld 1")
+            await running.watch.until("delivery_finished", 2)
+        assert len(box.got) == 2
+
+
+@POSTGRES
 async def test_a_claim_that_cannot_be_released_delays_nobody(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

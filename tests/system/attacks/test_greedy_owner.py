@@ -26,6 +26,7 @@ from gateway.records.resource import Resource
 from outbox.database.transaction import Tx
 from tests.support.deployed import deployed
 from tests.support.engines import Engine
+from tests.system.attacks import greedy_jobs as jobs
 from tests.system.attacks.attack import Target
 from tests.system.attacks.test_work import Values, contact, many
 
@@ -333,6 +334,19 @@ GREED = {
     "pages of the console": Greed(
         pages, partial(owned, CONTACTS, contact), broken="unmetered_console"
     ),
+    "100 exports": Greed(
+        partial(asks, ["/api/export/contacts.csv"], at_once=100), partial(owned, CONTACTS, contact)
+    ),
+    "digests": Greed(
+        partial(asks, ["/api/digest/contacts?parts=100", "/api/digest/contacts"]),
+        partial(owned, CONTACTS, contact),
+    ),
+    "a snapshot": Greed(jobs.snapshots, partial(owned, CONTACTS, contact)),
+    "10,000 webhooks": Greed(jobs.writes, jobs.hooked),
+    "erasures of 100 persons": Greed(jobs.erasures, partial(owned, CONTACTS, contact)),
+    "an import of long lines": Greed(partial(jobs.imports, 200, 60_000)),
+    "an import of many lines": Greed(partial(jobs.imports, 20_000, 8)),
+    "nested lists of a shop": Greed(jobs.nested_lists, jobs.a_shop),
     "eight slow readers of exports": Greed(exports, of_all, owners=10, broken="patient_streams"),
 }
 """What an owner asks for. Whoever bounds another kind of work adds its line."""

@@ -34,9 +34,10 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
-from gateway.records.values.emails import earlier_fold, fold_email
+from gateway.records.values.emails import earlier_fold, fold_email, spellings
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
+from outbox.queue.upkeep import erasure_requests
 
 _ELSEWHERE = """
 select 1 as found from customer_emails e join customers c on c.id = e.record_id
@@ -105,22 +106,34 @@ async def remove(
 
 
 async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
-    """Erase an account now, and its traces elsewhere soon, with a certificate."""
-    erasure_id, orders, released = tx.new_id(), 0, False
-    orders += await _anonymise_orders(tx, actor, _OF_CUSTOMER, customer.owner_id, customer.id)
+    """Erase an account now, and its traces elsewhere and further orders soon; with a certificate.
+
+    The duty of erasures takes the person out of the orders that are left.
+    """
+    erasure_id, released, store_id = tx.new_id(), False, ""
+    orders = await _anonymise_orders(
+        tx, actor, erasure_id, _OF_CUSTOMER, customer.owner_id, customer.id
+    )
+    left = orders == ORDERS_AT_ONCE
     await erase_account(tx, actor, customer)
     if customer["contact_id"] is not None:
         if customer["email_verified"]:
             # Guest orders with this verified email are the customer's.
-            orders += await _anonymise_orders(
-                tx, actor, _OF_GUEST, customer.owner_id, customer["contact_id"],
+            guests = await _anonymise_orders(
+                tx, actor, erasure_id, _OF_GUEST, customer.owner_id, customer["contact_id"],
                 customer["store_id"],
             )  # fmt: skip
+            orders += guests
+            store_id = customer["store_id"] if guests == ORDERS_AT_ONCE else ""
         released = await _release_contact(tx, actor, customer, erasure_id)
     await person_erasures.add(
         tx, customer.owner_id, CUSTOMERS.noun, customer.id,
-        Person(contacts=(customer["contact_id"],) if released else (), clients=(customer.id,)),
-        stage="responses", erasure_id=erasure_id,
+        Person(
+            contacts=(customer["contact_id"],) if released else (), clients=(customer.id,),
+            left=(customer.id,) if left else (), store=store_id,
+            emails=spellings(customer["email"]) if store_id else (),
+        ),
+        stage="records" if left or store_id else "responses", erasure_id=erasure_id,
         erased={"clients": 1} | ({"contacts": 1} if released else {}),
         kept={"orders": orders} if orders else {},
     )  # fmt: skip
@@ -160,6 +173,8 @@ async def _release_contact(tx: Tx, actor: Actor, customer: Record, erasure_id: s
     return False
 
 
+ORDERS_AT_ONCE = 20
+"""Orders of each kind that a request takes the person out of itself."""
 ERASED_NAME = "Erased customer"
 ERASED_EMAIL = "erased@invalid.invalid"
 EXPORTED = (
@@ -187,11 +202,11 @@ async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[s
     return orders
 
 
-async def _anonymise_orders(tx: Tx, actor: Actor, sql: str, *args: str) -> int:
-    """Remove the person from the orders whose ids the query selects; return how many."""
-    rows = await tx.all(sql, *args)
+async def _anonymise_orders(tx: Tx, actor: Actor, subject: str, sql: str, *args: str) -> int:
+    """Remove the person from the first orders that the query selects; return how many."""
+    rows = await tx.all(f"{sql} limit {ORDERS_AT_ONCE}", *args)
     for order in rows:
-        await anonymise(tx, actor, order["id"])
+        await anonymise(tx, actor, order["id"], subject)
     return len(rows)
 
 
@@ -199,12 +214,14 @@ async def anonymise(
     tx: Tx,
     actor: Actor,
     order_id: str,
+    subject: str,
     redacted: Callable[[Record], Mapping[str, Any]] = lambda _: {},
 ) -> Record | None:
-    """Remove the person from an order, its mails and its coupon; return it as it was before.
+    """Remove the person from an order, its mails, events and coupon; return it as it was before.
 
     The lines, the amounts and the CPF or CNPJ stay: the law requires the records of a sale.
-    `redacted` returns what changes in other texts of the order, by column.
+    `subject` is the erasure; `redacted` returns what changes in other texts of the order, by
+    column.
     """
     row = await store.fetch(tx, ORDERS, order_id, lock=True)
     if row is None:
@@ -219,6 +236,7 @@ async def anonymise(
     await store.update(tx, ORDERS, row, without)
     audit.record(tx, actor, "erased", ORDERS.noun, order_id, audit.fields_of(ORDERS, without))
     await order_mails.drop(tx, order_id)
+    await erasure_requests.request(tx, actor.owner_id, [order_id], subject=subject)
     # The key may be any text of the client.
     await tx.run("delete from checkouts where order_id = $1", order_id)
     nobody = hashlib.sha256(f"erased {order_id}".encode()).digest()

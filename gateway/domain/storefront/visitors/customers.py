@@ -59,6 +59,7 @@ CUSTOMERS = Resource(
     ),
     events={},
     search=("name", "email"),
+    numbers=("phone",),
     folded_sort="name",
     sorts=(*BY_TIME, BY_NAME),
     filters=(

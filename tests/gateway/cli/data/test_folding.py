@@ -73,6 +73,9 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ("orders", RECORD | ORDER | {
         "id": "2" * 24, "number": "2", "name": "Ana", "email": "A@X.co", "folded": "ana",
     }),
+    ("tasks", RECORD | {
+        "id": "6" * 24, "title": "Ligação", "priority": "low", "completed": False,
+    }),
     ("coupon_uses", {
         "id": "1" * 24, "owner_id": OWNER, "coupon_id": "3" * 24, "state": "redeemed",
         "created_at": 1, "holder": before("Ana@Exämple.de"),
@@ -132,6 +135,8 @@ async def test_an_upgrade_folds_rows_again(target: str) -> None:
         "a@x.co",
     ]
     assert await column(f"select phone_e164 {contacts}") == [None, None, "+5511988887777"]
+    assert await column(f"select digits {contacts}") == [" 33334444 ", "", " 5511988887777 "]
+    assert await column("select folded from tasks") == ["ligacao"]
     orders = "from orders order by id"
     assert await column(f"select email_folded {orders}") == ["ana@xn--exmple-cua.de", "a@x.co"]
     assert await column(f"select folded {orders} limit 1") == ["1\x1flucja\x1fana@example.de"]

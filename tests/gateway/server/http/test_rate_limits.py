@@ -5,7 +5,12 @@ import pytest
 from gateway.domain.accounts.counter_store import OwnCounters
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
-from gateway.server.http.rate_limits import Buckets, RateLimits
+from gateway.server.http.rate_limits import (
+    REFUSED_AT_ONCE,
+    REST_SECONDS,
+    Buckets,
+    RateLimits,
+)
 from tests.support.clocks import Hand
 
 
@@ -71,3 +76,27 @@ def test_what_a_caller_is_told_of_the_limits() -> None:
     assert limits.call("write", "k")
     clock.now += 1
     assert limits.call("read", "k") == '"read";r=0;t=1'
+
+
+def test_what_a_read_turned_out_to_be_is_paid_for_by_those_that_follow() -> None:
+    clock = Hand()
+    bucket = Buckets(rate=2, depth=4, clock=clock)
+    bucket.owe("a", 0)
+    assert bucket.take("a")[0] == 3
+    bucket.owe("a", 5)
+    assert bucket.take("a") == (-1, 1.5)
+    # However much that was, the account waits for two bursts at most.
+    bucket.owe("a", 1_000)
+    assert bucket.take("a") == (-1, 2.5)
+    clock.now += 2.5
+    assert bucket.take("a")[0] == 0
+
+
+def test_refusals_of_an_account_wait_beyond_a_rate() -> None:
+    clock = Hand()
+    limits = RateLimits(Limits(), clock, Counted())
+    waits = [limits.refused("greedy") for _ in range(REFUSED_AT_ONCE + 1)]
+    assert waits == [0.0] * REFUSED_AT_ONCE + [REST_SECONDS]
+    assert limits.refused("honest") == 0
+    clock.now += 0.1
+    assert [limits.refused("greedy") for _ in range(2)] == [0.0, REST_SECONDS]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import asyncpg
 import pytest
 
-from outbox.database import postgres
+from outbox.database.postgres import server
 from outbox.database.transaction import Database, Insert, Tx
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.outbox.database.postgres.conftest import Open
@@ -105,7 +105,7 @@ async def test_each_row_is_written_once(
     async def checked(*_: object) -> None:
         """Here nothing renames statements, and nothing has to."""
 
-    monkeypatch.setattr(postgres, "check_pooler", checked)
+    monkeypatch.setattr(server, "check_pooler", checked)
     options = {"direct_url": url} if pooled else {}
     dice = random.Random(SEED)
     dbs = [await handle(url, **options), await handle(url, **options)]

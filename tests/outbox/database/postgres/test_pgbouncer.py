@@ -28,7 +28,7 @@ from outbox.ids import Ids
 from tests.outbox.database.postgres.conftest import Open
 from tests.outbox.database.postgres.units import names, put, start
 from tests.outbox.database.test_leadership import candidates, the_one
-from tests.support.cluster import USER, until_answers
+from tests.support.cluster import USER, own_server, until_answers
 from tests.support.databases import SOURCES, PostgresServer
 from tests.support.long_limits import served_limits
 from tests.support.process import free_port
@@ -236,6 +236,12 @@ async def test_a_direct_url_that_is_not_direct(url: str, postgres_server: Postgr
         with pytest.raises(CannotStart, match="leads to a pooler"):
             async with open_exclusive(Place(through, SystemClock(), Ids())):
                 raise AssertionError
+        # A server of a copy, or the former primary, has a database of the same name.
+        name = urlsplit(url).path
+        async with own_server() as second:
+            await second.run(f"create database {name[1:]}")
+            elsewhere = urlsplit(second.url)._replace(path=name).geturl()
+            assert "lead to two servers, which both have a" in await start(through, elsewhere)
     await postgres_server.drop(other)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
 import asyncpg
@@ -23,6 +23,7 @@ from tests.outbox.database.postgres.conftest import Open
 from tests.outbox.database.postgres.units import names, put, start
 from tests.support.cluster import Cluster
 from tests.support.databases import SOURCES
+from tests.support.long_limits import served_limits
 from tests.support.standby import Standby
 from tests.support.waiting import until
 
@@ -37,9 +38,11 @@ where wait_event = 'SyncRep' and pid <> all(cast($1 as int[])) limit 1
 
 
 @asynccontextmanager
-async def pair() -> AsyncIterator[tuple[Cluster, Standby]]:
+async def pair(
+    limits: AbstractContextManager[None] | None = None,
+) -> AsyncIterator[tuple[Cluster, Standby]]:
     """A primary and the standby that its COMMITs wait for."""
-    with tempfile.TemporaryDirectory(prefix="carteiro-standby-") as home:
+    with limits or nullcontext(), tempfile.TemporaryDirectory(prefix="carteiro-standby-") as home:
         folder = Path(home)
         folder.chmod(0o755)
         primary = Cluster(folder / "one")
@@ -90,7 +93,7 @@ class Waits:
 
 
 async def test_an_interrupted_wait_is_not_a_success(handle: Open) -> None:
-    async with pair() as (primary, standby):
+    async with pair(served_limits()) as (primary, standby):
         db = await handle(primary.url)
         await migrate(db, SOURCES)
         await db.write(put, "before")
@@ -121,7 +124,7 @@ async def test_an_interrupted_wait_is_not_a_success(handle: Open) -> None:
 
 
 async def test_a_crash_during_the_wait_is_not_a_success(handle: Open) -> None:
-    async with pair() as (primary, standby):
+    async with pair(served_limits()) as (primary, standby):
         db = await handle(primary.url)
         await migrate(db, SOURCES)
         await standby.detach()

@@ -110,6 +110,7 @@ async def story(url: str, turn: Any) -> list[Any]:
             await db.write(make_many, new)
             done = await turn(db, batch, f"claim-{number}", hooks)
             assert done.settlement.held == {result.delivery.id for result in batch}
+            await db.write(run, "update deliveries set rescues = 1 where state <> 'delivered'")
             seen.append(sorted((event.seq, event.deliveries) for event in done.fanned.announced))
             seen.append((len(done.claimed), len(done.fanned.ready)))
             batch = [success(delivery) for delivery in done.claimed]
@@ -225,6 +226,31 @@ async def test_a_lost_claim_changes_nothing(db: Database) -> None:
     assert await db.read(rows, STATES) == before
 
 
+SCANS = """
+select relname, pg_stat_get_xact_numscans(oid) as scans from pg_class
+where relname in ('attempts', 'deliveries', 'events', 'figures', 'lanes', 'webhooks')
+"""
+
+
+async def test_a_plan_made_on_empty_tables_reads_no_table_whole(db: Database) -> None:
+    """A session keeps its plans while the tables grow, until the server analyzes them."""
+    drain = db.apart("drain")
+    hook, _ = await add_webhook(db, ring(), URL)
+
+    async def watched(tx: Tx, batch: list[Result], claim: str) -> tuple[Turn, dict[str, int]]:
+        before = {row["relname"]: row["scans"] for row in await tx.all(SCANS)}
+        done = await at_once.turn(tx, batch, capacity(claim), {hook: 1}, True)
+        after = {row["relname"]: row["scans"] for row in await tx.all(SCANS)}
+        return done, {name: after[name] - before[name] for name in after}
+
+    batch: list[Result] = []
+    for number in range(3):
+        await db.write(make_many, 2)
+        done, scans = await drain.write(watched, batch, f"c{number}")
+        assert (len(done.claimed), set(scans.values())) == (1, {0}), scans
+        batch = [success(delivery) for delivery in done.claimed]
+
+
 async def test_a_webhook_gets_what_its_creation_did_not_see(url: str, db: Database) -> None:
     await db.write(make, "before")
     hook, _ = await add_webhook(db, ring(), URL)
@@ -255,3 +281,8 @@ async def test_large_bodies_are_loaded_while_there_is_memory(db: Database) -> No
     states = await db.read(rows, "select state from deliveries order by state")
     assert [row["state"] for row in states] == ["in_flight", "ready"]
     assert not await db.read(rows, "select 1 as one from lanes where due_at is null")
+    await more(db, hook, "delete from lanes where webhook_id = $1")
+    room = Capacity("node", "c", 0, 0, 0, {}, 0)
+    assert await db.write(at_once.load_large, done.large, room, [hook]) == []
+    states = await db.read(rows, "select state from deliveries order by state")
+    assert [row["state"] for row in states] == ["cancelled", "cancelled"]
