@@ -54,7 +54,8 @@ def rule_of(parameter: Parameter) -> Rule | None:
         rule = Rule(_is_money, f"Send an amount from 0 to {most} with at most two decimals.")
     elif schema == MOMENT:
         message = "Send a date or a date-time, such as 2026-12-01 or 2026-12-01T14:30:00Z."
-        rule = Rule(lambda text: bound(text) is not None, message)
+        # Forms send an empty text for what is left out.
+        rule = Rule(lambda text: not text or bound(text) is not None, message)
     elif kind == "string" and pattern:
         message = _MESSAGES.get(pattern, parameter.description)
         rule = Rule(re.compile(pattern, re.ASCII).fullmatch, message)

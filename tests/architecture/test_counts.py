@@ -27,7 +27,7 @@ HERE = f"{ROOT}/"
 MOST: dict[str, dict[str, tuple[int, int]]] = {
     "sqlite": {
         "outbox": (14, 14), "outbox/database": (22, 25), "outbox/database/sqlite": (121, 87),
-        "outbox/queue/drain": (75, 43), "outbox/queue/state": (44, 31), "outbox/sending": (35, 48),
+        "outbox/queue/drain": (75, 43), "outbox/queue/state": (52, 34), "outbox/sending": (35, 48),
         "outbox/webhooks": (4, 3), "outbox/worker": (133, 84),
     },
     "postgres": {

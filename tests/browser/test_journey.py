@@ -104,7 +104,7 @@ async def test_a_deal_is_made_by_keyboard_alone(chromium: Browser, site: Site) -
         outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none"
         await keys.press("Enter")
-        await page.wait_for_url("**/console/webhooks/new")
+        await page.wait_for_url("**/console/import/contacts")
         await tab_to(view, "summary", "CRM")
         await keys.press("Enter")
         await tab_to(view, "a", "Deals")

@@ -49,7 +49,9 @@ SAID = """() => {
   }
   for (const e of document.querySelectorAll("[title], [aria-label], [placeholder], [data-label]"))
     for (const name of ["title", "aria-label", "placeholder", "data-label"])
-      if (e.getAttribute(name)) found.push(e.getAttribute(name));
+      // The title of what is cut is its own text, which is data.
+      if (e.getAttribute(name) && !(name === "title" && e.querySelector("bdi")))
+        found.push(e.getAttribute(name));
   return found;
 }"""
 OPEN = """() => { for (const part of document.querySelectorAll("main details:not(.figures)"))

@@ -303,7 +303,10 @@ FAULTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
             int(headers.get("webhook-timestamp", "0")) - time.time())},
     ),
     ("writes again", WRITTEN, {"read": written_again(False)}),
-    ("writes again in ASCII", f"{WRITTEN} letters=refused {LARGE}", {"read": written_again(True)}),
+    (
+        "writes again in ASCII", f"{WRITTEN} letters=refused {LARGE} every_event=refused",
+        {"read": written_again(True)},
+    ),
     ("trims", "longer_body=accepted", {"read": lambda self, body: body.strip()}),
     (
         "passes an empty body", "no_body=accepted",
@@ -343,7 +346,9 @@ FAULTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
             422 if event_of(body).startswith("certification.") else 204)},
     ),
     (
-        "refuses what it does not use", "every_event=refused unknown_event=refused",
+        "refuses what it does not use",
+        "every_event=refused unknown_event=refused kept_connection=refused largest_body=refused "
+        "spare_body=refused",
         {"accept": says(lambda self, request, body:
             204 if event_of(body).startswith("contact.") else 404)},
     ),
@@ -359,11 +364,12 @@ FAULTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
             name.decode(): value.decode() for name, value in request.raw_headers}},
     ),
     (
-        "takes small bodies", LARGE,
+        "takes small bodies", f"{LARGE} every_event=refused",
         {"accept": says(lambda self, request, body: 413 if len(body) > 1024 else 204)},
     ),
     (
-        "takes no spare bytes", "spare_body=refused",
+        "takes no spare bytes",
+        "spare_body=refused largest_body=refused kept_connection=refused",
         {"accept": says(lambda self, request, body: 413 if len(body) > 16 * 1024 else 204)},
     ),
     ("fails under load", "many_at_once=crashed", {"accept": crowded(500)}),

@@ -103,7 +103,7 @@ async def test_a_sent_quote_expires_by_the_clock(api: RestApi, ana: Person) -> N
     await set_until(api, path, api.db.clock.wall() - 1, day=False)
     reply = await ana.get(path)
     assert (reply.body["status"], reply.headers["ETag"]) == ("expired", '"2-expired"')
-    for query, total in (("expired", 1), ("sent", 0), ("draft", 1), ("foo", 0)):
+    for query, total in (("expired", 1), ("sent", 0), ("draft", 1)):
         listed = (await ana.get(f"/api/quotes?status={query}")).body
         assert listed["total"] == len(listed["data"]) == total, query
         assert {q["status"] for q in listed["data"]} <= {query}
