@@ -236,7 +236,7 @@ async def test_an_address_changes_when_the_new_one_confirms(post: Post) -> None:
     # That the address is taken, only its owner learns.
     for email in ("ana@example.com", "rui@example.com"):
         page = await post.browser.submit(EMAIL, email=email, current=PASSWORD)
-        assert "A link is on its way to the new email." in page.html
+        assert "The new email gets a link." in page.html
     assert sorted(await post.sent()) == [
         *["A change of your email was requested"] * 2, *["Confirm your new email"] * 2,
     ]  # fmt: skip
