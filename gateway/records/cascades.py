@@ -12,7 +12,7 @@ from gateway.records import statements
 from gateway.records.resource import Cascade, Drop, Remove, Resource, Unset
 from gateway.records.store import slot, tally
 from outbox.clock import Clock
-from outbox.database.pacing import Pace
+from outbox.database.pacing import JobPace
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Database, Tx
@@ -132,7 +132,7 @@ class Dependants:
         self._db = db
         self._resources = {resource.noun: resource for resource in resources}
         self._nouns = items(list(self._resources))
-        self._pace = Pace(db.meter, PIECES[db.engine], LEAST, clock=db.clock)
+        self._pace = JobPace(db.meter, PIECES[db.engine], LEAST, clock=db.clock)
 
     async def run_once(self) -> None:
         """Settle dependants until nothing is pending."""

@@ -90,7 +90,7 @@ def upper(times: Sequence[float] | deque[float]) -> float:
     return ordered[min(int(len(ordered) * UPPER), len(ordered) - 1)]
 
 
-class Pace:
+class JobPace:
     """The pace of one job: the `amount` of its next step, from `least` to `most`."""
 
     def __init__(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import structlog
 
-from outbox.database.pacing import Pace
+from outbox.database.pacing import JobPace
 from outbox.database.transaction import DUTIES, Database
 from outbox.durations import DAY
 from outbox.queue.proof import checkpoints
@@ -27,7 +27,7 @@ class Checkpointing:
         self._db = db
         self._ring = ring
         self._age = days * DAY
-        self._pace = Pace(db.meter, PURGED, clock=db.clock)
+        self._pace = JobPace(db.meter, PURGED, clock=db.clock)
 
     async def run_once(self) -> None:
         """Make what is due of all owners, then delete what is older than the log."""

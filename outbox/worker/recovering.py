@@ -10,7 +10,7 @@ import asyncio
 import structlog
 
 from outbox.database.fair_limit import Crowded
-from outbox.database.pacing import Pace
+from outbox.database.pacing import JobPace
 from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.replays import job_steps, jobs, snapshot_steps
@@ -39,7 +39,7 @@ class Recovering:
     def __init__(self, db: Database, source: Source | None = None) -> None:
         self._db = db
         self._source = source
-        self._pace = Pace(db.meter, job_steps.MOST[db.engine], LEAST, clock=db.clock)
+        self._pace = JobPace(db.meter, job_steps.MOST[db.engine], LEAST, clock=db.clock)
 
     async def any_running(self) -> bool:
         """Return whether a job runs at an active webhook."""

@@ -1,7 +1,7 @@
 """Deletes old entries of the audit log, owner after owner, in small transactions."""
 
 from outbox.database import times
-from outbox.database.pacing import Pace
+from outbox.database.pacing import JobPace
 from outbox.database.plans import by_index
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import DAY
@@ -29,7 +29,7 @@ class AuditRetention:
     def __init__(self, db: Database, *, days: int) -> None:
         self._db = db
         self._age = days * DAY
-        self._pace = Pace(db.meter, PIECE, clock=db.clock)
+        self._pace = JobPace(db.meter, PIECE, clock=db.clock)
 
     async def run_once(self) -> None:
         """Delete all that is old."""

@@ -6,7 +6,7 @@ import structlog
 
 from gateway.domain.imports import jobs, steps, upkeep
 from gateway.domain.imports.jobs import Import
-from outbox.database.pacing import Pace
+from outbox.database.pacing import JobPace
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
 
@@ -24,7 +24,7 @@ class Importing:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._pace = Pace(db.meter, steps.MOST[db.engine], LEAST, clock=db.clock)
+        self._pace = JobPace(db.meter, steps.MOST[db.engine], LEAST, clock=db.clock)
 
     async def any_waiting(self) -> bool:
         """Return whether an import runs, or has ended and still has lines."""

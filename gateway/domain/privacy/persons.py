@@ -12,7 +12,7 @@ from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Stage
 from gateway.domain.privacy import certificates, progress
 from gateway.domain.privacy.progress import Ahead
-from outbox.database.pacing import Pace
+from outbox.database.pacing import JobPace
 from outbox.database.transaction import Database, Scrubbed, Tx
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.state import operational
@@ -56,7 +56,7 @@ class Persons:
         self._db = db
         self._ring = ring
         self._log = Erasure(db)
-        self._pace = Pace(db.meter, 1, clock=db.clock)
+        self._pace = JobPace(db.meter, 1, clock=db.clock)
         self._rest_until = 0.0
         self._ahead: dict[str, Ahead] = {}
 

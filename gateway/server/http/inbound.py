@@ -23,8 +23,8 @@ from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
 from gateway.server.http import one_write
 from gateway.server.http.admission import Admission, Budget
-from gateway.server.http.pace import LONGEST_SECONDS, Pace
 from gateway.server.http.proxies import CLIENT
+from gateway.server.http.transfer import LONGEST_SECONDS, Transfer
 from gateway.server.telemetry.instruments import Reason
 from gateway.server.telemetry.logs import logger
 
@@ -89,8 +89,8 @@ class Connection(RequestHandler):
         self._body: StreamReader | None = None
         self._writing: AbstractStreamWriter | None = None
         # Of the current body and of what is written, once the server has looked at them.
-        self._sending: Pace | None = None
-        self._taking: Pace | None = None
+        self._sending: Transfer | None = None
+        self._taking: Transfer | None = None
         self._owed: list[tuple[str, int]] = []
         # Bytes received, bytes counted in the budget, and the end of each waiting head.
         self._received = self._counted = 0
@@ -213,7 +213,7 @@ class Connection(RequestHandler):
         if unread or self._taking is not None:
             taken = (0 if writer is None else writer.output_size) - unread
             if self._taking is None:
-                self._taking = Pace(now, taken)
+                self._taking = Transfer(now, taken)
             elif self._taking.behind(now, taken, rate, awaited=unread > 0) > seconds:
                 return True
         if self.head_since is not None and not self.busy:
@@ -223,7 +223,7 @@ class Connection(RequestHandler):
         if request is None or request.content.is_eof():
             return False
         if self._sending is None:
-            self._sending = Pace(self.headed_at, self._received)
+            self._sending = Transfer(self.headed_at, self._received)
         # While the server is behind, it does not wait for the client.
         awaited = not self._reading_paused
         behind = self._sending.behind(now, self._received, rate, awaited=awaited)

@@ -50,7 +50,7 @@ from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database import times
 from outbox.database.disk import measure
-from outbox.database.pacing import Pace
+from outbox.database.pacing import JobPace
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
@@ -291,7 +291,7 @@ class Upkeep:
 
     async def run_all(self, batches: Batches) -> None:
         """Run a unit in small transactions until it has nothing left to do."""
-        pace = Pace(self._db.meter, batches.most, clock=self._clock)
+        pace = JobPace(self._db.meter, batches.most, clock=self._clock)
         # What there is to do once is not worth less; a unit may do more than it was asked for.
         pace.amount = batches.most
         while True:

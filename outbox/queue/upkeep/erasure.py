@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from outbox.database.pacing import Pace
+from outbox.database.pacing import JobPace
 from outbox.database.transaction import DUTIES, Database
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.upkeep import erasure_requests, personal_data
@@ -60,7 +60,7 @@ class Erasure:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._pace = Pace(db.meter, 1, clock=db.clock)
+        self._pace = JobPace(db.meter, 1, clock=db.clock)
 
     async def any_open(self) -> bool:
         """Return whether there is a request."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from outbox.clock import Clock
 from outbox.database import free_pages, times
-from outbox.database.pacing import Pace
+from outbox.database.pacing import JobPace
 from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Row, Tx
@@ -114,7 +114,7 @@ class Retention:
         self._db = db
         self._deliveries = deliveries_days * DAY
         self._events = events_days * DAY
-        self._pace = Pace(db.meter, PAGE, clock=db.clock)
+        self._pace = JobPace(db.meter, PAGE, clock=db.clock)
 
     async def run_once(self) -> None:
         """Run all deletions, and return the freed space to the file system."""

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from outbox.database.pacing import LONGEST_REST, MOST_TIMES, Meter, Pace, upper
+from outbox.database.pacing import LONGEST_REST, MOST_TIMES, JobPace, Meter, upper
 from outbox.database.transaction import Database, Tx
 from tests.support.clocks import Stopped
 
@@ -27,7 +27,7 @@ class World:
         self.done = 0
         self._next = EVERY
         self._busy_until = 0.0
-        self.pace = Pace(self.meter, 200, clock=self.clock, sleep=self._pass)
+        self.pace = JobPace(self.meter, 200, clock=self.clock, sleep=self._pass)
 
     async def step(self) -> None:
         async with self.pace.step() as amount:
@@ -122,7 +122,7 @@ async def test_the_writes_of_others_are_measured_and_those_of_jobs_are_not(db: D
         await db.write(unit)
 
     task = asyncio.create_task(other())
-    async with Pace(db.meter, 1, clock=db.clock).step():
+    async with JobPace(db.meter, 1, clock=db.clock).step():
         await db.write(unit)
         assert noted == []
         go.set()

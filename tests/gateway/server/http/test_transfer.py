@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.server.config import Limits
-from gateway.server.http.pace import BRISK_RATE, Pace
+from gateway.server.http.transfer import BRISK_RATE, Transfer
 
 LIMITS = Limits()
 SLOWEST = LIMITS.least_bytes_per_second
@@ -27,7 +27,7 @@ MOBILE = 2_500
 )
 def test_a_client_keeps_to_a_least_rate(a_second: int, gap: int, rate: int, cut: bool) -> None:
     """A burst at the beginning buys no time later."""
-    pace, moved, found = Pace(0.0, 0), 2_000_000, list[float]()
+    pace, moved, found = Transfer(0.0, 0), 2_000_000, list[float]()
     for second in range(200):
         found.append(pace.behind(float(second), moved, rate, awaited=True))
         moved += a_second * (not 60 <= second < 60 + gap)
@@ -36,7 +36,7 @@ def test_a_client_keeps_to_a_least_rate(a_second: int, gap: int, rate: int, cut:
 
 
 def test_a_server_that_does_not_read_waits_for_nobody() -> None:
-    pace = Pace(0.0, 0)
+    pace = Transfer(0.0, 0)
     for second in range(4_000):
         assert pace.behind(float(second), 0, SLOWEST, awaited=False) == 0
     assert pace.behind(4_010.0, 0, SLOWEST, awaited=True) == 11
@@ -44,7 +44,7 @@ def test_a_server_that_does_not_read_waits_for_nobody() -> None:
 
 
 def test_a_brisk_client_lets_nobody_wait() -> None:
-    brisk, slow = Pace(0.0, 0), Pace(0.0, 0)
+    brisk, slow = Transfer(0.0, 0), Transfer(0.0, 0)
     for second in range(1, 21):
         brisk.behind(float(second), BRISK_RATE * second, SLOWEST, awaited=True)
         slow.behind(float(second), SLOWEST * second, SLOWEST, awaited=True)

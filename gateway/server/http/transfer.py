@@ -11,7 +11,7 @@ LONGEST_SECONDS = 3_600.0
 """The longest time for a body, at whatever speed."""
 
 
-class Pace:
+class Transfer:
     """The speed of one transfer: `moved` is a count of bytes that only grows."""
 
     __slots__ = ("_at", "_behind", "_from", "_moved", "_waited")
