@@ -59,10 +59,11 @@ class BlackHole:
         try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            # First, because the proxy may end while the pumps do.
+            up_writer.transport.abort()
             for pump in pumps:
                 pump.cancel()
             await asyncio.gather(*pumps, return_exceptions=True)
-            up_writer.transport.abort()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward the bytes of one direction and its end; neither passes in the dark."""
