@@ -117,7 +117,12 @@ def build_app(
     exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
     fetcher = Fetcher(guard)
     mailer = Mailer(
-        db, config.mail, metrics.mail, service=config.service.name, site=config.server.public_url
+        db,
+        config.mail,
+        metrics.mail,
+        service=config.service.name,
+        site=config.server.public_url,
+        mark=cells.marked,
     )
     upkeep = Upkeep(
         db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,

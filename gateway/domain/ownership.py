@@ -15,7 +15,6 @@ GATEWAY: Ownership = {
     "two_factors": OWNED,
     "recovery_codes": OWNED,
     "account_tokens": OWNED,
-    "account_mails": OWNED,
     "connect_codes": OWNED,
     "idempotency": OWNED,
     "tallies": OWNED,
@@ -67,7 +66,6 @@ GATEWAY: Ownership = {
     "customer_addresses": child("customer_id", "customers"),
     "customer_identities": child("customer_id", "customers"),
     "customer_tokens": child("customer_id", "customers"),
-    "mails": child("customer_id", "customers"),
     "reviews": OWNED,
     "review_claims": child("record_id", "reviews"),
     "review_quotas": child("customer_id", "customers"),
@@ -76,7 +74,10 @@ GATEWAY: Ownership = {
     "orders": OWNED,
     "order_tokens": child("order_id", "orders"),
     "order_holders": child("order_id", "orders"),
-    "order_mails": OWNED,
+    "company_settings": OWNED,
+    "document_links": OWNED,
+    # After the customers, to whom some lead.
+    "queued_mails": OWNED,
     "stock_reservations": child("order_id", "orders"),
     # Not by the store, which may be deleted before.
     "checkouts": child("order_id", "orders"),

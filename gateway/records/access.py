@@ -7,9 +7,12 @@ from gateway.records.errors import Refusal
 
 Scope = Literal["read", "write"]
 Via = Literal["api_key", "bearer", "session", "storefront", "system"]
-Cause = Literal["command", "connection", "erasure", "expiry", "import", "mail", "payment"]
-"""Why the system acts: a command on the server, an app that its owner has allowed, the erasure of a
-person, the end of a time, an import, a link in a mail, a payment that its provider reported."""
+Cause = Literal[
+    "command", "connection", "customer", "erasure", "expiry", "import", "mail", "payment"
+]
+"""Why the system acts: a command on the server, an app that its owner has allowed, the customer of
+a document by its link, the erasure of a person, the end of a time, an import, a link in a mail, a
+payment that its provider reported."""
 
 
 @dataclass(frozen=True, slots=True)

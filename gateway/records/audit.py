@@ -20,7 +20,7 @@ store; the system."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Action = Literal[
     "created", "updated", "deleted", "erased", "exported", "imported",
-    "activated", "paused", "revoked", "replayed", "hastened", "canceled", "tested",
+    "activated", "paused", "sent", "revoked", "replayed", "hastened", "canceled", "tested",
     "signed_in", "signed_out",
 ]  # fmt: skip
 ACTIONS: tuple[Action, ...] = get_args(Action)

@@ -25,9 +25,9 @@ class AuditActor(Struct, frozen=True):
     """Who acted.
 
     `kind` is `account` (in the console), `api_key`, `token`, `customer` or `visitor` of a store, or
-    `system`. Without an id: the system, whose name is why it acted: `command`, `erasure`, `expiry`,
-    `import` or `payment`. A token has the id of its account, a visitor that of the store. `name` is
-    the one of today, absent when the actor was deleted.
+    `system`. Without an id: the system, whose name is why it acted: `command`, `customer` (by a
+    link), `erasure`, `expiry`, `import` or `payment`. A token has the id of its account, a visitor
+    that of the store. `name` is the one of today, absent when the actor was deleted.
     """
 
     kind: str

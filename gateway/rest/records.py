@@ -15,7 +15,7 @@ from gateway.records.draft import Draft
 from gateway.records.idempotency import Outcomes
 from gateway.records.query import costly
 from gateway.records.record import Record
-from gateway.records.resource import Resource
+from gateway.records.resource import Form, Resource
 from gateway.rest import first_pages, lists, selections
 from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, ignored, read_body
@@ -35,6 +35,7 @@ from outbox.database.transaction import Tx, brief
 
 Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
 VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
+Ready = Callable[[web.Request, Draft], None]
 
 PLACE = frozenset({"page", "cursor"})
 """The parameters that select a page of a list."""
@@ -131,19 +132,23 @@ def verb_with(
     summary: str,
     *,
     makes: Resource | None = None,
+    form: Form | None = None,
+    ready: Ready = lambda request, draft: None,
     refusals: Sequence[str] = (),
 ) -> Operation:
     """Return POST of a verb with an optional body: 200, or 201 for a record that it `makes`.
 
-    The body takes the fields `takes` of the record in the response. The verb is named after its
-    unit.
+    The body takes the fields `takes` of `form`, else of the record in the response. The verb is
+    named after its unit. `ready` adds to the draft why this server cannot do it.
     """
     result = makes or resource
+    fields = form or result
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         body = await read_body(request)
-        draft = draft_of(request, result, body or b"{}", takes=takes)
+        draft = draft_of(request, fields, body or b"{}", takes=takes)
+        ready(request, draft)
 
         def response(done: Record) -> Response:
             state = view(done)
@@ -155,7 +160,7 @@ def verb_with(
         return await _once(request, caller, body, response, unit, request.match_info["id"], draft)
 
     word = _word(unit)
-    body_shape = shapes.some(result, takes, f"{title_of(resource)}{word.capitalize()}")
+    body_shape = shapes.some(fields, takes, f"{title_of(resource)}{word.capitalize()}")
     return describe.verb(
         resource, word, summary, body=body_shape, makes=makes, refusals=refusals
     )(handle)  # fmt: skip

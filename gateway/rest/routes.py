@@ -21,10 +21,12 @@ from gateway.rest import (
     audit,
     batches,
     checkpoints,
+    company,
     contacts,
     deals,
     deliveries,
     digests,
+    documents,
     events,
     exports,
     import_reports,
@@ -97,7 +99,15 @@ FIXED: tuple[Route, ...] = (
 VERBS: tuple[Route, ...] = (
     ("POST", "/api/tasks/{id}/complete", verb(TASKS, complete, "Mark a task as done")),
     ("POST", "/api/tasks/{id}/reopen", verb(TASKS, reopen, "Mark a task as not done")),
-    ("POST", "/api/quotes/{id}/send", verb(QUOTES, quotes.send, "Send a quote", MOVES)),
+    *(
+        route
+        for one in MOVED
+        for route in (
+            ("POST", f"/api/{one.plural}/{{id}}/send", documents.send(one)),
+            ("POST", f"/api/{one.plural}/{{id}}/link", documents.link(one)),
+            ("DELETE", f"/api/{one.plural}/{{id}}/link", documents.end_links(one)),
+        )
+    ),
     ("POST", "/api/quotes/{id}/accept", verb(QUOTES, quotes.accept, "Accept a quote", MOVES)),
     ("POST", "/api/quotes/{id}/reject", verb(QUOTES, quotes.reject, "Reject a quote", MOVES)),
     ("POST", "/api/quotes/{id}/cancel", verb(QUOTES, quotes.cancel, "Cancel a quote", MOVES)),
@@ -119,6 +129,8 @@ VERBS: tuple[Route, ...] = (
 OTHERS: tuple[Route, ...] = (
     ("GET", "/api/settings/pipeline", deals.read_pipeline),
     ("PUT", "/api/settings/pipeline", deals.change_pipeline),
+    ("GET", "/api/settings/company", company.read_company),
+    ("PUT", "/api/settings/company", company.change_company),
     ("GET", "/api/reports", reports.index),
     *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
     ("GET", "/api/imports", imports.list_imports),

@@ -18,7 +18,7 @@ TABLES = tuple(table for table in OWNERSHIP if table not in UNOWNED)
 """The tables with rows of owners, parents before children."""
 COUNTED = frozenset({"deal_totals", "review_totals"})
 """Tables that triggers of their parents fill: what these made is replaced."""
-QUEUED_MAIL = ("notices", "mails", "order_mails", "account_mails")
+QUEUED_MAIL = ("notices", "queued_mails")
 """Tables whose `due_at` lets a mail be sent."""
 Rings = tuple[KeyRing | None, KeyRing | None]
 """The keys of the source and of the target, where they have some."""

@@ -9,8 +9,8 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.frame.kept_forms import Kept
 from gateway.console.frame.reader import READER
 from gateway.domain.accounts import account_mails, sessions, users
-from gateway.domain.accounts.account_mails import Facts
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
+from gateway.domain.queued_mail import Facts
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats

@@ -10,9 +10,9 @@ from gateway.console.frame import pages, templates
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.domain.accounts import sessions, users
-from gateway.domain.accounts.account_mails import Facts
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST
 from gateway.domain.accounts.sessions import Session
+from gateway.domain.queued_mail import Facts
 from gateway.records.access import Actor
 from gateway.server.app_keys import CREDENTIALS, DB, PASSWORDS
 from outbox.database.transaction import Tx

@@ -9,8 +9,8 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.domain.accounts import two_factor
-from gateway.domain.accounts.account_mails import Facts
 from gateway.domain.accounts.two_factor import Checked
+from gateway.domain.queued_mail import Facts
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, DB, KEYRING, SIGN_IN
 from gateway.server.http.rate_limits import LIMITS

@@ -4,9 +4,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gateway.console.desk import board, calendar, lines, pipeline, printing
-from gateway.console.frame.pages import Handler, action, page
+from gateway.console.desk import (
+    board,
+    calendar,
+    company,
+    customer_page,
+    lines,
+    pipeline,
+    printing,
+    sending_page,
+)
+from gateway.console.frame.pages import Handler, action, page, upload
 from gateway.console.records import verbs
+from gateway.domain.sales import document_links, logos, sheets
 
 Add = Callable[[str, Handler], Any]
 
@@ -25,8 +35,19 @@ def add(get: Add, post: Add) -> None:
         post(verb.path, action(partial(verbs.act, verb)))
     get(pipeline.PATH, page(pipeline.show))
     post(pipeline.PATH, action(pipeline.save))
-    for resource in printing.UNTIL:
-        get(f"/console/{resource.plural}/{{id}}/print", page(partial(printing.show, resource)))
+    get(company.PATH, page(company.show))
+    post(company.PATH, action(company.save))
+    post(f"{company.PATH}/logo", upload(company.upload_logo, logos.MOST_BYTES))
+    post(f"{company.PATH}/logo/remove", action(company.remove_logo))
+    for resource in sheets.DOCUMENTS.values():
+        one = f"/console/{resource.plural}/{{id}}"
+        get(f"{one}/print", page(partial(printing.show, resource)))
+        get(f"{one}/pdf", page(partial(printing.file, resource)))
+        get(f"{one}/send", page(partial(sending_page.show, resource)))
+        post(f"{one}/send", action(partial(sending_page.send, resource)))
+    get(document_links.PATH, page(customer_page.show, public=True))
+    post(document_links.PATH, action(customer_page.decide, public=True))
+    get(f"{document_links.PATH}/pdf", page(customer_page.file, public=True))
     for kind in lines.KINDS:
         form = action(partial(lines.edit, kind))
         post(f"/console/{kind.resource.plural}/lines", form)

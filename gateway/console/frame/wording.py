@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from gateway.domain.catalogue import RESOURCES
+from gateway.domain.sales.company_settings import COMPANY
 from gateway.domain.sales.pipelines import PIPELINE
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
@@ -20,7 +21,7 @@ NAMES = ("first", "second", "third")
 _NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?![\w])", re.ASCII)
 _CHARACTER = re.compile(r"U\+[0-9A-F]{4,6} [\w -]+")
 _WORD = re.compile("[A-Za-z]+")
-FORMS: Sequence[Form] = (*RESOURCES, PIPELINE)
+FORMS: Sequence[Form] = (*RESOURCES, PIPELINE, COMPANY)
 """What pages have forms of."""
 _NOUNS = {field: form.noun for form in FORMS for field in form.fields}
 

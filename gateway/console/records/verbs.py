@@ -140,7 +140,6 @@ VERBS: tuple[Verb, ...] = (
     Verb(DEALS, "win", _end("won"), _is("open", "lost"), asks=False),
     Verb(DEALS, "lose", _end("lost"), _is("open", "won"), ("lostReason",), risky=True),
     Verb(DEALS, "reopen", _end("open"), _is("won", "lost"), asks=False),
-    Verb(QUOTES, "send", quotes.send, _QUOTE("sent")),
     Verb(QUOTES, "accept", quotes.accept, _QUOTE("accepted")),
     Verb(QUOTES, "reject", quotes.reject, _QUOTE("rejected"), risky=True),
     Verb(QUOTES, "cancel", quotes.cancel, _QUOTE("canceled"), risky=True),

@@ -1,8 +1,8 @@
 """Changes the e-mail address of an account, once its new address has confirmed it."""
 
 from gateway.domain.accounts import account_mails, account_tokens, users
-from gateway.domain.accounts.account_mails import Facts
 from gateway.domain.accounts.account_tokens import Opened
+from gateway.domain.queued_mail import Facts
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
 

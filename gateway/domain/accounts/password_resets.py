@@ -5,8 +5,8 @@ same for an unknown one. The sender of mails looks later, on its own time.
 """
 
 from gateway.domain.accounts import account_mails, account_tokens, sessions, users
-from gateway.domain.accounts.account_mails import Facts
 from gateway.domain.accounts.account_tokens import LIFETIME
+from gateway.domain.queued_mail import Facts
 from gateway.records.access import Actor
 from gateway.records.values.emails import fold_email
 from outbox.database import times
@@ -34,6 +34,12 @@ async def request(tx: Tx, email: str) -> None:
     """Store a request for a link to `email`, which needs to be no account's."""
     folded = fold_email(email)[: users.LONGEST_EMAIL]
     await tx.run(_ADD, tx.new_id(), folded, tx.now, MOST, tx.now - LIFETIME)
+
+
+async def any_due(tx: Tx) -> bool:
+    """Return whether a request waits for its mail."""
+    row = await tx.one("select 1 as due from reset_requests where due_at <= $1 limit 1", tx.now)
+    return row is not None
 
 
 async def queue_mails(tx: Tx) -> None:

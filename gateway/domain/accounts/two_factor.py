@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from gateway.domain.accounts import account_mails, codes, sessions, users
-from gateway.domain.accounts.account_mails import NO_FACTS, Facts
+from gateway.domain.queued_mail import NO_FACTS, Facts
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal

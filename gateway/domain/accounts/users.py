@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from gateway.domain.accounts import account_mails, account_tokens
-from gateway.domain.accounts.account_mails import NO_FACTS, Facts
 from gateway.domain.accounts.codes import LONGEST as CODE
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST
+from gateway.domain.queued_mail import NO_FACTS, Facts
 from gateway.records import audit
 from gateway.records.access import Actor, Via
 from gateway.records.errors import Fault, Refusal

@@ -93,7 +93,7 @@ CONTACTS = Resource(
 
 KEPT_EVENTS = ("contact.deleted",)
 """Events of contacts without personal data: they tell receivers of the erasure."""
-_DROP_MAILS = "delete from order_mails where owner_id = $1 and contact_id = $2"
+_DROP_MAILS = "delete from queued_mails where owner_id = $1 and contact_id = $2"
 
 
 async def erase(tx: Tx, actor: Actor, contact_id: str, subject: str | None = None) -> bool:

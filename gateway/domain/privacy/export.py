@@ -59,7 +59,8 @@ select c.state, c.lines, c.cep, c.created_at, c.touched_at from carts c
 where c.store_id = $1 and c.customer_id = $2 order by c.created_at limit $3
 """
 _MAILS = """
-select kind, created_at, attempts from mails where customer_id = $1 order by created_at limit $2
+select kind, created_at, attempts from queued_mails
+where customer_id = $1 order by created_at limit $2
 """
 
 

@@ -37,8 +37,8 @@ TABLES = (
     *map(
         Scrubbed,
         (
-            "contact_tags", "activities", "customer_addresses", "customer_tokens", "mails",
-            "order_mails", "reviews", "carts", "checkouts", "modal_coupons", "deals", "tasks",
+            "contact_tags", "activities", "customer_addresses", "customer_tokens",
+            "queued_mails", "reviews", "carts", "checkouts", "modal_coupons", "deals", "tasks",
             "quotes", "invoices", "import_lines", "import_faults", "import_faulty_lines", "events",
             "deliveries", "attempts", "erasures", "person_erasures",
         ),

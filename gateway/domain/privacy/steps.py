@@ -59,8 +59,8 @@ select e.record_id as id from stores s
 join customer_emails e on e.store_id = s.id and e.value = $2
 where s.owner_id = $1 limit $3
 """
-_MAILS = "select count(*) as n from mails where customer_id = $1"
-_ORDER_MAILS = "select count(*) as n from order_mails where order_id = $1"
+_MAILS = "select count(*) as n from queued_mails where customer_id = $1"
+_ORDER_MAILS = "select count(*) as n from queued_mails where order_id = $1"
 _MODALS = """
 update modal_coupons set holder = $3
 where modal_id in (select id from discount_modals where owner_id = $1) and holder = $2

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.domain.sales import document_lines
+from gateway.domain.sales import company_settings, document_lines
 from gateway.domain.sales.document_lines import Line
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -30,10 +30,9 @@ Transitions = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of document: its declaration, its number prefix, its states."""
+    """A kind of document: its declaration and its states."""
 
     resource: Resource
-    prefix: str
     table: Transitions
     open: str
     """The state in which its content is writable."""
@@ -104,7 +103,7 @@ async def issue(tx: Tx, actor: Actor, kind: Kind, values: Mapping[str, Any]) -> 
     """
     resource = kind.resource
     defaults = {f.column: f.default for f in resource.fields if f.default is not None}
-    number = await take_number(tx, actor.owner_id, resource.table, kind.prefix)
+    number = await take_number(tx, actor.owner_id, resource.table)
     columns = {**defaults, **values, "number": number}
     return actions.announce(
         tx, "created", await actions.insert(tx, actor, resource, columns), before=None
@@ -241,22 +240,27 @@ def _compute_amounts(
     return []
 
 
-_TAKE_NUMBER = """
+_TAKE_NUMBERS = {
+    series: f"""
 insert into counters (owner_id, series, n) values ($1, $2, 1)
 on conflict (owner_id, series) do update set n = counters.n + 1
-returning n
+returning n, (select {column} from company_settings where owner_id = $1) as prefix
 """
+    for series, column in company_settings.PREFIX_COLUMNS.items()
+}
 
 
-async def take_number(tx: Tx, owner_id: str, series: str, prefix: str) -> str:
+async def take_number(tx: Tx, owner_id: str, series: str) -> str:
     """Take the next number of an owner's series, such as INV-000001; numbers have no gaps.
+
+    The prefix is that of the owner's settings at this time.
 
     It locks the series until the transaction ends, so a unit takes it as its last lock. A rollback
     also returns the number.
     """
-    row = await tx.one(_TAKE_NUMBER, owner_id, series)
+    row = await tx.one(_TAKE_NUMBERS[series], owner_id, series)
     assert row is not None, "an upsert returns its row"
-    return f"{prefix}-{row[0]:06d}"
+    return f"{row[1] or company_settings.PREFIXES[series]}-{row[0]:06d}"
 
 
 def check_transition(noun: str, table: Transitions, current: str, target: str) -> None:

@@ -190,7 +190,7 @@ def _guard(before: Record, changes: Mapping[str, Any]) -> None:
 
 
 INVOICE = Kind(
-    INVOICES, "INV", TRANSITIONS, open="pending", stamps=_STAMPS, announced={"paid": "paid"},
+    INVOICES, TRANSITIONS, open="pending", stamps=_STAMPS, announced={"paid": "paid"},
     follow=order_ends.follow, guard=_guard,
     restored={"paid": PAY_TAKES, "canceled": ("canceledAt", *CANCEL_TAKES)},
 )  # fmt: skip

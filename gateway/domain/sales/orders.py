@@ -27,7 +27,6 @@ TRANSITIONS = {
 }
 CANCEL_TAKES = ("reason",)
 EXPIRED = "The order expired."
-PREFIX = "ORD"
 """The start of the numbers; one series per owner, whatever the store."""
 
 

@@ -4,7 +4,7 @@ It is the Merchant Presented Mode of EMV QR codes with the fields of the Banco C
 Padrões para Iniciação do Pix": two digits of id, two digits of length, then the value.
 """
 
-import unicodedata
+from anyascii import anyascii
 
 from gateway.records.values import pix_key
 
@@ -57,9 +57,12 @@ def crc16(data: bytes) -> int:
 
 
 def plain(text: str, most: int) -> str:
-    """Return text in ASCII without accents, of at most `most` characters."""
-    letters = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return " ".join("".join(c for c in letters if c.isprintable()).split())[:most].strip()
+    """Return at most `most` ASCII letters, digits, points, hyphens and blanks of a text.
+
+    Some banks refuse every other sign, such as `&`.
+    """
+    letters = (c if c.isalnum() or c in ".-" else " " for c in anyascii(text))
+    return " ".join("".join(letters).split())[:most].strip()
 
 
 def _field(number: str, value: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.sales import document_lines, documents, invoices, order_mails, orders, stock
+from gateway.domain.sales import document_lines, documents, invoices, order_mails, stock
 from gateway.domain.sales.deals import DEALS, too_many_stages
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.invoices import INVOICE
@@ -70,7 +70,7 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     }
     # Whole milliseconds, as it is shown, so that a client can send it back unchanged.
     expires_at = what.expires_at // 1000 * 1000
-    number = await documents.take_number(tx, actor.owner_id, ORDERS.table, orders.PREFIX)
+    number = await documents.take_number(tx, actor.owner_id, ORDERS.table)
     deal_id = None
     if what.with_deal:
         deal = await _open_deal(

@@ -139,7 +139,7 @@ QUOTES = Resource(
 )  # fmt: skip
 
 QUOTE = Kind(
-    QUOTES, "Q", TRANSITIONS, open="draft", stamps=_STAMPS,
+    QUOTES, TRANSITIONS, open="draft", stamps=_STAMPS,
     restored={
         "sent": ("sentAt",), "accepted": ("sentAt", "acceptedAt"),
         "rejected": ("sentAt", "rejectedAt"), "expired": ("sentAt",), "canceled": ("sentAt",),

@@ -33,3 +33,11 @@ def _check_digit(text: str) -> str:
     codes = [code - 48 for code in text.encode()]
     rest = sum(map(mul, codes, _WEIGHTS[-len(codes) :])) % 11
     return "0" if rest < 2 else str(11 - rest)
+
+
+def masked(text: str) -> str:
+    """Return a CNPJ with its mask; what is none stays as it is."""
+    number = normal(text)
+    if number is None:
+        return text
+    return f"{number[:2]}.{number[2:5]}.{number[5:8]}/{number[8:12]}-{number[12:]}"

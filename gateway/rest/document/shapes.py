@@ -162,7 +162,8 @@ def some(form: Form, names: Sequence[str], title: str) -> Shape:
     fields = [form.named[name] for name in names]
     parts: dict[str, Schema] = {}
     schema = {"type": "object", "properties": {f.name: sent(form, f, parts) for f in fields}}
-    return Shape(schema, {f.name: f.example for f in fields}, title, parts)
+    example = {f.name: f.example for f in fields if f.example is not None}
+    return Shape(schema, example, title, parts)
 
 
 def page_of(item: Shape, *, selected: Shape | None = None, beside: Shape | None = None) -> Shape:

@@ -81,6 +81,8 @@ def surface_of(path: str) -> Surface:
         return "probe"
     if path.startswith("/console") and path[8:9] in ("", "/"):
         return "console"
+    if path.startswith("/documents") and path[10:11] in ("", "/"):
+        return "console"
     return "graphql" if path == "/graphql" or path.startswith("/graphql/") else "api"
 
 

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.domain import queued_mail
 from gateway.domain.accounts import (
-    account_mails,
     account_tokens,
     api_keys,
     password_resets,
@@ -30,12 +30,12 @@ from gateway.domain.imports import upkeep as imports
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.jobs import TRIED
 from gateway.domain.privacy.persons import Persons
-from gateway.domain.sales import order_mails, order_verbs, quotes
+from gateway.domain.sales import document_links, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
 from gateway.domain.storefront.carts import cart_lifecycle, cart_quotas
 from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts import repeats
-from gateway.domain.storefront.mail import mail_tokens, mails
+from gateway.domain.storefront.mail import mail_tokens
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.sign_in import identities
 from gateway.domain.storefront.stores import hosts
@@ -98,6 +98,7 @@ class Batches:
 
 BATCHES = (
     Batches("quotes", 60.0, quotes.expire_quotes, 20),
+    Batches("document-links", 86_400.0, document_links.purge, 200, "document_links"),
     Batches("carts", 3600.0, cart_lifecycle.purge, 200, "carts"),
     Batches("cart-quotas", 3600.0, cart_quotas.purge, 200, "cart_quotas"),
     Batches("orders", 60.0, order_verbs.expire, 1),
@@ -115,14 +116,12 @@ BATCHES = (
     Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
     Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
     Batches("account-tokens", 3600.0, account_tokens.purge, 200, "account_tokens"),
-    Batches("account-mails", 3600.0, account_mails.purge, 200, "account_mails"),
     Batches("reset-requests", 600.0, password_resets.purge, 200, "reset_requests"),
     Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
     Batches("freed-hostnames", 86_400.0, hosts.purge, 200, "freed_hosts"),
     Batches("nonces", 3600.0, identities.purge_nonces, 200, "used_nonces"),
-    Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
-    Batches("order-mails", 3600.0, order_mails.purge, 200, "order_mails"),
+    Batches("mails", 3600.0, queued_mail.purge, 200, "queued_mails"),
     Batches("notices", 3600.0, notices.purge, 200, "notices"),
     Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),
     Batches("api-keys", 86_400.0, api_keys.purge, 200, "api_keys"),

@@ -1,12 +1,13 @@
 """Sends the queued mails by SMTP, on the leading node, one after the other.
 
-They go to customers and buyers of stores, to the owners of webhooks, and to accounts.
+They go to customers and buyers of stores, to the customers of quotes and invoices, to the owners of
+webhooks, and to accounts.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -16,14 +17,15 @@ from typing import Literal
 import aiosmtplib
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_fixed
 
-from gateway.domain.accounts import account_letters, account_mails
-from gateway.domain.queued_mail import Letter, Queue
-from gateway.domain.sales import order_mails
+from gateway.domain import queued_mail
+from gateway.domain.accounts import account_letters, account_mails, password_resets
+from gateway.domain.queued_mail import Letter, Post, QueuedMail
+from gateway.domain.sales import document_letters, document_mails, order_mails
 from gateway.domain.storefront.mail import mail_tokens, mails, order_letters
 from gateway.domain.webhooks import notice_mails
 from gateway.server.config import Mail
 from gateway.server.telemetry.logs import logger
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from outbox.durations import SECOND
 from outbox.queue.state import notices
 
@@ -49,18 +51,51 @@ Count = Callable[[str, Result], None]
 """Counts an attempt at a mail."""
 
 
+Write = Callable[[Tx, QueuedMail, Post], Awaitable[Letter | None]]
+"""Writes a mail; None when nobody should get it any more."""
+WRITERS: Mapping[str, Write] = {
+    **dict.fromkeys(mails.KINDS, mails.letter),
+    **dict.fromkeys(order_mails.KINDS, order_letters.letter),
+    **dict.fromkeys(account_mails.KINDS, account_letters.letter),
+    **dict.fromkeys(document_mails.KINDS, document_letters.letter),
+}
+"""What writes the mails of each kind."""
+
+
+async def next_letter(tx: Tx, post: Post) -> Letter | None:
+    """Start an attempt at the mail that is due first, and write it; None when none is due."""
+    await password_resets.queue_mails(tx)
+    while (mail := await queued_mail.take(tx)) is not None:
+        letter = await WRITERS[mail.kind](tx, mail, post)
+        if letter is not None:
+            return letter
+        await queued_mail.sent(tx, mail)
+    return None
+
+
 class Mailer:
     """The sender of mails; without a host in the settings it sends none."""
 
     def __init__(
-        self, db: Database, settings: Mail, count: Count, *, service: str = "", site: str = ""
+        self,
+        db: Database,
+        settings: Mail,
+        count: Count,
+        *,
+        service: str = "",
+        site: str = "",
+        mark: Callable[[str, str], str] = lambda token, owner_id: token,
     ) -> None:
-        """`service` and `site` are the name and the address of this installation."""
+        """`service` and `site` are the name and the address of this installation.
+
+        `mark` adds the name of its cell to a token of an owner.
+        """
         self._db = db
         self._settings = settings
         self._count = count
         self._service = service
         self._site = site.rstrip("/")
+        self._mark = mark
 
     @property
     def enabled(self) -> bool:
@@ -69,37 +104,28 @@ class Mailer:
     async def any_due(self) -> bool:
         """Return whether there is a mail to send now."""
         return self.enabled and (
-            await self._db.read(mails.any_due)
-            or await self._db.read(order_mails.any_due)
+            await self._db.read(queued_mail.any_due)
             or await self._db.read(notices.any_due)
-            or await self._db.read(account_letters.any_due)
+            or await self._db.read(password_resets.any_due)
         )
 
     async def run_once(self) -> None:
         """Send the mails that are due."""
         for _ in range(MOST):
-            due_mail = await self._next()
-            if due_mail is None:
+            letter = await self._next()
+            if letter is None:
                 return
-            await self._attempt(*due_mail)
+            await self._attempt(letter)
 
-    async def _next(self) -> tuple[Queue, Letter] | None:
-        token = mail_tokens.make(self._db.ids)
-        letter = await self._db.write(mails.next_letter, token)
-        if letter is not None:
-            return mails, letter
-        letter = await self._db.write(order_letters.next_letter, token)
-        if letter is not None:
-            return order_mails, letter
+    async def _next(self) -> Letter | None:
+        post = Post(mail_tokens.make(self._db.ids), self._service, self._site, self._mark)
         letter = await self._db.write(notice_mails.next_letter, self._service, self._site)
-        if letter is not None:
-            return notice_mails, letter
-        letter = await self._db.write(account_letters.next_letter, token, self._service, self._site)
-        return None if letter is None else (account_mails, letter)
+        return letter or await self._db.write(next_letter, post)
 
-    async def _attempt(self, queue: Queue, letter: Letter) -> None:
+    async def _attempt(self, letter: Letter) -> None:
         mail = letter.mail
         fields = {"mail": mail.id, "kind": mail.kind, "attempt": mail.attempts}
+        queue = queued_mail if isinstance(mail, QueuedMail) else notice_mails
         try:
             async with asyncio.timeout(self._settings.timeout_seconds * STEPS):
                 await self._send(letter)
@@ -118,6 +144,12 @@ class Mailer:
         if "=?" in letter.to:
             raise UnsafeAddress
         settings = self._settings
+        message = self._message(letter)
+        if letter.attachment is not None:
+            pdf = await asyncio.to_thread(letter.attachment.make)
+            message.add_attachment(
+                pdf, maintype="application", subtype="pdf", filename=letter.attachment.name
+            )
         # Without a connection nothing was sent, so that a second try sends no mail twice.
         connecting = AsyncRetrying(
             stop=stop_after_attempt(CONNECTIONS), wait=wait_fixed(PAUSE_SECONDS),
@@ -125,7 +157,7 @@ class Mailer:
         )  # fmt: skip
         await connecting(
             aiosmtplib.send,
-            self._message(letter),
+            message,
             # Not those that the library reads in the headers, where an address may be decoded.
             sender=settings.from_address,
             recipients=[letter.to],

@@ -223,7 +223,7 @@ async def test_a_deleted_store_gets_no_customer(shop: Shop) -> None:
         return await sign_in.sign_up(tx, visitor, values, "hash", "next", mail=True)
 
     await between(shop, "insert into customers", join, lambda: drop_store(shop))
-    for table in ("customers", "customer_sessions", "mails"):
+    for table in ("customers", "customer_sessions", "queued_mails"):
         assert await rows(shop, f"select * from {table}") == []
     # Another node may remember the store a little longer.
     with pytest.raises(Refusal) as late:
@@ -251,4 +251,4 @@ async def test_mails_at_once_stop_at_the_limit(shop: Shop) -> None:
             for _ in range(4 * mails.MOST)
         )
     )
-    assert len(await rows(shop, "select id from mails where kind = 'reset'")) == mails.MOST
+    assert len(await rows(shop, "select id from queued_mails where kind = 'reset'")) == mails.MOST

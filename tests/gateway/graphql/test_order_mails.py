@@ -57,17 +57,17 @@ async def run(tx: Tx, sql: str, *args: Any) -> None:
 async def kinds(tx: Tx) -> list[str]:
     """Return what waits or was sent, the oldest first."""
     return [
-        row["kind"] for row in await tx.all("select kind from order_mails order by created_at, id")
+        row["kind"] for row in await tx.all("select kind from queued_mails order by created_at, id")
     ]
 
 
 async def rows(tx: Tx) -> list[Row]:
-    return await tx.all("select * from order_mails order by created_at, id")
+    return await tx.all("select * from queued_mails order by created_at, id")
 
 
 async def send(shop: Shop, box: Mailbox) -> None:
     """Make all mails due, and send them."""
-    await shop.db.write(run, "update order_mails set due_at = 1 where due_at is not null")
+    await shop.db.write(run, "update queued_mails set due_at = 1 where due_at is not null")
     await Mailer(shop.db, settings(box), lambda *_: None).run_once()
 
 
@@ -195,7 +195,7 @@ async def test_what_is_no_news_any_more_is_not_sent(shop: Shop, box: Mailbox) ->
     await send(shop, box)
     [mail] = box.mails
     assert "terminou" in mail["Subject"]
-    assert not await shop.db.read(order_mails.any_due)
+    assert not await shop.db.read(queued_mail.any_due)
 
 
 async def test_an_order_for_nothing_is_confirmed(shop: Shop, box: Mailbox) -> None:
@@ -226,18 +226,18 @@ async def test_a_mail_is_tried_again_and_given_up_at_last(shop: Shop, box: Mailb
     for _ in range(len(queued_mail.WAITS) + 2):
         await send(shop, box)
     assert box.tries == 2 + len(queued_mail.WAITS) + 1
-    assert not await shop.db.read(order_mails.any_due)
+    assert not await shop.db.read(queued_mail.any_due)
 
 
 async def test_mails_wait_two_days_at_most(shop: Shop) -> None:
     """Where no mail server is set, too."""
     await bought(shop)
-    assert await shop.db.write(order_mails.purge, 10) == 0
+    assert await shop.db.write(queued_mail.purge, 10) == 0
     await shop.db.write(
-        run, "update order_mails set created_at = created_at - $1", order_mails.KEPT + 1
+        run, "update queued_mails set expires_at = expires_at - $1", order_mails.KEPT + 1
     )
     # A duty of the server may have deleted it meanwhile.
-    assert await shop.db.write(order_mails.purge, 10) in (0, 1)
+    assert await shop.db.write(queued_mail.purge, 10) in (0, 1)
     assert not await shop.db.read(rows)
 
 
@@ -365,7 +365,7 @@ async def test_a_stranger_cannot_flood_an_address(shop: Shop) -> None:
     await bought(shop, email="other@example.com")
     assert (await shop.db.read(kinds))[order_mails.MOST :] == ["order_paid", "order_received"]
     # The next day has its own.
-    day = "update order_mails set created_at = created_at - $1"
+    day = "update queued_mails set created_at = created_at - $1"
     await shop.db.write(run, day, DAY + 60_000_000)
     await bought(shop, email="victim@example.com")
     assert len(await shop.db.read(rows)) == order_mails.MOST + 3

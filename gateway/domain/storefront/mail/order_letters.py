@@ -7,14 +7,15 @@ name: whoever orders can give the address of somebody else.
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import cast
 from zoneinfo import ZoneInfo
 
 from babel.dates import format_date
 
 from gateway.domain.accounts.api_keys import digest_of
-from gateway.domain.queued_mail import Letter, line
-from gateway.domain.sales import document_lines, order_mails, pix
-from gateway.domain.sales.order_mails import Kind, OrderMail
+from gateway.domain.queued_mail import Letter, Post, QueuedMail, line
+from gateway.domain.sales import document_lines, pix
+from gateway.domain.sales.order_mails import Kind
 from gateway.domain.storefront.mail.bodies import Amounts, Body, as_html, as_text, with_query
 from gateway.domain.storefront.mail.order_texts import LANGUAGES, Texts
 from gateway.records.values import zones
@@ -40,33 +41,28 @@ where o.id = $1 and o.contact_id is not null and s.order_mails and u.disabled_at
 _ADD_DIGEST = "insert into order_tokens (digest, order_id) values ($1, $2)"
 
 
-async def next_letter(tx: Tx, token: str) -> Letter | None:
-    """Start an attempt at the mail that is due first; return None when none is due.
-
-    `token` is a new one, which shows the order. A mail that is no news any more is dropped.
-    """
-    while (mail := await order_mails.take(tx)) is not None:
-        order = await tx.one(_ORDER, mail.order_id)
-        if order is None or order["status"] != STATUSES[mail.kind]:
-            await order_mails.sent(tx, mail)
-            continue
-        link = ""
-        if order["order_page_url"] is not None:
-            link = with_query(order["order_page_url"], number=order["number"], token=token)
-            await tx.run(_ADD_DIGEST, digest_of(token), mail.order_id)
-        return _letter(mail, order, link)
-    return None
+async def letter(tx: Tx, mail: QueuedMail, post: Post) -> Letter | None:
+    """Write the mail of an order, with a new token that shows it; None when it is no news now."""
+    order = await tx.one(_ORDER, mail.order_id)
+    kind = cast(Kind, mail.kind)
+    if order is None or order["status"] != STATUSES[kind]:
+        return None
+    link = ""
+    if order["order_page_url"] is not None:
+        link = with_query(order["order_page_url"], number=order["number"], token=post.token)
+        await tx.run(_ADD_DIGEST, digest_of(post.token), mail.order_id)
+    return _letter(mail, kind, order, link)
 
 
-def _letter(mail: OrderMail, order: Row, link: str) -> Letter:
+def _letter(mail: QueuedMail, kind: Kind, order: Row, link: str) -> Letter:
     language = order["language"]
     texts = LANGUAGES[language]
     number, store = order["number"], line(order["store"])
-    free = mail.kind == "order_paid" and not order["total"]
-    title = texts.free_title if free else texts.titles[mail.kind]
+    free = kind == "order_paid" and not order["total"]
+    title = texts.free_title if free else texts.titles[kind]
     title = title.format(number=number)
-    opening = (texts.free_opening,) if free else texts.opening[mail.kind]
-    new = mail.kind == "order_received"
+    opening = (texts.free_opening,) if free else texts.opening[kind]
+    new = kind == "order_received"
     code = _pix_code(order) if new else None
     body = Body(
         language=language,

@@ -26,11 +26,10 @@ from tests.support.process import command
 
 MAILS = (
     "insert into notices values ('n', ?, 'w', 'k', 'r', 1, 0, 5, null)",
-    "insert into mails (id, customer_id, kind, created_at, attempts, due_at)"
-    " select 'm', id, 'k', 1, 0, 5 from customers where owner_id = ?",
-    "insert into order_mails (id, owner_id, order_id, contact_id, mailbox, kind, created_at,"
-    " attempts, due_at) values ('o', ?, 'o', 'c', x'00', 'k', 1, 0, 5)",
-    "insert into account_mails values ('a', ?, 'k', null, '{}', 1, 0, 5, null)",
+    "insert into queued_mails (id, owner_id, kind, customer_id, created_at, attempts, due_at,"
+    " expires_at) select 'm', owner_id, 'k', id, 1, 0, 5, 9 from customers where owner_id = ?",
+    "insert into queued_mails (id, owner_id, kind, order_id, contact_id, mailbox, created_at,"
+    " attempts, due_at, expires_at) values ('o', ?, 'k', 'o', 'c', x'00', 1, 0, 5, 9)",
 )
 
 
@@ -179,7 +178,7 @@ def test_nothing_is_due_while_an_owner_leaves_and_a_cancelled_move_leaves_all_as
     assert min(found(url, f"{waits} = ?", house.mover)) >= FAR  # type: ignore[type-var,operator]
     assert max(found(url, f"{waits} <> ?", house.mover)) < FAR  # type: ignore[type-var,operator]
     due = [f"select due_at from {one} where length(id) = 1" for one in QUEUED_MAIL]
-    assert [found(url, one) for one in due] == [{5 + FAR}] * len(MAILS)
+    assert [found(url, one) for one in due] == [{5 + FAR}] * len(QUEUED_MAIL)
     # Another target knows nothing of it.
     other = replace(offline, target=offline.target.replace("target", "other"))
     for more in ((), ("--cancel",)):
@@ -187,6 +186,6 @@ def test_nothing_is_due_while_an_owner_leaves_and_a_cancelled_move_leaves_all_as
     assert "stays in" in run(offline, "--cancel")
     assert content(offline) == before
     run(offline)
-    assert [found(offline.target, one) for one in due] == [{5}] * len(MAILS)
+    assert [found(offline.target, one) for one in due] == [{5}] * len(QUEUED_MAIL)
     assert max(found(offline.target, "select wait_until from lanes")) < FAR  # type: ignore[type-var,operator]
     assert "the target has the owner" in run(offline, "--cancel", status=1)

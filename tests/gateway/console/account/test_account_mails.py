@@ -55,7 +55,7 @@ class Post:
 
     async def _quiet(self) -> bool:
         due = "select 1 from {} where due_at is not null"
-        tables = ("account_mails", "reset_requests")
+        tables = ("queued_mails", "reset_requests")
         return not any([await self.site.db.read(rows, due.format(one)) for one in tables])
 
     def link(self) -> str:

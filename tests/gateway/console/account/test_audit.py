@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 from html import unescape
 from typing import Any, get_args
 
 import pytest
+from PIL import Image
 
 from gateway.console.account.audit import PLACES
 from gateway.domain.catalogue import RESOURCES
@@ -40,9 +42,9 @@ changes it."""
 BY_CODE_OR_LINK = {
     "/console/account/two-factor", "/console/account/two-factor/codes",
     "/console/account/two-factor/end", "/console/sign-in/code", "/console/reset-password",
-    "/console/confirm-email",
+    "/console/confirm-email", "/documents",
 }  # fmt: skip
-"""Their entries are looked at in test_two_factor.py and test_account_mails.py."""
+"""Their entries are looked at in test_two_factor.py, test_account_mails.py, test_sending.py."""
 OF_APPS = {"/console/connect", "/console/connect/token"}
 """Their test, with an app beside the owner, is test_connect.py."""
 FILE = b"""
@@ -54,7 +56,11 @@ events = ["contact.created"]
 OF_RECORDS = {resource.plural for resource in RESOURCES}
 """Their forms use the units of the REST API, whose routes are walked in tests/gateway/rest."""
 WRITTEN = (
-    {path for method, path in routes() if method == "POST" and path.split("/")[2] not in OF_RECORDS}
+    {
+        path
+        for method, path in routes()
+        if method == "POST" and OF_RECORDS.isdisjoint(path.split("/")[2:3])
+    }
     - SILENT
     - OF_APPS
     - BY_CODE_OR_LINK
@@ -232,6 +238,14 @@ async def _account(walk: Walk) -> None:
     pipeline = "/console/settings/pipeline"
     [version] = re.findall('name="version" value="([^"]*)"', (await maria.get(pipeline)).html)
     await walk(pipeline, says="updated pipeline", stages="new\nold", version=version)
+    company, said = "/console/settings/company", "updated company_settings"
+    [version] = re.findall('name="version" value="([^"]*)"', (await maria.get(company)).html)
+    await walk(company, says=said, tradeName="Café", version=version)
+    Image.new("RGB", (9, 9)).save(picture := io.BytesIO(), "PNG")
+    token = (await maria.get(company)).csrf
+    await maria.upload(f"{company}/logo", picture.getvalue(), token=token)
+    walk.done.add(f"{company}/logo")
+    await walk(f"{company}/logo/remove", says=said)
     await maria.submit("/console/sign-out", at="/console/account")
     await maria.sign_in()
     [session] = await site.db.read(rows, "select id from sessions")

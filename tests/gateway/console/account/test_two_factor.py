@@ -23,7 +23,7 @@ CODE = "/console/sign-in/code"
 async def mails(db: Database) -> list[str]:
     return [
         row["kind"]
-        for row in await db.read(rows, "select kind from account_mails order by created_at")
+        for row in await db.read(rows, "select kind from queued_mails order by created_at")
     ]
 
 

@@ -7,7 +7,7 @@ from tests.support.drain import rows
 from tests.support.rest import Person, RestApi
 
 
-async def _by_rest(guest: Guest, email: str) -> Person:
+async def by_rest(guest: Guest, email: str) -> Person:
     [user] = await guest.site.db.read(rows, f"select id from users where email = '{email}'")
     return await RestApi(guest.site).key_of(user["id"])
 
@@ -15,4 +15,4 @@ async def _by_rest(guest: Guest, email: str) -> Person:
 @pytest.fixture
 async def api(maria: Guest) -> Person:
     """Maria, with an API key."""
-    return await _by_rest(maria, "maria@example.com")
+    return await by_rest(maria, "maria@example.com")

@@ -23,7 +23,10 @@ def fields(text: str) -> dict[str, str]:
 def test_the_fields_at_their_bounds() -> None:
     for key, name, centavos, text, shown, amount in (
         (KEY, "Shop", 1, "x", "Shop", "0.01"),
-        (KEY, "東京", 123_456, "x", "PIX", "1234.56"),
+        (KEY, "東京", 123_456, "x", "DongJing", "1234.56"),
+        (KEY, "Łuís & Cia. @ Açaí", 5, "x", "Luis Cia. Acai", "0.05"),
+        (KEY, "☕", 5, "x", "coffee", "0.05"),
+        (KEY, "&", 5, "x", "PIX", "0.05"),
         ("k" * 77, "n" * 99, 999_999_999_999, "t" * 99, "n" * 25, "9999999999.99"),
     ):
         code = pix.code(key, name, centavos, text)
@@ -32,6 +35,22 @@ def test_the_fields_at_their_bounds() -> None:
         assert (found["59"], found["54"]) == (shown, amount)
         assert fields(found["62"])["05"] == text[:25]
         assert fields(found["26"])["01"] == key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The example of the Banco Central's manual, and codes that banks have issued.
+        "00020126580014br.gov.bcb.pix0136123e4567-e12b-12d1-a456-4266554400005204000053039865802BR"
+        "5913Fulano de Tal6008BRASILIA62070503***63041D3D",
+        "00020126700014br.gov.bcb.pix0136403f6c37-bb1d-48aa-a61c-0f6a205764d80208[Pix.ae]520400005"
+        "3039865802BR5903Pix6003Pix63042275",
+        "00020126660014br.gov.bcb.pix0136cb0bed1e-d524-40a5-ac5e-2b4122b8711e0204FLIP520400005303"
+        "9865406120.005802BR5924DIEGO DOS SANTOS SANTANA6008SAOPAULO62090505Teste63046CD6",
+    ],
+)
+def test_the_check_sum_of_published_codes(text: str) -> None:
+    assert f"{pix.crc16(text[:-4].encode()):04X}" == text[-4:]
 
 
 @pytest.mark.parametrize(
