@@ -62,7 +62,7 @@ ITEMS = [
 PAGES = re.compile(
     r"/console/(?!static|sign-in|first-account|forgotten-password|reset-password|confirm-email)"
 )
-NO_PAGES = re.compile(r"/suggest$|\.txt$|\.csv$|/file$|/export$|/login$|/made$|/changes$|/console$")
+NO_PAGES = re.compile(r"/suggest$|/pdf$|\.txt$|\.csv$|/file$|/export$|/login$|/made$|/changes$|/console$")
 """Files, parts of a page, what only the form before it shows, and the first page of all."""
 ALIKE = re.compile(
     r"/console/(?:"
@@ -255,7 +255,19 @@ async def add_documents(house: House) -> None:
         house.leads("quotes", quote, *verbs.split())
     invoice = (await house.made("invoices", items=ITEMS, dueDate="2030-12-20"))["id"]
     house.leads("invoices", invoice, "pay", "cancel", "edit", "print")
-    house.more += [f"/console/quotes/{quote}", f"/console/invoices/{invoice}"]
+    company = {"tradeName": LONG, "cnpj": "12ABC34501DE35", "pixKey": "pix@cafe.example"}
+    company |= {"address": "Rua das Flores, 12\nSão Paulo", "bankDetails": "Banco 001, conta 1-2"}
+    assert (await house.api.put("/api/settings/company", company)).status == 200
+    late = (await house.made("invoices", items=ITEMS, dueDate="2020-12-20"))["id"]
+    open_quote = (await house.made("quotes", **content))["id"]
+    for place, sent in enumerate((f"quotes/{open_quote}", f"invoices/{late}", f"quotes/{quote}")):
+        link = await house.api.post(f"/api/{sent}/link")
+        page = link.body["url"].partition("/documents")[2]
+        (house.states if place < 2 else house.more).append(f"/documents{page}")
+    house.more += [
+        f"/console/quotes/{quote}", f"/console/invoices/{invoice}", f"/console/invoices/{late}",
+        "/documents?token=none",
+    ]  # fmt: skip
 
 
 async def add_store(house: House) -> None:

@@ -23,7 +23,7 @@ async def issue(db: Database, who: Actor = ANA) -> str:
 
 
 async def take_and_fail(tx: Tx) -> None:
-    await documents.take_number(tx, ANA.owner_id, "invoices", "INV")
+    await documents.take_number(tx, ANA.owner_id, "invoices")
     raise Refusal("conflict", "no")
 
 
@@ -51,19 +51,21 @@ async def test_a_failed_unit_returns_its_number(db: Database) -> None:
 async def test_a_series_belongs_to_one_owner_and_kind(db: Database) -> None:
     async def unit(tx: Tx) -> list[str]:
         return [
-            await documents.take_number(tx, owner.owner_id, series, "X")
-            for owner, series in ((ANA, "a"), (ANA, "b"), (BIA, "a"), (ANA, "a"))
+            await documents.take_number(tx, owner.owner_id, series)
+            for owner, series in zip(
+                (ANA, ANA, BIA, ANA), ("quotes", "orders", "quotes", "quotes"), strict=True
+            )
         ]
 
-    assert await db.write(unit) == ["X-000001", "X-000001", "X-000001", "X-000002"]
+    assert await db.write(unit) == ["Q-000001", "ORD-000001", "Q-000001", "Q-000002"]
 
 
 async def test_numbers_grow_past_six_digits(db: Database) -> None:
     async def unit(tx: Tx) -> str:
-        await tx.run("insert into counters (owner_id, series, n) values ('o', 's', 999999)")
-        return await documents.take_number(tx, "o", "s", "INV")
+        await tx.run("insert into counters (owner_id, series, n) values ('o', 'quotes', 999999)")
+        return await documents.take_number(tx, "o", "quotes")
 
-    assert await db.write(unit) == "INV-1000000"
+    assert await db.write(unit) == "Q-1000000"
 
 
 async def test_a_unique_value(db: Database) -> None:

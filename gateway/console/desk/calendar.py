@@ -39,7 +39,7 @@ OF_DAY = "day"
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day of the calendar with its tasks, each with its time if it has one."""
+    """A day of the calendar with its tasks, each with its time, and whether it is overdue."""
 
     iso: str
     number: int
@@ -47,7 +47,7 @@ class Day:
     other: bool
     """Whether it belongs to another month."""
     today: bool
-    tasks: Sequence[tuple[Due, str]]
+    tasks: Sequence[tuple[Due, str, bool]]
     more: int
     many: bool
     """Whether `more` is only the part that was counted."""
@@ -64,9 +64,11 @@ async def month(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     days = [calendar_days.stored(day) for week in weeks for day in week]
     found = await database.scan(actor.owner_id, task_days.of_days, actor, days)
 
+    at = dates.Moment(database.clock.wall(), actor.zone)
+
     def cell(day: date) -> Day:
         due = found[calendar_days.stored(day)]
-        shown = [(one, _time(one, reader)) for one in due[:SHOWN]]
+        shown = [(one, _time(one, reader), _is_late(one, at)) for one in due[:SHOWN]]
         return Day(
             day.isoformat(), day.day, calendar_days.words(day, reader, "full"),
             day.month != first.month, day == today, shown, max(0, len(due) - SHOWN),
@@ -119,6 +121,10 @@ def _names(reader: Reader) -> list[tuple[str, str]]:
     whole = get_day_names("wide", "stand-alone", locale)
     order = [(locale.first_week_day + place) % 7 for place in range(7)]
     return [(short[day], whole[day]) for day in order]
+
+
+def _is_late(due: Due, at: dates.Moment) -> bool:
+    return not due.completed and at.has_passed(due.due_at, due.due_day)
 
 
 def _time(due: Due, reader: Reader) -> str:

@@ -4,6 +4,7 @@ It needs no account: the token of the link opens it. It is in the language of th
 """
 
 from dataclasses import replace
+from typing import Any
 
 from aiohttp import web
 
@@ -104,7 +105,13 @@ async def _page(
     request: web.Request, visitor: Visitor, token: str, opened: Opened | None, *, late: bool = False
 ) -> web.StreamResponse:
     """Show a document; `late`: the decision came after another one, or after the quote's end."""
-    context = {"token": token, "sheet": None, "late": late, "status": "", "decides": False}
+    context: dict[str, Any] = {
+        "token": token,
+        "sheet": None,
+        "late": late,
+        "status": "",
+        "decides": False,
+    }
     if opened is not None:
         source = await request.app[DB].read(_read, opened)
         sheet = sheets.written(source, request[READER].texts)

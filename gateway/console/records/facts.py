@@ -16,11 +16,13 @@ from msgspec import Raw, json
 
 from gateway.console.frame.display import inert, word_of
 from gateway.console.frame.reader import EPOCH
+from gateway.console.records import overdue
 from gateway.console.records.inputs import kind_of, plain
 from gateway.console.records.references import Names, ids_in, target_of
 from gateway.console.records.words import label_of
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
+from gateway.records.values.dates import Moment
 from gateway.records.values.schemas import INSTANT
 from gateway.texts import Texts
 
@@ -42,6 +44,8 @@ class Look:
     names: Names
     links: Mapping[str, str]
     """See Parts.links."""
+    at: Moment
+    """The time at which it shows them, for its owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ def cell_of(resource: Resource, name: str, look: Look) -> Cell:
     position = resource.position[field.column]
     if schema is INSTANT:
         day = next((one.column for one in field.beside if one.part), "")
+        if overdue.marks(resource, name):
+            return lambda record: _due(look, record, field.column, day)
         return lambda record: _moment(look, record, field.column, day)
     if name == "status":
         return lambda record: badge(look.texts, record["status"], record.resource.noun)
@@ -143,6 +149,11 @@ def _moment(look: Look, record: Record, column: str, day: str) -> str:
         return _time(look, micros)
     shown = (EPOCH + timedelta(microseconds=micros)).date().isoformat()
     return f'<span class="day" data-day="{shown}">{escape(day_of(look.texts, micros))}</span>'
+
+
+def _due(look: Look, record: Record, column: str, day: str) -> str:
+    shown = _moment(look, record, column, day)
+    return f"{shown} {overdue.badge(look.texts)}" if overdue.is_overdue(record, look.at) else shown
 
 
 def _reference(look: Look, record: Record, field: Field) -> str:

@@ -17,6 +17,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Field, Filter, Resource
+from gateway.records.values.dates import Moment
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 
@@ -56,7 +57,10 @@ class Section:
     def look(self, request: web.Request, names: Names) -> Look:
         """Return how a page shows the values of records."""
         reader, now = request[READER], request.app[DB].clock.wall()
-        return Look(reader.texts, lambda at: reader.relative(at, now), names, self.parts.links)
+        return Look(
+            reader.texts, lambda at: reader.relative(at, now), names, self.parts.links,
+            Moment(now, reader.zone.key),
+        )  # fmt: skip
 
     def writable(self, *, creating: bool) -> list[Field]:
         """Return the fields of the form, in order."""

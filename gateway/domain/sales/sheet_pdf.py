@@ -77,7 +77,8 @@ def pdf_of(sheet: Sheet) -> bytes:
         bottomMargin=18 * mm, title=plain(sheet.title), author=plain(sheet.sender),
         lang=sheet.language, invariant=1,
     )  # fmt: skip
-    width = document.width
+    # The frame of a page has a padding of 6 points.
+    width = document.width - 12
     flat = TableStyle(
         [("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 0),
          ("RIGHTPADDING", (0, 0), (-1, -1), 0)]
@@ -93,7 +94,7 @@ def pdf_of(sheet: Sheet) -> bytes:
         logo = Image(io.BytesIO(sheet.logo.data), wide * scale, high * scale, hAlign="LEFT")
         sender = [logo, Spacer(1, 2 * mm), *sender]
     story: list[Any] = [
-        Table([[head, sender]], colWidths=[width * 0.55, width * 0.45], style=flat),
+        Table([[head, sender]], colWidths=[width * 0.55, width * 0.45], style=flat, hAlign="LEFT"),
         Spacer(1, 6 * mm),
     ]
     if sheet.customer_lines:
@@ -119,21 +120,29 @@ def pdf_of(sheet: Sheet) -> bytes:
             [("VALIGN", (0, 0), (-1, -1), "TOP"), ("LINEBELOW", (0, 0), (-1, -1), 0.5, faint),
              ("LEFTPADDING", (0, 0), (0, -1), 0), ("RIGHTPADDING", (-1, 0), (-1, -1), 0)]
         )  # fmt: skip
-        story += [Table(cells, colWidths=widths, style=ruled, repeatRows=1), Spacer(1, 4 * mm)]
+        story += [
+            Table(cells, colWidths=widths, style=ruled, hAlign="LEFT", repeatRows=1),
+            Spacer(1, 4 * mm),
+        ]
     last = len(sheet.amounts) - 1
     sums = [
         [said(label, sum_label if place == last else right),
          said(value, sum_label if place == last else right)]
         for place, (label, value) in enumerate(sheet.amounts)
     ]  # fmt: skip
-    story += [Table(sums, colWidths=[width - 40 * mm, 40 * mm], style=flat), Spacer(1, 6 * mm)]
+    story += [
+        Table(sums, colWidths=[width - 40 * mm, 40 * mm], style=flat, hAlign="LEFT"),
+        Spacer(1, 6 * mm),
+    ]
     if sheet.pix:
         side = 38 * mm
         paying = [said(sheet.pix_label, bold), Spacer(1, 2 * mm), said(sheet.pix, code)]
         drawn = [[_qr(sheet.pix, side), paying]]
         story += [
             CondPageBreak(side + 6 * mm),
-            Table(drawn, colWidths=[side + 6 * mm, width - side - 6 * mm], style=flat),
+            Table(
+                drawn, colWidths=[side + 6 * mm, width - side - 6 * mm], style=flat, hAlign="LEFT"
+            ),
             Spacer(1, 6 * mm),
         ]
     if sheet.bank:
@@ -158,11 +167,8 @@ def _qr(code: str, side: float) -> Any:
             if dark and start is None:
                 start = column
             elif not dark and start is not None:
-                drawing.add(
-                    Rect(
-                        start * size, side - (place + 1) * size, (column - start) * size, size,
-                        strokeWidth=0, strokeColor=None,
-                    )
-                )  # fmt: skip
+                bar = Rect(start * size, side - (place + 1) * size, (column - start) * size, size)
+                bar.strokeColor = None
+                drawing.add(bar)
                 start = None
     return drawing
