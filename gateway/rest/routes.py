@@ -129,8 +129,6 @@ VERBS: tuple[Route, ...] = (
 OTHERS: tuple[Route, ...] = (
     ("GET", "/api/settings/pipeline", deals.read_pipeline),
     ("PUT", "/api/settings/pipeline", deals.change_pipeline),
-    ("GET", "/api/settings/company", company.read_company),
-    ("PUT", "/api/settings/company", company.change_company),
     ("GET", "/api/reports", reports.index),
     *(("GET", f"/api/reports/{kind.name}", reports.report(kind)) for kind in REPORTS),
     ("GET", "/api/imports", imports.list_imports),
@@ -153,6 +151,8 @@ OTHERS: tuple[Route, ...] = (
     ("DELETE", "/api/auth/token", account.delete_token),
     ("GET", "/api/me", account.me),
     ("PATCH", "/api/me", profile.change_me),
+    ("GET", "/api/settings/company", company.read_company),
+    ("PUT", "/api/settings/company", company.change_company),
     ("GET", "/api/keys", api_keys.list_keys),
     ("POST", "/api/keys", api_keys.create_key),
     ("DELETE", "/api/keys/{id}", api_keys.delete_key),

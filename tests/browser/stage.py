@@ -62,7 +62,9 @@ ITEMS = [
 PAGES = re.compile(
     r"/console/(?!static|sign-in|first-account|forgotten-password|reset-password|confirm-email)"
 )
-NO_PAGES = re.compile(r"/suggest$|/pdf$|\.txt$|\.csv$|/file$|/export$|/login$|/made$|/changes$|/console$")
+NO_PAGES = re.compile(
+    r"/suggest$|/pdf$|\.txt$|\.csv$|/file$|/export$|/login$|/made$|/changes$|/console$"
+)
 """Files, parts of a page, what only the form before it shows, and the first page of all."""
 ALIKE = re.compile(
     r"/console/(?:"

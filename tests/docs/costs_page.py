@@ -21,7 +21,7 @@ from gateway.domain.imports import files, jobs, steps, uploads
 from gateway.domain.privacy import certificates, page_sizes
 from gateway.domain.privacy import steps as erasure
 from gateway.domain.reports import periods
-from gateway.domain.sales import document_lines
+from gateway.domain.sales import document_lines, logos
 from gateway.domain.storefront.catalogue import word_search
 from gateway.domain.storefront.stores import host_proofs
 from gateway.domain.webhooks import deliveries, file_text, history
@@ -57,6 +57,7 @@ BOUNDS: Mapping[str, float] = {
     "file": files.MOST_BYTES // MIB, "file_lines": files.MOST_LINES,
     "open_imports": jobs.MOST_OPEN, "file_webhooks": file_text.MOST,
     "webhook_file": file_text.MOST_BYTES // 1024, "examinations": EXAMINATIONS,
+    "logo": logos.MOST_BYTES // MIB,
     "cost": costs.COST, "anonymous": bodies.ANONYMOUS_BYTES // 1024, "parts": digests.PARTS,
     "snapshot_bytes": snapshot_steps.MOST_BYTES // 1024,
     "proofs": host_proofs.AT_ONCE, "lookup": host_lookups.SECONDS,

@@ -111,7 +111,9 @@ class Forms:
             async with self.http.request(
                 method, path, data=fields, headers=named, allow_redirects=False
             ) as answer:
-                seen = Seen(answer.status, path, answer.headers, await answer.text())
+                seen = Seen(
+                    answer.status, path, answer.headers, await answer.text(errors="replace")
+                )
             if not follow or seen.status not in (302, 303):
                 return seen
             method, fields, path = "GET", None, urljoin(path, answer.headers["Location"])

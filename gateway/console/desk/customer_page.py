@@ -30,7 +30,7 @@ HEADERS = {
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
         "base-uri 'none'; frame-ancestors 'none'"
     ),
-    "X-Robots-Tag": "noindex, nofollow, noarchive",
+    "X-Robots-Tag": "noindex",
 }
 DECISIONS: dict[str, Decision] = {"accept": "accept", "decline": "reject"}
 

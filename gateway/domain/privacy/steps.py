@@ -60,6 +60,7 @@ join customer_emails e on e.store_id = s.id and e.value = $2
 where s.owner_id = $1 limit $3
 """
 _MAILS = "select count(*) as n from queued_mails where customer_id = $1"
+_DROP_MAILS = "delete from queued_mails where owner_id = $1 and mailbox = $2"
 _ORDER_MAILS = "select count(*) as n from queued_mails where order_id = $1"
 _MODALS = """
 update modal_coupons set holder = $3
@@ -317,6 +318,8 @@ async def _others(unit: _Unit) -> bool:
         rows = await tx.all(_ORDERS_WITH, owner_id, folded, unit.left)
         if not await _orders(unit, [row["id"] for row in rows]) or unit.left <= 0:
             return False
+        mailbox, _ = counted_emails.holders(email)
+        unit.erased["mails"] += await tx.run(_DROP_MAILS, owner_id, mailbox)
         for holder in set(counted_emails.holders(email)):
             nobody = hashlib.sha256(tx.new_id().encode()).digest()
             unit.erased["coupons"] += await tx.run(_MODALS, owner_id, holder, nobody)

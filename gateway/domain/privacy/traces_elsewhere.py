@@ -17,7 +17,7 @@ MOST = 1_000
 """Rows of one kind that belong to one account or contact, such as mails."""
 
 _MAILS = """
-select order_id, document_id, kind, address, created_at, attempts from queued_mails
+select order_id, document_id, kind, created_at, attempts from queued_mails
 where owner_id = $1 and contact_id = $2 order by created_at limit $3
 """
 _COUPONS = """
@@ -46,8 +46,9 @@ async def coupons(db: Database, actor: Actor, person: Person) -> AsyncGenerator[
 async def mails(db: Database, actor: Actor, person: Person) -> AsyncGenerator[Any, None]:
     for contact_id in person.contacts:
         for row in await db.read(rows, _MAILS, actor.owner_id, contact_id, MOST):
+            of = "orderId" if row["document_id"] is None else "documentId"
             yield {
-                "orderId": row["order_id"], "kind": row["kind"],
+                of: row["order_id"] or row["document_id"], "kind": row["kind"],
                 "createdAt": dates.show(row["created_at"]), "attempts": row["attempts"],
             }  # fmt: skip
 

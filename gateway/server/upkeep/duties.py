@@ -121,7 +121,7 @@ BATCHES = (
     Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
     Batches("freed-hostnames", 86_400.0, hosts.purge, 200, "freed_hosts"),
     Batches("nonces", 3600.0, identities.purge_nonces, 200, "used_nonces"),
-    Batches("mails", 3600.0, queued_mail.purge, 200, "queued_mails"),
+    Batches("queued-mails", 3600.0, queued_mail.purge, 200, "queued_mails"),
     Batches("notices", 3600.0, notices.purge, 200, "notices"),
     Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),
     Batches("api-keys", 86_400.0, api_keys.purge, 200, "api_keys"),

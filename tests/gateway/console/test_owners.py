@@ -45,7 +45,7 @@ def routes() -> list[tuple[str, str]]:
     public = (
         "/console/static", "/console/sign-in", "/console/first-account", "/console/connect/token",
         "/console/forgotten-password", "/console/reset-password", "/console/confirm-email",
-        "/console/{rest",
+        "/console/{rest", "/documents",
     )  # fmt: skip
     return [
         (route.method, route.resource.canonical.replace("{plural}", "contacts"))

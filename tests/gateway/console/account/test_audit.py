@@ -42,9 +42,9 @@ changes it."""
 BY_CODE_OR_LINK = {
     "/console/account/two-factor", "/console/account/two-factor/codes",
     "/console/account/two-factor/end", "/console/sign-in/code", "/console/reset-password",
-    "/console/confirm-email", "/documents",
+    "/console/confirm-email",
 }  # fmt: skip
-"""Their entries are looked at in test_two_factor.py, test_account_mails.py, test_sending.py."""
+"""Their entries are looked at in test_two_factor.py and test_account_mails.py."""
 OF_APPS = {"/console/connect", "/console/connect/token"}
 """Their test, with an app beside the owner, is test_connect.py."""
 FILE = b"""

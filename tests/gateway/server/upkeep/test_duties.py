@@ -88,7 +88,7 @@ TEMPORARY = {
     "customer_sessions": "customer-sessions",
     "customer_tokens": "customer-tokens",
     "used_nonces": "nonces",
-    "queued_mails": "mails",
+    "queued_mails": "queued-mails",
     "document_links": "document-links",
     "notices": "notices",
     "carts": "carts",
