@@ -44,7 +44,10 @@ async def send(
             where = f"{guard.origin_of(request)}{document_links.PATH}?token={token}"
             await reveal.later(request, visitor, f"link {record_id}", where)
             return pages.to(f"{here}/send")
-        if by == "mail" and proofs.sends_mail(request):
+        if by == "mail":
+            if not proofs.sends_mail(request):
+                said = request[READER].texts("send.no_mail")
+                return await _page(resource, request, visitor, email, said=said, status=409)
             formats.email().check(email)
             await db.write(sending.mail, actor, resource, record_id, email)
             return pages.to(here, f"{resource.noun}_mailed")

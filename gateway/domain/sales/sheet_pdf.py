@@ -70,7 +70,8 @@ def pdf_of(sheet: Sheet) -> bytes:
 
     def broad(values: Sequence[Any], size: int) -> float:
         """Return the width of a column with these texts."""
-        return max(20 * mm, *(stringWidth(one, "Helvetica-Bold", size) + 12 for one in values))
+        widths: list[float] = [stringWidth(one, "Helvetica-Bold", size) for one in values]
+        return max(20 * mm, max(widths) + 12)
 
     file = io.BytesIO()
     document = SimpleDocTemplate(
@@ -84,7 +85,7 @@ def pdf_of(sheet: Sheet) -> bytes:
         [("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 0),
          ("RIGHTPADDING", (0, 0), (-1, -1), 0)]
     )  # fmt: skip
-    numbers = [
+    numbers: list[Any] = [
         ("VALIGN", (0, 0), (-1, -1), "TOP"), ("ALIGN", (1, 0), (-1, -1), "RIGHT"),
         ("FONT", (1, 0), (-1, -1), "Helvetica", 10, 13.5),
         ("LEFTPADDING", (0, 0), (0, -1), 0), ("RIGHTPADDING", (-1, 0), (-1, -1), 0),
@@ -107,7 +108,7 @@ def pdf_of(sheet: Sheet) -> bytes:
         story.append(Spacer(1, 6 * mm))
     if sheet.lines:
         # Numbers as texts, which take far less time than paragraphs.
-        cells = [
+        cells: list[list[Any]] = [
             [
                 said(one.description, small if place == 0 else text),
                 *map(
@@ -120,14 +121,13 @@ def pdf_of(sheet: Sheet) -> bytes:
             ]
             for place, one in enumerate([sheet.headings, *sheet.lines])
         ]  # fmt: skip
-        count = len(cells[0]) - 1
-        wide = [broad([row[place] for row in cells], 10) for place in range(1, count + 1)]
-        widths = [max(60 * mm, width - sum(wide)), *wide]
+        numeric = [broad([row[n] for row in cells], 10) for n in range(1, len(cells[0]))]
+        spread = [max(60 * mm, width - sum(numeric)), *numeric]
         ruled = TableStyle(
             [*numbers, ("LINEBELOW", (0, 0), (-1, -1), 0.5, faint),
              ("FONT", (1, 0), (-1, 0), "Helvetica", 8.5), ("TEXTCOLOR", (1, 0), (-1, 0), faint)]
         )  # fmt: skip
-        table = Table(cells, colWidths=widths, style=ruled, hAlign="LEFT", repeatRows=1)
+        table = Table(cells, colWidths=spread, style=ruled, hAlign="LEFT", repeatRows=1)
         story += [table, Spacer(1, 4 * mm)]
     sums = [[plain(label), plain(value)] for label, value in sheet.amounts]
     beside = broad([row[1] for row in sums], 12)

@@ -16,6 +16,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from gateway.domain.accounts import account_mails
 from gateway.domain.accounts.credentials import Scheme
+from gateway.domain.sales import document_mails
 from gateway.server.telemetry.backlog_series import BacklogSeries
 from gateway.server.telemetry.certificate_series import CertificateSeries
 from gateway.server.telemetry.meters import Counters, Timings
@@ -386,6 +387,7 @@ class Instruments:
         for mail in (
             "reset", "verify", "secured", "order_received", "order_paid", "order_canceled",
             "order_expired", "failing", "disabled", "recovered", *account_mails.KINDS,
+            *document_mails.KINDS,
         ):  # fmt: skip
             for result in ("sent", "put_off", "given_up"):
                 self._mails[mail, result]

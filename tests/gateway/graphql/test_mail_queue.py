@@ -9,7 +9,8 @@ from gateway.server.upkeep.mailer import Mailer
 from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Tx
 from tests.gateway.graphql.test_accounts import sign_up
-from tests.gateway.graphql.test_order_mails import bought, set_up
+from tests.gateway.graphql.test_order_mails import set_up
+from tests.support.checkouts import bought
 from tests.support.databases import SOURCES
 from tests.support.drain import rows
 from tests.support.mailbox import Mailbox, settings
@@ -46,6 +47,12 @@ async def upgraded(tx: Tx) -> None:
         await tx.run(statement)
 
 
+async def found(shop: Shop) -> list[tuple[object, ...]]:
+    columns = ("id", "kind", "attempts", "due_at", "address", "facts", "mailbox")
+    every = f"select {', '.join(columns)} from queued_mails order by id"
+    return [tuple(row[name] for name in columns) for row in await shop.db.read(rows, every)]
+
+
 async def test_what_waited_in_three_tables_is_sent_once(shop: Shop, box: Mailbox) -> None:
     await set_up(shop, orderMails=True)
     await sign_up(shop.browser())
@@ -55,18 +62,16 @@ async def test_what_waited_in_three_tables_is_sent_once(shop: Shop, box: Mailbox
         for customer in await tx.all("select id from customers"):
             for kind in mails.KINDS:
                 await mails.add(tx, customer["id"], kind)
-        for kind in ("password_changed", "email_confirm"):
-            await account_mails.add(
-                tx, shop.owner.user_id, kind, {"browser": "Firefox"}, "new@example.com"
-            )
+        owner, said = shop.owner.user_id, {"browser": "Firefox"}
+        await account_mails.add(tx, owner, "password_changed", said)
+        await account_mails.add(tx, owner, "email_confirm", said, "new@example.com")
 
     await shop.db.write(queue)
-    every = "select id, kind, attempts, due_at from queued_mails order by id"
-    before = [tuple(row) for row in await shop.db.read(rows, every)]
+    before = await found(shop)
     assert {row[1] for row in before} >= {*mails.KINDS, "order_received", "email_confirm"}
     await shop.db.write(as_before)
     await shop.db.write(upgraded)
-    assert [tuple(row) for row in await shop.db.read(rows, every)] == before
+    assert await found(shop) == before
     mailer = Mailer(
         shop.db, settings(box), lambda *_: None, service="CRM", site="https://crm.example"
     )

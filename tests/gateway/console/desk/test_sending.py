@@ -13,7 +13,7 @@ from pypdf import PdfReader
 
 from gateway.domain.sales import document_links, logos, sheet_pdf
 from tests.gateway.console.desk.test_verbs import ITEMS, made
-from tests.support.console import Guest, Seen
+from tests.support.console import CONFIG, Guest, Seen
 from tests.support.drain import run
 from tests.support.rest import Person, RestApi
 
@@ -123,6 +123,15 @@ async def test_what_is_no_link_shows_nothing(maria: Guest, nobody: Guest, api: P
     )
     assert (await nobody.get(other)).status == 404
     assert await maria.site.db.write(document_links.purge, 10) == 1
+
+
+async def test_an_address_decides_a_few_times_a_minute(maria: Guest, nobody: Guest) -> None:
+    csrf = (await nobody.get("/console/sign-in")).csrf
+    fields = [("csrf_token", csrf), ("token", "x"), ("decision", "accept")]
+    most = CONFIG.limits.forms_per_minute
+    assert {(await nobody.post("/documents", fields)).status for _ in range(most)} == {404}
+    slowed = await nobody.post("/documents", fields)
+    assert (slowed.status, "Retry-After" in slowed.headers) == (429, True)
 
 
 async def test_nobody_sends_the_document_of_another(maria: Guest, rui: Guest, api: Person) -> None:
