@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from outbox.database.plans import by_index
-from outbox.database.times import earlier
 from outbox.database.transaction import Tx
 
 
@@ -31,6 +30,9 @@ class Expiry:
         )
 
     async def purge(self, tx: Tx, limit: int) -> int:
-        """Delete up to `limit` rows whose time is over; return how many."""
+        """Delete up to `limit` rows whose time is over; return how many.
+
+        A duty runs it by the clock that is behind: see outbox.database.times.
+        """
         await by_index(tx)
-        return await tx.run(self.text, await earlier(tx) - self.kept, limit)
+        return await tx.run(self.text, tx.now - self.kept, limit)
