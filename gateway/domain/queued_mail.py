@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from outbox.database import times
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import MINUTE, SECOND
 
@@ -19,6 +19,8 @@ WAITS = (30, 120, 600, 3_600, 14_400, 43_200)
 """Seconds before the attempts after the first; after the last one the mail is given up."""
 LEASE = 5 * MINUTE
 """Microseconds after which an attempt that did not end counts as failed."""
+EXPIRY = Expiry("queued_mails", "id")
+"""What deletes mails, sent or not."""
 Facts = Mapping[str, str]
 """What a mail says beside the data of its time, by name."""
 NO_FACTS: Facts = {}
@@ -131,15 +133,6 @@ async def failed(tx: Tx, mail: QueuedMail, error: str, *, final: bool) -> bool:
         mail.id, None if wait is None else tx.now + wait, error, mail.attempts,
     )  # fmt: skip
     return wait is not None
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` mails that have expired, sent or not; return how many."""
-    return await tx.run(
-        "delete from queued_mails where id in (select id from queued_mails where expires_at <= $1"
-        " order by expires_at limit $2)",
-        await times.earlier(tx), limit,
-    )  # fmt: skip
 
 
 def wait_after(attempts: int) -> int | None:

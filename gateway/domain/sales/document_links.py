@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.cells import marks
-from outbox.database import times
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
 
@@ -12,6 +12,7 @@ PATH = "/documents"
 DAYS = 180
 LIFETIME = DAYS * DAY
 """From the link to its end."""
+EXPIRY = Expiry("document_links", "digest")
 MOST = 100
 """Links of one document that are valid; a further one ends the oldest."""
 
@@ -72,12 +73,3 @@ async def count(tx: Tx, record_id: str) -> int:
 async def end(tx: Tx, record_id: str) -> int:
     """End all links of a document; return how many there were."""
     return await tx.run("delete from document_links where record_id = $1", record_id)
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` expired links; return how many."""
-    return await tx.run(
-        "delete from document_links where digest in (select digest from document_links"
-        " where expires_at <= $1 order by expires_at limit $2)",
-        await times.earlier(tx), limit,
-    )  # fmt: skip

@@ -196,7 +196,7 @@ async def test_a_mail_that_fails_is_tried_again_until_it_is_given_up(
     await mailer.run_once()
     [row] = await db.read(rows)
     assert row["due_at"] is None
-    assert await db.write(queued_mail.purge, 10) == 0
+    assert await db.write(queued_mail.EXPIRY.purge, 10) == 0
     assert box.mails == []
 
 

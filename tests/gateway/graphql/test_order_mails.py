@@ -232,12 +232,12 @@ async def test_a_mail_is_tried_again_and_given_up_at_last(shop: Shop, box: Mailb
 async def test_mails_wait_two_days_at_most(shop: Shop) -> None:
     """Where no mail server is set, too."""
     await bought(shop)
-    assert await shop.db.write(queued_mail.purge, 10) == 0
+    assert await shop.db.write(queued_mail.EXPIRY.purge, 10) == 0
     await shop.db.write(
         run, "update queued_mails set expires_at = expires_at - $1", order_mails.KEPT + 1
     )
     # A duty of the server may have deleted it meanwhile.
-    assert await shop.db.write(queued_mail.purge, 10) in (0, 1)
+    assert await shop.db.write(queued_mail.EXPIRY.purge, 10) in (0, 1)
     assert not await shop.db.read(rows)
 
 

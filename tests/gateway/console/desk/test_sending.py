@@ -122,7 +122,7 @@ async def test_what_is_no_link_shows_nothing(maria: Guest, nobody: Guest, api: P
         run, "update document_links set expires_at = expires_at - $1", lifetime
     )
     assert (await nobody.get(other)).status == 404
-    assert await maria.site.db.write(document_links.purge, 10) == 1
+    assert await maria.site.db.write(document_links.EXPIRY.purge, 10) == 1
 
 
 async def test_an_address_decides_a_few_times_a_minute(maria: Guest, nobody: Guest) -> None:
