@@ -3,15 +3,17 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from gateway.console.frame.pages import Handler, action, page
-from gateway.console.records import delete_page, form_pages, list_page
+from gateway.console.frame.pages import Handler, action, page, upload
+from gateway.console.records import delete_page, form_pages, list_page, product_images
 from gateway.console.records.orders import ORDER_PARTS
 from gateway.console.records.parts import Parts
 from gateway.console.records.section import Section
 from gateway.console.records.timeline import KINDS
 from gateway.console.records.view_page import View
 from gateway.domain.catalogue import CATALOGUE
+from gateway.domain.images.encoding import MOST_BYTES
 from gateway.domain.sales.invoices import INVOICE
+from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTE
 
 LINES = {"items": "parts/lines_editor.html"}
@@ -104,5 +106,8 @@ def add_records(get: Add, post: Add) -> None:
             post(f"{one}/delete", action(partial(delete_page.delete, section)))
         if section.resource.events:
             get(f"{one}/events", page(view.events))
+        if section.resource is PRODUCTS:
+            post(f"{one}/images", upload(partial(product_images.add, view), MOST_BYTES))
+            post(f"{one}/images/place", action(product_images.place))
         if section.resource.table in KINDS:
             post(f"{one}/notes", action(view.note))

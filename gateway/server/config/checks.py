@@ -99,6 +99,16 @@ def _collector(value: str) -> str:
     return value if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/v1/traces"
 
 
+def _endpoint(value: str) -> str:
+    """Return the URL of an S3 server without a final slash."""
+    parts = urlsplit(value)
+    if not value:
+        return value
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be a URL such as https://s3.us-east-1.amazonaws.com, or empty")
+    return value.rstrip("/")
+
+
 def _headers(values: Sequence[str]) -> None:
     for value in values:
         name, colon, text = value.partition(":")
@@ -158,6 +168,15 @@ def together(sections: Mapping[str, Any]) -> list[str]:
     mail = sections["mail"]
     if mail.host and not mail.from_address:
         faults.append("mail.from_address: must be set when mail.host is set")
+    images = sections["images"]
+    if images.s3_endpoint:
+        faults += [
+            f"images.{key}: must be set when images.s3_endpoint is set"
+            for key in ("s3_bucket", "s3_access_key", "s3_secret_key")
+            if not getattr(images, key)
+        ]
+        if images.folder:
+            faults.append("images.folder: must be empty when images.s3_endpoint is set")
     limits = sections["limits"]
     if 0 < limits.checkouts_per_hour < limits.checkouts_per_minute:
         faults.append(
@@ -212,6 +231,9 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "metrics.allow": _networks,
     "storefront.name_servers": _name_servers,
     "mail.from_address": _mailbox,
+    "images.s3_access_key": _line,
+    "images.s3_region": _line,
+    "images.s3_secret_key": _line,
     "mail.password": _line,
     "metrics.token": _line,
     "tracing.headers": _headers,
@@ -225,5 +247,6 @@ NORMAL: Mapping[str, Callable[[Any], Any]] = {
     "cell.directory": _postgres_url,
     "server.cors_origins": _origins,
     "tracing.endpoint": _collector,
+    "images.s3_endpoint": _endpoint,
 }
 """Checks of values that have several spellings; each returns the normal spelling."""
