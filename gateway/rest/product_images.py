@@ -73,9 +73,9 @@ upload_image = Operation(
     description="The body is the file, or `multipart/form-data` with the file in the part `file`: "
     f"JPEG, PNG, WebP, AVIF or GIF, up to {MOST_BYTES // 1024**2} MiB, whatever its name and type. "
     f"It is turned upright, reduced to {LONGEST_SIDE:,} pixels and stored as JPEG, or with "
-    "transparency as WebP, without EXIF data such as the place of a photo; of an animation the first frame. A "
-    "file that the product has already changes nothing. PATCH of `images` orders and removes "
-    "images; the file of one that no product has is deleted after 7 days.",
+    "transparency as WebP, without EXIF data such as the place of a photo; of an animation the "
+    "first frame. A file that the product has already changes nothing. PATCH of `images` orders "
+    "and removes images; the file of one that no product has is deleted after 7 days.",
     parameters=(
         describe.id_of("product"),
         Parameter("alt", {"type": "string", "maxLength": 500}, "Alternative text of the image; in "

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from PIL import Image, ImageCms, ImageFile, ImageOps
+from PIL import Image, ImageCms, ImageFile, ImageOps, UnidentifiedImageError
 
 MOST_PIXELS = 120_000_000
 """Of a JPEG, which is reduced while it is decoded. Phones take photos of 108 megapixels."""
@@ -25,6 +25,7 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "AVIF")
 MEMORY_BYTES = 1_536 * 1024**2
 CPU_SECONDS = 20
 SIXTEEN_BITS = 256
+OPAQUE = 255
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
 
 
@@ -43,7 +44,7 @@ def encode(data: bytes, side: int) -> tuple[dict[str, Any], bytes]:
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             return _encoded(image, side)
-    except (Image.UnidentifiedImageError, Image.DecompressionBombError):
+    except (UnidentifiedImageError, Image.DecompressionBombError):
         raise Unfit("unknown_image") from None
     except MemoryError:
         raise Unfit("too_many_pixels") from None
@@ -83,8 +84,8 @@ def _with_eight_bits(image: Image.Image) -> Image.Image:
         return image.convert("I").point(lambda grey: grey / SIXTEEN_BITS).convert("L")
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         image = image.convert("RGBA")
-        lowest = image.getextrema()[3][0]  # type: ignore[index] # of RGBA it is a pair per channel
-        return image if lowest < 255 else image.convert("RGB")
+        lowest, _ = image.getchannel("A").getextrema()
+        return image if lowest != OPAQUE else image.convert("RGB")
     return image if image.mode in ("RGB", "L", "CMYK") else image.convert("RGB")
 
 

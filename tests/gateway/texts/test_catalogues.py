@@ -273,7 +273,8 @@ def test_every_key_has_a_text_in_each_language() -> None:
 
 
 def test_the_languages_fill_in_the_same_values() -> None:
-    assert differing(EN.forms, OWN) == set()
+    # A message of the storefront may say less: what it names can be there already.
+    assert {key for key in differing(EN.forms, OWN) if not key.startswith("shop.")} == set()
     seeded = {**OWN, "job.of": ("{past} de {todos}",)}
     assert differing(EN.forms, seeded) == {"job.of"}
 
