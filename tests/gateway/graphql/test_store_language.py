@@ -14,8 +14,7 @@ from gateway.domain import storefront
 from gateway.graphql.store_language import AREA, say_of
 from tests.architecture.tree import ROOT
 from tests.support.checkouts import check_out
-from tests.support.rest import RestApi
-from tests.support.shop import open_shop
+from tests.support.shop import Shop
 
 SOURCES = (
     *Path(storefront.__path__[0]).rglob("*.py"),
@@ -115,26 +114,18 @@ def test_a_message_keeps_its_values(message: str, said: str) -> None:
     assert say_of("en")(message) == message
 
 
-async def test_a_store_speaks_its_own_language_whatever_the_browser_asks_for(api: RestApi) -> None:
-    brazil = await open_shop(api)
-    abroad = await open_shop(api, "abroad.example", language="en")
-    empty, gone = {}, {}
-    for one in (brazil, abroad):
-        browser = one.browser()
-        answer = await check_out(browser)
-        assert answer.code == "CART_EMPTY"
-        empty[one] = answer.error["message"]
+async def test_a_store_speaks_its_own_language_whatever_the_browser_asks_for(shop: Shop) -> None:
+    browser = shop.browser()
+    invalid = 'query ($h: String!) { product(hostname: $h, id: "x") { id } }'
+    for language, empty, wrong in (
+        ("pt-BR", "O carrinho está vazio; adicione um produto primeiro.", "Envie o id global"),
+        ("en", "The cart is empty; add a product first.", "Send the global id of a"),
+    ):
+        await shop.owner.call("PATCH", f"/api/stores/{shop.store['id']}", {"language": language})
+        refused = await check_out(browser)
+        assert (refused.code, refused.error["message"]) == ("CART_EMPTY", empty)
         # Refused before a resolver has asked for the store.
-        wrong = await browser.send(
-            "query ($h: String!) { product(hostname: $h, id: \"x\") { id } }",
-            {"h": browser.hostname}, Accept_Language="fr, de",
-        )  # fmt: skip
-        assert wrong.code == "BAD_USER_INPUT"
-        gone[one] = wrong.error["message"]
-    assert list(empty.values()) == [
-        "O carrinho está vazio; adicione um produto primeiro.",
-        "The cart is empty; add a product first.",
-    ]
-    assert list(gone.values()) == [
-        "id: Envie o id global (Product).", "id: Send the global id of a Product.",
-    ]  # fmt: skip
+        refused = await browser.send(invalid, {"h": browser.hostname}, Accept_Language="fr, en")
+        assert (refused.code, wrong in refused.error["message"]) == ("BAD_USER_INPUT", True)
+    nowhere = await browser.send(invalid.replace("$h, id", '"no.example", id'), {"h": ""})
+    assert nowhere.error["message"] == "id: Send the global id of a Product."
