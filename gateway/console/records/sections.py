@@ -1,6 +1,6 @@
 """Makes the pages of every resource of the catalogue, with what some have of their own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from gateway.console.frame.pages import Handler, action, page, upload
@@ -18,6 +18,15 @@ from gateway.domain.sales.quotes import QUOTE
 
 LINES = {"items": "parts/lines_editor.html"}
 LINE_TOTALS = {"items": ("total",)}
+STORE_GROUPS: Mapping[str, Sequence[str]] = {
+    "identity": ("hostname", "name", "language", "active"),
+    "delivery": ("shippingRules",),
+    "payment": ("paymentMethods", "pixKey", "checkoutUrl"),
+    "mails": ("orderMails", "orderPageUrl", "passwordResetUrl", "emailVerificationUrl"),
+    "sales": ("dealOnCheckout", "reviewModeration", "oneReviewPerProduct"),
+    "advanced": ("aliases", "allowedOrigins", "cookieSameSite", "idps"),
+}
+SHIPPING_TYPES = ("standard", "express", "pac", "sedex", "courier", "carrier", "pickup")
 PARTS: Mapping[str, Parts] = {
     "contacts": Parts(columns=("name", "email", "phone", "companyId", "tags", "createdAt")),
     "companies": Parts(columns=("name", "cnpj", "email", "phone", "industry", "createdAt")),
@@ -48,7 +57,8 @@ PARTS: Mapping[str, Parts] = {
     "orders": ORDER_PARTS,
     "stores": Parts(
         columns=("hostname", "name", "active", "createdAt"), tabs="active",
-        live=True, acts="parts/store_acts.html", last=("idps",),
+        live=True, acts="parts/store_acts.html", last=("idps",), groups=STORE_GROUPS,
+        choices={"shippingRules.type": SHIPPING_TYPES},
     ),
     "products": Parts(
         columns=("name", "sku", "price", "stock", "active", "storeId"),
