@@ -86,7 +86,7 @@ PORTUGUESE: Mapping[str, str] = {
     "Filter beans 250 g": "Café para filtro em grãos 250 g",
     "Medium roast, orange and honey.": "Torra média, laranja e mel.",
     "Coffee": "Café", "Tea": "Chá", "Equipment": "Equipamento", "Gifts": "Presentes",
-    "Courier": "Motoboy", "Standard": "Padrão", "Express": "Expresso",
+    "Courier": "Motoboy", "Standard": "Padrão", "Express": "Expressa",
     "Drawing: {name}": "Desenho: {name}",
     "15 % for your first order": "15 % no primeiro pedido",
 }  # fmt: skip

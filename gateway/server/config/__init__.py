@@ -139,13 +139,7 @@ class Storefront(Struct, frozen=True):
 class Images(Struct, frozen=True):
     folder: str = ""
     s3_endpoint: str = ""
-    s3_bucket: Annotated[
-        str,
-        Meta(
-            pattern=r"\A([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?\Z",
-            description="the name of a bucket: 3 to 63 lowercase letters, digits, dots and hyphens",
-        ),
-    ] = ""
+    s3_bucket: str = ""
     s3_region: str = "us-east-1"
     s3_access_key: str = ""
     s3_secret_key: str = ""

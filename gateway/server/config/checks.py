@@ -13,6 +13,7 @@ from outbox.sending.proxies import Proxy, parse_proxy
 from outbox.sending.request import check_header
 from outbox.sending.trust import must_be_authorities
 
+BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 MAILBOX = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII)
 
 
@@ -97,6 +98,11 @@ def _collector(value: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("must be a URL such as http://127.0.0.1:4318/v1/traces, or empty")
     return value if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/v1/traces"
+
+
+def _bucket(value: str) -> None:
+    if value and BUCKET.fullmatch(value) is None:
+        raise ValueError("must be 3 to 63 lowercase letters, digits, dots and hyphens, or empty")
 
 
 def _endpoint(value: str) -> str:
@@ -232,6 +238,7 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "storefront.name_servers": _name_servers,
     "mail.from_address": _mailbox,
     "images.s3_access_key": _line,
+    "images.s3_bucket": _bucket,
     "images.s3_region": _line,
     "images.s3_secret_key": _line,
     "mail.password": _line,
