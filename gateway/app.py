@@ -57,6 +57,7 @@ from gateway.server.http.proxies import Proxies
 from gateway.server.http.public_keys import PUBLIC_KEYS, PublicKeys, add_public_keys
 from gateway.server.http.rate_limits import LIMITS, RateLimits
 from gateway.server.http.usual_addresses import add_usual_addresses
+from gateway.server.images.images import IMAGES, Images, add_images
 from gateway.server.parts import PARTS, Parts
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import MEMBER, Member
@@ -124,10 +125,11 @@ def build_app(
         site=config.server.public_url,
         mark=cells.marked,
     )
+    images = Images(config, db)
     upkeep = Upkeep(
         db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,
         config.database.disk_bytes, parts, keyring, registration_of(config, db, cells),
-        lookups_of(config, db),
+        lookups_of(config, db), images.sweep,
     )  # fmt: skip
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
@@ -157,6 +159,7 @@ def build_app(
     app[SIGN_IN] = SignIn(db, passwords, metrics, keep)
     app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, config.limits, keep)
     app[CELLS] = cells
+    app[IMAGES] = images
     proven = config.storefront.verify_hostnames
     app[DIRECTORY] = directory = Directory(db, cells, proven=proven)
     app[DELIVERY] = delivery
@@ -197,6 +200,7 @@ def build_app(
         await doctor.close()
         await cells.close()
         await fetcher.close()
+        await images.close()
         await guard.close()
         passwords.close()
         exposition.close()
@@ -221,6 +225,7 @@ def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
     add_probes(router)
     if with_doors:
         add_public_keys(router)
+        add_images(router)
         add_usual_addresses(router)
         add_routes(router)
         add_graphql(router)

@@ -24,6 +24,7 @@ from gateway.server.http.connections import Runner
 from gateway.server.http.descriptors import fitted, raise_limit
 from gateway.server.http.inherited_sockets import SharedSite
 from gateway.server.http.probes import EXPOSITION
+from gateway.server.images import images
 from gateway.server.parts import PARTS, Parts
 from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
@@ -76,6 +77,8 @@ async def serve(
         stop_on_signals(lambda: None, stopping)
     if (unused := startup.unused_parameters(config)) is not None:
         logs.logger().warning("database_parameters_unused", text=unused)
+    if (shared := images.warning(config)) is not None:
+        logs.logger().warning("images_folder_shared", text=shared)
     db = await startup.open_database(config, clock, ids, serving=True)
     try:
         applied = await startup.bring_up_to_date(db)

@@ -74,7 +74,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(ACTIVITIES, activities.create, plain(ACTIVITIES).change),
     Entry(INVOICES, invoices.create, invoices.change, restore=quotes.restore_invoice),
     Entry(QUOTES, quotes.create, quotes.change, restore=quotes.restore),
-    Entry(PRODUCTS, products.create, products.change),
+    Entry(PRODUCTS, products.create, products.change, products.remove),
     Entry(ORDERS),
     Entry(STORES, stores.create, stores.change, stores.remove),
     Entry(CATEGORIES, categories.create, categories.change),

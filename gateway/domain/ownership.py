@@ -60,6 +60,8 @@ GATEWAY: Ownership = {
     "product_slugs": child("record_id", "products"),
     "product_shelves": child("record_id", "products"),
     "product_terms": child("record_id", "products"),
+    "images": OWNED,
+    "product_images": OWNED,
     "customers": OWNED,
     "customer_emails": child("record_id", "customers"),
     "customer_sessions": child("customer_id", "customers"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from graphql import GraphQLError
 
+from gateway.graphql.store_language import Say, english
 from gateway.records.errors import Refusal, of_database
 from gateway.server.telemetry.logs import logger
 from outbox.database.transaction import Commits
@@ -52,14 +53,15 @@ def refusal_of(error: BaseException | None, noted: Commits | None = None) -> Ref
     return None
 
 
-def extensions(refusal: Refusal, request_id: str) -> dict[str, Any]:
-    """Return the `extensions` of a refusal."""
+def extensions(refusal: Refusal, request_id: str, say: Say = english) -> dict[str, Any]:
+    """Return the `extensions` of a refusal; `say` says its messages."""
     extensions: dict[str, Any] = {"code": CODES.get(refusal.code, refusal.code.upper())}
     if refusal.faults:
         extensions["field"] = refusal.faults[0].field
         if len(refusal.faults) > 1:
             extensions["fields"] = [
-                {"field": f.field, "code": f.code, "message": f.message} for f in refusal.faults
+                {"field": f.field, "code": f.code, "message": say(f.message)}
+                for f in refusal.faults
             ]
     if "retry_after" in refusal.facts:
         extensions["retryAfter"] = refusal.facts["retry_after"]
@@ -71,11 +73,15 @@ def extensions(refusal: Refusal, request_id: str) -> dict[str, Any]:
 
 
 def render(
-    error: GraphQLError, request_id: str, noted: Mapping[str | int, Commits] = NOTHING
+    error: GraphQLError,
+    request_id: str,
+    noted: Mapping[str | int, Commits] = NOTHING,
+    say: Say = english,
 ) -> dict[str, Any]:
     """Return the member of `errors[]` for an error; internal faults show no detail.
 
-    `noted` are the commits of each mutation, by its key in the response.
+    `noted` are the commits of each mutation, by its key in the response; `say` says messages in the
+    language of the store. Those of the library, about the document itself, are for developers.
     """
     member: dict[str, Any] = {"message": shortened(error.message)}
     if error.locations:
@@ -85,8 +91,8 @@ def render(
     original = _original(error)
     refusal = refusal_of(original, noted.get(error.path[0]) if error.path else None)
     if refusal is not None:
-        member["message"] = refusal.message
-        member["extensions"] = extensions(refusal, request_id)
+        member["message"] = say(refusal.message)
+        member["extensions"] = extensions(refusal, request_id, say)
         _log_unavailable(original, request_id)
     elif original is None and (error.path is None or error.message.startswith("Argument ")):
         # Errors of the document, its variables or its arguments are those of the client.
@@ -97,7 +103,7 @@ def render(
         }  # fmt: skip
     else:
         _log_fault(original or error, request_id)
-        member["message"] = INTERNAL
+        member["message"] = say(INTERNAL)
         member["extensions"] = {"code": "INTERNAL_SERVER_ERROR", "requestId": request_id}
     return member
 

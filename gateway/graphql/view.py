@@ -12,8 +12,10 @@ from gateway.graphql.execution import run
 from gateway.graphql.operation_request import OperationRequest
 from gateway.graphql.origins import METHODS, VARY, must_be_allowed
 from gateway.graphql.responses import GRAPHQL, HEADERS, chosen, refuse, respond
+from gateway.graphql.store_language import language_of, say_of
 from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
+from gateway.server.app_keys import DIRECTORY
 from gateway.server.http import cors
 from gateway.server.telemetry.metrics import METRICS
 
@@ -63,8 +65,12 @@ async def _answer(request: web.Request, operation: OperationRequest) -> web.Resp
         return refuse(misdirected, request)
     members: dict[str, Any] = {}
     if outcome.result.errors:
+        code = await language_of(
+            visit.stores, request.app[DIRECTORY], operation.query, operation.variables or {}
+        )
         members["errors"] = [
-            render(error, visit.request_id, visit.commits) for error in outcome.result.errors
+            render(error, visit.request_id, visit.commits, say_of(code))
+            for error in outcome.result.errors
         ]
     if outcome.executed:
         members["data"] = outcome.result.data

@@ -134,6 +134,11 @@ class Visit:
             )
         return visitor
 
+    @property
+    def stores(self) -> list[Record]:
+        """The stores that the request has asked for."""
+        return [visitor.store for visitor in self._visitors.values()]
+
     def cart_token(self, store: Record) -> str:
         """Return a new token for a cart in a store."""
         token = make_token(store.id, self.token(TOKEN_BYTES))

@@ -28,6 +28,8 @@ SOURCES = [
 DATA = Path("data")
 """The default folder of our files."""
 KEY_NAME = "carteiro.key"
+IMAGES = "images"
+"""The folder of uploaded images beside the SQLite file."""
 CREATED_BY = "create it with `carteiro serve` or `carteiro user add`"
 
 
@@ -128,6 +130,22 @@ def sqlite_file(config: Config) -> Path | None:
     """Return the SQLite file, behind symbolic links; None on PostgreSQL."""
     url = config.database.url
     return file_of(url) if is_sqlite(url) else None
+
+
+def images_folder(config: Config) -> Path | None:
+    """Return the folder of images: the configured one, or that beside the SQLite file."""
+    if config.images.folder:
+        return Path(config.images.folder)
+    file = sqlite_file(config)
+    return None if file is None else file.parent / IMAGES
+
+
+def images_at(config: Config) -> str:
+    """Return how to back up the files of images, for messages."""
+    if config.images.s3_endpoint:
+        return f"they are in the bucket {config.images.s3_bucket}"
+    folder = images_folder(config)
+    return "they have no folder here" if folder is None else f"copy the folder {folder} as well"
 
 
 def key_file(config: Config) -> Path:

@@ -229,7 +229,9 @@ async def test_a_visitor_buys_on_the_page_of_the_docs(
 
     box.answer = answer
     owner = await RestApi(site).key_of(await site.user())
-    store = {"hostname": "shop.example", "name": "Shop", "allowedOrigins": [box.url]}
+    store = {
+        "hostname": "shop.example", "name": "Shop", "allowedOrigins": [box.url], "language": "en",
+    }  # fmt: skip
     store_id = (await owner.post("/api/stores", store)).body["id"]
     product = {"name": "Café", "price": 89.9, "stock": 5, "storeId": store_id, "published": True}
     assert (await owner.post("/api/products", product)).status == 201

@@ -17,6 +17,8 @@ from gateway.console.records import references, related
 from gateway.domain.accounts import passwords
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells import directory
+from gateway.domain.images import encoder, encoding
+from gateway.domain.images import uploads as image_uploads
 from gateway.domain.imports import files, jobs, steps, uploads
 from gateway.domain.privacy import certificates, page_sizes
 from gateway.domain.privacy import steps as erasure
@@ -31,6 +33,7 @@ from gateway.rest import batches, lists
 from gateway.server.config import Limits
 from gateway.server.http import bodies
 from gateway.server.http.rate_limits import COSTS, EXAMINATIONS
+from gateway.server.images import images
 from gateway.server.telemetry import health
 from gateway.server.upkeep import duties, host_lookups, mailer
 from outbox.database import places, sizes
@@ -70,7 +73,12 @@ BOUNDS: Mapping[str, float] = {
     "snapshot": snapshot_steps.MOST, "dependants": cascades.MOST,
     "dependants_ms": cascades.UNIT_SECONDS * 1000, "retention": retention.PAGE,
     "certificate": certificates.AT_ONCE, "mails": mailer.MOST, "marks": marks.PAGE,
-    "turning": ordering.PAGE, "names": directory.PAGE,
+    "image": encoding.MOST_BYTES // MIB, "pixels": encoder.MOST_PIXELS // 10**6,
+    "encoding": encoding.SECONDS, "encoders": encoding.AT_ONCE, "images_each": encoding.EACH,
+    "images_waiting": encoding.WAITING, "images_read": images.READ_AT_ONCE,
+    "images_removed": image_uploads.REMOVED_AT_ONCE,
+    "images_rewritten": image_uploads.REWRITTEN_AT_ONCE, "turning": ordering.PAGE,
+    "names": directory.PAGE,
 }  # fmt: skip
 """The bounds that costs.toml names, from where they hold."""
 _PLURAL = re.compile(rf"/(?:{'|'.join(sorted((r.plural for r in RESOURCES), key=len)[::-1])})\b")

@@ -109,6 +109,11 @@ async def backup(config: Config, arguments: Namespace, say: Say) -> None:
     await _remember(config, manifest.made_at, say)
     for note in source.notes:
         say(f"Note: {note}.")
+    if counts.get("images"):
+        say(
+            f"Note: the files of {counts['images']:,} uploaded images are not in it; "
+            f"{startup.images_at(config)}."
+        )
     say(f"Wrote {arguments.file}: {sum(counts.values()):,} rows, {_size(size)}.")
     if arguments.with_key:
         say("The keys are in it: whoever has the file can read the secrets of webhooks.")

@@ -66,6 +66,33 @@ RULES = [
 ]
 
 
+PORTUGUESE: Mapping[str, str] = {
+    "Gift card": "Vale-presente", "Good for anything here.": "Vale para tudo na loja.",
+    "Tasting box": "Caixa degustação",
+    "Three small bags, one from each farm.": "Três pacotes pequenos, um de cada fazenda.",
+    "Chamomile tea": "Chá de camomila", "Whole flowers, 50 g.": "Flores inteiras, 50 g.",
+    "Green tea": "Chá verde", "Loose leaves, 80 g.": "Folhas soltas, 80 g.",
+    "French press": "Prensa francesa", "Borosilicate glass, 600 ml.": "Borossilicato, 600 ml.",
+    "Hand grinder": "Moedor manual", "Steel burrs, 40 settings.": "Mós de aço, 40 ajustes.",
+    "Gooseneck kettle": "Chaleira bico de ganso",
+    "A slow, even pour. One litre.": "Fluxo lento e regular. Um litro.",
+    "Dripper": "Porta-filtro",
+    "Ceramic, for one or two cups.": "Cerâmica, para uma ou duas xícaras.",
+    "Enamel mug": "Caneca esmaltada", "It survives any camp.": "Resiste a qualquer acampamento.",
+    "Decaf beans 250 g": "Café descafeinado em grãos 250 g",
+    "Washed with water alone.": "Processado só com água.",
+    "Espresso beans 1 kg": "Café espresso em grãos 1 kg",
+    "Dark roast, chocolate and nuts.": "Torra escura, chocolate e nozes.",
+    "Filter beans 250 g": "Café para filtro em grãos 250 g",
+    "Medium roast, orange and honey.": "Torra média, laranja e mel.",
+    "Coffee": "Café", "Tea": "Chá", "Equipment": "Equipamento", "Gifts": "Presentes",
+    "Courier": "Motoboy", "Standard": "Padrão", "Express": "Expressa",
+    "Drawing: {name}": "Desenho: {name}",
+    "15 % for your first order": "15 % no primeiro pedido",
+}  # fmt: skip
+"""What the Portuguese store says in place of the English words above and below."""
+
+
 @dataclass
 class Owner:
     """A client of the REST API with the owner's key."""
@@ -88,27 +115,37 @@ class Owner:
             raise DemoFault(f"the gateway is not reachable: {error}") from error
 
 
-async def open_store(owner: Owner, hostname: str, page: str) -> Mapping[str, Any]:
+async def open_store(
+    owner: Owner, hostname: str, page: str, language: str = "en"
+) -> Mapping[str, Any]:
     """Create the store for the shop at the origin `page`, with all it sells; return the store."""
+
+    def said(text: str) -> str:
+        return PORTUGUESE.get(text, text) if language == "pt-BR" else text
+
     store: Mapping[str, Any] = await owner.call("POST", "/api/stores", {
         "hostname": hostname, "name": "Café da Esquina", "allowedOrigins": [page],
-        "shippingRules": RULES, "pixKey": "pix@cafe.example",
+        "shippingRules": [{**rule, "name": said(str(rule["name"]))} for rule in RULES],
+        "language": language, "pixKey": "pix@cafe.example",
     })  # fmt: skip
     of_store = {"storeId": store["id"]}
     for name in CATEGORIES:
-        await owner.call("POST", "/api/categories", {**of_store, "name": name})
+        await owner.call("POST", "/api/categories", {**of_store, "name": said(name)})
     for good in GOODS:
-        image = {"url": f"{page}/pictures/{good.file}", "alt": f"Drawing: {good.name}"}
+        name = said(good.name)
+        alt = said("Drawing: {name}").format(name=name)
+        image = {"url": f"{page}/pictures/{good.file}", "alt": alt}
         await owner.call("POST", "/api/products", {
-            **of_store, "name": good.name, "price": good.price, "compareAtPrice": good.before,
-            "stock": good.stock, "description": good.description, "categories": [good.category],
+            **of_store, "name": name, "price": good.price, "compareAtPrice": good.before,
+            "stock": good.stock, "description": said(good.description),
+            "categories": [said(good.category)],
             "images": [image], "requiresShipping": good.shipped,
         })  # fmt: skip
     await owner.call("POST", "/api/coupons", {
         **of_store, "code": "WELCOME10", "discountPercentage": 10,
     })  # fmt: skip
     await owner.call("POST", "/api/discount-modals", {
-        **of_store, "title": "15 % for your first order", "prefix": "HELLO",
+        **of_store, "title": said("15 % for your first order"), "prefix": "HELLO",
         "discountPercentage": 15, "validDays": 30,
     })  # fmt: skip
     return store

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from gateway import texts
 from gateway.cli.demo import goods, pictures
 from gateway.cli.demo.goods import GOODS, Owner
 from gateway.cli.demo.server import DemoFault
@@ -16,12 +17,14 @@ PICTURES = {good.file: pictures.draw(*good.picture) for good in GOODS} | {"mark.
 class Shop:
     """The web server of the shop; its page calls the storefront API at `api`."""
 
-    def __init__(self, api: str, hostname: str) -> None:
+    def __init__(self, api: str, hostname: str, portuguese: str = "") -> None:
+        """`portuguese` is the hostname of a second store, for browsers that ask for Portuguese."""
         self.url = ""
         self.owner: Owner | None = None
         """Pays invoices; None until the store is set up."""
         self._api = api
         self.hostname = hostname
+        self.portuguese = portuguese
         self._runner: web.AppRunner | None = None
 
     async def start(self, port: int = 0) -> None:
@@ -49,7 +52,12 @@ class Shop:
             raise web.HTTPNotFound
         text = page.read_text("utf-8")
         if name == "index.html":
-            text = text.replace("{{api}}", self._api).replace("{{hostname}}", self.hostname)
+            language = texts.asked(request.headers.get("Accept-Language", ""))
+            hostname = self.portuguese if language == "pt-BR" else self.hostname
+            if not hostname:
+                language, hostname = "en", self.hostname
+            text = text.replace("{{api}}", self._api).replace("{{hostname}}", hostname)
+            text = text.replace("{{language}}", language)
         return self._response(text, kind)
 
     async def _picture(self, request: web.Request) -> web.Response:
@@ -79,5 +87,6 @@ class Shop:
         )
         return web.Response(
             text=text, content_type=kind, charset="utf-8",
-            headers={"Content-Security-Policy": policy, "Cache-Control": "no-cache"},
+            headers={"Content-Security-Policy": policy, "Cache-Control": "no-cache",
+                "Vary": "Accept-Language"},
         )  # fmt: skip

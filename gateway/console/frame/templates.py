@@ -15,6 +15,7 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.frame.menu import menu
 from gateway.console.frame.reader import READER
 from gateway.console.frame.troubles import Troubles
+from gateway.domain.images import uploads
 from gateway.server.app_keys import CONFIG, DB
 from gateway.texts import Texts
 from outbox.sending.steps import Step
@@ -92,6 +93,7 @@ def environment() -> jinja2.Environment:
         name_of=display.name_of,
         title_of=display.title_of,
         breakable=display.breakable,
+        own_image=uploads.path_in,
         pretty=display.pretty,
     )
     return engine

@@ -18,6 +18,7 @@ from gateway.console.frame.display import inert, word_of
 from gateway.console.frame.reader import EPOCH
 from gateway.console.records import overdue
 from gateway.console.records.inputs import kind_of, plain
+from gateway.console.records.masks import MASKS, masked
 from gateway.console.records.references import Names, ids_in, target_of
 from gateway.console.records.words import label_of
 from gateway.records.record import Record
@@ -83,6 +84,8 @@ def cell_of(resource: Resource, name: str, look: Look) -> Cell:
     schema = plain(schema)
     kind = kind_of(schema)
     if kind == "text" and field.format.show is None and name not in resource.derived_at:
+        if name in MASKS:
+            return lambda record: _text(masked(name, record.row[position]))
         return lambda record: _text(record.row[position])
     if name == "stars":
         return lambda record: _stars(look.texts, record.row[position])
@@ -232,7 +235,8 @@ def _value(texts: Texts, schema: Mapping[str, Any], value: Any) -> str:
     return _text(value)
 
 
-def _cell(texts: Texts, schema: Mapping[str, Any], value: Any) -> Markup:
+def _cell(texts: Texts, name: str, schema: Mapping[str, Any], value: Any) -> Markup:
+    value = masked(name, value) if name in MASKS else value
     return Markup(_value(texts, schema, value)) or NONE  # noqa: S704 - escaped above
 
 
@@ -246,7 +250,7 @@ def _table(
         for member in members
         if not member.endswith(("id", "Id")) and any(member in row for row in rows)
     ]
-    cells = [[_cell(texts, members[one], row.get(one)) for one in used] for row in rows]
+    cells = [[_cell(texts, one, members[one], row.get(one)) for one in used] for row in rows]
     return Fact(name, label, "table", cells, [label_of(texts, one) for one in used])
 
 
@@ -254,7 +258,7 @@ def _pairs(
     texts: Texts, members: Mapping[str, Any], value: Mapping[str, Any]
 ) -> list[tuple[str, Markup]]:
     return [
-        (label_of(texts, name), _cell(texts, members[name], inner))
+        (label_of(texts, name), _cell(texts, name, members[name], inner))
         for name, inner in value.items()
         if name in members
     ]

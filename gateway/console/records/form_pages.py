@@ -40,8 +40,10 @@ class Filled:
     typed: Typed
     record: Record | None = None
     version: str = ""
-    was: str = ""
-    """A digest of each input as the record had it when the form was made."""
+    was: Mapping[str, str] = field(default_factory=dict)
+    """By section of the form, a digest of each input as the record had it when it was made."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """How many rows an input has at least, where one was asked for."""
     refusal: Refusal | None = None
     unclear: Mapping[str, Sequence[Match]] = field(default_factory=dict)
     theirs: Mapping[str, Markup] = field(default_factory=dict)
@@ -62,7 +64,8 @@ async def new(section: Section, request: web.Request, visitor: Visitor) -> web.S
             typed[one.name] = picked if one.kind == "record" else [picked]
         elif one.kind in ("text", "long", "choice", "time"):
             typed[one.name] = text
-    return _show(section, request, visitor, Filled(inputs=form_inputs, typed=typed))
+    shown = _grouped(section, form_inputs, next(iter(section.parts.groups), ""))
+    return _show(section, request, visitor, Filled(inputs=shown, typed=typed))
 
 
 async def create(
@@ -71,10 +74,12 @@ async def create(
     """Create a record and show it."""
     assert section.entry.create is not None, "no form leads here"
     actor = visitor.actor
-    form_inputs = section.inputs(request, creating=True)
+    form_inputs = _grouped(
+        section, section.inputs(request, creating=True), _group_in(section, form)
+    )
     typed, unclear = await _resolved(section, request, actor, form_inputs, form)
-    filled = Filled(inputs=form_inputs, typed=typed, unclear=unclear)
-    if unclear:
+    filled = Filled(inputs=form_inputs, typed=typed, unclear=unclear, rows=_rows(form_inputs, form))
+    if unclear or filled.rows:
         return _show(section, request, visitor, filled)
     texts = request[READER].texts
     values = inputs.values(typed, form_inputs, texts, creating=True, zone=actor.zone)
@@ -95,7 +100,7 @@ async def edit_page(section: Section, request: web.Request, visitor: Visitor) ->
     typed = inputs.of_record(record, form_inputs, request[READER].texts, actor.zone, names)
     filled = Filled(
         inputs=form_inputs, typed=typed, record=record, version=record.etag,
-        was=" ".join(_digests(form_inputs, typed)),
+        was=_was(section, form_inputs, typed),
     )  # fmt: skip
     return _show(section, request, visitor, filled)
 
@@ -109,17 +114,24 @@ async def edit(
     """
     assert section.entry.change is not None, "no form leads here"
     actor, db, record_id = visitor.actor, request.app[DB], pages.id_of(request)
-    record, _ = await db.read(section.one, actor, record_id)
-    form_inputs = section.inputs(request, creating=False)
+    record, names = await db.read(section.one, actor, record_id)
+    every, group = section.inputs(request, creating=False), _group_in(section, form)
+    texts = request[READER].texts
+    form_inputs = _grouped(section, every, group)
     typed, unclear = await _resolved(section, request, actor, form_inputs, form)
     was, version = form.text("was"), form.text("version")
+    saved = inputs.of_record(record, every, texts, actor.zone, names)
     kept: dict[str, Any] = {
-        "inputs": form_inputs, "record": record, "version": version, "was": was,
+        "inputs": every, "record": record, "version": version, "typed": {**saved, **typed},
+        "was": {**_was(section, every, saved), group: was},
     }  # fmt: skip
-    if unclear:
-        return _show(section, request, visitor, Filled(typed=typed, unclear=unclear, **kept))
+    if unclear or (rows := _rows(form_inputs, form)):
+        rows = {} if unclear else rows
+        return _show(section, request, visitor, Filled(unclear=unclear, rows=rows, **kept))
     changed = _changed(form_inputs, typed, was)
-    texts = request[READER].texts
+    if group and not _changed(form_inputs, saved, was):
+        # Other sections may have been saved meanwhile; this one is as it was.
+        version = record.etag
     values = inputs.values(typed, changed, texts, creating=False, zone=actor.zone)
     draft = check(section.resource, values, read=of_json)
     try:
@@ -127,8 +139,10 @@ async def edit(
     except Refusal as refusal:
         if refusal.code == "precondition_failed":
             return await _raced(section, request, visitor, form_inputs, typed, was)
-        return _show(section, request, visitor, Filled(typed=typed, refusal=refusal, **kept))
-    return pages.to(f"{section.path}/{record.id}", "saved")
+        return _show(section, request, visitor, Filled(refusal=refusal, **kept))
+    if not group:
+        return pages.to(f"{section.path}/{record.id}", "saved")
+    return pages.to(f"{section.path}/{record.id}/edit?saved={group}#of-{group}")
 
 
 async def suggest(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -154,7 +168,8 @@ async def _raced(
     """Show what was typed beside what somebody else has saved; nothing of either is lost."""
     actor = visitor.actor
     record, names = await request.app[DB].read(section.one, actor, pages.id_of(request))
-    saved = inputs.of_record(record, form_inputs, request[READER].texts, actor.zone, names)
+    every = section.inputs(request, creating=False)
+    saved = inputs.of_record(record, every, request[READER].texts, actor.zone, names)
     mine = {one.name for one in _changed(form_inputs, typed, was)}
     others = {one.name for one in _changed(form_inputs, saved, was)}
     look = section.look(request, names)
@@ -165,8 +180,8 @@ async def _raced(
     }
     merged = {name: value if name in mine else saved[name] for name, value in typed.items()}
     filled = Filled(
-        inputs=form_inputs, typed=merged, record=record, version=record.etag,
-        was=" ".join(_digests(form_inputs, saved)), theirs=theirs,
+        inputs=every, typed={**saved, **merged}, record=record, version=record.etag,
+        was=_was(section, every, saved), theirs=theirs,
         refusal=Refusal("conflict", request[READER].texts("error.changed")),
     )  # fmt: skip
     return _show(section, request, visitor, filled)
@@ -206,6 +221,39 @@ def _digests(form_inputs: Sequence[Input], typed: Typed) -> list[str]:
     return [f"{zlib.crc32(repr(_plain(typed[one.name])).encode()):08x}" for one in form_inputs]
 
 
+def _was(section: Section, form_inputs: Sequence[Input], typed: Typed) -> Mapping[str, str]:
+    """Return the digests of the inputs by section of the form, under "" where it has none."""
+    return {
+        group: " ".join(_digests(_grouped(section, form_inputs, group), typed))
+        for group in section.parts.groups or ("",)
+    }
+
+
+def _grouped(section: Section, form_inputs: Sequence[Input], group: str) -> list[Input]:
+    """Return the inputs of a section of the form in its order; all without one."""
+    if not group:
+        return list(form_inputs)
+    order = {name: place for place, name in enumerate(section.parts.groups[group])}
+    mine = [one for one in form_inputs if section.group_of(one.name) == group]
+    return sorted(mine, key=lambda one: order.get(one.name, len(order)))
+
+
+def _group_in(section: Section, form: Form) -> str:
+    """Return the section that a form sends; empty for all of it."""
+    group = form.text("section")
+    return group if group in section.parts.groups else ""
+
+
+def _rows(form_inputs: Sequence[Input], form: Form) -> dict[str, int]:
+    """Return the rows of the input for which another row is asked."""
+    more = form.text("more")
+    return {
+        one.name: inputs.rows_sent(form, one) + 1
+        for one in form_inputs
+        if one.kind == "rows" and one.name == more
+    }
+
+
 def _plain(value: Any) -> Any:
     """Return what decides whether an input has changed: of a record its id."""
     if isinstance(value, Picked):
@@ -239,7 +287,7 @@ async def again(
         record, _ = await request.app[DB].read(section.one, visitor.actor, pages.id_of(request))
     filled = Filled(
         inputs=section.inputs(request, creating=record is None), typed=typed, record=record,
-        version=form.text("version"), was=form.text("was"),
+        version=form.text("version"), was={"": form.text("was")},
     )  # fmt: skip
     return _show(section, request, visitor, filled, more)
 
@@ -259,9 +307,17 @@ def _show(
         message = "" if faults else wording.refused(texts, refusal)
     for name, found in filled.unclear.items():
         faults[name] = texts("records.unclear" if found else "records.nobody")
+    shown = filled.inputs
+    groups = [
+        (group, grouped)
+        for group in section.parts.groups
+        if (grouped := [one for one in _grouped(section, shown, group) if one in shown])
+    ] or [("", shown)]
     context: dict[str, Any] = {
         "section": section, "words": Words(texts, section.resource), "record": filled.record,
-        "inputs": filled.inputs, "typed": filled.typed, "faults": faults, "spare": inputs.SPARE,
+        "groups": groups, "typed": filled.typed, "faults": faults, "spare": inputs.SPARE,
+        "rows": filled.rows, "saved": request.query.get("saved", ""),
+        "faulty": {section.group_of(name.partition("[")[0]) for name in faults if name},
         "version": filled.version, "was": filled.was, "unclear": filled.unclear,
         "theirs": filled.theirs, "plural_of": _plural_of,
         "heading": section.heading(filled.record) if filled.record else "",

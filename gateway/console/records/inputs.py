@@ -13,6 +13,7 @@ from msgspec import json
 from gateway.console.frame import typed_numbers, wording
 from gateway.console.frame.forms import Form
 from gateway.console.records.hints import useful
+from gateway.console.records.masks import masked
 from gateway.console.records.picked import Picked, picked, several_picked
 from gateway.console.records.typed_times import instant, local
 from gateway.console.records.words import label_of
@@ -27,8 +28,8 @@ Kind = Literal[
     "record", "records",
 ]  # fmt: skip
 Typed = Mapping[str, Any]
-SPARE = 2
-"""Empty rows after the filled ones."""
+SPARE = 1
+"""Empty rows after the filled ones; the form adds more."""
 LINE = 2_048
 """A text that may be longer has several lines."""
 CENT = 0.01
@@ -244,20 +245,27 @@ def _text(one: Input, value: Any, texts: Texts) -> Any:
         return json.format(json.encode(value)).decode()
     if one.kind in ("number", "money"):
         return typed_numbers.written(value, texts, 2 if one.kind == "money" else None)
-    return str(value)
+    return masked(one.name, str(value))
+
+
+def rows_sent(form: Form, one: Input) -> int:
+    """Return the number of rows of an input in a form, also empty ones."""
+    columns = [column for column in one.columns if column.kind != "box"]
+    place = 0
+    while any(form.all(f"{one.name}[{place}].{column.name}") for column in columns):
+        place += 1
+    return place
 
 
 def _rows(form: Form, one: Input, name: str) -> list[dict[str, Any]]:
     rows = []
     columns = [column for column in one.columns if column.kind != "box"]
-    place = 0
     # A box that is not ticked is not sent, but every row has a text.
-    while any(form.all(f"{name}[{place}].{column.name}") for column in columns):
+    for place in range(rows_sent(form, one)):
         row = of_form(form, one.columns, f"{name}[{place}].")
         # A choice is never empty.
         if any(row[column.name] for column in columns if column.kind != "choice"):
             rows.append(row)
-        place += 1
     return rows
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from gateway.console.frame.menu import routed
+from gateway.server.images.images import IMAGES
 
 EXPORT = "/console/export/{plural}.csv"
 IMPORT = "/console/import/{plural}"
@@ -19,6 +20,8 @@ class Offers:
     exported: str = ""
     imported: str = ""
     privacy: str = ""
+    images: bool = False
+    """Whether the installation stores images."""
 
 
 def of(request: web.Request, plural: str) -> Offers:
@@ -30,6 +33,7 @@ def of(request: web.Request, plural: str) -> Offers:
         if plural in IMPORTED and _has(known, "/console/import/")
         else "",
         PRIVACY if plural == "contacts" and PRIVACY in known else "",
+        request.app[IMAGES].stored,
     )
 
 

@@ -46,6 +46,11 @@ class Parts:
     """Reads what these templates show, in the transaction that reads the record."""
     left_out: Sequence[str] = ()
     """Fields that the page shows in another way."""
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The sections of the form, each saved by itself, with their fields; further fields are in the
+    last one, and a new record begins with the first one."""
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What the form offers for texts in rows, by `field.column`; another text stays as it is."""
     last: Sequence[str] = ()
     """Fields that the form has after all others."""
     unwritten: Sequence[str] = ()

@@ -1,6 +1,6 @@
 """What the pages of one resource have in common: its address, its columns, and how it is shown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from aiohttp import web
@@ -19,6 +19,7 @@ from gateway.records.record import Record
 from gateway.records.resource import Field, Filter, Resource
 from gateway.records.values.dates import Moment
 from gateway.server.app_keys import DB
+from gateway.texts import Texts
 from outbox.database.transaction import Tx
 
 MOST_COLUMNS = 4
@@ -74,13 +75,28 @@ class Section:
 
     def inputs(self, request: web.Request, *, creating: bool) -> list[Input]:
         """Return the inputs of the form, in order."""
-        left_out = self.parts.columns_left_out
+        texts = request[READER].texts
         return [
-            replace(one, columns=[c for c in one.columns if c.name not in left_out[one.name]])
-            if one.name in left_out
-            else one
-            for one in inputs.inputs(request[READER].texts, self.writable(creating=creating))
+            replace(one, columns=[*self._columns(texts, one)]) if one.columns else one
+            for one in inputs.inputs(texts, self.writable(creating=creating))
         ]
+
+    def _columns(self, texts: Texts, one: Input) -> Iterator[Input]:
+        """Yield the columns of an input with rows that the form has."""
+        left_out = self.parts.columns_left_out.get(one.name, ())
+        for column in one.columns:
+            choices = self.parts.choices.get(f"{one.name}.{column.name}")
+            if choices is not None:
+                hint = texts(f"choice_hint.{self.resource.noun}.{one.name}.{column.name}")
+                yield replace(column, kind="choice", options=choices, hint=hint)
+            elif column.name not in left_out:
+                yield column
+
+    def group_of(self, name: str) -> str:
+        """Return the section of the form in which a field is; empty when it has none."""
+        groups = self.parts.groups
+        found = (group for group, fields in groups.items() if name in fields)
+        return next(found, next(reversed(groups), ""))
 
     def target(self, name: str) -> Resource | None:
         """Return the resource whose ids a filter takes, or None."""

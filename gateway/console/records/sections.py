@@ -1,21 +1,32 @@
 """Makes the pages of every resource of the catalogue, with what some have of their own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from gateway.console.frame.pages import Handler, action, page
-from gateway.console.records import delete_page, form_pages, list_page
+from gateway.console.frame.pages import Handler, action, page, upload
+from gateway.console.records import delete_page, form_pages, list_page, product_images
 from gateway.console.records.orders import ORDER_PARTS
 from gateway.console.records.parts import Parts
 from gateway.console.records.section import Section
 from gateway.console.records.timeline import KINDS
 from gateway.console.records.view_page import View
 from gateway.domain.catalogue import CATALOGUE
+from gateway.domain.images.encoding import MOST_BYTES
 from gateway.domain.sales.invoices import INVOICE
+from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTE
 
 LINES = {"items": "parts/lines_editor.html"}
 LINE_TOTALS = {"items": ("total",)}
+STORE_GROUPS: Mapping[str, Sequence[str]] = {
+    "identity": ("hostname", "name", "language", "active"),
+    "delivery": ("shippingRules",),
+    "payment": ("paymentMethods", "pixKey", "checkoutUrl"),
+    "mails": ("orderMails", "orderPageUrl", "passwordResetUrl", "emailVerificationUrl"),
+    "sales": ("dealOnCheckout", "reviewModeration", "oneReviewPerProduct"),
+    "advanced": ("aliases", "allowedOrigins", "cookieSameSite", "idps"),
+}
+SHIPPING_TYPES = ("standard", "express", "pac", "sedex", "courier", "carrier", "pickup")
 PARTS: Mapping[str, Parts] = {
     "contacts": Parts(columns=("name", "email", "phone", "companyId", "tags", "createdAt")),
     "companies": Parts(columns=("name", "cnpj", "email", "phone", "industry", "createdAt")),
@@ -46,7 +57,8 @@ PARTS: Mapping[str, Parts] = {
     "orders": ORDER_PARTS,
     "stores": Parts(
         columns=("hostname", "name", "active", "createdAt"), tabs="active",
-        live=True, acts="parts/store_acts.html", last=("idps",),
+        live=True, acts="parts/store_acts.html", last=("idps",), groups=STORE_GROUPS,
+        choices={"shippingRules.type": SHIPPING_TYPES},
     ),
     "products": Parts(
         columns=("name", "sku", "price", "stock", "active", "storeId"),
@@ -104,5 +116,8 @@ def add_records(get: Add, post: Add) -> None:
             post(f"{one}/delete", action(partial(delete_page.delete, section)))
         if section.resource.events:
             get(f"{one}/events", page(view.events))
+        if section.resource is PRODUCTS:
+            post(f"{one}/images", upload(partial(product_images.add, view), MOST_BYTES))
+            post(f"{one}/images/place", action(product_images.place))
         if section.resource.table in KINDS:
             post(f"{one}/notes", action(view.note))

@@ -101,8 +101,19 @@ class View:
         template = "record_events.html" if alone else "parts/record_events.html"
         return templates.render(request, visitor, template, context)
 
+    async def again(
+        self, request: web.Request, visitor: Visitor, more: Mapping[str, Any]
+    ) -> web.StreamResponse:
+        """Show a record once more, with what was wrong with a form on its page."""
+        return await self._show(request, visitor, {}, "", more)
+
     async def _show(
-        self, request: web.Request, visitor: Visitor, note: Mapping[str, str], fault: str
+        self,
+        request: web.Request,
+        visitor: Visitor,
+        note: Mapping[str, str],
+        fault: str,
+        more: Mapping[str, Any] | None = None,
     ) -> web.StreamResponse:
         section = self.section
         viewed = await request.app[DB].read(self._viewed, visitor.actor, pages.id_of(request))
@@ -120,10 +131,10 @@ class View:
             "cells_of": lambda one, other: _beside(one, other, request),
             "offers": offers.of(request, section.name),
             "announces": bool(section.resource.events), "verbs": verbs.of(record),
-            **viewed.more,
+            **viewed.more, **(more or {}),
         }  # fmt: skip
         return templates.render(
-            request, visitor, "record.html", context, status=400 if fault else 200
+            request, visitor, "record.html", context, status=400 if fault or more else 200
         )
 
     async def _viewed(self, tx: Tx, actor: Actor, record_id: str) -> Viewed:

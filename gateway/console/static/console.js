@@ -208,3 +208,30 @@ document.addEventListener("keydown", (event) => {
   document.querySelector(".menu details[open] > summary")?.focus();
   closeMenus(null);
 });
+
+// "Add row" adds one here; without scripts the server shows the form with one more.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".add-row");
+  if (!button) return;
+  event.preventDefault();
+  const set = button.closest("[data-rows]");
+  const last = [...set.querySelectorAll(":scope > fieldset")].at(-1);
+  const number = set.querySelectorAll(":scope > fieldset").length;
+  const row = last.cloneNode(true);
+  const { rows, most } = set.dataset;
+  row.setAttribute("aria-label", row.dataset.label.replace("{number}", number + 1));
+  for (const part of row.querySelectorAll(".fault")) part.remove();
+  for (const part of row.querySelectorAll("*")) {
+    for (const name of ["id", "name", "for", "aria-describedby", "list"]) {
+      const value = part.getAttribute(name);
+      if (value) part.setAttribute(name, value.replaceAll(`${rows}[${number - 1}]`, `${rows}[${number}]`));
+    }
+    part.removeAttribute("aria-invalid");
+    if (part.matches("input[type=checkbox]")) part.checked = false;
+    else if (part.matches("input, textarea")) part.value = "";
+    else if (part.matches("select")) part.selectedIndex = 0;
+  }
+  last.after(row);
+  if (number + 1 >= Number(most)) button.hidden = true;
+  row.querySelector("input, select, textarea").focus();
+});

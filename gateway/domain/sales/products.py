@@ -5,10 +5,11 @@ from typing import Any
 
 from msgspec import json
 
+from gateway.domain.images import uploads
 from gateway.domain.sales import slugs
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
+from gateway.records.draft import Draft, check
 from gateway.records.record import Record
 from gateway.records.resource import (
     BY_NAME,
@@ -24,11 +25,13 @@ from gateway.records.resource import (
 )
 from gateway.records.values import formats, nested, numbers
 from gateway.records.values.folding import fold, without_case
+from gateway.records.values.format import of_json
 from gateway.records.values.nested import Member
 from gateway.records.values.words import index_terms
 from outbox.database.sql import insert
 from outbox.database.transaction import Tx
 
+MOST_IMAGES = 50
 PRODUCTS = Resource(
     noun="product",
     plural="products",
@@ -84,9 +87,9 @@ PRODUCTS = Resource(
                     Member("url", formats.url(), "URL of the image.", required=True),
                     Member("alt", formats.text(500), "Alternative text of the image."),
                 ),
-                50,
+                MOST_IMAGES,
             ),
-            "Images in order.",
+            "Images in order. `POST /api/products/{id}/images` adds a file.",
             [{"url": "https://shop.example/coffee.jpg", "alt": "A bag of coffee"}], default="[]",
         ),
         Field(
@@ -144,6 +147,7 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     values = await actions.check(tx, actor, PRODUCTS, draft)
     product = await slugs.complete(tx, await actions.insert(tx, actor, PRODUCTS, values))
     await _list_in_store(tx, product)
+    await uploads.follow(tx, actor.owner_id, product.id, None, product["images"])
     return actions.announce(tx, "created", product, before=None)
 
 
@@ -159,7 +163,40 @@ async def change(
         return before
     after = await slugs.complete(tx, await actions.update(tx, actor, before, changes))
     await _list_in_store(tx, after, before)
+    await uploads.follow(tx, actor.owner_id, after.id, before["images"], after["images"])
     return actions.announce(tx, "updated", after, before=before)
+
+
+async def remove(
+    tx: Tx, actor: Actor, record_id: str, expected: frozenset[str] | None = None
+) -> None:
+    """Delete a product. See actions.remove."""
+    before = await actions.remove(tx, actor, PRODUCTS, record_id, expected)
+    if names := uploads.names_in(before["images"]):
+        await uploads.release(tx, actor.owner_id, sorted(names))
+
+
+async def add_image(tx: Tx, actor: Actor, record_id: str, url: str, alt: str = "") -> Record:
+    """Give a product one more image, after the others; one that it has stays where it is.
+
+    Raises not_found, forbidden, validation_error for more than MOST_IMAGES.
+    """
+    before = await actions.own(tx, actor, PRODUCTS, record_id, "write", lock=True)
+    images = before.shown("images")
+    if any(image["url"] == url for image in images):
+        return before
+    images.append({"url": url, "alt": alt} if alt else {"url": url})
+    return await change(tx, actor, record_id, check(PRODUCTS, {"images": images}, read=of_json))
+
+
+async def place_image(tx: Tx, actor: Actor, record_id: str, url: str, *, first: bool) -> Record:
+    """Make an image the first of a product, or take it away; an unknown one changes nothing."""
+    before = await actions.own(tx, actor, PRODUCTS, record_id, "write", lock=True)
+    images = before.shown("images")
+    others = [image for image in images if image["url"] != url]
+    its = [image for image in images if image["url"] == url]
+    placed = [*its, *others] if first else others
+    return await change(tx, actor, record_id, check(PRODUCTS, {"images": placed}, read=of_json))
 
 
 ALL_PRODUCTS = ""

@@ -15,6 +15,7 @@ from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.graphql import ids
 from gateway.graphql.ids import global_id
+from gateway.graphql.store_language import say_of
 from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Fault, Refusal
 from gateway.server.http.rate_limits import LIMITS
@@ -31,7 +32,7 @@ async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:
     if visitor.customer_id is None and cart.id is not None and cart.stale(visit.now):
         cart = replaced(cart, touched_at=await visit.write(rows.touch, cart.id))
         _keep(visit, visitor)
-    return _showing(visit, contents, cart)
+    return _showing(visit, visitor, contents, cart)
 
 
 async def add(visit: Visit, sent: Args) -> dict[str, Any]:
@@ -102,7 +103,7 @@ async def _change(
     if visitor.customer_id is None:
         # The cookie lasts as long as the cart does.
         _keep(visit, visitor)
-    cart = _showing(visit, changed, changed.cart)
+    cart = _showing(visit, visitor, changed, changed.cart)
     return {"shoppingCart": cart, "warnings": cart["warnings"]}
 
 
@@ -133,13 +134,13 @@ def _named(text: str) -> dict[str, str]:
     return {names[kind]: record_id}
 
 
-def _showing(visit: Visit, contents: Contents, cart: Cart) -> dict[str, Any]:
+def _showing(visit: Visit, visitor: Visitor, contents: Contents, cart: Cart) -> dict[str, Any]:
     """Return a cart in the form of the schema; `cart` is its row as it is stored now.
 
     When its total is not the one that the visitor saw last, a response with the total stores it.
     The total is shown by `total`, or by the three amounts that it consists of.
     """
-    shown = shown_cart(contents)
+    shown = shown_cart(contents, visitor)
     if cart.id is None or contents.total == cart.shown_total:
         return shown
     selected: set[str] = set()
@@ -168,7 +169,7 @@ def _showing(visit: Visit, contents: Contents, cart: Cart) -> dict[str, Any]:
 _PARTS = ("totalPrice", "totalDiscount", "totalShipping")
 
 
-def shown_cart(contents: Contents) -> dict[str, Any]:
+def shown_cart(contents: Contents, visitor: Visitor) -> dict[str, Any]:
     """Return a cart in the form of the schema."""
     coupon, cart = contents.coupon, contents.cart
     return {
@@ -188,7 +189,7 @@ def shown_cart(contents: Contents) -> dict[str, Any]:
         "total": contents.total,
         "cep": cart.cep,
         "shippingType": cart.shipping_type,
-        "warnings": [warning(warn) for warn in contents.warnings],
+        "warnings": [warning(warn, visitor) for warn in contents.warnings],
     }  # fmt: skip
 
 
@@ -215,12 +216,12 @@ def _line(item: Item) -> dict[str, Any]:
     }
 
 
-def warning(warn: Warn) -> dict[str, Any]:
-    """Return a warning in the form of the schema."""
+def warning(warn: Warn, visitor: Visitor) -> dict[str, Any]:
+    """Return a warning in the form of the schema, in the language of the visitor's store."""
     of = warn.product_id
     return {
         "code": warn.code,
-        "message": warn.message,
+        "message": say_of(visitor.store["language"])(warn.message),
         "productId": None if of is None else global_id("Product", of),
     }
 

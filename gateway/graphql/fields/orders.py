@@ -36,7 +36,7 @@ async def check_out(visit: Visit, sent: Args) -> dict[str, Any]:
                 checkout, visitor, checked, new, app[KEYRING], days, limits.unpaid
             )
             if isinstance(done, Refused):
-                done.refusal.facts["shopping_cart"] = shown_cart(done.cart)
+                done.refusal.facts["shopping_cart"] = shown_cart(done.cart, visitor)
                 raise done.refusal
             if done.tokens is not new:
                 # A repeat made no order.
@@ -56,7 +56,7 @@ async def check_out(visit: Visit, sent: Args) -> dict[str, Any]:
     return {
         "order": {**order, "accessToken": done.tokens.access},
         "payment": order["payment"],
-        "warnings": [warning(warn) for warn in done.warnings],
+        "warnings": [warning(warn, visitor) for warn in done.warnings],
     }
 
 

@@ -119,6 +119,8 @@ class Limits(Struct, frozen=True):
     password_tries: Count = 30
     webhooks_per_owner: Count = 50
     keys_per_owner: Count = 50
+    images_per_owner: Count = 10_000
+    image_bytes_per_owner: Count = 2_147_483_648
 
 
 class Auth(Struct, frozen=True):
@@ -132,6 +134,15 @@ class Storefront(Struct, frozen=True):
     order_days: Annotated[int, Meta(ge=1, le=365)] = 3
     verify_hostnames: bool = False
     name_servers: Words = ()
+
+
+class Images(Struct, frozen=True):
+    folder: str = ""
+    s3_endpoint: str = ""
+    s3_bucket: str = ""
+    s3_region: str = "us-east-1"
+    s3_access_key: str = ""
+    s3_secret_key: str = ""
 
 
 class Console(Struct, frozen=True):
@@ -231,6 +242,7 @@ class Config(Struct, frozen=True):
     limits: Limits = Limits()
     auth: Auth = Auth()
     storefront: Storefront = Storefront()
+    images: Images = Images()
     console: Console = Console()
     connect: Connect = Connect()
     cell: Cell = Cell()
@@ -244,8 +256,8 @@ class Config(Struct, frozen=True):
 SECTIONS: Mapping[str, type[Struct]] = get_type_hints(Config)
 SECRET_KEYS = frozenset(
     {
-        "cell.directory", "database.url", "database.direct_url", "egress.proxies", "metrics.token",
-        "mail.password", "tracing.headers",
+        "cell.directory", "database.url", "database.direct_url", "egress.proxies",
+        "images.s3_secret_key", "metrics.token", "mail.password", "tracing.headers",
     }
 )  # fmt: skip
 """Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""

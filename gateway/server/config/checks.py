@@ -13,6 +13,7 @@ from outbox.sending.proxies import Proxy, parse_proxy
 from outbox.sending.request import check_header
 from outbox.sending.trust import must_be_authorities
 
+BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 MAILBOX = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII)
 
 
@@ -99,6 +100,21 @@ def _collector(value: str) -> str:
     return value if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/v1/traces"
 
 
+def _bucket(value: str) -> None:
+    if value and BUCKET.fullmatch(value) is None:
+        raise ValueError("must be 3 to 63 lowercase letters, digits, dots and hyphens, or empty")
+
+
+def _endpoint(value: str) -> str:
+    """Return the URL of an S3 server without a final slash."""
+    parts = urlsplit(value)
+    if not value:
+        return value
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be a URL such as https://s3.us-east-1.amazonaws.com, or empty")
+    return value.rstrip("/")
+
+
 def _headers(values: Sequence[str]) -> None:
     for value in values:
         name, colon, text = value.partition(":")
@@ -158,6 +174,15 @@ def together(sections: Mapping[str, Any]) -> list[str]:
     mail = sections["mail"]
     if mail.host and not mail.from_address:
         faults.append("mail.from_address: must be set when mail.host is set")
+    images = sections["images"]
+    if images.s3_endpoint:
+        faults += [
+            f"images.{key}: must be set when images.s3_endpoint is set"
+            for key in ("s3_bucket", "s3_access_key", "s3_secret_key")
+            if not getattr(images, key)
+        ]
+        if images.folder:
+            faults.append("images.folder: must be empty when images.s3_endpoint is set")
     limits = sections["limits"]
     if 0 < limits.checkouts_per_hour < limits.checkouts_per_minute:
         faults.append(
@@ -212,6 +237,10 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "metrics.allow": _networks,
     "storefront.name_servers": _name_servers,
     "mail.from_address": _mailbox,
+    "images.s3_access_key": _line,
+    "images.s3_bucket": _bucket,
+    "images.s3_region": _line,
+    "images.s3_secret_key": _line,
     "mail.password": _line,
     "metrics.token": _line,
     "tracing.headers": _headers,
@@ -225,5 +254,6 @@ NORMAL: Mapping[str, Callable[[Any], Any]] = {
     "cell.directory": _postgres_url,
     "server.cors_origins": _origins,
     "tracing.endpoint": _collector,
+    "images.s3_endpoint": _endpoint,
 }
 """Checks of values that have several spellings; each returns the normal spelling."""

@@ -150,6 +150,7 @@ class Upkeep:
         ring: KeyRing | None = None,
         registration: Registration | None = None,
         lookups: "HostLookups | None" = None,
+        sweep_images: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._db = db
         self._clock = db.clock
@@ -190,6 +191,8 @@ class Upkeep:
             self.duties.once_every(RETENTION_SECONDS, "cell-register", registration.register)
         if lookups is not None:
             self.duties.once_every(PROOF_SECONDS, "hostnames", lookups.run_once)
+        if sweep_images is not None:
+            self.duties.once_every(RETENTION_SECONDS, "images", sweep_images)
         if mailer is not None:
             self.duties.when(mailer.any_due, "mails", mailer.run_once)
         self._scheduler = Scheduler(db.clock)

@@ -135,7 +135,7 @@ async def test_a_password_of_an_earlier_release_is_known_by_all_its_spellings_af
     for password in ("segredo\u200b1", "\ufeffsegredo"):
         refused = await sign_up(shop.browser(), email="bia@example.com", password=password)
         assert refused.code == "BAD_USER_INPUT"
-        assert "without this character: U+" in refused.body["errors"][0]["message"]
+        assert "não pode ter este caractere: U+" in refused.body["errors"][0]["message"]
 
 
 async def test_escapes_of_a_document_reach_no_database(shop: Shop) -> None:

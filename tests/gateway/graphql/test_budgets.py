@@ -159,7 +159,7 @@ async def test_reserved_stock_of_an_address(guarded: Shop) -> None:
         answer = await buy(guarded, ATTACKER, product, quantity, email=email)
         assert outcome(answer) == expected
         if quantity == 41:
-            assert "may hold 100 items of 'Many'" in answer.error["message"]
+            assert "reservar 100 unidades de “Many”" in answer.error["message"]
             assert 0 < waits(answer) <= 3 * 86_400
     await honest_are_served(guarded, many)
 

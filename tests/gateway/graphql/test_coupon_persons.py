@@ -59,6 +59,6 @@ async def test_the_coupon_of_a_modal_is_for_the_email_that_asked(shop: Shop) -> 
     await change(browser, "ApplyCoupon", code=issued)
     refused = await check_out(browser, email="maria@example.com")
     assert refused.code == "COUPON_NOT_APPLICABLE"
-    assert "another email" in refused.error["message"]
+    assert "outro e-mail" in refused.error["message"]
     order = await ordered(browser, email="Nobody+1@example.com")
     assert order["coupon"]["code"] == issued

@@ -273,9 +273,11 @@ def test_every_key_has_a_text_in_each_language() -> None:
 
 
 def test_the_languages_fill_in_the_same_values() -> None:
-    assert differing(EN.forms, OWN) == set()
+    # A message of the storefront may say less: what it names can be there already.
+    same = {key: forms for key, forms in EN.forms.items() if not key.startswith("shop.")}
+    assert differing(same, OWN) == set()
     seeded = {**OWN, "job.of": ("{past} de {todos}",)}
-    assert differing(EN.forms, seeded) == {"job.of"}
+    assert differing(same, seeded) == {"job.of"}
 
 
 def test_a_count_has_a_form_for_one() -> None:

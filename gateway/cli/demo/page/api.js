@@ -1,5 +1,7 @@
 // Calls the storefront API. Cookies carry the session and the cart, so credentials are included.
 
+import { t } from "/words.js";
+
 const { api, hostname } = document.documentElement.dataset;
 
 export class Refused extends Error {
@@ -22,7 +24,7 @@ async function send(query, variables) {
       body: JSON.stringify({ query, variables }),
     });
   } catch {
-    throw new Refused({ message: "The shop cannot be reached. Try again in a moment." });
+    throw new Refused({ message: t("The shop cannot be reached. Try again in a moment.") });
   }
   const body = await response.json();
   if (body.errors) throw new Refused(body.errors[0]);

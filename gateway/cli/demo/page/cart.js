@@ -2,6 +2,7 @@
 
 import { ask, change } from "/api.js";
 import { $, cepOf, field, form, h, money, say } from "/dom.js";
+import { days, t } from "/words.js";
 
 export const CART = `id totalPrice totalQuantity totalDiscount totalShipping total cep shippingType requiresShipping
   products { id productId title price quantity available images { url alt } }
@@ -25,21 +26,21 @@ async function run(name, input, text) {
 
 export async function add(productId, quantity) {
   try {
-    await run("shoppingCartAddProduct", { productId, quantity }, "Added to the cart.");
+    await run("shoppingCartAddProduct", { productId, quantity }, t("Added to the cart."));
   } catch (refused) {
     say(refused.message, true);
   }
 }
 
 export async function apply(code) {
-  await run("shoppingCartApplyCoupon", { code }, "The coupon is in your cart.");
+  await run("shoppingCartApplyCoupon", { code }, t("The coupon is in your cart."));
 }
 
 export async function cart() {
   const found = await refresh();
   const view = h("div", { class: "view" });
   draw(view, found);
-  return [h("h1", {}, "Your cart"), view];
+  return [h("h1", {}, t("Your cart")), view];
 }
 
 // Names a control, so that the keyboard stays where it was when the cart is drawn anew.
@@ -59,14 +60,14 @@ function fill(view, found) {
   const safely = (name, input, text) =>
     act(name, input, text).catch((refused) => say(refused.message, true));
   if (!found.products.length) {
-    view.replaceChildren(h("p", {}, "It is empty. "), h("a", { href: "#/" }, "See the products"));
+    view.replaceChildren(h("p", {}, t("It is empty. ")), h("a", { href: "#/" }, t("See the products")));
     return;
   }
   view.replaceChildren(
     h("ul", { class: "lines" }, found.products.map((line) => row(line, safely))),
     h("div", { class: "columns" }, coupon(found, act, safely), shipping(found, act, safely)),
     totals(found),
-    h("p", {}, h("a", { class: "button", href: "#/checkout" }, "Go to checkout")));
+    h("p", {}, h("a", { class: "button", href: "#/checkout" }, t("Go to checkout"))));
 }
 
 function row(line, safely) {
@@ -74,52 +75,52 @@ function row(line, safely) {
   return h("li", {},
     image && h("img", { src: image.url, alt: "", width: 96, height: 72 }),
     h("div", { class: "grow" }, h("strong", {}, line.title),
-      h("p", { class: "faint" }, `${money(line.price)} each`, !line.available && ", not available")),
-    h("input", { type: "number", min: 0, max: 999, value: line.quantity, "aria-label": `Quantity of ${line.title}`,
+      h("p", { class: "faint" }, t("{price} each", { price: money(line.price) }), !line.available && t(", not available"))),
+    h("input", { type: "number", min: 0, max: 999, value: line.quantity, "aria-label": t("Quantity of {title}", { title: line.title }),
       onchange: (event) => safely("shoppingCartUpdateProduct",
-        { id: line.id, quantity: Number(event.target.value) }, "Changed.") }),
+        { id: line.id, quantity: Number(event.target.value) }, t("Changed.")) }),
     h("strong", { class: "amount" }, money(line.price * line.quantity)),
-    h("button", { type: "button", class: "quiet", "aria-label": `Remove ${line.title}`,
-      onclick: () => safely("shoppingCartRemoveProduct", { id: line.id }, "Removed.") }, "Remove"));
+    h("button", { type: "button", class: "quiet", "aria-label": t("Remove {title}", { title: line.title }),
+      onclick: () => safely("shoppingCartRemoveProduct", { id: line.id }, t("Removed.")) }, t("Remove")));
 }
 
 function coupon(found, act, safely) {
   if (found.coupon) {
     const { code, discountPercentage, discountValue } = found.coupon;
     const off = discountPercentage ? `${discountPercentage} %` : money(discountValue);
-    return h("section", { class: "box" }, h("h2", {}, "Coupon"), h("p", {}, h("code", {}, code), ` takes ${off} off.`),
+    return h("section", { class: "box" }, h("h2", {}, t("Coupon")), h("p", {}, h("code", {}, code), t(" takes {off} off.", { off })),
       h("button", { type: "button", class: "quiet",
-        onclick: () => safely("shoppingCartRemoveCoupon", {}, "The coupon is removed.") }, "Remove coupon"));
+        onclick: () => safely("shoppingCartRemoveCoupon", {}, t("The coupon is removed.")) }, t("Remove coupon")));
   }
-  return h("section", { class: "box" }, h("h2", {}, "Coupon"),
-    form("Coupon", ({ code }) => act("shoppingCartApplyCoupon", { code }, "The coupon is in your cart."),
-      field("Code", { name: "code", required: true, autocomplete: "off", hint: "Try WELCOME10." }),
-      h("button", { type: "submit", class: "quiet" }, "Apply coupon")));
+  return h("section", { class: "box" }, h("h2", {}, t("Coupon")),
+    form(t("Coupon"), ({ code }) => act("shoppingCartApplyCoupon", { code }, t("The coupon is in your cart.")),
+      field(t("Code"), { name: "code", required: true, autocomplete: "off", hint: t("Try WELCOME10.") }),
+      h("button", { type: "submit", class: "quiet" }, t("Apply coupon"))));
 }
 
 function shipping(found, act, safely) {
   const options = found.shippingOptions.map((one) => h("label", { class: "option" },
     h("input", { type: "radio", name: "type", value: one.type, checked: one.type === found.shippingType,
-      onchange: () => safely("shoppingCartSetShipping", { cep: found.cep, type: one.type }, "Shipping is chosen.") }),
-    h("span", { class: "grow" }, `${one.name}, ${one.deadline} ${one.deadline === 1 ? "day" : "days"}`),
-    h("strong", {}, one.price ? money(one.price) : "free")));
+      onchange: () => safely("shoppingCartSetShipping", { cep: found.cep, type: one.type }, t("Shipping is chosen.")) }),
+    h("span", { class: "grow" }, `${one.name}, ${days(one.deadline)}`),
+    h("strong", {}, one.price ? money(one.price) : t("free"))));
   if (!found.requiresShipping) {
-    return h("section", { class: "box" }, h("h2", {}, "Shipping"), h("p", {}, "There is nothing to ship."));
+    return h("section", { class: "box" }, h("h2", {}, t("Shipping")), h("p", {}, t("There is nothing to ship.")));
   }
-  return h("section", { class: "box" }, h("h2", {}, "Shipping"),
-    form("Shipping", ({ cep }) => act("shoppingCartSetShipping", { cep }, "Choose how to ship."),
+  return h("section", { class: "box" }, h("h2", {}, t("Shipping")),
+    form(t("Shipping"), ({ cep }) => act("shoppingCartSetShipping", { cep }, t("Choose how to ship.")),
       field("CEP", { name: "cep", required: true, inputmode: "numeric", autocomplete: "postal-code",
-        value: cepOf(found.cep ?? ""), hint: "Eight digits, such as 01310-100." }),
-      h("button", { type: "submit", class: "quiet" }, "Find shipping")),
-    options.length > 0 && h("fieldset", {}, h("legend", {}, "Ways to ship"), options),
-    found.cep && !options.length && h("p", {}, "The shop does not ship to this CEP."));
+        value: cepOf(found.cep ?? ""), hint: t("Eight digits, such as 01310-100.") }),
+      h("button", { type: "submit", class: "quiet" }, t("Find shipping"))),
+    options.length > 0 && h("fieldset", {}, h("legend", {}, t("Ways to ship")), options),
+    found.cep && !options.length && h("p", {}, t("The shop does not ship to this CEP.")));
 }
 
 export function totals(found) {
   const line = (name, amount) => [h("dt", {}, name), h("dd", {}, amount)];
   return h("dl", { class: "totals" },
-    line("Products", money(found.totalPrice)),
-    found.totalDiscount > 0 && line("Discount", `− ${money(found.totalDiscount)}`),
-    found.totalShipping != null && line("Shipping", found.totalShipping ? money(found.totalShipping) : "free"),
+    line(t("Products"), money(found.totalPrice)),
+    found.totalDiscount > 0 && line(t("Discount"), `− ${money(found.totalDiscount)}`),
+    found.totalShipping != null && line(t("Shipping"), found.totalShipping ? money(found.totalShipping) : t("free")),
     line("Total", h("strong", { "data-testid": "total" }, money(found.total))));
 }

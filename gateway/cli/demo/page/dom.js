@@ -16,7 +16,7 @@ export function h(tag, props = {}, ...children) {
 }
 
 const real = new Intl.NumberFormat("pt-BR", { style: "currency", currency: "BRL" });
-const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const day = new Intl.DateTimeFormat(document.documentElement.lang === "pt-BR" ? "pt-BR" : "en-GB", { dateStyle: "medium", timeStyle: "short" });
 export const money = (centavos) => real.format(centavos / 100);
 export const date = (text) => day.format(new Date(text));
 

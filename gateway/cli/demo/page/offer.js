@@ -3,6 +3,7 @@
 import { ask, change } from "/api.js";
 import { apply } from "/cart.js";
 import { $, field, form, h, money, say } from "/dom.js";
+import { t } from "/words.js";
 
 export async function offer() {
   if (sessionStorage.getItem("offered")) return;
@@ -12,21 +13,21 @@ export async function offer() {
   sessionStorage.setItem("offered", "yes");
   const off = found.discountPercentage ? `${found.discountPercentage} %` : money(found.discountValue);
   const dialog = $("#offer");
-  const close = h("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, "No, thanks");
+  const close = h("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, t("No, thanks"));
   const request = form(found.title, async (values) => {
     const { couponCode } = await change("saveDiscountModalUserData", "couponCode success",
       { discountModalId: found.id, ...values });
-    dialog.replaceChildren(h("h2", { id: "offer-title" }, "Here it is"),
-      h("p", {}, "Your coupon is ", h("code", { "data-testid": "coupon" }, couponCode), "."),
+    dialog.replaceChildren(h("h2", { id: "offer-title" }, t("Here it is")),
+      h("p", {}, t("Your coupon is "), h("code", { "data-testid": "coupon" }, couponCode), "."),
       h("div", { class: "inline" },
-        h("button", { type: "button", onclick: () => use(couponCode, dialog) }, "Put it into the cart"),
-        h("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, "Close")));
+        h("button", { type: "button", onclick: () => use(couponCode, dialog) }, t("Put it into the cart")),
+        h("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, t("Close"))));
   },
-  field("Name", { name: "name", autocomplete: "name" }),
-  field("Email", { name: "email", type: "email", required: true, autocomplete: "email" }),
-  h("div", { class: "inline" }, h("button", { type: "submit" }, "Get my coupon"), close));
+  field(t("Name"), { name: "name", autocomplete: "name" }),
+  field(t("Email"), { name: "email", type: "email", required: true, autocomplete: "email" }),
+  h("div", { class: "inline" }, h("button", { type: "submit" }, t("Get my coupon")), close));
   dialog.replaceChildren(h("h2", { id: "offer-title" }, found.title),
-    h("p", {}, `${off} off your order, valid for ${found.validDays} days.`), request);
+    h("p", {}, t("{off} off your order, valid for {days} days.", { off, days: found.validDays })), request);
   dialog.addEventListener("close", () => dialog.replaceChildren(), { once: true });
   dialog.showModal();
 }
@@ -36,6 +37,6 @@ async function use(code, dialog) {
   try {
     await apply(code);
   } catch (refused) {
-    say(`${refused.message} Your code is ${code}.`, true);
+    say(t("{message} Your code is {code}.", { message: refused.message, code }), true);
   }
 }

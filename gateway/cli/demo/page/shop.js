@@ -7,6 +7,7 @@ import { cart, refresh } from "/cart.js";
 import { checkout, order } from "/order.js";
 import { list, product } from "/catalogue.js";
 import { offer } from "/offer.js";
+import { t } from "/words.js";
 
 const VIEWS = [
   [/^#\/product\/(.+)$/, product],
@@ -28,7 +29,7 @@ async function show() {
   try {
     content = await view(...match.slice(1).map(decodeURIComponent));
   } catch (refused) {
-    content = [h("h1", {}, "That did not work"), h("p", {}, refused.message)];
+    content = [h("h1", {}, t("That did not work")), h("p", {}, refused.message)];
   }
   // A slower view of an earlier address must not replace this one.
   if (turn !== latest) return;
@@ -43,7 +44,7 @@ async function show() {
   }
 }
 
-const missing = () => [h("h1", {}, "There is no such page"), h("a", { href: "#/" }, "All products")];
+const missing = () => [h("h1", {}, t("There is no such page")), h("a", { href: "#/" }, t("All products"))];
 
 addEventListener("hashchange", () => { say(""); show(); });
 addEventListener("shop:reload", show);
@@ -54,7 +55,7 @@ $("#newsletter").addEventListener("submit", async (event) => {
   try {
     await change("lead", "success", { email, source: "newsletter" });
     event.target.reset();
-    say("Thank you, you are on the list.");
+    say(t("Thank you, you are on the list."));
   } catch (refused) {
     say(refused.message, true);
   }
@@ -63,12 +64,14 @@ $("#newsletter").addEventListener("submit", async (event) => {
 async function greet() {
   const { client } = await ask("client(hostname: $hostname) { store { name } user { name } }");
   $("#store").textContent = client.store.name;
-  $("#account-link").textContent = client.user ? client.user.name.split(" ")[0] : "Sign in";
+  $("#account-link").textContent = client.user ? client.user.name.split(" ")[0] : t("Sign in");
 }
 
 const safely = (work) => work().catch((refused) => say(refused.message, true));
 addEventListener("shop:client", () => safely(greet));
 
+for (const element of document.querySelectorAll("[data-t]")) element.textContent = t(element.textContent);
+for (const element of document.querySelectorAll("[data-t-label]")) element.ariaLabel = t(element.ariaLabel);
 await show();
 await safely(greet);
 await safely(refresh);

@@ -155,7 +155,8 @@ STORES = Resource(
         ),
         Field(
             "language", "language", formats.one_of("pt-BR", "en"),
-            "Language of the mails about orders.", "pt-BR", default="pt-BR", nullable=False,
+            "Language of the mails about orders and of the storefront's errors.", "pt-BR",
+            default="pt-BR", nullable=False,
         ),
         Field(
             "orderMails", "order_mails", formats.boolean(),

@@ -42,6 +42,36 @@ async def test_the_page_with_all_it_needs(shop: Shop) -> None:
                 assert answer.status == 200, path
 
 
+async def test_the_page_follows_the_browser(shop: Shop) -> None:
+    shop.portuguese = "cafe-br.example"
+    async with aiohttp.ClientSession(shop.url) as http:
+        for asked, language in (
+            ("pt-BR,pt;q=0.9,en;q=0.8", "pt-BR"), ("pt-PT", "pt-BR"), ("en-US,en", "en"),
+            ("fr", "en"), ("", "en"),
+        ):  # fmt: skip
+            async with http.get("/", headers={"Accept-Language": asked}) as answer:
+                page, vary = await answer.text(), answer.headers["Vary"]
+            hostname = "cafe-br.example" if language == "pt-BR" else "cafe.example"
+            assert f'<html lang="{language}"' in page
+            assert (f'data-hostname="{hostname}"' in page, vary) == (True, "Accept-Language")
+
+
+def test_every_word_of_the_shop_is_portuguese_too() -> None:
+    words = (PAGE / "words.js").read_text("utf-8")
+    known = set(re.findall(r'^  "(.+?)": ".+",$', words, re.M))
+    sources = "".join(path.read_text("utf-8") for path in PAGE.glob("*.js"))
+    used = set(re.findall(r'\bt\("([^"]+)"', sources))
+    page = (PAGE / "index.html").read_text("utf-8")
+    used |= set(re.findall(r" data-t>([^<]+)<", page)) | set(
+        re.findall('label="([^"]+)" data-t', page)
+    )
+    of_orders = {"pending", "paid", "canceled", "expired", "pix", "boleto", "card"}
+    assert used - known == set()
+    assert known - used == of_orders
+    goods_of = {text for good in goods.GOODS for text in (good.name, good.description)}
+    assert (goods_of | set(goods.CATEGORIES)) - goods.PORTUGUESE.keys() == set()
+
+
 async def test_it_serves_nothing_else(shop: Shop) -> None:
     async with aiohttp.ClientSession(shop.url) as http:
         for path in ("/goods.py", "/..%2Fgoods.py", "/none.js", "/pictures/none.svg", "/page"):

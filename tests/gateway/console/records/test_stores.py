@@ -1,5 +1,6 @@
 """Stores in the console: their form is made from the declaration, and nothing of it is lost."""
 
+import re
 from typing import Any
 
 from gateway.domain.storefront.stores import stores
@@ -12,7 +13,7 @@ from gateway.records.values.format import of_json
 from gateway.rest.record_json import view
 from outbox.database.transaction import Row, Tx
 from tests.gateway.console.records.test_every_resource import fields_of
-from tests.support.console import Guest
+from tests.support.console import Guest, Seen
 
 LIST = "/console/stores"
 NEW = f"{LIST}/new"
@@ -80,3 +81,86 @@ async def test_a_form_that_is_out_of_date_changes_nothing(maria: Guest) -> None:
     assert late.status == 409
     assert "Somebody changed this" in late.html
     assert (await read(maria, record.id))["name"] == "First"
+
+
+async def sent(guest: Guest, path: str, **fields: str) -> Seen:
+    return await guest.post(path, [*fields.items()], follow=False)
+
+
+async def section_of(guest: Guest, record: Record, name: str) -> dict[str, str]:
+    """Return the hidden fields of a section of the form."""
+    form = (await guest.get(f"{LIST}/{record.id}/edit")).html.partition(f'id="of-{name}"')[2]
+    return dict(
+        re.findall('type="hidden" name="([a-z_]+)" value="([^"]*)"', form.split("</form>")[0])
+    )
+
+
+async def test_each_section_is_saved_by_itself_and_keeps_what_others_hold(maria: Guest) -> None:
+    record = await made(
+        maria, pixKey="pix@shop.example.com", allowedOrigins=["https://shop.example.com"],
+        reviewModeration=True,
+    )  # fmt: skip
+    path = f"{LIST}/{record.id}"
+    identity, delivery = [await section_of(maria, record, n) for n in ("identity", "delivery")]
+    saved = await sent(
+        maria, path, **identity, hostname="shop.example.com", name="New", language="en"
+    )
+    assert saved.headers["Location"] == f"{path}/edit?saved=identity#of-identity"
+    # Its page is older than the other section's save, but nobody has changed this section.
+    rule = row("shippingRules", 0, **RULE, freeFrom="")
+    assert (await sent(maria, path, **delivery, **rule)).status == 303
+    now = await read(maria, record.id)
+    assert (now["name"], now["active"]) == ("New", False)  # the box was not ticked
+    assert [one["cepFrom"] for one in now["shippingRules"]] == ["01000000"]
+    assert (now["pixKey"], now["reviewModeration"]) == ("pix@shop.example.com", True)
+    assert now["allowedOrigins"] == ["https://shop.example.com"]
+    # Now somebody has.
+    late = await sent(
+        maria, path, **delivery, **row("shippingRules", 0, **RULE | {"name": "Other"})
+    )
+    assert (late.status, "Somebody changed this" in late.html) == (409, True)
+
+
+async def test_a_fault_leads_to_its_section_and_the_others_show_what_is_saved(maria: Guest) -> None:
+    record = await made(maria, pixKey="pix@shop.example.com")
+    hidden = await section_of(maria, record, "advanced")
+    path = f"{LIST}/{record.id}"
+    page = await sent(maria, path, **hidden, allowedOrigins="not an origin")
+    assert page.status == 400
+    notice = page.html.partition('role="alert">')[2].partition("</p>")[0]
+    assert re.findall('href="#of-([a-z]+)"', notice) == ["advanced"]
+    assert 'id="allowedOrigins-fault"' in page.html
+    assert 'value="pix@shop.example.com"' in page.html
+
+
+async def test_another_row_is_added_without_scripts(maria: Guest) -> None:
+    record = await made(maria)
+    hidden = await section_of(maria, record, "delivery") | {"more": "shippingRules"}
+    page = await sent(maria, f"{LIST}/{record.id}", **hidden, **row("shippingRules", 0, **RULE))
+    assert page.status == 200
+    assert set(re.findall(r'name="shippingRules\[(\d)\]\.name"', page.html)) == {"0", "1"}
+    assert 'value="25,50"' in page.html
+    assert (await read(maria, record.id))["shippingRules"] == []
+
+
+async def test_a_new_store_begins_with_its_identity(maria: Guest) -> None:
+    form = (await maria.get(NEW)).html
+    assert ('name="hostname"' in form, 'name="pixKey"' in form) == (True, False)
+    made_at = await maria.submit(
+        LIST, at=NEW, section="identity", hostname="a.example.com", name="A", language="en",
+        active="true",
+    )  # fmt: skip
+    store = await read(maria, made_at.id)
+    # What the form did not show has its default.
+    assert (store["orderMails"], store["dealOnCheckout"], store["language"]) == (True, True, "en")
+
+
+async def test_a_type_of_shipping_that_the_form_does_not_offer_stays(maria: Guest) -> None:
+    rule = RULE | {"type": "my-own", "price": 25.5, "deadline": 2}
+    record = await made(maria, shippingRules=[rule])
+    form = (await maria.get(f"{LIST}/{record.id}/edit")).html
+    assert '<option value="my-own" selected>my-own</option>' in form
+    assert '<option value="pickup">' in form
+    # CEPs are shown in their usual form and stored without it.
+    assert 'value="01000-000"' in form
+    assert (await read(maria, record.id))["shippingRules"][0]["cepFrom"] == "01000000"

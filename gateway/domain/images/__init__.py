@@ -1,0 +1,1 @@
+"""Images of products: decoded and encoded anew, stored, and forgotten when nothing uses them."""

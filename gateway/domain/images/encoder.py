@@ -1,0 +1,137 @@
+"""The program that encodes an image anew: a file on its input becomes a file on its output.
+
+It takes the pixels of the longer side, runs as a process of its own with limits of memory and time
+(gateway.domain.images.encoding), and is the only place that imports Pillow. Nothing of the sent
+file survives but its pixels: no EXIF with the place of a photo, no profile, no comment, no second
+file behind the first. The first line of the output is JSON: `width`, `height` and `media_type`, or
+the code of its `fault`.
+"""
+
+import io
+import json
+import sys
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from PIL import Image, ImageCms, ImageFile, ImageOps, UnidentifiedImageError
+
+MOST_PIXELS = 120_000_000
+"""Of a JPEG, which is reduced while it is decoded. Phones take photos of 108 megapixels."""
+MOST_PLAIN_PIXELS = 40_000_000
+"""Of any other image, and of a progressive JPEG, which is decoded as a whole."""
+QUALITY = 85
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "AVIF")
+MEMORY_BYTES = 1_536 * 1024**2
+CPU_SECONDS = 20
+SIXTEEN_BITS = 256
+OPAQUE = 255
+HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
+
+
+class Unfit(Exception):
+    """An image that is not taken; `code` says why."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def encode(data: bytes, side: int) -> tuple[dict[str, Any], bytes]:
+    """Return what the image is, and its new file, of up to `side` pixels. Raise Unfit."""
+    if data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS and b"avif" not in data[8:64]:
+        raise Unfit("heic_image")
+    try:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+            return _encoded(image, side)
+    except (UnidentifiedImageError, Image.DecompressionBombError):
+        raise Unfit("unknown_image") from None
+    except MemoryError:
+        raise Unfit("too_many_pixels") from None
+    # Decoders raise these for files that are cut off or damaged.
+    except (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError):
+        raise Unfit("broken_image") from None
+
+
+def _encoded(image: ImageFile.ImageFile, side: int) -> tuple[dict[str, Any], bytes]:
+    width, height = image.size
+    whole = image.format not in ("JPEG", "MPO") or "progressive" in image.info
+    if width * height > (MOST_PLAIN_PIXELS if whole else MOST_PIXELS):
+        raise Unfit("too_many_pixels")
+    profile = image.info.get("icc_profile")
+    if image.format in ("JPEG", "MPO"):
+        # The decoder then computes a half, a quarter or an eighth of the pixels.
+        image.draft(None, (side, side))
+    image.load()
+    plain = ImageOps.exif_transpose(image)
+    plain.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    plain = _in_srgb(_with_eight_bits(plain), profile)
+    out = io.BytesIO()
+    if plain.mode == "RGBA":
+        media_type = "image/webp"
+        plain.save(out, "WEBP", quality=QUALITY, method=4)
+    else:
+        media_type = "image/jpeg"
+        plain.save(out, "JPEG", quality=QUALITY, optimize=True, progressive=True)
+    facts = {"width": plain.width, "height": plain.height, "media_type": media_type}
+    return facts, out.getvalue()
+
+
+def _with_eight_bits(image: Image.Image) -> Image.Image:
+    """Return an image in RGB, RGBA, L or CMYK."""
+    if image.mode.startswith("I"):
+        # Pillow would cut the grey values of a PNG with 16 bits instead of scaling them.
+        return image.convert("I").point(lambda grey: grey / SIXTEEN_BITS).convert("L")
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        lowest, _ = image.getchannel("A").getextrema()
+        return image if lowest != OPAQUE else image.convert("RGB")
+    return image if image.mode in ("RGB", "L", "CMYK") else image.convert("RGB")
+
+
+def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
+    """Return an image in the colours of the web: those of phones and print are other ones."""
+    wanted = "RGBA" if image.mode == "RGBA" else "RGB"
+    if profile and image.mode != "L":
+        try:
+            source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+            converted = ImageCms.profileToProfile(
+                image, source, ImageCms.createProfile("sRGB"), outputMode=wanted
+            )
+        except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
+            # A profile that does not fit the pixels: browsers ignore it too.
+            converted = None
+        if converted is not None:
+            image = converted
+    return image if image.mode in (wanted, "L") else image.convert(wanted)
+
+
+def _bound_resources() -> None:
+    """Let the system end this process before one image uses up the machine."""
+    try:
+        import resource
+    except ImportError:
+        return
+    for kind, most in (("RLIMIT_AS", MEMORY_BYTES), ("RLIMIT_CPU", CPU_SECONDS)):
+        limit = getattr(resource, kind)
+        hard = resource.getrlimit(limit)[1]
+        within = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(limit, (within, within))
+
+
+def main() -> None:
+    """Encode the image on the standard input."""
+    _bound_resources()
+    # Our own bounds of pixels hold; Pillow's would only warn.
+    Image.MAX_IMAGE_PIXELS = None
+    warnings.simplefilter("ignore")
+    said: Mapping[str, Any]
+    try:
+        said, data = encode(sys.stdin.buffer.read(), int(sys.argv[1]))
+    except Unfit as unfit:
+        said, data = {"fault": unfit.code}, b""
+    sys.stdout.buffer.write(json.dumps(said).encode() + b"\n" + data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Receives, stores, serves and removes the images of products."""
