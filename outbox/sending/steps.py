@@ -3,6 +3,7 @@
 The sentences say no more about the network than the outcome in the delivery log does.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -11,10 +12,11 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from outbox.durations import SECOND
 from outbox.sending.addresses import Rules
 from outbox.sending.outcome import Outcome
+from outbox.sending.permission import Permission
 from outbox.sending.request_targets import encoded
 from outbox.sending.urls import DEFAULT_PORTS, Refused, Target, check_url
 
-StepName = Literal["url", "sign", "dns", "egress", "connect", "tls", "answer"]
+StepName = Literal["url", "sign", "dns", "egress", "connect", "tls", "handshake", "answer"]
 Verdict = Literal["passed", "skipped", "failed"]
 
 SLOW_SHARE = 0.5
@@ -68,6 +70,26 @@ def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list
     verdict: Verdict = "passed" if failing is None else "failed"
     steps.append(Step("answer", verdict, _of_answer(url, outcome, timeout_s), _waited(outcome)))
     return steps
+
+
+def with_handshake(
+    steps: Sequence[Step], permission: Permission, refusal: Outcome | None
+) -> list[Step]:
+    """Return the steps with the handshake before the response, or in its place if refused."""
+    last = steps[-1]
+    if refusal is not None:
+        if last.name != "answer":
+            return [*steps]
+        text = _sentence(refusal.error or "the receiver does not allow requests")
+        return [*steps[:-1], Step("handshake", "failed", text, last.micros)]
+    limit = "without a limit"
+    if permission.rate is not None:
+        limit = f"up to {permission.rate / 1000:g} a second"
+    return [
+        *steps[:-1],
+        Step("handshake", "passed", f"The receiver allows requests of this sender, {limit}."),
+        last,
+    ]
 
 
 def failing_step(outcome: Outcome) -> StepName | None:

@@ -13,7 +13,7 @@ from gateway.domain.webhooks import deliveries
 from gateway.domain.webhooks.deliveries import DeliveryPage
 from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
-from outbox.events.body import sent
+from outbox.events.sent_body import sent
 from outbox.queue.log.delivery_types import Attempt, shown
 
 LONGEST = 32_768
@@ -57,7 +57,7 @@ def _sent(page: DeliveryPage, attempt: Attempt) -> bytes | None:
     event = page.event
     if event is None or event.body is None:
         return None
-    return sent(event.body, attempt.request_headers, event.record_id)
+    return sent(event.body, attempt.request_headers, event.record_id, event.occurred_at)
 
 
 def _thin(page: DeliveryPage) -> str | None:
