@@ -13,6 +13,7 @@ from gateway.domain.webhooks import deliveries
 from gateway.domain.webhooks.deliveries import DeliveryPage
 from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
+from outbox.events.cloud_events import is_context
 from outbox.events.sent_body import sent
 from outbox.queue.log.delivery_types import Attempt, shown
 
@@ -42,6 +43,9 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "waits": page.waits, "waiting": page.waits.get(delivery.id),
         "curl_of": lambda attempt: curl(attempt, _sent(page, attempt)),
         "thin": _thin(page),
+        "other_form": any(
+            is_context(header) for one in page.attempts[:1] for header in one.request_headers
+        ),
     }  # fmt: skip
     return polling.live(request, visitor, "delivery.html", "parts/delivery.html", context)
 
@@ -61,7 +65,7 @@ def _sent(page: DeliveryPage, attempt: Attempt) -> bytes | None:
 
 
 def _thin(page: DeliveryPage) -> str | None:
-    """Return the body of the latest attempt if it had an address in place of the data."""
+    """Return the body of the latest attempt if it had an address for the data, or another form."""
     if not page.attempts or page.event is None:
         return None
     body = _sent(page, page.attempts[0])

@@ -1,7 +1,7 @@
 """Serves the JSON Schema of each event, made of the declarations that the OpenAPI document has.
 
-One document describes the three forms that receivers get: the body of the contract, the `data` alone
-(of CloudEvents), and the reference in place of the data (of thin events).
+One document describes the three forms that receivers get: the body of the contract, the `data`
+alone (of CloudEvents), and the reference in place of the data (of thin events).
 """
 
 import hashlib

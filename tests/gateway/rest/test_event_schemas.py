@@ -150,10 +150,7 @@ console.log(JSON.stringify(requests.map(({ headers, body }) => {
 
 @pytest.mark.proof
 def test_the_javascript_sdk_reads_all_events_in_both_modes() -> None:
-    requests: list[dict[str, Any]] = []
-    for event in EVERY:
-        for mode in cloud_events.MODES:
-            requests.append(as_request(event, mode))
+    requests = [as_request(event, mode) for event in EVERY for mode in cloud_events.MODES]
     found = run_node(READ_ALL, "cloudevents", stdin=json.dumps(requests))
     read = json.loads(found.stdout)
     assert len(read) == 2 * len(EVERY)

@@ -142,7 +142,7 @@ def test_reserved_names_are_refused_by_name(name: str) -> None:
         check_header(name, "value")
 
 
-# A webhook in the form of the contract may have own `ce-` headers, as before there was another form.
+# A webhook in the form of the contract may have `ce-` headers of its own, as it always could.
 @pytest.mark.parametrize("name", sorted(name for name in OURS if not name.startswith("ce-")))
 def test_no_custom_header_can_imitate_ours(name: str) -> None:
     for spelling in (name, name.upper(), name.lower()):
