@@ -88,8 +88,7 @@ class Doctor:
         )  # fmt: skip
         permission, refusal = None, None
         if request.asks_as is not None:
-            permissions = Permissions(self._sender, self._clock, self._settings.service)
-            permission, refusal = await permissions.ask(request, 0)
+            permission, refusal = await self._permissions().ask(request, 0)
         outcome = refusal or await self._sender.send(
             request.url, headers, request.body, request.timeout_s, fresh=True, via=request.via
         )
@@ -119,6 +118,9 @@ class Doctor:
             ring, settings.timeout, settings.schedule, settings.links, settings.site
         )
 
+    def _permissions(self) -> Permissions:
+        return Permissions(self._sender, self._clock, self._settings.service)
+
     async def certify(
         self, request: Request, material: Material, seconds: float, heard: Heard | None = None
     ) -> Certification:
@@ -126,6 +128,9 @@ class Doctor:
 
         `heard` gets each finding as soon as it is there.
         """
+        if request.asks_as is not None:
+            # As before deliveries; what the receiver answers is for the doctor to tell.
+            await self._permissions().ask(request, 0)
         kit = Kit(request, material, self._settings.service, self._clock, self._ids)
         limits = Limits(request.timeout_s, seconds, self._turn)
         certifier = Certifier(request, kit, self._sender, self._clock, limits)

@@ -165,7 +165,8 @@ HEADERS = {
 FORMATS = {
     "contract": "The default: `Content-Type: application/json`, the bodies below.",
     "cloudevents": "The structured mode: `Content-Type: application/cloudevents+json`, the "
-    "attributes and `data` in the body. It has no `ce-` header, because some SDKs then read the binary mode.",
+    "attributes and `data` in the body. It has no `ce-` header, because some SDKs then read the "
+    "binary mode.",
     "cloudevents-binary": "The binary mode: `Content-Type: application/json`, `data` alone as the "
     "body, the attributes as headers `ce-…`, percent-encoded.",
 }

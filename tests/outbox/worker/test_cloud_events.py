@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from aiohttp import web
+from cloudevents.core.bindings.http import HTTPMessage, from_http_event
 from standardwebhooks import Webhook
 
 from outbox import webhooks
+from outbox.clock import SystemClock
 from outbox.database.transaction import Database
+from outbox.events import cloud_events
+from outbox.ids import Ids
 from outbox.queue.replays import replay
-from outbox.sending.request import sign_body
+from outbox.sending.request import EventForm, Mode, Request, sign_body
 from outbox.webhooks import Draft
+from outbox.worker.certification.posts import Kit, Material, Specimen
+from tests.outbox.worker.test_doctor import doctor, request
 from tests.support.chains import walked
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
 from tests.support.receiver import Answer, Received
@@ -24,12 +32,11 @@ ORIGIN = "WebHook-Allowed-Origin"
 RATE = "WebHook-Allowed-Rate"
 
 
-def answering(status: int = 200, **headers: str) -> Answer:
+def answering(status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
     """Return an answer to OPTIONS with these headers; other requests get 200."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
 
     async def answer(request: web.Request) -> web.Response:
-        return web.Response(status=status, headers=named) if asks(request) else web.Response()
+        return web.Response(status=status, headers=headers) if asks(request) else web.Response()
 
     return answer
 
@@ -94,12 +101,12 @@ async def test_without_a_public_address_nothing_is_sent(
 
 
 GRANTS: Mapping[str, tuple[Answer, int | None]] = {
-    "any origin": (answering(**{ORIGIN: "*"}), None),
-    "any rate": (answering(**{ORIGIN: "CRM.example", RATE: "*"}), None),
-    "a rate": (answering(**{ORIGIN: "crm.example", RATE: "120"}), 2_000),
-    "a low rate": (answering(204, **{ORIGIN: "a.example, crm.example", RATE: "1"}), 16),
-    "any status": (answering(405, **{ORIGIN: "*", RATE: "60"}), 1_000),
-    "a huge rate": (answering(**{ORIGIN: "*", RATE: "9" * 40}), 999_999_999 * 1_000 // 60),
+    "any origin": (answering(headers={ORIGIN: "*"}), None),
+    "any rate": (answering(headers={ORIGIN: "CRM.example", RATE: "*"}), None),
+    "a rate": (answering(headers={ORIGIN: "crm.example", RATE: "120"}), 2_000),
+    "a low rate": (answering(204, {ORIGIN: "a.example, crm.example", RATE: "1"}), 16),
+    "any status": (answering(405, {ORIGIN: "*", RATE: "60"}), 1_000),
+    "a huge rate": (answering(headers={ORIGIN: "*", RATE: "9" * 40}), 999_999_999 * 1_000 // 60),
 }
 
 
@@ -131,7 +138,7 @@ async def test_a_receiver_that_allows_it_is_asked_once(db: Database, case: str) 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_the_lower_rate_holds_and_a_change_asks_again(db: Database) -> None:
     keys = ring()
-    answer = answering(**{ORIGIN: "*", RATE: "120"})
+    answer = answering(headers={ORIGIN: "*", RATE: "120"})
     async with inbox(answer=answer) as box, drain(db, keys, site=SITE) as running:
         webhook_id = await running.webhook(box.url, handshake=True, rate=500_000)
         await db.write(make, "r1")
@@ -154,19 +161,19 @@ REFUSALS: Mapping[str, tuple[Answer, str]] = {
     "200 by itself": (answering(), "answered 200 to OPTIONS, and it has no WebHook-Allowed-Origin"),
     "405": (answering(405), "answered 405 to OPTIONS, and it has no WebHook-Allowed-Origin"),
     "another origin": (
-        answering(**{ORIGIN: "eventgrid.azure.net"}),
+        answering(headers={ORIGIN: "eventgrid.azure.net"}),
         "its WebHook-Allowed-Origin is eventgrid.azure.net",
     ),
-    "an ending": (answering(**{ORIGIN: "example"}), "its WebHook-Allowed-Origin is example"),
+    "an ending": (answering(headers={ORIGIN: "example"}), "its WebHook-Allowed-Origin is example"),
     **{
         f"rate {rate}": (
-            answering(**{ORIGIN: "*", RATE: rate}),
+            answering(headers={ORIGIN: "*", RATE: rate}),
             f"its WebHook-Allowed-Rate is {rate}, neither * nor a whole number above 0",
         )
         for rate in ("0", "-1", "1.5", "1e3", "10/min", "10, 20")
     },
     "a redirect": (
-        answering(307, Location="/other"),
+        answering(307, {"Location": "/other"}),
         "answered 307 to OPTIONS, and it has no WebHook-Allowed-Origin",
     ),
 }
@@ -229,3 +236,43 @@ async def test_a_handshake_reaches_no_address_that_deliveries_do_not(db: Databas
         await running.watch.until("delivery_finished")
         [attempt] = await db.read(rows, "select outcome from attempts")
         assert attempt["outcome"] == "blocked"
+
+
+@pytest.mark.parametrize("mode", cloud_events.MODES)
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_the_doctor_shows_the_handshake(mode: Mode, allowed: bool) -> None:
+    answer = answering(headers={ORIGIN: "*", RATE: "30"} if allowed else {})
+    async with inbox(answer=answer) as box, doctor() as checker:
+        examination = await checker.examine(request_to(box.url, mode))
+        names = [(step.name, step.verdict, step.code) for step in examination.steps[5:]]
+        if allowed:
+            assert names == [
+                ("handshake", "passed", "permitted_rate"),
+                ("answer", "passed", "answered"),
+            ]
+            assert examination.steps[5].values == {"rate": "0.5"}
+        else:
+            assert names == [("handshake", "failed", "failed")]
+            assert (len(box.got), examination.headers) == (1, ())
+
+
+@pytest.mark.parametrize("mode", cloud_events.MODES)
+def test_a_certification_sends_the_form_of_the_webhook(mode: Mode) -> None:
+    specimen = Specimen("thing.made", {"id": "r7", "name": "ã"})
+    material = Material((specimen,), specimen, specimen)
+    kit = Kit(request_to("https://x.example", mode), material, "Carteiro", SystemClock(), Ids())
+    first = kit.post()
+    again = kit.again(first, 2)
+    for post in (first, again):
+        event = from_http_event(HTTPMessage(dict(post.headers), post.body))
+        assert (event.get_id(), event.get_subject()) == (first.event_id, "r7")
+        assert event.get_data() == specimen.data
+        Webhook(kit.secret).verify(post.body, dict(post.headers))
+
+
+def request_to(url: str, mode: Mode) -> Request:
+    """Return a request to a webhook with this format and a handshake."""
+    form = EventForm(mode, cloud_events.source_of(SITE, OWNER))
+    whole = request(url)
+    cloud_events.apply(whole, form, "r1", 0)
+    return replace(whole, asks_as="crm.example")
