@@ -84,7 +84,7 @@ def refusal(outcome: Outcome, reason: str, asker: str) -> Outcome:
     error += f"it answered {outcome.status} to {METHOD}, and {reason}"
     # A receiver that is gone, overloaded or broken is treated as after a delivery.
     own = outcome.status == GONE or outcome.outcome in ("throttled", "http_5xx")
-    return replace(outcome, outcome=outcome.outcome if own else "protocol_error", error=error)
+    return replace(outcome, outcome=outcome.outcome if own else "not_permitted", error=error)
 
 
 def _values(headers: Sequence[Header], name: str) -> list[str]:

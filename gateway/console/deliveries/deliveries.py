@@ -104,9 +104,9 @@ def curl(attempt: Attempt, body: bytes | None) -> str | None:
     """Return an attempt as a curl command; values of custom headers are masked, as in the log.
 
     curl would otherwise read `[]` and `{}` as patterns, and fold `/../`.
-    None when the body is gone, or too long for a command line.
+    None when it was not sent, or the body is gone or too long for a command line.
     """
-    if body is None or len(body) > LONGEST:
+    if not attempt.request_headers or body is None or len(body) > LONGEST:
         return None
     words = [f"curl -X POST --globoff --path-as-is {shlex.quote(display.inert(attempt.url))}"]
     words += [

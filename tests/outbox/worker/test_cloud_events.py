@@ -189,7 +189,7 @@ async def test_a_receiver_that_refuses_gets_no_event(db: Database, case: str) ->
         await running.watch.until("delivery_finished")
         assert questions(box.got) == box.got
         [attempt] = await db.read(rows, "select outcome, error, request_headers from attempts")
-        assert attempt["outcome"] == "protocol_error"
+        assert attempt["outcome"] == "not_permitted"
         assert attempt["error"].startswith("the receiver does not allow requests from crm.example:")
         assert attempt["error"].endswith(said)
         assert attempt["request_headers"] == "[]"
@@ -224,7 +224,7 @@ async def test_retries_ask_again_until_the_receiver_allows_it(db: Database) -> N
         await db.write(make, "r1")
         await running.watch.until("delivery_finished")
         found = [one["outcome"] for one in await db.read(rows, "select * from attempts")]
-        assert found == ["protocol_error", "protocol_error", "success"]
+        assert found == ["not_permitted", "not_permitted", "success"]
         assert len(questions(box.got)) == 3
 
 

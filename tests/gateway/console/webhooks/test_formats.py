@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -49,7 +50,7 @@ async def test_the_settings_are_stored_shown_and_removed(maria: Guest) -> None:
         ),
     ],
 )
-async def test_faults_are_named(maria: Guest, typed: dict[str, str], says: str) -> None:
+async def test_faults_are_named(maria: Guest, typed: dict[str, Any], says: str) -> None:
     page = await maria.submit(LIST, at=f"{LIST}/new", url=URL, events="deal.created", **typed)
     assert (page.status, says in page.html) == (400, True)
 
