@@ -18,6 +18,7 @@ ALLOWED_RATE = "webhook-allowed-rate"
 ANY = "*"
 RATE = re.compile("0*([1-9][0-9]*)", re.ASCII)
 MOST_DIGITS = 9
+UNSHOWN = re.compile(r"[^\x20-\x7e]")
 PER_MINUTE = 60
 THOUSAND = 1_000
 LONGEST_SHOWN = 80
@@ -93,5 +94,5 @@ def _values(headers: Sequence[Header], name: str) -> list[str]:
 
 
 def _shown(values: Sequence[str]) -> str:
-    text = ", ".join(values)
+    text = UNSHOWN.sub("?", ", ".join(values))
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"

@@ -1,4 +1,7 @@
-"""Build one request, its headers and its signatures; pack the headers for the delivery log."""
+"""Build one request, its headers and its signatures; pack the headers for the delivery log.
+
+It is one module because what the log leaves out is what each request has.
+"""
 
 import binascii
 import hashlib

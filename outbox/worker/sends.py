@@ -1,4 +1,7 @@
-"""The requests in flight of one worker, from a claimed delivery to its result."""
+"""The requests in flight of one worker, from a claimed delivery to its result.
+
+It is one module because each request passes all of it.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A setting has two forms: as it is typed (a text, several words, or a box that is ticked) and as
 outbox.webhooks.Draft holds it. A new setting is a field of Draft and Webhook of the same name and
-one line in SETTINGS; its input in the form comes beside that.
+one line in SETTINGS; its input in the form comes beside that. It is one module because all are one
+list.
 """
 
 import re

@@ -143,10 +143,12 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         settled = [s for s in settled if s.delivery.webhook_id not in gone]
     await figures.count_results(tx, settled)
     by_webhook: dict[str, list[Result]] = {}
-    permissions: dict[str, Permission] = {}
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
-        if s.permission is not None:
+    permissions: dict[str, Permission] = {}
+    for s in batch:
+        # A lost claim does not matter: the receiver has said it.
+        if s.permission is not None and s.delivery.webhook_id not in busy:
             permissions[s.delivery.webhook_id] = s.permission
     if permissions:
         await _note_permissions(tx, permissions)

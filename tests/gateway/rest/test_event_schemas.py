@@ -14,6 +14,8 @@ from cloudevents.core.bindings.http import HTTPMessage, from_http_event
 from gateway.domain.catalogue import AVAILABLE_NAMES, EVENTS, FURTHER_NAMES
 from gateway.domain.sales import order_verbs
 from gateway.domain.webhooks.samples import sample
+from gateway.domain.webhooks.settings import CONTRACT
+from gateway.rest.document.deliveries import ATTRIBUTES, FORMATS
 from gateway.rest.document.event_schemas import DIALECT, EVERY, schema
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Database
@@ -71,6 +73,16 @@ def test_a_schema_takes_each_form_and_no_other() -> None:
             right += (json.loads(address), json.loads(address)["data"])
         assert all(map(validator(event).is_valid, right)), event
         assert not any(map(validator(event).is_valid, wrong)), event
+
+
+def test_the_documented_attributes_are_those_that_are_sent() -> None:
+    facts = cloud_events.Facts(
+        RECORD, "contact.created", cloud_events.source_of(SITE, RECORD), RECORD, NOW,
+        cloud_events.extensions("1", "1", "j", test=True),
+    )  # fmt: skip
+    body = json.loads(cloud_events.structured(facts, message("contact.created", NOW, {})))
+    assert body.keys() - {"data"} == ATTRIBUTES.keys()
+    assert FORMATS.keys() == {CONTRACT, *cloud_events.MODES}
 
 
 async def test_all_events_in_all_forms_validate_and_the_sdk_reads_them(db: Database) -> None:
