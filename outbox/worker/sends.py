@@ -204,25 +204,25 @@ class Sends:
         wall = self._clock.wall()
         headers: list[tuple[str, str]] = []
         permission: Permission | None = None
-        refusal: Outcome | None = None
+        refused: Outcome | None = None
         began = self._clock.monotonic()
         lag = max(delivery.lag_us / SECOND, 0.0) + began - sending.started
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
         try:
-            span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
-            headers = compose(
-                request, service=self._settings.service, now_wall=wall, span_id=span_id
-            )
             if request.asks_as is not None:
-                permission, refusal = await self._permissions.answer(
+                permission, refused = await self._permissions.answer(
                     delivery.webhook_id, version, request,
                     lambda: sending.objection or self._objection(),
                 )  # fmt: skip
-            if refusal is not None:
-                outcome, headers = refusal, []
-            else:
+                if refused is None:
+                    wall, began = self._clock.wall(), self._clock.monotonic()
+            if refused is None:
+                span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
+                headers = compose(
+                    request, service=self._settings.service, now_wall=wall, span_id=span_id
+                )
                 outcome = await self._sender.send(
                     request.url, headers, request.body, request.timeout_s,
                     # After an attempt that did not count, such as one on a closed connection.
@@ -230,6 +230,8 @@ class Sends:
                     objection=lambda: sending.objection or self._objection(),
                     via=request.via,
                 )  # fmt: skip
+            else:
+                outcome = refused
         except asyncio.CancelledError:
             outcome = _aborted(sending, self._clock.monotonic() - began)
         except Exception as fault:
