@@ -42,6 +42,7 @@ from gateway.rest import (
     tasks,
     webhooks,
 )
+from gateway.rest.document import event_schemas
 from gateway.rest.document import page as document
 from gateway.rest.document.operations import Handler, Operation, path_of
 from gateway.rest.queries import checked
@@ -159,6 +160,8 @@ OTHERS: tuple[Route, ...] = (
     ("POST", "/api/keys", api_keys.create_key),
     ("DELETE", "/api/keys/{id}", api_keys.delete_key),
     ("POST", "/api/payments/callback/{id}", payments.report),
+    ("GET", "/api/schemas", event_schemas.index),
+    ("GET", "/api/schemas/{event}", event_schemas.read),
     ("GET", "/api/openapi.json", document.document),
     ("GET", "/api/docs", document.page),
 )  # fmt: skip

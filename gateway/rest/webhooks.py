@@ -17,6 +17,7 @@ from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
 from gateway.rest.waits import Waiting, shown_wait
 from gateway.server.app_keys import DB
+from outbox.events.cloud_events import MODES
 from outbox.queue.state.waits import Waiting as Held
 from outbox.webhooks import Webhook
 
@@ -30,7 +31,10 @@ class WebhookWarning(Struct, frozen=True, rename="camel"):
 
 
 class WebhookRecord(Struct, frozen=True, rename="camel"):
-    """A webhook in the REST API; `waiting` is set while something holds all of its deliveries."""
+    """A webhook in the REST API; `waiting` is set while something holds all of its deliveries.
+
+    `format` is set when it is not that of the contract.
+    """
 
     id: Id
     url: str
@@ -40,6 +44,7 @@ class WebhookRecord(Struct, frozen=True, rename="camel"):
     updated_at: Instant
     waiting: Waiting | UnsetType = UNSET
     warnings: list[WebhookWarning] | UnsetType = UNSET
+    format: Literal["cloudevents", "cloudevents-binary"] | UnsetType = UNSET
 
 
 def record(webhook: Webhook, held: Held | None = None, twins: Sequence[Twin] = ()) -> WebhookRecord:
@@ -48,6 +53,7 @@ def record(webhook: Webhook, held: Held | None = None, twins: Sequence[Twin] = (
         webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
         dates.show(webhook.created_at), dates.show(webhook.updated_at), shown_wait(held) or UNSET,
         [WebhookWarning("same_url", one.webhook.id, list(one.events)) for one in twins] or UNSET,
+        next((mode for mode in MODES if mode == webhook.format), UNSET),
     )  # fmt: skip
 
 

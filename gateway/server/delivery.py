@@ -65,13 +65,15 @@ def rules_of(egress: Egress) -> Rules:
 
 def settings_of(config: Config) -> WorkerSettings:
     """Return how the installation sends."""
+    site = public_address(config, config.server.port)
     return WorkerSettings(
         slots=config.delivery.slots,
         timeout=config.delivery.total_seconds,
         schedule=Schedule(tuple(map(float, config.retry.schedule))),
         service=config.service.name,
         needed=Evidence(config.delivery.disable_attempts, config.delivery.disable_events),
-        links=partial(record_links.address, public_address(config, config.server.port)),
+        links=partial(record_links.address, site),
+        site=site,
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from outbox.durations import SECOND
-from outbox.sending.request import RECORD_URL
 
 # Above this, JavaScript numbers cannot represent every integer.
 SAFE_INTEGER = 2**53
@@ -28,15 +27,6 @@ def thin(event: str, timestamp: int, record_id: str, url: str) -> bytes:
     """Return a body with the address of the record instead of its data; `timestamp` is seconds."""
     record = {"id": record_id, "type": event.partition(".")[0], "url": url}
     return encode({"event": event, "timestamp": timestamp, "data": record})
-
-
-def sent(whole: bytes, headers: Sequence[tuple[str, str]], record_id: str) -> bytes:
-    """Return the body of a request with these headers; `whole` is the body of its event."""
-    named = dict(headers)
-    url = named.get(RECORD_URL)
-    if url is None:
-        return whole
-    return thin(named["X-Webhook-Event"], int(named["X-Webhook-Timestamp"]), record_id, url)
 
 
 def encode(value: Any) -> bytes:

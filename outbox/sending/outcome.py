@@ -72,7 +72,7 @@ class Outcome:
 
 def decides(outcome: str, status: int | None) -> bool:
     """Return whether an attempt with this outcome was decided by its status."""
-    return status is not None and outcome != "protocol_error"
+    return status is not None and outcome not in ("protocol_error", "not_permitted")
 
 
 def no_status(status: int) -> str:

@@ -1,4 +1,7 @@
-"""Build one request, its headers and its signatures; pack the headers for the delivery log."""
+"""Build one request, its headers and its signatures; pack the headers for the delivery log.
+
+It is one module because what the log leaves out is what each request has.
+"""
 
 import binascii
 import hashlib
@@ -8,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -16,6 +20,8 @@ from outbox.sending.ed25519 import sign_public
 from outbox.states import Origin
 
 Header = tuple[str, str]
+Mode = Literal["cloudevents", "cloudevents-binary"]
+"""The content mode of CloudEvents; the batched one must be asked for, which nobody can here."""
 Kept = list[str | Header]
 """The stored headers: values of those that every request has, then the others with their names."""
 
@@ -23,6 +29,9 @@ PREFIX = "whsec_"
 SECRET_BYTES = 32
 RECORD_URL = "X-Webhook-Record-Url"
 """The address of the record in a thin delivery."""
+JSON_TYPE = "application/json"
+REQUEST_ORIGIN = "WebHook-Request-Origin"
+"""Who asks, in a handshake and in the deliveries after it."""
 EVERY = 11
 """The headers at the start of every request."""
 
@@ -49,7 +58,15 @@ RESERVED = frozenset(
 )  # fmt: skip
 RESERVED_PREFIXES = ("x-webhook-", "webhook-", "x-forwarded-", "sec-", "proxy-")
 
-OURS = frozenset(
+OF_FORMS = frozenset(
+    (
+        REQUEST_ORIGIN, "X-Webhook-Source", "ce-dataschema", "ce-id", "ce-recordversion",
+        "ce-sequence", "ce-snapshot", "ce-source", "ce-specversion", "ce-subject", "ce-test",
+        "ce-time", "ce-type",
+    )
+)  # fmt: skip
+"""Those of CloudEvents and of handshakes."""
+OURS = OF_FORMS | frozenset(
     (
         "Content-Type", "User-Agent", "X-Webhook-Attempt", "X-Webhook-Event", "X-Webhook-Id",
         "X-Webhook-Record-Url", "X-Webhook-Record-Version", "X-Webhook-Replay",
@@ -73,6 +90,14 @@ class Via:
 
 
 DIRECT = Via()
+
+
+@dataclass(frozen=True, slots=True)
+class EventForm:
+    """The form of CloudEvents that a webhook gets, and the `source` of its events."""
+
+    mode: Mode
+    source: str
 
 
 @dataclass(slots=True)
@@ -107,6 +132,15 @@ class Request:
     via: Via = DIRECT
     record_url: str | None = None
     """The address of the record, when the body has it instead of the data."""
+    form: EventForm | None = None
+    """Another form than that of the contract, in which `body` is already."""
+    content_type: str = JSON_TYPE
+    context: tuple[Header, ...] = ()
+    """The headers of that form."""
+    asks_as: str | None = None
+    """The name of this sender, when the receiver must have allowed its requests."""
+    asks_rate: int = 0
+    """The rate that the webhook asks for then, in requests per 1,000 seconds; 0 for none."""
 
 
 def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> list[Header]:
@@ -122,7 +156,7 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
     if request.signing_keys:
         standard += " " + sign_public(request.signing_keys, event_id, moment, body)
     headers = [
-        ("Content-Type", "application/json"),
+        ("Content-Type", request.content_type),
         ("X-Webhook-Event", request.event_name),
         ("X-Webhook-Timestamp", str(request.timestamp)),
         ("X-Webhook-Signature", sign_body(request.secrets[0], body)),
@@ -148,6 +182,10 @@ def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> l
             headers.append(("traceparent", child))
     if request.record_url is not None:
         headers.append((RECORD_URL, request.record_url))
+    if request.context:
+        headers.extend(request.context)
+    if request.asks_as is not None:
+        headers.append((REQUEST_ORIGIN, request.asks_as))
     if request.headers:
         headers.extend(request.headers)
     return headers
@@ -228,10 +266,13 @@ def kept(headers: Sequence[Header]) -> Kept:
     """
     if not headers:
         return []
-    return [
+    values: Kept = [
         headers[1][1], headers[2][1], headers[3][1], headers[4][1], headers[7][1], headers[10][1],
         *masked(headers[EVERY:]),
     ]  # fmt: skip
+    if headers[0][1] != JSON_TYPE:
+        values.append(headers[0])
+    return values
 
 
 def restored(stored: str | None, event_id: str, number: int, started_at: int) -> list[Header]:
@@ -245,8 +286,9 @@ def restored(stored: str | None, event_id: str, number: int, started_at: int) ->
     if not values:
         return rest
     event, timestamp, signature, agent, version, standard = values
+    own_type = [header for header in rest if header[0] == "Content-Type"]
     return [
-        ("Content-Type", "application/json"),
+        own_type[0] if own_type else ("Content-Type", JSON_TYPE),
         ("X-Webhook-Event", event),
         ("X-Webhook-Timestamp", timestamp),
         ("X-Webhook-Signature", signature),
@@ -257,7 +299,7 @@ def restored(stored: str | None, event_id: str, number: int, started_at: int) ->
         ("webhook-id", event_id),
         ("webhook-timestamp", str(started_at // SECOND)),
         ("webhook-signature", standard),
-        *rest,
+        *(header for header in rest if header not in own_type),
     ]
 
 

@@ -31,6 +31,7 @@ from outbox.states import OutcomeName
 BODY_SECONDS = 1.0
 """Additional seconds for a body after the head has decided the outcome."""
 MOST_ROUTES = 20_000
+POST = "POST"
 TICK_SECONDS = 0.05
 """Maximum delay of a deadline, in seconds."""
 
@@ -77,8 +78,11 @@ class Sender:
         fresh: bool = False,
         objection: Objection = no_objection,
         via: Via = DIRECT,
+        method: str = POST,
     ) -> Outcome:
-        """POST `body`; return the outcome. Raise only ValueError, for headers that cannot be sent.
+        """POST `body`, or send it by another `method`; return the outcome.
+
+        Raise only ValueError, for headers that cannot be sent.
 
         `headers` are all but Host and Content-Length. `fresh` uses no kept-alive connection and
         leaves none. `via` is the way to the receiver. An `objection` ends the attempt as
@@ -91,6 +95,8 @@ class Sender:
         except Refused as refused:
             return self._failed(progress, "blocked", str(refused))
         head = route.head(headers, len(body))
+        if method != POST:
+            head = method.encode("ascii") + head[len(POST) :]
         progress.tls = route.tls
         task = asyncio.current_task()
         assert task is not None

@@ -3,7 +3,7 @@
 The values of a sentence say no more about the network than the outcome in the delivery log does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -12,10 +12,11 @@ from urllib.parse import urljoin, urlsplit
 from outbox.durations import SECOND
 from outbox.sending.addresses import Rules
 from outbox.sending.outcome import Outcome
+from outbox.sending.permission import Permission
 from outbox.sending.request_targets import encoded
 from outbox.sending.urls import DEFAULT_PORTS, Refused, Target, check_url
 
-StepName = Literal["url", "sign", "dns", "egress", "connect", "tls", "answer"]
+StepName = Literal["url", "sign", "dns", "egress", "connect", "tls", "handshake", "answer"]
 Verdict = Literal["passed", "skipped", "failed"]
 
 SLOW_SHARE = 0.5
@@ -32,7 +33,8 @@ PLAIN_PORT = ("wrong version number", "record layer failure", "http request")
 
 Code = Literal[
     "url", "has_address", "literal", "proxy_resolves", "allowed", "proxy_decides", "connected",
-    "connected_somewhere", "certificate", "plain", "late", "answered", "answered_slowly", "limited",
+    "connected_somewhere", "certificate", "plain", "permitted", "permitted_rate", "late",
+    "answered", "answered_slowly", "limited",
     "unavailable", "redirect", "redirect_to", "broken", "unsigned", "nothing_there", "no_post",
     "gone", "too_large", "no_json", "refused", "no_answer", "unsendable", "failed", "failed_plain",
     "failed_host",
@@ -76,6 +78,22 @@ def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list
     verdict: Verdict = "passed" if failing is None else "failed"
     steps.append(Step("answer", verdict, code, _waited(outcome), values))
     return steps
+
+
+def with_handshake(
+    steps: Sequence[Step], permission: Permission, refusal: Outcome | None
+) -> list[Step]:
+    """Return the steps with the handshake before the response, or in its place if refused."""
+    last = steps[-1]
+    if refusal is not None:
+        if last.name != "answer":
+            return [*steps]
+        return [*steps[:-1], _failed("handshake", refusal.error or "", last.micros)]
+    passed = Step("handshake", "passed", "permitted")
+    if permission.rate is not None:
+        values = {"rate": f"{permission.rate / 1000:g}"}
+        passed = Step("handshake", "passed", "permitted_rate", None, values)
+    return [*steps[:-1], passed, last]
 
 
 def failing_step(outcome: Outcome) -> StepName | None:

@@ -51,6 +51,10 @@ class Draft:
     """The name of one of the operator's egress proxies."""
     thin: bool = False
     """Whether requests have the address of the record instead of its data."""
+    format: str | None = None
+    """A content mode of CloudEvents; None for the form of the contract."""
+    handshake: bool = False
+    """Whether the receiver must have allowed requests before any is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +99,26 @@ class Webhook:
     """When the client certificate expires."""
     proxy: str | None
     thin: bool
+    format: str | None
+    handshake: bool
+    allowed_at: int | None
+    """When the receiver last allowed requests; None before, and after a refusal or a change."""
+    allowed_rate: int | None
+    """What it allowed, in requests per 1,000 seconds; None without a limit."""
 
 
-READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational", "ed25519", "thin"})
+READ = frozenset(
+    {
+        "events", "ordered", "conditions", "sequenced", "operational", "ed25519", "thin",
+        "handshake",
+    }
+)  # fmt: skip
 """The fields of a Webhook whose columns have another form."""
 COLUMNS = """id, owner_id, version, url, events, description, state, disabled_reason, timeout_ms,
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
   failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, sequenced,
   operational, unreadable, name, app, ed25519, concurrency, rate, certificate,
-  certificate_until, proxy, thin"""
+  certificate_until, proxy, thin, format, handshake, allowed_at, allowed_rate"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = locks.held_of(locks.WEBHOOKS_OF)
@@ -111,7 +126,7 @@ ONE_AT_A_TIME = locks.held_of(locks.WEBHOOKS_OF)
 # The columns that both statements below write behind the others.
 OPTIONS = (
     "schedule", "ordered", "conditions", "sequenced", "name", "ed25519", "concurrency", "rate",
-    "certificate", "certificate_until", "proxy", "thin",
+    "certificate", "certificate_until", "proxy", "thin", "format", "handshake",
 )  # fmt: skip
 
 INSERT = f"""
@@ -141,7 +156,7 @@ CHANGE = f"""
 update webhooks
 set url = $3, events = $4, description = $5, timeout_ms = $6, headers = $7,
     {", ".join(f"{name} = ${n}" for n, name in enumerate(OPTIONS, 9))},
-    version = version + 1, updated_at = $8
+    allowed_at = null, allowed_rate = null, version = version + 1, updated_at = $8
 where id = $1 and version = $2
 """
 # A changed limit applies at once: the lane may wait for the old one. A wait that the receiver asked
@@ -353,6 +368,8 @@ def _options(draft: Draft, ring: KeyRing, webhook_id: str) -> tuple[object, ...]
         None if certificate is None else certificate.until,
         draft.proxy,
         draft.thin,
+        draft.format,
+        draft.handshake,
     )
 
 
@@ -364,7 +381,7 @@ def _webhook(row: Row) -> Webhook:
         "events": subscription(row["events"]) or (), "ordered": bool(row["ordered"]),
         "conditions": conditions.of(row), "sequenced": bool(row["sequenced"]),
         "operational": bool(row["operational"]), "ed25519": bool(row["ed25519"]),
-        "thin": bool(row["thin"]),
+        "thin": bool(row["thin"]), "handshake": bool(row["handshake"]),
     }  # fmt: skip
     return Webhook(**read, **values)  # type: ignore[arg-type] # the columns above are the fields
 

@@ -19,11 +19,12 @@ from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header, Request, compose, masked
 from outbox.sending.send import Sender
-from outbox.sending.steps import Step, steps_of
+from outbox.sending.steps import Step, steps_of, with_handshake
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.certification.judging import Finding
 from outbox.worker.certification.posts import Kit, Material
 from outbox.worker.certification.run import Certification, Certifier, Heard, Limits
+from outbox.worker.permissions import Permissions
 from outbox.worker.request_building import RequestBuilder, Unreadable, Unsendable
 from outbox.worker.sends import WorkerSettings
 
@@ -85,7 +86,10 @@ class Doctor:
             request, service=self._settings.service, now_wall=started_at,
             span_id=self._ids.token(8).hex(),
         )  # fmt: skip
-        outcome = await self._sender.send(
+        permission, refusal = None, None
+        if request.asks_as is not None:
+            permission, refusal = await self._permissions().ask(request, 0)
+        outcome = refusal or await self._sender.send(
             request.url, headers, request.body, request.timeout_s, fresh=True, via=request.via
         )
         decision = decide(
@@ -93,9 +97,11 @@ class Doctor:
             now_wall_s=self._clock.wall() / SECOND,
         )  # fmt: skip
         steps = steps_of(request.url, outcome, self._guard.rules, request.timeout_s)
+        if permission is not None:
+            steps = with_handshake(steps, permission, refusal)
         return Examination(
             request.url, tuple(steps), outcome, decision, schedule, started_at,
-            tuple(masked(headers)),
+            () if refusal is not None else tuple(masked(headers)),
         )  # fmt: skip
 
     def request_of(self, ring: KeyRing, delivery: Claimed, endpoint: Endpoint) -> Request:
@@ -108,7 +114,12 @@ class Doctor:
     def _builder(self, ring: KeyRing) -> RequestBuilder:
         # Made anew each time: the drain forgets a webhook as soon as it changes.
         settings = self._settings
-        return RequestBuilder(ring, settings.timeout, settings.schedule, settings.links)
+        return RequestBuilder(
+            ring, settings.timeout, settings.schedule, settings.links, settings.site
+        )
+
+    def _permissions(self) -> Permissions:
+        return Permissions(self._sender, self._clock, self._settings.service)
 
     async def certify(
         self, request: Request, material: Material, seconds: float, heard: Heard | None = None
@@ -117,6 +128,9 @@ class Doctor:
 
         `heard` gets each finding as soon as it is there.
         """
+        if request.asks_as is not None:
+            # As before deliveries; what the receiver answers is for the doctor to tell.
+            await self._permissions().ask(request, 0)
         kit = Kit(request, material, self._settings.service, self._clock, self._ids)
         limits = Limits(request.timeout_s, seconds, self._turn)
         certifier = Certifier(request, kit, self._sender, self._clock, limits)

@@ -7,14 +7,16 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from outbox.durations import SECOND
+from outbox.events import cloud_events
 from outbox.events.body import thin
 from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
-from outbox.sending.request import DIRECT, Request, Via, check_headers, sign_standard
+from outbox.sending.request import DIRECT, EventForm, Request, Via, check_headers, sign_standard
 from outbox.webhooks import open_certificate, open_headers, signing_keys
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
@@ -54,13 +56,20 @@ class _Webhook:
 class RequestBuilder:
     """Builds requests. `timeout` (seconds) and `schedule` apply where a webhook has none.
 
-    `links` returns the address of a record for thin events.
+    `links` returns the address of a record for thin events; `site` is the public address of the
+    server, for CloudEvents and handshakes.
     """
 
     def __init__(
-        self, ring: KeyRing, timeout: float, schedule: Schedule, links: Links | None = None
+        self,
+        ring: KeyRing,
+        timeout: float,
+        schedule: Schedule,
+        links: Links | None = None,
+        site: str | None = None,
     ) -> None:
         self._links = links
+        self._site = site
         self._ring = ring
         self._timeout = timeout
         self._schedule = schedule
@@ -96,6 +105,11 @@ class RequestBuilder:
         )  # fmt: skip
         if endpoint.thin:
             self._make_thin(request, delivery.record_id)
+        if endpoint.format is not None:
+            self._make_cloud_event(request, delivery, endpoint.format)
+        if endpoint.handshake is not None:
+            request.asks_as = urlsplit(self._public("handshakes")).hostname
+            request.asks_rate = endpoint.handshake
         return request, webhook.schedule
 
     def _make_thin(self, request: Request, record_id: str) -> None:
@@ -106,6 +120,24 @@ class RequestBuilder:
             raise Unreadable(f"{request.event_name} has no address for thin events here")
         request.record_url = url
         request.body = thin(request.event_name, request.timestamp, record_id, url)
+
+    def _make_cloud_event(self, request: Request, delivery: Claimed, mode: str) -> None:
+        """Give the request a form of CloudEvents."""
+        own = next((known for known in cloud_events.MODES if known == mode), None)
+        if own is None:
+            raise Unsendable("the webhook's format is damaged")
+        source = cloud_events.source_of(self._public("CloudEvents"), delivery.owner_id)
+        try:
+            cloud_events.apply(
+                request, EventForm(own, source), delivery.record_id, delivery.occurred_at
+            )
+        except ValueError as error:
+            raise Unsendable(f"the body of the event is no JSON of an event: {error}") from None
+
+    def _public(self, purpose: str) -> str:
+        if self._site is None:
+            raise Unreadable(f"this server has no public address for {purpose}")
+        return self._site
 
     def _open(self, endpoint: Endpoint, now: int) -> _Webhook:
         with _damaged("secret"):

@@ -1,4 +1,7 @@
-"""The requests in flight of one worker, from a claimed delivery to its result."""
+"""The requests in flight of one worker, from a claimed delivery to its result.
+
+It is one module because each request passes all of it.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,12 @@ from outbox.queue.state.policy import (
 )
 from outbox.queue.upkeep import personal_data
 from outbox.sending.outcome import Outcome, unanswered
+from outbox.sending.permission import Permission
 from outbox.sending.request import Header, Request, compose, kept, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.journal import kind_of
+from outbox.worker.permissions import Permissions
 from outbox.worker.request_building import (
     Erased,
     Links,
@@ -52,7 +57,8 @@ log = structlog.get_logger("outbox")
 class WorkerSettings:
     """How this worker sends. `service` is the product in User-Agent; `timeout` is in seconds.
 
-    `links` returns the address of a record for thin events.
+    `links` returns the address of a record for thin events; `site` is the public address of the
+    server, for CloudEvents and handshakes.
     """
 
     slots: int = 256
@@ -60,6 +66,7 @@ class WorkerSettings:
     schedule: Schedule = field(default_factory=Schedule)
     service: str = "Carteiro"
     links: Links | None = None
+    site: str | None = None
     needed: Evidence = field(default_factory=Evidence)
     """The evidence that disables a webhook after days of failures."""
 
@@ -91,7 +98,10 @@ class Sends:
         self._observer = observer
         self._objection = objection
         self._put = put
-        self._builder = RequestBuilder(ring, settings.timeout, settings.schedule, settings.links)
+        self._builder = RequestBuilder(
+            ring, settings.timeout, settings.schedule, settings.links, settings.site
+        )
+        self._permissions = Permissions(sender, clock, settings.service)
         self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
         self._stale: set[str] = set()
@@ -163,7 +173,7 @@ class Sends:
         request, schedule = self._builder.request(delivery, endpoint, wall)
         sending = self.windows.start(delivery, endpoint.failures > 0, now)
         task = asyncio.get_running_loop().create_task(
-            self._send(delivery, request, schedule, sending, node_id)
+            self._send(delivery, request, schedule, sending, node_id, endpoint.version)
         )
         self._tasks[task] = (delivery, request, sending, node_id)
         self._by_sending[sending] = task
@@ -188,27 +198,40 @@ class Sends:
         schedule: Schedule,
         sending: Sending,
         node_id: str,
+        version: int,
     ) -> None:
         """Make one attempt, from signing to the decision; never raise."""
         wall = self._clock.wall()
         headers: list[tuple[str, str]] = []
+        permission: Permission | None = None
+        refused: Outcome | None = None
         began = self._clock.monotonic()
         lag = max(delivery.lag_us / SECOND, 0.0) + began - sending.started
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
         try:
-            span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
-            headers = compose(
-                request, service=self._settings.service, now_wall=wall, span_id=span_id
-            )
-            outcome = await self._sender.send(
-                request.url, headers, request.body, request.timeout_s,
-                # After an attempt that did not count, such as one on a closed connection.
-                fresh=delivery.probe or delivery.attempt > delivery.tries + 1,
-                objection=lambda: sending.objection or self._objection(),
-                via=request.via,
-            )  # fmt: skip
+            if request.asks_as is not None:
+                permission, refused = await self._permissions.answer(
+                    delivery.webhook_id, version, request,
+                    lambda: sending.objection or self._objection(),
+                )  # fmt: skip
+                if refused is None:
+                    wall, began = self._clock.wall(), self._clock.monotonic()
+            if refused is None:
+                span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
+                headers = compose(
+                    request, service=self._settings.service, now_wall=wall, span_id=span_id
+                )
+                outcome = await self._sender.send(
+                    request.url, headers, request.body, request.timeout_s,
+                    # After an attempt that did not count, such as one on a closed connection.
+                    fresh=delivery.probe or delivery.attempt > delivery.tries + 1,
+                    objection=lambda: sending.objection or self._objection(),
+                    via=request.via,
+                )  # fmt: skip
+            else:
+                outcome = refused
         except asyncio.CancelledError:
             outcome = _aborted(sending, self._clock.monotonic() - began)
         except Exception as fault:
@@ -216,7 +239,9 @@ class Sends:
             outcome = _internal(fault, self._clock.monotonic() - began)
         decision = self._decide(delivery, outcome, schedule, wall + outcome.total_us)
         self._finish(sending, decision.window, began + outcome.total_us / SECOND)
-        self._hand_over(delivery, decision, outcome, request.url, node_id, wall, kept(headers))
+        self._hand_over(
+            delivery, decision, outcome, request.url, node_id, wall, kept(headers), permission
+        )
 
     def _finish(self, sending: Sending, window: WindowStep, now: float) -> None:
         width = self.windows.finish(sending, window, now)
@@ -254,11 +279,14 @@ class Sends:
         node_id: str,
         started_at: int | None = None,
         headers: Sequence[str | Header] = (),
+        permission: Permission | None = None,
     ) -> None:
         """Pass on the one result of this delivery; without `started_at` it started just now."""
         at = self._clock.wall() if started_at is None else started_at
         needed = self._settings.needed
-        self._put(Result(delivery, decision, outcome, at, headers, url, node_id, needed))
+        self._put(
+            Result(delivery, decision, outcome, at, headers, url, node_id, needed, permission)
+        )
 
 
 def _ids_of(delivery: Claimed) -> dict[str, str | None]:

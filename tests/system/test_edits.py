@@ -76,6 +76,7 @@ class Noting(Sender):
     async def send(
         self, url: str, headers: Sequence[Header], body: bytes, timeout_s: float, *,
         fresh: bool = False, objection: Objection = lambda: None, via: Via = DIRECT,
+        method: str = "POST",
     ) -> Outcome:  # fmt: skip
         named = {name.lower(): value for name, value in headers}
 
@@ -87,7 +88,7 @@ class Noting(Sender):
 
         await asyncio.sleep(self._dice.uniform(0, CONNECTING_SECONDS))
         return await super().send(
-            url, headers, body, timeout_s, fresh=fresh, objection=note, via=via
+            url, headers, body, timeout_s, fresh=fresh, objection=note, via=via, method=method
         )
 
 

@@ -13,7 +13,8 @@ from gateway.domain.webhooks import deliveries
 from gateway.domain.webhooks.deliveries import DeliveryPage
 from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
-from outbox.events.body import sent
+from outbox.events.cloud_events import is_context
+from outbox.events.sent_body import sent
 from outbox.queue.log.delivery_types import Attempt, shown
 
 LONGEST = 32_768
@@ -42,6 +43,9 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "waits": page.waits, "waiting": page.waits.get(delivery.id),
         "curl_of": lambda attempt: curl(attempt, _sent(page, attempt)),
         "thin": _thin(page),
+        "other_form": any(
+            is_context(header) for one in page.attempts[:1] for header in one.request_headers
+        ),
     }  # fmt: skip
     return polling.live(request, visitor, "delivery.html", "parts/delivery.html", context)
 
@@ -57,11 +61,11 @@ def _sent(page: DeliveryPage, attempt: Attempt) -> bytes | None:
     event = page.event
     if event is None or event.body is None:
         return None
-    return sent(event.body, attempt.request_headers, event.record_id)
+    return sent(event.body, attempt.request_headers, event.record_id, event.occurred_at)
 
 
 def _thin(page: DeliveryPage) -> str | None:
-    """Return the body of the latest attempt if it had an address in place of the data."""
+    """Return the body of the latest attempt if it had an address for the data, or another form."""
     if not page.attempts or page.event is None:
         return None
     body = _sent(page, page.attempts[0])
@@ -100,9 +104,9 @@ def curl(attempt: Attempt, body: bytes | None) -> str | None:
     """Return an attempt as a curl command; values of custom headers are masked, as in the log.
 
     curl would otherwise read `[]` and `{}` as patterns, and fold `/../`.
-    None when the body is gone, or too long for a command line.
+    None when it was not sent, or the body is gone or too long for a command line.
     """
-    if body is None or len(body) > LONGEST:
+    if not attempt.request_headers or body is None or len(body) > LONGEST:
         return None
     words = [f"curl -X POST --globoff --path-as-is {shlex.quote(display.inert(attempt.url))}"]
     words += [

@@ -18,6 +18,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.values.numbers import show_quantity
 from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
 from gateway.texts import Texts
+from outbox.events.cloud_events import MODES
 from outbox.queue.state.policy import Schedule
 from outbox.sending.client_certificates import ENDS_SOON
 from outbox.sending.request import MASK, MOST_CUSTOM
@@ -46,6 +47,7 @@ def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
     return {
         **{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens,
+        "format": form.text("format").replace(settings_of.CONTRACT, ""),
         "snapshot": form.text("snapshot") == "1", "unmatched": form.text("unmatched"),
     }  # fmt: skip
 
@@ -118,6 +120,7 @@ def page(
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
         "most_at_once": brakes.MOST_AT_ONCE, "highest_rate": brakes.HIGHEST_RATE,
         "proxies": sorted(request.app[GUARD].rules.proxies),
+        "formats": (settings_of.CONTRACT, *MODES),
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
         "record_fields": {
             noun: [conditions.one_line(one) for one in choices]
@@ -159,6 +162,7 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
         "app_name": apps.get(webhook.app or "", webhook.app),
         "headers": kept(request, webhook)[0].headers or (),
         "rate": webhook.rate and texts.number(webhook.rate / 1000, 3),
+        "allowed_rate": webhook.allowed_rate and texts.number(webhook.allowed_rate / 1000, 3),
         "certificate_ends": _ends_soon(request, webhook),
         "proxy_gone": webhook.proxy is not None
         and webhook.proxy not in request.app[GUARD].rules.proxies,

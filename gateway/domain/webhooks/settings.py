@@ -2,7 +2,8 @@
 
 A setting has two forms: as it is typed (a text, several words, or a box that is ticked) and as
 outbox.webhooks.Draft holds it. A new setting is a field of Draft and Webhook of the same name and
-one line in SETTINGS; its input in the form comes beside that.
+one line in SETTINGS; its input in the form comes beside that. It is one module because all are one
+list.
 """
 
 import re
@@ -16,6 +17,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.values import numbers
 from gateway.records.values.format import Wrong
 from gateway.records.values.patterns import NOT_TEXT
+from outbox.events import cloud_events
 from outbox.sending import addresses, urls
 from outbox.sending.client_certificates import ClientCertificate
 from outbox.sending.request import MASK, Header, check_headers
@@ -32,6 +34,9 @@ NAME_SIGNS = (
 )
 TIMEOUT = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
 HEADER_LINES = "Write each header on its own line, as Name: value."
+CONTEXT_HEADER = "{name} is set by the format; remove the header."
+CONTRACT = "contract"
+"""The format of a webhook that has no other."""
 HEADER_MOVED = (
     "The URL is on another server now; enter the value of {name} again, or remove the header."
 )
@@ -141,9 +146,19 @@ def judge(
             faults.append(Fault(one.name, wrong.code, wrong.message))
         except ValueError as wrong:
             faults.append(Fault(one.name, "invalid", str(wrong)))
+    if values.get("format") and (own := _own_context(values.get("headers", ()))):
+        faults.append(Fault("headers", "header_context", CONTEXT_HEADER.format(name=own)))
     if faults:
         raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
+    if values["format"] and values["ordered"]:
+        # The numbers are the attribute `sequence`.
+        values["sequenced"] = True
     return Draft(**values)
+
+
+def _own_context(headers: Sequence[Header]) -> str | None:
+    """Return the first custom header with the name of an attribute of CloudEvents."""
+    return next((name for name, _ in headers if name.lower().startswith(cloud_events.PREFIX)), None)
 
 
 def typed_of(stored: Stored) -> dict[str, Typed]:
@@ -226,6 +241,14 @@ def _thin(ticked: bool, about: About) -> bool:
     return ticked
 
 
+def _format(text: str, about: About) -> str | None:
+    form = text.strip()
+    if form and form != CONTRACT and form not in cloud_events.MODES:
+        known = ", ".join((CONTRACT, *cloud_events.MODES))
+        raise Wrong("format", f"There is no format {form[:40]!r}; the formats are: {known}.")
+    return None if form in ("", CONTRACT) else form
+
+
 def _headers(text: str, about: About) -> tuple[Header, ...]:
     known = {name.lower(): value for name, value in about.headers}
     headers: list[Header] = []
@@ -287,6 +310,8 @@ SETTINGS: tuple[Setting, ...] = (
         "proxy", "text", lambda name, about: brakes.read_proxy(name, about.rules.proxies), _text
     ),
     setting("thin", "flag", _thin, bool),
+    setting("format", "text", _format, _text),
+    setting("handshake", "flag", lambda ticked, about: ticked, bool),
 )  # fmt: skip
 NOTHING: Mapping[str, Typed] = {one.name: EMPTY[one.kind] for one in SETTINGS}
 """The settings of an empty form."""

@@ -162,6 +162,33 @@ HEADERS = {
     "and an Ed25519 signature when the webhook asks for it.",
     "traceparent": "The trace of the write and the span of this attempt, as in W3C Trace Context.",
 }
+FORMATS = {
+    "contract": "The default: `Content-Type: application/json`, the bodies below.",
+    "cloudevents": "The structured mode: `Content-Type: application/cloudevents+json`, the "
+    "attributes and `data` in the body. It has no `ce-` header, because some SDKs then read the "
+    "binary mode.",
+    "cloudevents-binary": "The binary mode: `Content-Type: application/json`, `data` alone as the "
+    "body, the attributes as headers `ce-…`, percent-encoded.",
+}
+"""The formats of a webhook."""
+ATTRIBUTES = {
+    "specversion": "1.0",
+    "id": "The id of the event: the same for all webhooks, retries and replays.",
+    "source": "`[server] public_url` and the id of the account; structured requests also have it "
+    "as `X-Webhook-Source`.",
+    "type": "`carteiro.` and the name of the event.",
+    "subject": "The id of the record.",
+    "time": "The time of the event in UTC, with milliseconds.",
+    "dataschema": "The address of its JSON Schema, which takes `data`, the body of the contract, "
+    "and both as thin events have them; `$defs` has each.",
+    "datacontenttype": "`application/json`; the binary mode has it as Content-Type.",
+    "recordversion": "As `X-Webhook-Record-Version`.",
+    "sequence": "As `X-Webhook-Sequence`, in 19 digits, so that texts compare like numbers. An "
+    "ordered webhook in these formats numbers its deliveries.",
+    "snapshot": "As `X-Webhook-Snapshot`.",
+    "test": "As `X-Webhook-Test`.",
+}
+"""The attributes of CloudEvents; custom headers cannot have their names."""
 OF_RECORDS = frozenset({"X-Webhook-Record-Url", "X-Webhook-Snapshot"})
 """Headers that operational events never have."""
 OPTIONAL = OF_RECORDS | {"X-Webhook-Sequence", "X-Webhook-Replay", "X-Webhook-Test", "traceparent"}

@@ -15,6 +15,7 @@ from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
 from outbox.queue.state.head_deliveries import follow
 from outbox.sending.outcome import Outcome
+from outbox.sending.permission import Permission
 from outbox.sending.request_targets import requested
 from outbox.states import NOT_THE_RECEIVER
 
@@ -64,6 +65,15 @@ update webhooks set unreadable = s.why
 from (select value ->> 0 as webhook, value ->> 1 as why from {ITEMS}) as s
 where webhooks.id = s.webhook and coalesce(unreadable, '') <> s.why
 returning id, unreadable
+"""
+
+PERMISSION = "update webhooks set allowed_at = $3, allowed_rate = $4 where id = $1 and version = $2"
+# The lower one of what the owner and the receiver allow.
+ALLOWED_RATE = """
+update lanes set rate = (
+  select case when w.rate <= w.allowed_rate or w.allowed_rate is null then w.rate
+    else w.allowed_rate end from webhooks w where w.id = $1)
+where webhook_id = $1
 """
 
 
@@ -135,6 +145,13 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)
+    permissions: dict[str, Permission] = {}
+    for s in batch:
+        # A lost claim does not matter: the receiver has said it.
+        if s.permission is not None and s.delivery.webhook_id not in busy:
+            permissions[s.delivery.webhook_id] = s.permission
+    if permissions:
+        await _note_permissions(tx, permissions)
     unreadable = await _unreadable(tx, settled)
     wait_us, transitions = await _health(tx, by_webhook, heads)
     await operational.tell(tx, transitions, settled)
@@ -168,6 +185,14 @@ async def _unreadable(tx: Tx, settled: Sequence[Result]) -> list[tuple[str, str]
         return []
     rows = await tx.all(UNREADABLE, items(sorted(reasons.items())))
     return [(row["id"], row["unreadable"]) for row in rows]
+
+
+async def _note_permissions(tx: Tx, permissions: Mapping[str, Permission]) -> None:
+    """Note what receivers have allowed, and hold their lanes to the rates."""
+    for webhook_id, one in sorted(permissions.items()):
+        at = tx.now if one.granted else None
+        if await tx.run(PERMISSION, webhook_id, one.version, at, one.rate):
+            await tx.run(ALLOWED_RATE, webhook_id)
 
 
 def _concerns_receiver(outcome: Outcome) -> bool:

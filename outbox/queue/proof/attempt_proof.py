@@ -12,7 +12,7 @@ from typing import Literal
 
 from outbox.database.transaction import Row
 from outbox.durations import MINUTE, SECOND
-from outbox.events.body import sent
+from outbox.events.sent_body import sent
 from outbox.queue.state.chain import BODY, COVERED, HEADERS, answer_of, digest_of, event_of, packed
 from outbox.sending.request import restored, sign_body, sign_standard
 from outbox.webhooks.secrets import KeyRing, SealBroken
@@ -151,7 +151,7 @@ def _signed(row: Row, secrets: Secrets | None) -> Signed | None:
         row["request_headers"], row["event_id"], row["number"], row["started_at"]
     )
     headers, moment = dict(sent_headers), row["started_at"] // SECOND
-    body = sent(_bytes(row["body"]), sent_headers, row["record_id"])
+    body = sent(_bytes(row["body"]), sent_headers, row["record_id"], row["occurred_at"])
     own = headers["X-Webhook-Signature"]
     standard = headers["webhook-signature"].split(" ")
 

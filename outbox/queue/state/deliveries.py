@@ -14,6 +14,7 @@ from outbox.queue.state.evidence import USUAL, Evidence
 from outbox.queue.state.fair_shares import Shares
 from outbox.queue.state.policy import Decision
 from outbox.sending.outcome import Outcome
+from outbox.sending.permission import Permission
 from outbox.sending.request import Header
 from outbox.states import Origin
 from outbox.webhooks import operational
@@ -111,6 +112,9 @@ class Endpoint:
     certificate: bytes | None = None
     proxy: str | None = None
     thin: bool = False
+    format: str | None = None
+    handshake: int | None = None
+    """With a handshake, the rate that its owner limits it to, 0 without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,8 @@ class Result:
     node_id: str
     needed: Evidence = USUAL
     """The evidence that disables its webhook after days of failures."""
+    permission: Permission | None = None
+    """What the receiver answered to a handshake before this attempt."""
 
     @property
     def unreadable(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from outbox.clock import Clock
 from outbox.durations import SECOND
+from outbox.events import cloud_events
 from outbox.events.body import message, thin
 from outbox.ids import Ids
 from outbox.sending.request import Header, Request, compose, key_of, sign_body
@@ -101,6 +102,9 @@ class Kit:
             body=self._body(given, at), secrets=secrets or (self.secret,),
             signing_keys=() if secrets == (self.other,) else self._template.signing_keys,
         )  # fmt: skip
+        if request.form is not None:
+            record_id = str(given.data["id"])
+            cloud_events.apply(request, request.form, record_id, at)
         return self._composed(request, now - age * SECOND)
 
     def again(self, post: Post, attempt: int) -> Post:
@@ -109,7 +113,7 @@ class Kit:
             self._template, event_id=post.event_id, event_name=post.value("x-webhook-event"),
             timestamp=int(post.value("x-webhook-timestamp")), attempt=attempt, origin="test",
             record_version=int(post.value("x-webhook-record-version")), body=post.body,
-            secrets=(self.secret,),
+            secrets=(self.secret,), context=tuple(filter(cloud_events.is_context, post.headers)),
         )  # fmt: skip
         return self._composed(request, self._clock.wall())
 

@@ -7,6 +7,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from outbox.sending.request import (
+    OF_FORMS,
     OURS,
     Request,
     check_header,
@@ -122,7 +123,7 @@ def test_our_own_headers_are_not_masked() -> None:
         record_url="https://crm.example/api/x/1",
     )  # fmt: skip
     headers = composed(whole)
-    assert {name for name, _ in headers} == OURS
+    assert {name for name, _ in headers} == OURS - OF_FORMS
     assert masked(headers) == headers
 
 
@@ -141,7 +142,8 @@ def test_reserved_names_are_refused_by_name(name: str) -> None:
         check_header(name, "value")
 
 
-@pytest.mark.parametrize("name", sorted(OURS))
+# A webhook in the form of the contract may have `ce-` headers of its own, as it always could.
+@pytest.mark.parametrize("name", sorted(name for name in OURS if not name.startswith("ce-")))
 def test_no_custom_header_can_imitate_ours(name: str) -> None:
     for spelling in (name, name.upper(), name.lower()):
         with pytest.raises(ValueError):

@@ -69,6 +69,7 @@ class Connection(Sender):
         fresh: bool = False,
         objection: Objection = no_objection,
         via: Via = DIRECT,
+        method: str = "POST",
     ) -> Outcome:
         network, given = self._network, dict(headers)
         began = self._now.monotonic()

@@ -15,6 +15,7 @@ EVERY = Draft(
     (("Authorization", "Bearer 1"),), (5.0, 7200.0), True, (Condition("status", "won"),),
     sequenced=True, name="erp", ed25519=True, concurrency=3, rate=500,
     certificate=ClientCertificate("PRIVATE KEY", 1), proxy="office", thin=True,
+    format="cloudevents", handshake=True,
 )  # fmt: skip
 """A draft in which each setting has a value of its own."""
 RULES = Rules(proxies={"office": Proxy("office", "proxy.internal", 3128)})
