@@ -115,6 +115,14 @@ class Owner:
             raise DemoFault(f"the gateway is not reachable: {error}") from error
 
 
+async def open_stores(owner: Owner, hostname: str, page: str) -> str:
+    """Create a store in each language for the shop; return the hostname of the Portuguese one."""
+    portuguese = f"br-{hostname}"
+    await open_store(owner, hostname, page)
+    await open_store(owner, portuguese, page, "pt-BR")
+    return portuguese
+
+
 async def open_store(
     owner: Owner, hostname: str, page: str, language: str = "en"
 ) -> Mapping[str, Any]:

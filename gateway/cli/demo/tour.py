@@ -142,8 +142,7 @@ async def _tour(folder: Path, once: bool, port: int, breaking: bool, wish: _Stop
         if once:
             return await _check(writer, receiver, gateway, screen, clock)
         owner = Owner(http, gateway.url, key)
-        name = f"cafe-{ids.token(4).hex()}"
-        shop = Shop(gateway.url, f"{name}.example", f"{name}-br.example")
+        shop = Shop(gateway.url, f"cafe-{ids.token(4).hex()}.example")
         stack.push_async_callback(shop.stop)
         await _open_shop(shop, owner, screen)
         heading = _heading(gateway, account, shop)
@@ -176,8 +175,7 @@ async def _open_shop(shop: Shop, owner: Owner, screen: table.Screen) -> None:
     """Serve the shop page, and create the stores that it shows, one in each language."""
     screen.say(spoken()("demo.shop", products=len(goods.GOODS)))
     await shop.start()
-    await goods.open_store(owner, shop.hostname, shop.url)
-    await goods.open_store(owner, shop.portuguese, shop.url, "pt-BR")
+    shop.portuguese = await goods.open_stores(owner, shop.hostname, shop.url)
     shop.owner = owner
 
 

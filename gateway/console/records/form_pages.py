@@ -1,4 +1,8 @@
-"""The form of a resource: a new record, an edited one, and what a lost race leaves."""
+"""The form of a resource: a new record, an edited one, and what a lost race leaves.
+
+A form may be in sections, each of which is a form of its own on one page. It is one module because
+each page shows what the others take.
+"""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -311,8 +315,8 @@ def _show(
     groups = [
         (group, grouped)
         for group in section.parts.groups
-        if (grouped := [one for one in _grouped(section, shown, group) if one in shown])
-    ] or [("", shown)]
+        if (grouped := _grouped(section, shown, group))
+    ] or [("", list(shown))]
     context: dict[str, Any] = {
         "section": section, "words": Words(texts, section.resource), "record": filled.record,
         "groups": groups, "typed": filled.typed, "faults": faults, "spare": inputs.SPARE,

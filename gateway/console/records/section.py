@@ -96,7 +96,7 @@ class Section:
         """Return the section of the form in which a field is; empty when it has none."""
         groups = self.parts.groups
         found = (group for group, fields in groups.items() if name in fields)
-        return next(found, next(reversed(groups), ""))
+        return next(found, ["", *groups][-1])
 
     def target(self, name: str) -> Resource | None:
         """Return the resource whose ids a filter takes, or None."""
