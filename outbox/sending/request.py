@@ -12,6 +12,7 @@ from functools import lru_cache
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from outbox.durations import SECOND
+from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.ed25519 import sign_public
 from outbox.states import Origin
 
@@ -107,6 +108,8 @@ class Request:
     via: Via = DIRECT
     record_url: str | None = None
     """The address of the record, when the body has it instead of the data."""
+    oauth2: ClientCredentials | None = None
+    """They get the access token that its receiver wants."""
 
 
 def compose(request: Request, *, service: str, now_wall: int, span_id: str) -> list[Header]:

@@ -3,8 +3,9 @@
 The sentences say no more about the network than the outcome in the delivery log does.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -12,10 +13,19 @@ from outbox.durations import SECOND
 from outbox.sending.addresses import Rules
 from outbox.sending.outcome import Outcome
 from outbox.sending.request_targets import encoded
+from outbox.sending.token_request import Fetched
 from outbox.sending.urls import DEFAULT_PORTS, Refused, Target, check_url
 
-StepName = Literal["url", "sign", "dns", "egress", "connect", "tls", "answer"]
+StepName = Literal[
+    "token_url", "token_dns", "token_egress", "token_connect", "token_tls", "token_answer",
+    "url", "sign", "dns", "egress", "connect", "tls", "answer",
+]  # fmt: skip
+"""Those of the request for an access token, and those of the request to the receiver."""
 Verdict = Literal["passed", "skipped", "failed"]
+TOKEN_STEPS: Mapping[StepName, StepName] = {
+    "url": "token_url", "dns": "token_dns", "egress": "token_egress", "connect": "token_connect",
+    "tls": "token_tls", "answer": "token_answer",
+}  # fmt: skip
 
 SLOW_SHARE = 0.5
 """A response that takes more than this share of the timeout gets a warning."""
@@ -49,6 +59,38 @@ class Step:
 
 def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list[Step]:
     """Return the steps in their order; the last one is the one that failed, or the response."""
+    steps = _before_answer(url, outcome, rules)
+    if steps[-1].verdict == "failed":
+        return steps
+    verdict: Verdict = "passed" if failing_step(outcome) is None else "failed"
+    return [*steps, Step("answer", verdict, _of_answer(url, outcome, timeout_s), _waited(outcome))]
+
+
+def token_steps_of(url: str, fetched: Fetched, rules: Rules) -> list[Step]:
+    """Return the steps of a request for an access token, as those of a delivery."""
+    outcome = fetched.outcome
+    steps = [
+        replace(
+            step,
+            name=TOKEN_STEPS[step.name],
+            text=step.text.replace("he receiver", "he token endpoint"),
+        )
+        for step in _before_answer(url, outcome, rules)
+    ]
+    if steps[-1].verdict == "failed":
+        return steps
+    if fetched.token is None:
+        last = Step("token_answer", "failed", _sentence(fetched.failure), _waited(outcome))
+    else:
+        life = fetched.token.life
+        lasts = f"lasts {life:g} s" if life is not None else "does not say how long it lasts"
+        said = f"The token endpoint answered {outcome.status} with a token, which {lasts}."
+        last = Step("token_answer", "passed", said, _waited(outcome))
+    return [*steps, last]
+
+
+def _before_answer(url: str, outcome: Outcome, rules: Rules) -> list[Step]:
+    """Return the steps before the response, or those up to the one that failed."""
     try:
         target = check_url(url, rules)
     except Refused as refused:
@@ -58,15 +100,12 @@ def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list
             Step("url", "passed", _of_parts(urlsplit(url))),
             Step("egress", "failed", _sentence(str(refused))),
         ]
-    failing = failing_step(outcome)
     steps = [Step("url", "passed", _of_url(target))]
     unseen = rules.proxies_resolve and outcome.dns_us is None
-    for step in _on_the_way(target, outcome, failing, unseen=unseen):
+    for step in _on_the_way(target, outcome, failing_step(outcome), unseen=unseen):
         steps.append(step)
         if step.verdict == "failed":
-            return steps
-    verdict: Verdict = "passed" if failing is None else "failed"
-    steps.append(Step("answer", verdict, _of_answer(url, outcome, timeout_s), _waited(outcome)))
+            break
     return steps
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from outbox.database.transaction import Row, Tx
+from outbox.sending import client_credentials
 from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.client_credentials import ClientCredentials
 from outbox.webhooks import conditions, operational
 from outbox.webhooks.conditions import Condition
 from outbox.webhooks.operational import is_operational
@@ -50,6 +52,8 @@ class Draft:
     """The name of one of the operator's egress proxies."""
     thin: bool = False
     """Whether requests have the address of the record instead of its data."""
+    oauth2: ClientCredentials | None = None
+    """Its receiver wants an access token that these get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ class Webhook:
     """When the client certificate expires."""
     proxy: str | None
     thin: bool
+    oauth2: bytes | None
 
 
 READ = frozenset({"events", "ordered", "conditions", "sequenced", "operational", "ed25519", "thin"})
@@ -102,7 +107,7 @@ COLUMNS = """id, owner_id, version, url, events, description, state, disabled_re
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
   failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, sequenced,
   operational, unreadable, name, app, ed25519, concurrency, rate, certificate,
-  certificate_until, proxy, thin"""
+  certificate_until, proxy, thin, oauth2"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
@@ -110,7 +115,7 @@ ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtexte
 # The columns that both statements below write behind the others.
 OPTIONS = (
     "schedule", "ordered", "conditions", "sequenced", "name", "ed25519", "concurrency", "rate",
-    "certificate", "certificate_until", "proxy", "thin",
+    "certificate", "certificate_until", "proxy", "thin", "oauth2",
 )  # fmt: skip
 
 INSERT = f"""
@@ -338,6 +343,11 @@ def open_certificate(
     return ClientCertificate(ring.open(sealed, webhook_id).decode("ascii"), until or 0)
 
 
+def open_oauth2(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> ClientCredentials | None:
+    """Decrypt the client credentials of `Webhook.oauth2`. Raise SealBroken."""
+    return None if sealed is None else client_credentials.stored(ring.open(sealed, webhook_id))
+
+
 def _options(draft: Draft, ring: KeyRing, webhook_id: str) -> tuple[object, ...]:
     """Return the values of OPTIONS."""
     certificate = draft.certificate
@@ -354,6 +364,9 @@ def _options(draft: Draft, ring: KeyRing, webhook_id: str) -> tuple[object, ...]
         None if certificate is None else certificate.until,
         draft.proxy,
         draft.thin,
+        None
+        if draft.oauth2 is None
+        else ring.seal(client_credentials.written(draft.oauth2), webhook_id),
     )
 
 

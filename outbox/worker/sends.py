@@ -30,6 +30,7 @@ from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.request import Header, Request, compose, kept, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.webhooks.secrets import KeyRing
+from outbox.worker.access_tokens import AccessTokens
 from outbox.worker.journal import kind_of
 from outbox.worker.request_building import (
     Erased,
@@ -91,6 +92,7 @@ class Sends:
         self._observer = observer
         self._objection = objection
         self._put = put
+        self._tokens = AccessTokens(sender, clock, settings.service)
         self._builder = RequestBuilder(ring, settings.timeout, settings.schedule, settings.links)
         self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
@@ -108,8 +110,9 @@ class Sends:
         self._stale.clear()
 
     def changed(self, webhook_ids: Collection[str]) -> None:
-        """Withdraw unsent requests of these webhooks."""
+        """Withdraw unsent requests of these webhooks, and forget their access tokens."""
         self._stale.update(webhook_ids)
+        self._tokens.forget(webhook_ids)
         for _, _, sending, _ in self._tasks.values():
             if sending.webhook_id in webhook_ids:
                 sending.objection = CHANGED
@@ -151,6 +154,10 @@ class Sends:
         """Abort every send in flight; the results are `aborted`."""
         for task in self._tasks:
             task.cancel()
+
+    async def close(self) -> None:
+        """Forget all access tokens."""
+        await self._tokens.close()
 
     def _start(
         self, delivery: Claimed, endpoint: Endpoint | None, node_id: str, wall: int, now: float
@@ -197,18 +204,32 @@ class Sends:
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
+        # After an attempt that did not count, such as one on a closed connection.
+        repeated = delivery.attempt > delivery.tries + 1
+        refused = None
         try:
-            span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
-            headers = compose(
-                request, service=self._settings.service, now_wall=wall, span_id=span_id
-            )
-            outcome = await self._sender.send(
-                request.url, headers, request.body, request.timeout_s,
-                # After an attempt that did not count, such as one on a closed connection.
-                fresh=delivery.probe or delivery.attempt > delivery.tries + 1,
-                objection=lambda: sending.objection or self._objection(),
-                via=request.via,
-            )  # fmt: skip
+            if request.oauth2 is not None:
+                refused = await self._tokens.authorize(
+                    delivery.webhook_id, request, repeated=repeated
+                )
+                if refused is None:
+                    # Its signature has this time.
+                    wall, began = self._clock.wall(), self._clock.monotonic()
+            if refused is None:
+                span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
+                headers = compose(
+                    request, service=self._settings.service, now_wall=wall, span_id=span_id
+                )
+                outcome = await self._sender.send(
+                    request.url, headers, request.body, request.timeout_s,
+                    fresh=delivery.probe or repeated,
+                    objection=lambda: sending.objection or self._objection(),
+                    via=request.via,
+                )  # fmt: skip
+                if request.oauth2 is not None:
+                    self._tokens.judge(delivery.webhook_id, request, outcome, repeated=repeated)
+            else:
+                outcome = refused
         except asyncio.CancelledError:
             outcome = _aborted(sending, self._clock.monotonic() - began)
         except Exception as fault:

@@ -31,7 +31,7 @@ LARGE = "select body from events where id = $1"
 
 ENDPOINT = f"""w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.secret,
   w.staged_secret, w.old_secret, w.old_secret_until, w.failures, w.certificate, w.proxy, w.thin,
-  {signing_keys.FOR_WEBHOOK}"""
+  w.oauth2,   {signing_keys.FOR_WEBHOOK}"""
 """The columns of `webhooks` for `endpoint_of`."""
 ENDPOINTS = f"select {ENDPOINT} from webhooks w where w.id in {IDS}"
 
@@ -96,4 +96,5 @@ def endpoint_of(webhook: Row) -> Endpoint:
         webhook["old_secret"], webhook["old_secret_until"], webhook["failures"],
         webhook["signing_keys"],
         webhook["certificate"], webhook["proxy"], bool(webhook["thin"]),
+        webhook["oauth2"],
     )  # fmt: skip

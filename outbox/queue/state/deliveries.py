@@ -93,7 +93,7 @@ def claimed(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A webhook as the worker needs it; secrets, headers and certificate are still encrypted."""
+    """A webhook as the worker needs it; all its secrets are still encrypted."""
 
     id: str
     version: int
@@ -111,6 +111,7 @@ class Endpoint:
     certificate: bytes | None = None
     proxy: str | None = None
     thin: bool = False
+    oauth2: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,146 @@
+"""Deliveries to receivers that want an access token, with a real authorisation server."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from aiohttp import web
+
+from outbox import webhooks
+from outbox.database.transaction import Database
+from outbox.queue.upkeep import parking
+from outbox.webhooks import Draft
+from tests.support.authorization_server import issuer
+from tests.support.drain import Drain, drain, make, make_many, ring, rows, run
+from tests.support.waiting import until
+
+
+async def attempts(db: Database) -> list[dict[str, Any]]:
+    found = "select a.*, d.tries, d.state as ended from attempts a join deliveries d on d.id = a.delivery_id"
+    return [dict(one) for one in await db.read(rows, f"{found} order by a.started_at, a.number")]
+
+
+async def test_200_deliveries_at_once_need_one_token_request(db: Database) -> None:
+    async with issuer() as (server, box), drain(db, ring()) as running:
+        await running.webhook(box.url, oauth2=server.credentials(scope="a b"))
+        await db.write(make_many, 200)
+        await running.watch.until("delivery_finished", 200)
+    assert (len(server.requests), len(box.got)) == (1, 200)
+    assert {one.headers["Authorization"] for one in box.got} == server.valid
+    assert server.requests[0].body == b"grant_type=client_credentials&scope=a+b"
+    stored = repr([dict(one) for one in await db.read(rows, "select * from attempts")])
+    for secret in (server.client_secret, *(one.partition(" ")[2] for one in server.valid)):
+        assert secret not in stored
+    assert '["Authorization","***"]' in stored
+
+
+async def test_a_revoked_token_is_replaced_and_the_attempt_does_not_count(db: Database) -> None:
+    async with issuer() as (server, box), drain(db, ring()) as running:
+        await running.webhook(box.url, oauth2=server.credentials(client_authentication="body"))
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished")
+        server.valid.clear()
+        await db.write(make_many, 20)
+        await running.watch.until("delivery_finished", 21)
+    assert len(server.requests) == 2
+    found = await attempts(db)
+    assert Counter(one["status"] for one in found)[204] == 21
+    refused = [one for one in found if one["status"] == 401]
+    assert refused
+    assert {one["error"] for one in refused} == {
+        "it refused the access token, so the request is sent again with a new one"
+    }
+    assert {(one["tries"], one["ended"]) for one in found} == {(1, "delivered")}
+    [webhook] = await db.read(rows, "select failures, failing_since from webhooks")
+    assert tuple(webhook) == (0, None)
+
+
+async def test_a_second_refusal_is_an_ordinary_failure(db: Database) -> None:
+    async with issuer() as (server, box), drain(db, ring()) as running:
+        server.valid = set()
+        server.save_token = lambda token, request: None  # type: ignore[method-assign]
+        await running.webhook(box.url, oauth2=server.credentials(), schedule=())
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished")
+    first, second = await attempts(db)
+    assert (first["error"] is None, second["error"], second["ended"]) == (False, None, "exhausted")
+    assert (second["tries"], len(server.requests)) == (1, 2)
+
+
+async def test_a_token_is_renewed_before_its_end_while_it_is_used(db: Database) -> None:
+    async with issuer(expires_in=2) as (server, box), drain(db, ring()) as running:
+        await running.webhook(box.url, oauth2=server.credentials())
+
+        async def renewed() -> bool:
+            await db.write(make, "r1")
+            await running.watch.until("delivery_finished", len(box.got) + 1)
+            return len(server.requests) > 2
+
+        await until(renewed)
+    assert {one["status"] for one in await attempts(db)} == {204}
+
+
+async def test_a_failing_endpoint_is_the_failure_of_its_webhook(db: Database) -> None:
+    async def sleepy(request: web.Request) -> web.StreamResponse:
+        return web.json_response(
+            {"error": "slow_down", "error_description": f"not {server.client_secret}"},
+            status=429, headers={"Retry-After": "100"},
+        )  # fmt: skip
+
+    async with issuer(answer=sleepy) as (server, box), drain(db, ring()) as running:
+        failing = await running.webhook(box.url, oauth2=server.credentials())
+        await db.write(make, "r1")
+        await until(lambda: _has_attempt(db))
+        [attempt] = await attempts(db)
+        assert (attempt["outcome"], attempt["status"]) == ("token_error", None)
+        assert attempt["error"] == "the token endpoint answered 429: slow_down: not ***"
+        assert json.loads(attempt["request_headers"] or "[]") == []
+        held = "select wait_until - due_now() > 50000000 as held, w.failures from lanes l"
+        [lane] = await db.read(
+            rows, f"{held} join webhooks w on w.id = l.webhook_id where w.id = $1", failing
+        )
+        assert (bool(lane["held"]), lane["failures"]) == (True, 1), "Retry-After holds the webhook"
+    assert box.got == []
+
+
+async def _has_attempt(db: Database) -> bool:
+    return bool(await db.read(rows, "select 1 as one from attempts"))
+
+
+async def test_a_change_a_pause_and_a_deletion_forget_the_token(db: Database) -> None:
+    async with issuer() as (server, box), drain(db, ring()) as running:
+        webhook_id = await running.webhook(box.url, oauth2=server.credentials())
+
+        async def delivered() -> int:
+            await db.write(make, "r1")
+            await box.until(len(box.got) + 1)
+            return len(server.requests)
+
+        assert [await delivered(), await delivered()] == [1, 1]
+        changed = Draft(box.url, ("thing.made",), oauth2=server.credentials(audience="crm"))
+        assert await db.write(webhooks.change, webhook_id, 1, changed, running.ring)
+        assert await delivered() == 2
+        assert b"audience=crm" in server.requests[1].body
+        await db.write(parking.pause, webhook_id)
+        await parking.activate(db, webhook_id, "none")
+        assert await delivered() == 3
+        assert _kept(running) == [webhook_id]
+        await parking.remove(db, webhook_id)
+        assert _kept(running) == []
+
+
+def _kept(running: Drain) -> list[str]:
+    return [*running.worker._sends._tokens._entries]
+
+
+async def test_credentials_that_no_key_opens_hold_the_webhook(db: Database) -> None:
+    async with issuer() as (server, box), drain(db, ring()) as running:
+        await running.webhook(box.url, oauth2=server.credentials())
+        await db.write(run, "update webhooks set oauth2 = $1", bytes(40))
+        await db.write(make, "r1")
+        await running.watch.until("unreadable")
+        [row] = await db.read(rows, "select unreadable from webhooks")
+        assert row["unreadable"].startswith("the webhook's OAuth2 settings cannot be decrypted")
+    assert (box.got, server.requests) == ([], [])
