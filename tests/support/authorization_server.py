@@ -57,7 +57,7 @@ class _Request(OAuth2Request):  # type: ignore[misc] # Authlib has no types
 
 
 class _Grant(ClientCredentialsGrant):  # type: ignore[misc] # Authlib has no types
-    TOKEN_ENDPOINT_AUTH_METHODS = ["client_secret_basic", "client_secret_post"]
+    TOKEN_ENDPOINT_AUTH_METHODS = ("client_secret_basic", "client_secret_post")
 
 
 @dataclass

@@ -18,8 +18,9 @@ from tests.support.waiting import until
 
 
 async def attempts(db: Database) -> list[dict[str, Any]]:
-    found = "select a.*, d.tries, d.state as ended from attempts a join deliveries d on d.id = a.delivery_id"
-    return [dict(one) for one in await db.read(rows, f"{found} order by a.started_at, a.number")]
+    found = """select a.*, d.tries, d.state as ended from attempts a
+        join deliveries d on d.id = a.delivery_id order by a.started_at, a.number"""
+    return [dict(one) for one in await db.read(rows, found)]
 
 
 async def test_200_deliveries_at_once_need_one_token_request(db: Database) -> None:

@@ -109,6 +109,7 @@ async def test_a_file_sends_no_stored_secret_to_another_server(
             await attempt(moved)
         assert {one.field.rpartition(" ")[2]: one.code for one in refused.value.faults} == {
             "headers": "header_moved", "certificate": "certificate_moved",
+                "oauth2.clientSecret": "oauth2_moved", "oauth2.parameters.resource": "oauth2_moved",
         }  # fmt: skip
     assert await account.rows() == before
     said = moved.replace('certificate = "***"\n', "").replace("***", "Bearer 2")
