@@ -11,6 +11,7 @@ from gateway.texts import Texts
 from outbox.sending.oddities import NOT_HTTP, NOTES, REFUSALS, TOO_MUCH
 from outbox.sending.outcome import CLOSED_EARLY, CUT_OFF
 
+ANSWERED = r"the token endpoint answered (?P<status>\d+)"
 PATTERNS = (
     ("url", r"(?P<scheme>https?) to (?P<host>\S+), port (?P<port>\d+)\."),
     ("has_address", r"(?P<host>\S+) has an address\."),
@@ -56,6 +57,16 @@ PATTERNS = (
     ),
     ("closed_early", rf"{CLOSED_EARLY}\.?"),
     ("cut_off", rf"{CUT_OFF}\.?"),
+    ("token_failed", r"the token endpoint failed: (?P<why>.+?)\.?"),
+    ("token_redirect", rf"{ANSWERED}, a redirect, which is not followed\.?"),
+    ("token_cut", rf"{ANSWERED} with an answer that is cut off(?P<said>.*?)\.?"),
+    ("token_no_json", rf"{ANSWERED} with no JSON object(?P<said>.*?)\.?"),
+    ("token_missing", rf"{ANSWERED} without an access token(?P<said>.*?)\.?"),
+    ("token_given", rf"{ANSWERED} with a token, which lasts (?P<seconds>[\d.e+]+) s\."),
+    ("token_untimed", rf"{ANSWERED} with a token, which does not say how long it lasts\."),
+    ("token_answered", rf"{ANSWERED}(?P<said>.*?)\.?"),
+    ("token_type", r"the token endpoint gave a token of the type (?P<kind>.+), not Bearer\.?"),
+    ("token_unusable", r"the token endpoint gave a token that no header can have\.?"),
     *((f"note_{name}", re.escape(note)) for name, note in NOTES.items()),
 )
 # The log has the same texts, but not as sentences.

@@ -109,11 +109,12 @@ async def test_a_file_sends_no_stored_secret_to_another_server(
             await attempt(moved)
         assert {one.field.rpartition(" ")[2]: one.code for one in refused.value.faults} == {
             "headers": "header_moved", "certificate": "certificate_moved",
-                "oauth2.clientSecret": "oauth2_moved", "oauth2.parameters.resource": "oauth2_moved",
+            "oauth2.clientSecret": "oauth2_moved", "oauth2.parameters.resource": "oauth2_moved",
         }  # fmt: skip
     assert await account.rows() == before
     said = moved.replace('certificate = "***"\n', "").replace("***", "Bearer 2")
-    assert acts(await account.plan(said)) == [("change", "erp", ["url", "headers", "certificate"])]
+    expected = ["url", "headers", "certificate", "oauth2"]
+    assert acts(await account.plan(said)) == [("change", "erp", expected)]
 
 
 async def test_order_that_a_file_turns_on_and_off_is_finished(account: Account) -> None:
