@@ -204,7 +204,6 @@ class Sends:
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
-        # After an attempt that did not count, such as one on a closed connection.
         repeated = delivery.attempt > delivery.tries + 1
         refused = None
         try:
@@ -213,7 +212,6 @@ class Sends:
                     delivery.webhook_id, request, repeated=repeated
                 )
                 if refused is None:
-                    # Its signature has this time.
                     wall, began = self._clock.wall(), self._clock.monotonic()
             if refused is None:
                 span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
@@ -222,6 +220,7 @@ class Sends:
                 )
                 outcome = await self._sender.send(
                     request.url, headers, request.body, request.timeout_s,
+                    # After an attempt that did not count, such as one on a closed connection.
                     fresh=delivery.probe or repeated,
                     objection=lambda: sending.objection or self._objection(),
                     via=request.via,

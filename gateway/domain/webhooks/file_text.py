@@ -3,6 +3,7 @@
 A file has no secrets. In place of a text it may have where the text is: `{ env = "NAME" }` or
 `{ file = "/path" }`; only who may read both of them looks them up. gateway.domain.webhooks.settings
 has the settings, file_plan compares a file with the webhooks of an account.
+It is one module because each kind of setting has its two forms, read and written, side by side.
 """
 
 import difflib

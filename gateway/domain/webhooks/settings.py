@@ -3,6 +3,7 @@
 A setting has two forms: as it is typed (a text, several words, or a box that is ticked) and as
 outbox.webhooks.Draft holds it. A new setting is a field of Draft and Webhook of the same name and
 one line in SETTINGS; its input in the form comes beside that.
+It is one module because the list of settings and what judges them all are read together.
 """
 
 import re

@@ -55,7 +55,7 @@ async def test_a_revoked_token_is_replaced_and_the_attempt_does_not_count(db: Da
     }
     assert {(one["tries"], one["ended"]) for one in found} == {(1, "delivered")}
     [webhook] = await db.read(rows, "select failures, failing_since from webhooks")
-    assert tuple(webhook) == (0, None)
+    assert (webhook["failures"], webhook["failing_since"]) == (0, None)
 
 
 async def test_a_second_refusal_is_an_ordinary_failure(db: Database) -> None:

@@ -19,7 +19,7 @@ from tests.support.drain import rows
 
 URL = "https://hooks.example.com/crm"
 LIST = "/console/webhooks"
-TYPED = {
+TYPED: dict[str, Any] = {
     "oauth2.tokenUrl": "https://login.example.com/t/oauth2/token", "oauth2.clientId": "crm",
     "oauth2.clientSecret": "hush", "oauth2.scope": " api://x/.default  b ",
     "oauth2.parameters": "resource: hush-2", "oauth2.clientAuthentication": "body",
@@ -50,7 +50,7 @@ async def test_the_settings_are_stored_shown_kept_and_removed(maria: Guest) -> N
     assert 'parameters.resource = "***"' in export.html
     for page in (webhook, edit, export):
         assert "hush" not in page.html
-    same = {"url": URL, "events": "deal.created", **TYPED}
+    same: dict[str, Any] = {"url": URL, "events": "deal.created", **TYPED}
     masked = {"oauth2.clientSecret": "***", "oauth2.parameters": "resource: ***"}
     assert (await maria.submit(at, at=f"{at}/edit", **same | masked)).status == 200
     assert await stored(maria) == expected
