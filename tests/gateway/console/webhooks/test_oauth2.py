@@ -110,8 +110,8 @@ async def test_the_doctor_shows_each_step_of_the_token_request(db: Database) -> 
         page = await examine(maria, webhook.id)
         names = [name for _, name in steps_in(page.html)]
         assert names[:6] == [
-            "Token URL", "Token: DNS lookup", "Token server: egress rules",
-            "Token: connection", "Token server: TLS", "Access token",
+            "Token URL", "Token: DNS lookup", "Token: egress rules",
+            "Token: connection", "Token: TLS", "Access token",
         ]  # fmt: skip
         assert names[6:] == ["URL", "DNS lookup", "Egress rules", "Connection", "TLS", "Response"]
         assert "answered 200 with a token, which lasts 3600 s." in page.html
