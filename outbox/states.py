@@ -28,8 +28,8 @@ Change = Literal["open", "closed", "disabled"]
 """What attempts change at their webhook: its circuit, or that it is disabled."""
 OutcomeName = Literal[
     "success", "throttled", "http_3xx", "http_4xx", "http_5xx", "timeout", "connect_error",
-    "dns_error", "tls_error", "protocol_error", "proxy_error", "not_permitted", "blocked",
-    "aborted",
+    "dns_error", "tls_error", "protocol_error", "proxy_error", "token_error",
+    "not_permitted", "blocked", "aborted",
 ]  # fmt: skip
 """The outcome of an attempt."""
 NOT_THE_RECEIVER: frozenset[OutcomeName] = frozenset({"proxy_error", "aborted"})

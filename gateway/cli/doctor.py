@@ -34,7 +34,7 @@ from outbox.sending.lookups import LookupFailed
 from outbox.sending.oddities import separated
 from outbox.sending.request import SECRET_BYTES, new_secret, sign_standard
 from outbox.sending.request_targets import requested
-from outbox.sending.steps import Step
+from outbox.sending.steps import Step, StepName
 from outbox.sending.urls import Refused, check_url
 from outbox.webhooks import Webhook, requested_urls
 from outbox.webhooks.secrets import KeyRing
@@ -43,7 +43,9 @@ from outbox.worker.doctor import Doctor, Examination
 WEBHOOKS_AT_ONCE = 500
 Addresses = Sequence[tuple[str, bool]]
 """The addresses of a host, and whether deliveries to each are allowed."""
-NAMES = {
+NAMES: Mapping[StepName, str] = {
+    "token_url": "Token URL", "token_dns": "Token DNS", "token_egress": "Token egress",
+    "token_connect": "Token connect", "token_tls": "Token TLS", "token_answer": "Token",
     "url": "URL", "sign": "Signature", "dns": "DNS", "egress": "Egress", "connect": "Connect",
     "tls": "TLS", "answer": "Response",
 }  # fmt: skip
@@ -52,12 +54,13 @@ NAMES = {
 def lines(examination: Examination, addresses: Addresses, *, own_secret: bool) -> Iterator[str]:
     """Return the lines for people: the steps, the verdict, the retries."""
     t = spoken()
+    width = max(9, *(len(NAMES[step.name]) for step in examination.steps))
     for step in examination.steps:
         spent = "" if step.micros is None else t.took(step.micros)
         mark = t(f"cli.doctor.{step.verdict}")
-        yield f"{mark:7} {NAMES[step.name]:9} {spent:>8}  {_text(t, step, addresses)}"
+        yield f"{mark:7} {NAMES[step.name]:{width}} {spent:>8}  {_text(t, step, addresses)}"
     for note in _notes(examination):
-        yield f"{'':7} {NAMES['answer']:9} {'':>8}  {tables.inert(told(t, note))}"
+        yield f"{'':7} {NAMES['answer']:{width}} {'':>8}  {tables.inert(told(t, note))}"
     yield ""
     if examination.failed is None:
         yield t("doctor.well")

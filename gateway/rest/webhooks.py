@@ -16,10 +16,12 @@ from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
 from gateway.rest.waits import Waiting, shown_wait
-from gateway.server.app_keys import DB
+from gateway.server.app_keys import DB, KEYRING
 from outbox.events.cloud_events import MODES
 from outbox.queue.state.waits import Waiting as Held
+from outbox.sending.client_credentials import ClientAuthentication, ClientCredentials
 from outbox.webhooks import Webhook
+from outbox.webhooks.secrets import KeyRing
 
 
 class WebhookWarning(Struct, frozen=True, rename="camel"):
@@ -30,10 +32,25 @@ class WebhookWarning(Struct, frozen=True, rename="camel"):
     events: list[str]
 
 
+class OAuth2Record(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How a webhook gets the access tokens for its receiver, without the client secret.
+
+    `parameters` are the names of further parameters, whose values are secrets too.
+    """
+
+    token_url: str
+    client_id: str
+    client_authentication: ClientAuthentication
+    scope: str = ""
+    audience: str = ""
+    parameters: list[str] = []
+
+
 class WebhookRecord(Struct, frozen=True, rename="camel"):
     """A webhook in the REST API; `waiting` is set while something holds all of its deliveries.
 
-    `format` is set when it is not that of the contract.
+    `oauth2` is set when its receiver wants an access token, `format` when it is not that of the
+    contract.
     """
 
     id: Id
@@ -44,16 +61,30 @@ class WebhookRecord(Struct, frozen=True, rename="camel"):
     updated_at: Instant
     waiting: Waiting | UnsetType = UNSET
     warnings: list[WebhookWarning] | UnsetType = UNSET
+    oauth2: OAuth2Record | UnsetType = UNSET
     format: Literal["cloudevents", "cloudevents-binary"] | UnsetType = UNSET
 
 
-def record(webhook: Webhook, held: Held | None = None, twins: Sequence[Twin] = ()) -> WebhookRecord:
+def record(
+    webhook: Webhook, ring: KeyRing, held: Held | None = None, twins: Sequence[Twin] = ()
+) -> WebhookRecord:
     """Return the record of a webhook for the REST API; `held` is what its deliveries wait for."""
     return WebhookRecord(
         webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
         dates.show(webhook.created_at), dates.show(webhook.updated_at), shown_wait(held) or UNSET,
         [WebhookWarning("same_url", one.webhook.id, list(one.events)) for one in twins] or UNSET,
+        UNSET if webhook.oauth2 is None else _oauth2(webhooks.stored(webhook, ring).oauth2),
         next((mode for mode in MODES if mode == webhook.format), UNSET),
+    )  # fmt: skip
+
+
+def _oauth2(credentials: ClientCredentials | None) -> OAuth2Record | UnsetType:
+    """Return the record of client credentials; nothing of those that no key decrypts."""
+    if credentials is None:
+        return UNSET
+    return OAuth2Record(
+        credentials.token_url, credentials.client_id, credentials.client_authentication,
+        credentials.scope, credentials.audience, [name for name, _ in credentials.parameters],
     )  # fmt: skip
 
 
@@ -84,5 +115,6 @@ async def list_webhooks(request: web.Request) -> web.Response:
     caller = await authenticate(request)
     rows, waits = await request.app[DB].read(webhooks.listed_with_waits, caller)
     twins = subscriptions.twins(rows)
-    data = [record(one, waits.get(one.id), twins.get(one.id, ())) for one in rows]
+    ring = request.app[KEYRING]
+    data = [record(one, ring, waits.get(one.id), twins.get(one.id, ())) for one in rows]
     return respond(Webhooks(data, [*AVAILABLE_NAMES], [*FURTHER_NAMES]))

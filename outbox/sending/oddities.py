@@ -37,6 +37,7 @@ NOTES = {
     "short": "the connection closed before the body was complete",
     "more": "there are bytes after the response",
     "repeated": "it ended an idle connection, so the request is sent again on a new one",
+    "token": "it refused the access token, so the request is sent again with a new one",
 }
 """What may be odd about a response whose status decides, as the log says it."""
 BETWEEN = "; "
@@ -44,7 +45,7 @@ BETWEEN = "; "
 Note = Literal[
     "early", "blank", "version", "status_line", "line_end", "folded", "colon", "no_colon", "name",
     "control", "long_line", "many", "too_many", "too_long", "cut_off", "lengths", "length", "both",
-    "coding", "chunk", "short", "more", "repeated",
+    "coding", "chunk", "short", "more", "repeated", "token",
 ]  # fmt: skip
 
 

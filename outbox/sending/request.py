@@ -16,6 +16,7 @@ from typing import Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from outbox.durations import SECOND
+from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.ed25519 import sign_public
 from outbox.states import Origin
 
@@ -132,6 +133,8 @@ class Request:
     via: Via = DIRECT
     record_url: str | None = None
     """The address of the record, when the body has it instead of the data."""
+    oauth2: ClientCredentials | None = None
+    """They get the access token that its receiver wants."""
     form: EventForm | None = None
     """Another form than that of the contract, in which `body` is already."""
     content_type: str = JSON_TYPE

@@ -5,7 +5,7 @@ The values of a sentence say no more about the network than the outcome in the d
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 from urllib.parse import urljoin, urlsplit
 
@@ -14,10 +14,19 @@ from outbox.sending.addresses import Rules
 from outbox.sending.outcome import Outcome
 from outbox.sending.permission import Permission
 from outbox.sending.request_targets import encoded
+from outbox.sending.token_request import Fetched
 from outbox.sending.urls import DEFAULT_PORTS, Refused, Target, check_url
 
-StepName = Literal["url", "sign", "dns", "egress", "connect", "tls", "handshake", "answer"]
+StepName = Literal[
+    "token_url", "token_dns", "token_egress", "token_connect", "token_tls", "token_answer",
+    "url", "sign", "dns", "egress", "connect", "tls", "handshake", "answer",
+]  # fmt: skip
+"""Those of the request for an access token, and those of the request to the receiver."""
 Verdict = Literal["passed", "skipped", "failed"]
+TOKEN_STEPS: Mapping[StepName, StepName] = {
+    "url": "token_url", "dns": "token_dns", "egress": "token_egress", "connect": "token_connect",
+    "tls": "token_tls",
+}  # fmt: skip
 
 SLOW_SHARE = 0.5
 """A response that takes more than this share of the timeout gets a warning."""
@@ -37,7 +46,7 @@ Code = Literal[
     "answered", "answered_slowly", "limited",
     "unavailable", "redirect", "redirect_to", "broken", "unsigned", "nothing_there", "no_post",
     "gone", "too_large", "no_json", "refused", "no_answer", "unsendable", "failed", "failed_plain",
-    "failed_host",
+    "failed_host", "token_given", "token_untimed",
 ]  # fmt: skip
 """What a step says. The codes `failed…` repeat the value `error`, a text of the delivery log."""
 CODES: tuple[Code, ...] = get_args(Code)
@@ -57,6 +66,34 @@ class Step:
 
 def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list[Step]:
     """Return the steps in their order; the last one is the one that failed, or the response."""
+    steps = _before_answer(url, outcome, rules)
+    if steps[-1].verdict == "failed":
+        return steps
+    code, values = _of_answer(url, outcome, timeout_s)
+    verdict: Verdict = "passed" if failing_step(outcome) is None else "failed"
+    return [*steps, Step("answer", verdict, code, _waited(outcome), values)]
+
+
+def token_steps_of(url: str, fetched: Fetched, rules: Rules) -> list[Step]:
+    """Return the steps of a request for an access token, as those of a delivery."""
+    outcome, token = fetched.outcome, fetched.token
+    steps = [
+        replace(step, name=TOKEN_STEPS[step.name]) for step in _before_answer(url, outcome, rules)
+    ]
+    if steps[-1].verdict == "failed":
+        return steps
+    waited = _waited(outcome)
+    if token is None:
+        return [*steps, _failed("token_answer", fetched.failure, waited)]
+    values = {"status": str(outcome.status)}
+    if token.life is None:
+        return [*steps, Step("token_answer", "passed", "token_untimed", waited, values)]
+    values["seconds"] = f"{token.life:.12g}"
+    return [*steps, Step("token_answer", "passed", "token_given", waited, values)]
+
+
+def _before_answer(url: str, outcome: Outcome, rules: Rules) -> list[Step]:
+    """Return the steps before the response, or those up to the one that failed."""
     try:
         target = check_url(url, rules)
     except Refused as refused:
@@ -67,16 +104,12 @@ def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list
         return [
             _to(parts.scheme, parts.hostname or "", port), _failed("egress", str(refused)),
         ]  # fmt: skip
-    failing = failing_step(outcome)
     steps = [_to(target.scheme, target.host, target.port)]
     unseen = rules.proxies_resolve and outcome.dns_us is None
-    for step in _on_the_way(target, outcome, failing, unseen=unseen):
+    for step in _on_the_way(target, outcome, failing_step(outcome), unseen=unseen):
         steps.append(step)
         if step.verdict == "failed":
-            return steps
-    code, values = _of_answer(url, outcome, timeout_s)
-    verdict: Verdict = "passed" if failing is None else "failed"
-    steps.append(Step("answer", verdict, code, _waited(outcome), values))
+            break
     return steps
 
 

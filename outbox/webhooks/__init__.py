@@ -12,7 +12,9 @@ from typing import Literal
 
 from outbox.database import locks
 from outbox.database.transaction import Row, Tx
+from outbox.sending import client_credentials
 from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.client_credentials import ClientCredentials
 from outbox.webhooks import conditions, operational
 from outbox.webhooks.conditions import Condition
 from outbox.webhooks.operational import is_operational
@@ -51,6 +53,8 @@ class Draft:
     """The name of one of the operator's egress proxies."""
     thin: bool = False
     """Whether requests have the address of the record instead of its data."""
+    oauth2: ClientCredentials | None = None
+    """Its receiver wants an access token that these get."""
     format: str | None = None
     """A content mode of CloudEvents; None for the form of the contract."""
     handshake: bool = False
@@ -99,6 +103,7 @@ class Webhook:
     """When the client certificate expires."""
     proxy: str | None
     thin: bool
+    oauth2: bytes | None
     format: str | None
     handshake: bool
     allowed_at: int | None
@@ -118,7 +123,7 @@ COLUMNS = """id, owner_id, version, url, events, description, state, disabled_re
   headers, schedule, ordered, conditions, created_at, updated_at, last_success_at,
   failing_since, failures, last_outcome, last_status, last_attempt_at, circuit, sequenced,
   operational, unreadable, name, app, ed25519, concurrency, rate, certificate,
-  certificate_until, proxy, thin, format, handshake, allowed_at, allowed_rate"""
+  certificate_until, proxy, thin, oauth2, format, handshake, allowed_at, allowed_rate"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
 ONE_AT_A_TIME = locks.held_of(locks.WEBHOOKS_OF)
@@ -126,7 +131,7 @@ ONE_AT_A_TIME = locks.held_of(locks.WEBHOOKS_OF)
 # The columns that both statements below write behind the others.
 OPTIONS = (
     "schedule", "ordered", "conditions", "sequenced", "name", "ed25519", "concurrency", "rate",
-    "certificate", "certificate_until", "proxy", "thin", "format", "handshake",
+    "certificate", "certificate_until", "proxy", "thin", "oauth2", "format", "handshake",
 )  # fmt: skip
 
 INSERT = f"""
@@ -352,6 +357,11 @@ def open_certificate(
     return ClientCertificate(ring.open(sealed, webhook_id).decode("ascii"), until or 0)
 
 
+def open_oauth2(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> ClientCredentials | None:
+    """Decrypt the client credentials of `Webhook.oauth2`. Raise SealBroken."""
+    return None if sealed is None else client_credentials.stored(ring.open(sealed, webhook_id))
+
+
 def _options(draft: Draft, ring: KeyRing, webhook_id: str) -> tuple[object, ...]:
     """Return the values of OPTIONS."""
     certificate = draft.certificate
@@ -368,6 +378,9 @@ def _options(draft: Draft, ring: KeyRing, webhook_id: str) -> tuple[object, ...]
         None if certificate is None else certificate.until,
         draft.proxy,
         draft.thin,
+        None
+        if draft.oauth2 is None
+        else ring.seal(client_credentials.written(draft.oauth2), webhook_id),
         draft.format,
         draft.handshake,
     )

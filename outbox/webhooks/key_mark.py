@@ -19,7 +19,7 @@ MIGRATION = 13
 """The migration of the engine that made the place of the mark."""
 PLACE = "outbox_state"
 TEXT = b"the keys of this database"
-SEALED = ("secret", "staged_secret", "old_secret", "headers", "certificate")
+SEALED = ("secret", "staged_secret", "old_secret", "headers", "certificate", "oauth2")
 """The sealed columns of `webhooks`."""
 
 MARK = "select key_mark from outbox_state"

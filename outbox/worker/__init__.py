@@ -110,6 +110,7 @@ class Worker:
         finally:
             self._stop_timer()
             await _ended(keeper)
+            await self._sends.close()
             for end in let_go:
                 end()
             self._ended.set()

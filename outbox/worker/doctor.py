@@ -19,8 +19,10 @@ from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header, Request, compose, masked
 from outbox.sending.send import Sender
-from outbox.sending.steps import Step, steps_of, with_handshake
+from outbox.sending.steps import Step, steps_of, token_steps_of, with_handshake
+from outbox.sending.token_request import fetch
 from outbox.webhooks.secrets import KeyRing
+from outbox.worker.access_tokens import HEADER
 from outbox.worker.certification.judging import Finding
 from outbox.worker.certification.posts import Kit, Material
 from outbox.worker.certification.run import Certification, Certifier, Heard, Limits
@@ -81,7 +83,11 @@ class Doctor:
     async def examine(self, request: Request, schedule: Schedule | None = None) -> Examination:
         """Send `request` and explain the outcome."""
         schedule = schedule or self._settings.schedule
+        steps, refused = await self._authorize(request)
         started_at = self._clock.wall()
+        if refused is not None:
+            decision = self._decide(refused, schedule)
+            return Examination(request.url, tuple(steps), refused, decision, schedule, started_at)
         headers = compose(
             request, service=self._settings.service, now_wall=started_at,
             span_id=self._ids.token(8).hex(),
@@ -92,17 +98,33 @@ class Doctor:
         outcome = refusal or await self._sender.send(
             request.url, headers, request.body, request.timeout_s, fresh=True, via=request.via
         )
-        decision = decide(
+        own = steps_of(request.url, outcome, self._guard.rules, request.timeout_s)
+        if permission is not None:
+            own = with_handshake(own, permission, refusal)
+        return Examination(
+            request.url, (*steps, *own), outcome, self._decide(outcome, schedule), schedule,
+            started_at, () if refusal is not None else tuple(masked(headers)),
+        )  # fmt: skip
+
+    def _decide(self, outcome: Outcome, schedule: Schedule) -> Decision:
+        return decide(
             outcome, tries=0, schedule=schedule, dice=MIDDLE,
             now_wall_s=self._clock.wall() / SECOND,
         )  # fmt: skip
-        steps = steps_of(request.url, outcome, self._guard.rules, request.timeout_s)
-        if permission is not None:
-            steps = with_handshake(steps, permission, refusal)
-        return Examination(
-            request.url, tuple(steps), outcome, decision, schedule, started_at,
-            () if refusal is not None else tuple(masked(headers)),
-        )  # fmt: skip
+
+    async def _authorize(self, request: Request) -> tuple[list[Step], Outcome | None]:
+        """Add a new access token to the headers of `request` if its receiver wants one.
+
+        Return the steps of the request for it, and the outcome when there is none.
+        """
+        if request.oauth2 is None:
+            return [], None
+        fetched = await fetch(self._sender, self._clock, request, self._settings.service)
+        steps = token_steps_of(request.oauth2.token_url, fetched, self._guard.rules)
+        if fetched.token is None:
+            return steps, fetched.refusal()
+        request.headers = (*request.headers, (HEADER, fetched.token.authorization))
+        return steps, None
 
     def request_of(self, ring: KeyRing, delivery: Claimed, endpoint: Endpoint) -> Request:
         """Return the request of a delivery, with the webhook's secret, headers and timeout.
@@ -126,8 +148,10 @@ class Doctor:
     ) -> Certification:
         """Certify the receiver at the URL of `request`, which has its secret, within `seconds`.
 
-        `heard` gets each finding as soon as it is there.
+        `heard` gets each finding as soon as it is there. Without an access token its receiver
+        refuses the first one.
         """
+        await self._authorize(request)
         if request.asks_as is not None:
             # As before deliveries; what the receiver answers is for the doctor to tell.
             await self._permissions().ask(request, 0)

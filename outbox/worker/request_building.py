@@ -16,8 +16,9 @@ from outbox.events import cloud_events
 from outbox.events.body import thin
 from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
+from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.request import DIRECT, EventForm, Request, Via, check_headers, sign_standard
-from outbox.webhooks import open_certificate, open_headers, signing_keys
+from outbox.webhooks import open_certificate, open_headers, open_oauth2, signing_keys
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 REMEMBERED = 10_000
@@ -51,6 +52,7 @@ class _Webhook:
     schedule: Schedule
     timeout: float
     via: Via
+    oauth2: ClientCredentials | None
 
 
 class RequestBuilder:
@@ -101,7 +103,7 @@ class RequestBuilder:
             secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
             delivery.repeats, delivery.snapshot,
             () if endpoint.signing_keys is None else self._opened_keys(endpoint.signing_keys),
-            webhook.via,
+            webhook.via, None, webhook.oauth2,
         )  # fmt: skip
         if endpoint.thin:
             self._make_thin(request, delivery.record_id)
@@ -156,12 +158,14 @@ class RequestBuilder:
             certificate = open_certificate(endpoint.certificate, None, self._ring, endpoint.id)
             pem = None if certificate is None else certificate.pem
             via = Via(pem, endpoint.proxy) if pem or endpoint.proxy else DIRECT
+        with _damaged("OAuth2 settings"):
+            oauth2 = open_oauth2(endpoint.oauth2, self._ring, endpoint.id)
         with _damaged("schedule"):
             schedule = parse_schedule(endpoint.schedule) if endpoint.schedule else self._schedule
         webhook = _Webhook(
             endpoint.version, secrets, old, endpoint.old_secret_until or 0, headers, schedule,
             endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,
-            via,
+            via, oauth2,
         )  # fmt: skip
         if len(self._webhooks) >= REMEMBERED:
             self._webhooks.clear()

@@ -34,6 +34,7 @@ from outbox.sending.permission import Permission
 from outbox.sending.request import Header, Request, compose, kept, span_of
 from outbox.sending.send import Objection, Sender
 from outbox.webhooks.secrets import KeyRing
+from outbox.worker.access_tokens import AccessTokens
 from outbox.worker.journal import kind_of
 from outbox.worker.permissions import Permissions
 from outbox.worker.request_building import (
@@ -101,6 +102,7 @@ class Sends:
         self._builder = RequestBuilder(
             ring, settings.timeout, settings.schedule, settings.links, settings.site
         )
+        self._tokens = AccessTokens(sender, clock, settings.service)
         self._permissions = Permissions(sender, clock, settings.service)
         self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
@@ -118,8 +120,9 @@ class Sends:
         self._stale.clear()
 
     def changed(self, webhook_ids: Collection[str]) -> None:
-        """Withdraw unsent requests of these webhooks."""
+        """Withdraw unsent requests of these webhooks, and forget their access tokens."""
         self._stale.update(webhook_ids)
+        self._tokens.forget(webhook_ids)
         for _, _, sending, _ in self._tasks.values():
             if sending.webhook_id in webhook_ids:
                 sending.objection = CHANGED
@@ -161,6 +164,10 @@ class Sends:
         """Abort every send in flight; the results are `aborted`."""
         for task in self._tasks:
             task.cancel()
+
+    async def close(self) -> None:
+        """Forget all access tokens."""
+        await self._tokens.close()
 
     def _start(
         self, delivery: Claimed, endpoint: Endpoint | None, node_id: str, wall: int, now: float
@@ -210,14 +217,19 @@ class Sends:
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
+        repeated = delivery.attempt > delivery.tries + 1
         try:
-            if request.asks_as is not None:
+            if request.oauth2 is not None:
+                refused = await self._tokens.authorize(
+                    delivery.webhook_id, request, repeated=repeated
+                )
+            if refused is None and request.asks_as is not None:
                 permission, refused = await self._permissions.answer(
                     delivery.webhook_id, version, request,
                     lambda: sending.objection or self._objection(),
                 )  # fmt: skip
-                if refused is None:
-                    wall, began = self._clock.wall(), self._clock.monotonic()
+            if refused is None and (request.oauth2 is not None or request.asks_as is not None):
+                wall, began = self._clock.wall(), self._clock.monotonic()
             if refused is None:
                 span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
                 headers = compose(
@@ -226,10 +238,12 @@ class Sends:
                 outcome = await self._sender.send(
                     request.url, headers, request.body, request.timeout_s,
                     # After an attempt that did not count, such as one on a closed connection.
-                    fresh=delivery.probe or delivery.attempt > delivery.tries + 1,
+                    fresh=delivery.probe or repeated,
                     objection=lambda: sending.objection or self._objection(),
                     via=request.via,
                 )  # fmt: skip
+                if request.oauth2 is not None:
+                    self._tokens.judge(delivery.webhook_id, request, outcome, repeated=repeated)
             else:
                 outcome = refused
         except asyncio.CancelledError:

@@ -26,7 +26,8 @@ from gateway.server.app_keys import DB
 from outbox.durations import MINUTE
 
 SECRET = re.compile(
-    "password|secret|token|headers|certificate|^(?:request|current|new|again)$", re.IGNORECASE
+    "password|secret|token(?!Url$)|headers|certificate|oauth2.parameters|^(?:request|current|new|again)$",
+    re.IGNORECASE,
 )
 """Fields that are typed again: what they hold must be in no page and no row."""
 PASSING = ("csrf_token", "confirmed", "act")

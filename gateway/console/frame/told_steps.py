@@ -12,6 +12,7 @@ from outbox.sending.outcome import CLOSED_EARLY, CUT_OFF
 from outbox.sending.steps import Step
 from outbox.sending.urls import REFUSED_ADDRESS
 
+ANSWERED = r"the token endpoint answered (?P<status>\d+)"
 PATTERNS = (
     ("not_allowed", rf"{re.escape(REFUSED_ADDRESS)}.*"),
     *((f"not_http_{name}", rf"{NOT_HTTP}: {re.escape(why)}\.?") for name, why in REFUSALS.items()),
@@ -26,6 +27,14 @@ PATTERNS = (
     ),
     ("closed_early", rf"{CLOSED_EARLY}\.?"),
     ("cut_off", rf"{CUT_OFF}\.?"),
+    ("token_failed", r"the token endpoint failed: (?P<why>.+?)\.?"),
+    ("token_redirect", rf"{ANSWERED}, a redirect, which is not followed\.?"),
+    ("token_cut", rf"{ANSWERED} with an answer that is cut off(?P<said>.*?)\.?"),
+    ("token_no_json", rf"{ANSWERED} with no JSON object(?P<said>.*?)\.?"),
+    ("token_missing", rf"{ANSWERED} without an access token(?P<said>.*?)\.?"),
+    ("token_answered", rf"{ANSWERED}(?P<said>.*?)\.?"),
+    ("token_type", r"the token endpoint gave a token of the type (?P<kind>.+), not Bearer\.?"),
+    ("token_unusable", r"the token endpoint gave a token that no header can have\.?"),
     *((f"note_{name}", re.escape(note)) for name, note in NOTES.items()),
 )
 ALONE = ("failed", "failed_plain")

@@ -10,7 +10,14 @@ from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
 from gateway.console.webhooks import doctor
-from gateway.domain.webhooks import brakes, conditions, schedules, subscriptions, webhooks
+from gateway.domain.webhooks import (
+    brakes,
+    conditions,
+    oauth2,
+    schedules,
+    subscriptions,
+    webhooks,
+)
 from gateway.domain.webhooks import settings as settings_of
 from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
 from gateway.domain.webhooks.subscriptions import Found
@@ -55,6 +62,9 @@ def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
 def _typed(form: Form, setting: Setting) -> Typed:
     if setting.kind == "words":
         return tuple(dict.fromkeys(form.all(setting.name)))
+    if setting.kind == "parts":
+        names = (*oauth2.PARTS, oauth2.PARAMETERS)
+        return oauth2.typed({name: form.text(f"{setting.name}.{name}") for name in names})
     text = form.text(setting.name)
     return text == "1" if setting.kind == "flag" else text
 
@@ -78,13 +88,15 @@ def judged(request: web.Request, typed: Mapping[str, Any], stored: Stored | None
 
 
 def kept(request: web.Request, webhook: Webhook) -> tuple[Stored, Fault | None]:
-    """Return a webhook with its headers and certificate, and why one cannot be decrypted."""
+    """Return a webhook with its secrets, and why one of them cannot be decrypted."""
     stored = webhooks.stored(webhook, request.app[KEYRING])
     if (reason := stored.broken.get("headers")) is not None:
         message = request[READER].texts("webhook.headers_unreadable", reason=reason)
         return stored, Fault("headers", "unreadable", message)
     if "certificate" in stored.broken:
         return stored, Fault("certificate", "unreadable", brakes.UNREADABLE)
+    if "oauth2" in stored.broken:
+        return stored, Fault("oauth2", "unreadable", oauth2.UNREADABLE)
     return stored, None
 
 
@@ -110,6 +122,13 @@ def page(
     if typed["certificate"].strip() not in ("", MASK):
         # A page never repeats a key.
         faults.setdefault("certificate", texts("brakes.certificate_again"))
+    parts = oauth2.parts_of(typed["oauth2"])
+    if parts["clientSecret"] not in ("", MASK):
+        faults.setdefault("oauth2.clientSecret", texts("oauth2.secret_again"))
+        parts["clientSecret"] = ""
+    below = f"oauth2.{oauth2.PREFIX}"
+    if wrong := [said for field, said in faults.items() if field.startswith(below)]:
+        faults.setdefault(f"oauth2.{oauth2.PARAMETERS}", " ".join(dict.fromkeys(wrong)))
     context = {
         "webhook": webhook, "typed": typed, "groups": groups(typed["listens"]),
         "faults": faults,
@@ -119,6 +138,7 @@ def page(
         "least": settings_of.FASTEST, "most": settings_of.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
         "most_at_once": brakes.MOST_AT_ONCE, "highest_rate": brakes.HIGHEST_RATE,
+        "oauth2": parts, "ways": oauth2.WAYS,
         "proxies": sorted(request.app[GUARD].rules.proxies),
         "formats": (settings_of.CONTRACT, *MODES),
         "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
@@ -158,9 +178,10 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
     apps = {app.id: app.name for app in request.app[CONFIG].connect.apps}
     texts = request[READER].texts
+    stored = kept(request, webhook)[0]
     return {
         "app_name": apps.get(webhook.app or "", webhook.app),
-        "headers": kept(request, webhook)[0].headers or (),
+        "headers": stored.headers or (), "oauth2": stored.oauth2,
         "rate": webhook.rate and texts.number(webhook.rate / 1000, 3),
         "allowed_rate": webhook.allowed_rate and texts.number(webhook.allowed_rate / 1000, 3),
         "certificate_ends": _ends_soon(request, webhook),

@@ -3,12 +3,13 @@
 A file has no secrets. In place of a text it may have where the text is: `{ env = "NAME" }` or
 `{ file = "/path" }`; only who may read both of them looks them up. gateway.domain.webhooks.settings
 has the settings, file_plan compares a file with the webhooks of an account.
+It is one module because each kind of setting has its two forms, read and written, side by side.
 """
 
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
 from typing import Any
@@ -29,12 +30,14 @@ BESIDE = ("id", "secret")
 """Keys of a webhook that are no settings."""
 KEYS = (*BESIDE, *(one.name for one in SETTINGS))
 PLACES = ("env", "file")
+PLACES_ONLY = frozenset(PLACES)
 SECRET_SIZES = range(24, 65)
 """Bytes of a secret, as the Standard Webhooks specification has them."""
 MOST_FAULTS = 100
 """Unknown keys are told up to this number of faults."""
 LARGEST = 10**9
 HEADING = re.compile(r"\s*\[\[\s*webhook\s*\]\]")
+BARE = re.compile(r"[A-Za-z0-9_-]+")
 KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*=")
 WRITE: Mapping[settings.Kind, str] = {
     "text": 'Write {name} as a text in quotes, such as {name} = "…".',
@@ -43,6 +46,7 @@ WRITE: Mapping[settings.Kind, str] = {
     "words": 'Write {name} as a list of texts, such as {name} = ["…", "…"].',
     "lines": 'Write {name} as a list of texts, such as {name} = ["…", "…"].',
     "pairs": 'Write {name} as a table of texts, such as {name} = {{ "X-Team" = "…" }}.',
+    "parts": 'Write {name} as a table of texts, such as {name} = {{ tokenUrl = "…", … }}.',
 }
 
 Lookup = Callable[[str, str], str]
@@ -58,7 +62,7 @@ class Place:
 
     def at(self, key: str = "") -> str:
         """Return the place of a key, or of the whole."""
-        line = self.lines.get(key) or self.lines.get("")
+        line = self.lines.get(key.partition(".")[0]) or self.lines.get("")
         return ", ".join(filter(None, (f"line {line}" if line else "", self.label, key)))
 
 
@@ -205,7 +209,19 @@ def _typed(setting: Setting, value: Any, lookup: Lookup) -> Typed:
         case "pairs" if isinstance(value, dict):
             pairs = ((name, _text(one, lookup, wrong)) for name, one in value.items())
             return "".join(f"{_key(name)}: {_line(one, wrong)}\n" for name, one in pairs)
+        case "parts" if isinstance(value, dict):
+            pairs = ((name, _text(one, lookup, wrong)) for name, one in _flat(value))
+            return "".join(f"{_key(name)}: {_line(one, wrong)}\n" for name, one in pairs)
     raise wrong
+
+
+def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a table and of the tables in it, which are no places of a value."""
+    for name, value in table.items():
+        if isinstance(value, dict) and not PLACES_ONLY.issuperset(value):
+            yield from ((f"{name}.{inner}", one) for inner, one in value.items())
+        else:
+            yield name, value
 
 
 def _text(value: Any, lookup: Lookup, wrong: Wrong) -> str:
@@ -277,6 +293,18 @@ def _value(setting: Setting, typed: Typed) -> str:
             pairs = (line.partition(": ") for line in str(typed).splitlines())
             inner = ", ".join(f"{_quoted(name)} = {_quoted(value)}" for name, _, value in pairs)
             return f"{{ {inner} }}"
+        case "parts":
+            pairs = (line.partition(": ") for line in str(typed).splitlines())
+            inner = ", ".join(
+                f"{'.'.join(map(_bare, name.split('.', 1)))} = {_quoted(value)}"
+                for name, _, value in pairs
+            )
+            return f"{{ {inner} }}"
+
+
+def _bare(key: str) -> str:
+    """Return a key of TOML, in quotes if it needs them."""
+    return key if BARE.fullmatch(key) else _quoted(key)
 
 
 def _list(texts: Sequence[str]) -> str:

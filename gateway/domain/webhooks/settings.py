@@ -2,8 +2,8 @@
 
 A setting has two forms: as it is typed (a text, several words, or a box that is ticked) and as
 outbox.webhooks.Draft holds it. A new setting is a field of Draft and Webhook of the same name and
-one line in SETTINGS; its input in the form comes beside that. It is one module because all are one
-list.
+one line in SETTINGS; its input in the form comes beside that.
+It is one module because the list of settings and what judges them all are read together.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import brakes, conditions, schedules
+from gateway.domain.webhooks import brakes, conditions, oauth2, schedules
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import numbers
 from gateway.records.values.format import Wrong
@@ -20,6 +20,7 @@ from gateway.records.values.patterns import NOT_TEXT
 from outbox.events import cloud_events
 from outbox.sending import addresses, urls
 from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.request import MASK, Header, check_headers
 from outbox.webhooks import Draft, Webhook, operational
 
@@ -42,11 +43,13 @@ HEADER_MOVED = (
 )
 
 Typed = str | bool | tuple[str, ...]
-Kind = Literal["text", "number", "flag", "words", "lines", "pairs"]
+Kind = Literal["text", "number", "flag", "words", "lines", "pairs", "parts"]
 """`text`: one line; `number`: a whole number, or empty; `flag`: a box; `words`: several boxes;
-`lines`: one on each line; `pairs`: `Name: value` on each line, whose values are secrets."""
+`lines`: one on each line; `pairs`: `Name: value` on each line, whose values are secrets; `parts`:
+the same with known names, of which some are secrets, and a dot before further names."""
 EMPTY: Mapping[Kind, Typed] = {
     "text": "", "number": "", "flag": False, "words": (), "lines": "", "pairs": "",
+    "parts": "",
 }  # fmt: skip
 """What is typed for a setting that is left out."""
 
@@ -56,8 +59,9 @@ class About:
     """What a setting is judged with: the events and the URL of its webhook, the rules of addresses.
 
     `listens`: it is an operational webhook, which has events of its own. `headers` are the stored
-    ones, whose values a header with the value `***` keeps; `***` also keeps `certificate`. With
-    `moved` it keeps neither: the stored URL is on another server, which must not get them unsaid.
+    ones, whose values a header with the value `***` keeps; `***` also keeps `certificate` and the
+    secrets of `oauth2`. With `moved` it keeps nothing: the stored URL is on another server, which
+    must not get them unsaid.
     """
 
     events: Sequence[str]
@@ -65,13 +69,14 @@ class About:
     rules: addresses.Rules
     headers: Sequence[Header] = ()
     certificate: ClientCertificate | None = None
+    oauth2: ClientCredentials | None = None
     url: str = ""
     moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored webhook; `headers` are None when they cannot be decrypted, as is `certificate`.
+    """A stored webhook; `headers`, `certificate` and `oauth2` are None when no key decrypts them.
 
     `broken` tells why, by setting.
     """
@@ -79,6 +84,7 @@ class Stored:
     webhook: Webhook
     headers: Sequence[Header] | None
     certificate: ClientCertificate | None = None
+    oauth2: ClientCredentials | None = None
     broken: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -136,18 +142,24 @@ def judge(
     if stored is not None:
         about = replace(
             about, headers=stored.headers or (), certificate=stored.certificate,
-            moved=not urls.same_server(stored.webhook.url, url),
+            oauth2=stored.oauth2, moved=not urls.same_server(stored.webhook.url, url),
         )  # fmt: skip
     faults, values = list[Fault](), dict[str, Any]()
     for one in SETTINGS:
         try:
             values[one.column] = one.read(typed[one.name], about)
         except Wrong as wrong:
-            faults.append(Fault(one.name, wrong.code, wrong.message))
+            faults += [
+                Fault(f"{one.name}{each.at}", each.code, each.message)
+                for each in (wrong, *wrong.more)
+            ]
         except ValueError as wrong:
             faults.append(Fault(one.name, "invalid", str(wrong)))
     if values.get("format") and (own := _own_context(values.get("headers", ()))):
         faults.append(Fault("headers", "header_context", CONTEXT_HEADER.format(name=own)))
+    named = {name.lower() for name, _ in values.get("headers") or ()}
+    if values.get("oauth2") is not None and "authorization" in named:
+        faults.append(Fault("headers", "oauth2_authorization", oauth2.AUTHORIZATION))
     if faults:
         raise Refusal("validation_error", "The webhook was not saved.", faults=faults)
     if values["format"] and values["ordered"]:
@@ -310,6 +322,11 @@ SETTINGS: tuple[Setting, ...] = (
         "proxy", "text", lambda name, about: brakes.read_proxy(name, about.rules.proxies), _text
     ),
     setting("thin", "flag", _thin, bool),
+    setting(
+        "oauth2", "parts",
+        lambda text, about: oauth2.read(text, about.rules, about.oauth2, moved=about.moved),
+        oauth2.shown, stored=lambda one: one.oauth2,
+    ),
     setting("format", "text", _format, _text),
     setting("handshake", "flag", lambda ticked, about: ticked, bool),
 )  # fmt: skip

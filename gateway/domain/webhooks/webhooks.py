@@ -22,6 +22,7 @@ from outbox.queue.state.waits import Waiting
 from outbox.queue.upkeep import parking
 from outbox.queue.upkeep.parking import Removed
 from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.request import Header
 from outbox.webhooks import Draft, Webhook
 from outbox.webhooks.deleted import DeletedWebhook
@@ -111,7 +112,7 @@ async def _must_have_own_name(tx: Tx, actor: Actor, draft: Draft, webhook_id: st
 
 
 def stored(webhook: Webhook, ring: KeyRing) -> Stored:
-    """Return a webhook with its headers and certificate, each of which may be unreadable."""
+    """Return a webhook with its headers and other secrets, each of which may be unreadable."""
     headers: tuple[Header, ...] | None = None
     certificate: ClientCertificate | None = None
     broken: dict[str, str] = {}
@@ -125,7 +126,12 @@ def stored(webhook: Webhook, ring: KeyRing) -> Stored:
         )
     except SealBroken as error:
         broken["certificate"] = str(error)
-    return Stored(webhook, headers, certificate, broken)
+    credentials: ClientCredentials | None = None
+    try:
+        credentials = webhooks.open_oauth2(webhook.oauth2, ring, webhook.id)
+    except (SealBroken, ValueError) as error:
+        broken["oauth2"] = str(error)
+    return Stored(webhook, headers, certificate, credentials, broken)
 
 
 async def pause(tx: Tx, actor: Actor, webhook_id: str) -> bool:

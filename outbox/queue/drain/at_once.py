@@ -172,12 +172,12 @@ def _fanned(done: Mapping[str, Any]) -> FannedOut | None:
 def _endpoint(values: Sequence[Any]) -> Endpoint:
     (
         webhook_id, version, url, timeout_ms, schedule, headers, secret, staged, old, old_until,
-        failures, keys, certificate, proxy, thin, form, asks,
+        failures, keys, certificate, proxy, thin, oauth2, form, asks,
     ) = values  # fmt: skip
     return Endpoint(
         webhook_id, version, url, timeout_ms, schedule, _bytes(headers), bytes.fromhex(secret),
         _bytes(staged), _bytes(old), old_until, failures, keys, _bytes(certificate), proxy, thin,
-        form, asks,
+        _bytes(oauth2), form, asks,
     )  # fmt: skip
 
 

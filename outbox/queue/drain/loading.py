@@ -31,7 +31,7 @@ LARGE = "select body from events where id = $1"
 
 ENDPOINT = f"""w.id, w.version, w.url, w.timeout_ms, w.schedule, w.headers, w.secret,
   w.staged_secret, w.old_secret, w.old_secret_until, w.failures, w.certificate, w.proxy, w.thin,
-  w.format, case when w.handshake then coalesce(w.rate, 0) end as asks,
+  w.oauth2, w.format, case when w.handshake then coalesce(w.rate, 0) end as asks,
   {signing_keys.FOR_WEBHOOK}"""
 """The columns of `webhooks` for `endpoint_of`."""
 ENDPOINTS = f"select {ENDPOINT} from webhooks w where w.id in {IDS}"
@@ -97,5 +97,5 @@ def endpoint_of(webhook: Row) -> Endpoint:
         webhook["old_secret"], webhook["old_secret_until"], webhook["failures"],
         webhook["signing_keys"],
         webhook["certificate"], webhook["proxy"], bool(webhook["thin"]),
-        webhook["format"], webhook["asks"],
+        webhook["oauth2"], webhook["format"], webhook["asks"],
     )  # fmt: skip

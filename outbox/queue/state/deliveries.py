@@ -94,7 +94,7 @@ def claimed(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A webhook as the worker needs it; secrets, headers and certificate are still encrypted."""
+    """A webhook as the worker needs it; all its secrets are still encrypted."""
 
     id: str
     version: int
@@ -112,6 +112,7 @@ class Endpoint:
     certificate: bytes | None = None
     proxy: str | None = None
     thin: bool = False
+    oauth2: bytes | None = None
     format: str | None = None
     handshake: int | None = None
     """With a handshake, the rate that its owner limits it to, 0 without one."""

@@ -125,11 +125,12 @@ def decide(
         # This node aborted the request, so the receiver is not the cause and no try is used.
         return again(outcome)
     if result.stale:
-        # The receiver closed an idle connection, most likely before it received this request.
+        # The receiver closed an idle connection, most likely before it received this request, or
+        # refused an access token that another one replaces.
         return again(outcome)
     if result.status == GONE:
         return Decision("gone", "http_410", disable=True, counts_as_failure=True, uses_try=True)
-    throttled = outcome == "throttled"
+    throttled = outcome in ("throttled", "token_error")
     requested = retry_after(result.retry_after, now_wall_s) if throttled else None
     webhook_wait = None
     if requested is not None:

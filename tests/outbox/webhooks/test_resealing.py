@@ -8,6 +8,7 @@ import pytest
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.sending.client_certificates import ClientCertificate
+from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.request import new_secret
 from outbox.webhooks import resealing, rotation
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
@@ -41,6 +42,7 @@ async def test_every_value_is_encrypted_again_in_pages(db: Database, file: Path)
         webhook_id, secret = await add_webhook(
             db, old, URL, headers=(("X-Number", str(number)),),
             certificate=ClientCertificate(f"pem {number}", WALL),
+            oauth2=ClientCredentials(URL, "crm", f"secret {number}"),
         )  # fmt: skip
         secrets[webhook_id] = secret
     staged = new_secret(b"s" * 32)
@@ -48,7 +50,7 @@ async def test_every_value_is_encrypted_again_in_pages(db: Database, file: Path)
     add_key(file, Ids(), WALL + 1_000_000, staged=False)
     ring = read_key_file(file, Ids())
     assert await db.read(resealing.unfinished, ring)
-    assert await all_pages(db, ring, 2) == (16, 0)
+    assert await all_pages(db, ring, 2) == (21, 0)
     assert not await db.read(resealing.unfinished, ring)
     assert await all_pages(db, ring, 2) == (0, 0)
     for row in await db.read(rows, "select * from webhooks"):

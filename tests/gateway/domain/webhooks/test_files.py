@@ -109,10 +109,40 @@ async def test_a_file_sends_no_stored_secret_to_another_server(
             await attempt(moved)
         assert {one.field.rpartition(" ")[2]: one.code for one in refused.value.faults} == {
             "headers": "header_moved", "certificate": "certificate_moved",
+            "oauth2.clientSecret": "oauth2_moved", "oauth2.parameters.resource": "oauth2_moved",
         }  # fmt: skip
     assert await account.rows() == before
     said = moved.replace('certificate = "***"\n', "").replace("***", "Bearer 2")
-    assert acts(await account.plan(said)) == [("change", "erp", ["url", "headers", "certificate"])]
+    expected = ["url", "headers", "certificate", "oauth2"]
+    assert acts(await account.plan(said)) == [("change", "erp", expected)]
+
+
+async def test_client_credentials_come_by_reference_and_are_exported_without_secrets(
+    account: Account,
+) -> None:
+    written = (
+        'oauth2 = { tokenUrl = "https://login.example.com/t", clientId = "crm", clientSecret = '
+        '{ env = "TOKEN" }, parameters = { resource = "x:y", "a.b" = { env = "TOKEN" } } }\n'
+    )
+    await account.apply(BI + written)
+    [row] = await account.rows()
+    credentials = outbox_webhooks.open_oauth2(row["oauth2"], account.tools.ring, row["id"])
+    assert credentials is not None
+    assert credentials.client_secret == "Bearer 1"
+    assert credentials.parameters == (("resource", "x:y"), ("a.b", "Bearer 1"))
+    exported = await account.export()
+    assert "Bearer" not in exported
+    assert acts(await account.plan(exported)) == []
+    [change] = (await account.plan(exported.replace("***", "new"))).steps[0].changes
+    assert change.before == change.after, "a plan does not show the secrets"
+    with pytest.raises(Refusal) as refused:
+        await account.plan(BI + 'oauth2 = { tokenurl = "https://login.example.com/t" }\n')
+    assert {one.field: one.code for one in refused.value.faults} == {
+        "line 6, webhook 'bi', oauth2.tokenurl": "oauth2_part",
+        "line 6, webhook 'bi', oauth2.tokenUrl": "required",
+        "line 6, webhook 'bi', oauth2.clientId": "required",
+        "line 6, webhook 'bi', oauth2.clientSecret": "required",
+    }
 
 
 async def test_order_that_a_file_turns_on_and_off_is_finished(account: Account) -> None:

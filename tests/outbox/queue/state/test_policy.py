@@ -99,7 +99,7 @@ def test_a_webhook_may_have_its_own_schedule() -> None:
 
 def test_the_window_halves_on_timeout_throttle_and_connect_failure() -> None:
     halving = {name for name in NAMES if decided(failed(name), 9).window == "halve"}
-    connecting = {"connect_error", "dns_error", "tls_error", "proxy_error"}
+    connecting = {"connect_error", "dns_error", "tls_error", "proxy_error", "token_error"}
     assert halving == {"timeout", "throttled", *connecting}
 
 
@@ -117,7 +117,7 @@ def test_retry_after_delays_the_delivery_and_the_webhook(
     decision = decided(failed("throttled", asked), tries)
     assert decision.delay_us == (None if delay is None else delay * SECOND)
     assert decision.webhook_wait_us == webhook * SECOND
-    for name in set(FAILURES) - {"throttled"}:
+    for name in set(FAILURES) - {"throttled", "token_error"}:
         assert decided(failed(name, asked)).webhook_wait_us is None
 
 
