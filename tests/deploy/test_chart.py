@@ -1,4 +1,4 @@
-"""The Helm chart: what it renders is valid, safe and readable by Carteiro; wrong values are refused."""
+"""The Helm chart: what it renders is valid and safe, and Carteiro reads it."""
 
 from __future__ import annotations
 

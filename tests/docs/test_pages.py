@@ -28,7 +28,6 @@ APART = (
     "docs/how-to/accept-payments.md",
     "docs/how-to/back-up.md",
     "docs/how-to/recover-events.md",
-    "docs/how-to/troubleshoot.md",
     "docs/how-to/upgrade.md",
     "docs/how-to/verify-signatures.md",
 )

@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.command_line import COMMANDS, build_parser
+from gateway.rest.document.openapi import document
+from gateway.rest.routes import ROUTES
+from gateway.server.config import ConfigFaults, load
 from tests.docs.pages import Block, blocks, text_of
 from tests.docs.session import Session
 from tests.support.databases import PostgresServer
@@ -183,3 +186,55 @@ def test_each_command_within_a_sentence_is_one_of_the_program() -> None:
         arguments, unknown = build_parser().parse_known_args(words)
         assert not unknown, words
         assert arguments.command is not None, words
+
+
+TROUBLES = (
+    ("chmod o+r data/carteiro.key", "is readable by every user; run: chmod o-rwx data/carteiro.key",
+     "chmod o-rwx data/carteiro.key"),
+    ("touch data/carteiro.db.copied", "delete data/carteiro.db.copied",
+     "rm data/carteiro.db.copied"),
+    ("mv data/carteiro.key key", "the key file data/carteiro.key is missing; restore it",
+     "mv key data/carteiro.key"),
+    ("CARTEIRO_DATABASE__URL=sqlite:///no.db CARTEIRO_SECRETS__KEY_FILE=key carteiro secrets init\n"
+     "mv data/carteiro.key old; mv key data/carteiro.key", "does not belong to the database",
+     "mv old data/carteiro.key"),
+    ("printf '[database]\nurl = \"sqlite:///dta/carteiro.db\"\n' > config.local.toml",
+     "there is no folder dta; create it, or correct database.url", "rm config.local.toml"),
+    ("printf '[egress]\nca_file = \"none.pem\"\n' > config.local.toml", "cannot be read: ",
+     "rm config.local.toml"),
+    ("rm data/carteiro.key", "the key file data/carteiro.key is missing; restore it",
+     "carteiro secrets init --give-up-secrets"),
+)  # fmt: skip
+"""Why a start fails, what the page has of the message, and what it says to do."""
+
+
+@pytest.mark.proof
+async def test_a_start_that_fails_goes_on_as_the_page_says(session: Session) -> None:
+    await asyncio.to_thread(_troubles, session)
+
+
+def _troubles(session: Session) -> None:
+    page = text_of(TROUBLESHOOT)
+    for cause, message, fix in TROUBLES:
+        assert message in page, message
+        session.terminals["server"][0].end()
+        session.type(cause)
+        session.type("carteiro serve > said 2>&1 && exit 9 || cat said")
+        assert message in session.printed, session.printed
+        session.type(fix)
+        session.restart("server", READY)
+    assert contacts(session) == ["Bruno"]
+
+
+def test_what_it_does_not_do_is_still_so() -> None:
+    for variable, value in (
+        ("SERVER__PUBLIC_URL", "https://example.com/crm"), ("DATABASE__URL", "mysql://db/crm"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigFaults):
+            load(None, {f"CARTEIRO_{variable}": value})
+    openapi = document(ROUTES)
+    assert "post" not in openapi["paths"]["/api/webhooks"]
+    schemas = openapi["components"]["schemas"]
+    currencies = [schema for name, schema in schemas.items() if name.endswith("Currency")]
+    assert currencies
+    assert all(schema["enum"] == ["BRL"] for schema in currencies), currencies

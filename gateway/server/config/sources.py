@@ -45,6 +45,6 @@ def told(named: str | None, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _is_file(name: str) -> bool:
-    """Return whether a variable names the file of a secret: `CARTEIRO_SECRETS__KEY_FILE` is a key."""
+    """Return whether a variable names a secret's file; `CARTEIRO_SECRETS__KEY_FILE` is a key."""
     section, _, key = name.removeprefix(PREFIX).lower().partition("__")
     return key.endswith("_file") and key not in get_type_hints(SECTIONS[section])
