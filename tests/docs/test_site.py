@@ -48,7 +48,8 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(tmp_path: Path
         if path.suffix in {".html", ".css"} and LOADED.search(path.read_text("utf-8"))
     ]
     assert loading == []
-    words = [need("node"), Path(__file__).with_name("search.mjs"), made, *SEARCHED]
+    program = Path(__file__).with_name("search.mjs")
+    words = (need("node"), str(program), str(made), *SEARCHED)
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
     found = {one["word"]: one["pages"][:5] for one in map(json.loads, done.stdout.splitlines())}
     missed = [word for word, page in SEARCHED.items() if f"docs/{page}.html" not in found[word]]
