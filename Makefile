@@ -14,6 +14,8 @@ NODE_FOLDER := tests/support/node
 NODE_STAMP := $(NODE_FOLDER)/node_modules/.installed
 CODEGEN := $(VENV)/codegen
 CODEGEN_STAMP := $(CODEGEN)/.installed
+HELM_VERSION := 3.18.6
+HELM   := $(BIN)/.helm-$(HELM_VERSION)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 ARGS   ?=
 # Tests wait more than they compute, so more of them run at once than there are cores.
@@ -85,7 +87,7 @@ counts: $(DEV_STAMP) ## calls, statements and rows of an event, alone, at 200 a 
 mutants: $(DEV_STAMP) ## the share of small changes to the product that make test notices, by room; ARGS picks paths
 	@$(MEMORY) $(BIN)/python -m tests.support.mutants --sample $(SAMPLE) --seed $(SEED) $(ARGS)
 
-proof: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) ## what make test leaves out, shard by shard, into proof.json; SHARD="faults pages" picks
+proof: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) $(HELM) ## what make test leaves out, shard by shard, into proof.json; SHARD="faults pages" picks
 	@status=0; for shard in $(or $(SHARD),$(SHARDS)); do \
 	  REQUIRE_ALL=1 $(PYTEST) --shard $$shard --timeout 3600 $(ARGS) || status=1; done; exit $$status
 
@@ -174,3 +176,10 @@ $(NODE_STAMP): $(NODE_FOLDER)/package-lock.json
 	    npm ci --prefix $(NODE_FOLDER) --ignore-scripts --no-audit --no-fund --silent; then touch $@; \
 	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
 	  else echo "npm packages could not be installed: tests that need them will skip" >&2; fi
+
+# Helm, which no Debian has, for the chart; as above. Go checks its modules by their sums.
+$(HELM): $(DEV_STAMP)
+	@if command -v go >/dev/null && \
+	    GOBIN=$(abspath $(BIN)) go install helm.sh/helm/v3/cmd/helm@v$(HELM_VERSION); then touch $@; \
+	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
+	  else echo "helm could not be built: tests of the chart will skip" >&2; fi

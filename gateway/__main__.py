@@ -17,7 +17,7 @@ from gateway.cli import tables
 from gateway.cli.command_line import Command, build_parser
 from gateway.cli.endings import Ended, Inconclusive
 from gateway.records.errors import Refusal
-from gateway.server.config import FILE_VARIABLE, FILES, Config, ConfigFaults, load
+from gateway.server.config import FILE_VARIABLE, Config, ConfigFaults, load, sources
 from outbox import private_files
 from outbox.errors import OutboxError
 
@@ -115,11 +115,8 @@ def _drop_unwritten() -> None:
 
 def read_config(path: str | None) -> Config:
     """Read the configuration of a command. Raise ConfigFaults."""
-    named = path or os.environ.get(FILE_VARIABLE)
-    if named:
-        return load(Path(named), os.environ)
-    documented, local = (file if file.exists() else None for file in map(Path, FILES))
-    return load(documented, os.environ, local)
+    first, local, *_ = *sources.files(path or os.environ.get(FILE_VARIABLE)), None, None
+    return load(first, os.environ, local)
 
 
 def _demo_of(arguments: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 `say` prints a line on standard output; CannotStart and Refusal contain one line for a person.
 """
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable
@@ -11,13 +12,15 @@ from contextlib import asynccontextmanager
 import msgspec
 from msgspec import structs
 
+from gateway.cli import tables
 from gateway.domain.accounts import users
 from gateway.server import startup
 from gateway.server.cells import directory_of
-from gateway.server.config import Config
+from gateway.server.config import FILE_VARIABLE, Config, sources
 from gateway.server.connections import connections
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Row
+from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 
@@ -48,7 +51,8 @@ async def migrate(config: Config, arguments: Namespace, say: Say) -> None:
     async with _open(config) as db:
         applied = await startup.bring_up_to_date(db)
     if startup.is_whole(applied):
-        say(f"Created the schema by {len(applied)} migrations.")
+        where = without_password(config.database.url)
+        say(f"Created the database {where} with the schema {startup.newest_schema()}.")
         return
     for name in applied:
         say(f"applied {name}")
@@ -56,7 +60,10 @@ async def migrate(config: Config, arguments: Namespace, say: Say) -> None:
 
 
 async def check_config(config: Config, arguments: Namespace, say: Say) -> None:
-    """Confirm that the configuration is valid; on PostgreSQL, print the connections per node."""
+    """Confirm that the configuration is valid, and print what it was read from.
+
+    On PostgreSQL, also print the connections per node.
+    """
     from gateway.server.telemetry.collector import must_be_installed
 
     must_be_installed(config.tracing)
@@ -68,6 +75,8 @@ async def check_config(config: Config, arguments: Namespace, say: Say) -> None:
     if needed:
         parts = ", ".join(f"{count} for {what}" for what, count in needed.items())
         say(f"Each node needs up to {sum(needed.values())} connections to PostgreSQL: {parts}.")
+    for line in sources.told(arguments.config or os.environ.get(FILE_VARIABLE), os.environ):
+        say(tables.inert(line))
 
 
 async def openapi(config: Config, arguments: Namespace, say: Say) -> None:

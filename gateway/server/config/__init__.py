@@ -2,7 +2,8 @@
 
 The order of precedence: the environment (`CARTEIRO_SERVER__PORT=80`), the installation's file
 (`config.local.toml`), `config.toml`, the defaults below, which equal those of config.toml. A secret
-may also be given as `…_FILE`, the path of a file with the value. config.toml documents each key.
+may also be given as `…_FILE`, the path of a file with the value, which wins over the variable that
+an image or a unit has as its default. config.toml documents each key.
 It is one module because an operator looks for every key and its default in one place.
 """
 
@@ -357,10 +358,9 @@ def _from_environment(env: Mapping[str, str], faults: list[str]) -> dict[str, tu
             faults.append(_unknown(section, key, variable))
             continue
         name = f"{section}.{secret if is_file else key}"
-        if is_file and environment_name(section, secret) in env:
-            faults.append(f"{name}: set twice, directly and by {variable}")
         try:
             value = source_texts.of_variable(env[variable])
+            # Sorted, `…_FILE` comes after the variable that it overrides.
             entries[name] = (source_texts.of_secret_file(value) if is_file else value, variable)
         except OSError as error:
             faults.append(f"{name}: {value} cannot be read: {error.strerror} ({variable})")

@@ -236,7 +236,10 @@ def test_passwords_and_disabling(tmp_path: Path) -> None:
 def test_migrate_and_a_schema_that_is_older(tmp_path: Path) -> None:
     done = command("migrate", folder=tmp_path)
     assert done.returncode == 0
-    assert re.fullmatch(r"Created the schema by \d+ migrations\.\n", done.stdout)
+    assert re.fullmatch(
+        r"Created the database sqlite://\S+ with the schema outbox \d{4}, gateway \d{4}\.\n",
+        done.stdout,
+    )
     done = command("migrate", folder=tmp_path)
     assert done.stdout == "The schema is up to date.\n"
     with closing(sqlite3.connect(tmp_path / "carteiro.db")) as database, database:
@@ -266,7 +269,7 @@ def test_a_schema_newer_than_the_program(tmp_path: Path) -> None:
 
 def test_the_configuration_is_checked(tmp_path: Path) -> None:
     done = command("check-config", folder=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "The configuration is valid.\n")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "The configuration is valid.")
     (tmp_path / "config.toml").write_text("[server]\nport = 'x'\nprot = 1\n")
     for words in (("check-config",), ("--config", "config.toml", "migrate")):
         done = command(*words, folder=tmp_path, CARTEIRO_LIMITS__BURST="0")
@@ -279,6 +282,31 @@ def test_the_configuration_is_checked(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text("[server]\nport = 1\n")
     done = command("check-config", folder=tmp_path, CARTEIRO_CONFIG="other.toml")
     assert done.returncode == 0
+
+
+def test_check_config_names_what_it_read_and_no_secret(tmp_path: Path) -> None:
+    where, key = tmp_path / "url", tmp_path / "carteiro.key"
+    where.write_text("sqlite:///hush.db")
+    settings = {
+        "CARTEIRO_DATABASE__URL": "sqlite:///default.db",
+        "CARTEIRO_DATABASE__URL_FILE": str(where),
+        "CARTEIRO_METRICS__TOKEN": "hush", "CARTEIRO_SECRETS__KEY_FILE": str(key),
+        "CARTEIRO_SERVER_PORT": "9", "CARTEIRO_PORT": "tcp://10.0.0.1:80",
+    }  # fmt: skip
+    (tmp_path / "config.local.toml").write_text("[server]\nport = 1\n")
+    done = command("check-config", folder=tmp_path, **settings)
+    said = done.stdout.splitlines()
+    assert f"Files: {tmp_path / 'config.local.toml'}." in said
+    [variables] = [line for line in said if line.startswith("Variables: ")]
+    for name in (f"DATABASE__URL_FILE (reads {where})", "METRICS__TOKEN,", "SECRETS__KEY_FILE"):
+        assert f"CARTEIRO_{name}" in variables
+    assert [line for line in said if line.startswith("Not used: ")] == [
+        "Not used: CARTEIRO_DATABASE__URL, because CARTEIRO_DATABASE__URL_FILE is set.",
+        "Not used: CARTEIRO_SERVER_PORT, which is no setting; did you mean CARTEIRO_SERVER__PORT?",
+    ]
+    assert "hush" not in done.stdout
+    done = command("check-config", folder=tmp_path, CARTEIRO_CONFIG="config.local.toml")
+    assert f"Files: {tmp_path / 'config.local.toml'}." in done.stdout
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "x", "", "1.5", "١"])

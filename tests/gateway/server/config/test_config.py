@@ -229,8 +229,9 @@ def test_secrets_from_files(tmp_path: Path) -> None:
     secret = tmp_path / "token"
     secret.write_text("hush\n")
     assert load(None, {"CARTEIRO_METRICS__TOKEN_FILE": str(secret)}).metrics.token == "hush"
+    # An image or a unit may have set the variable.
     both = {"CARTEIRO_METRICS__TOKEN_FILE": str(secret), "CARTEIRO_METRICS__TOKEN": "x"}
-    assert "set twice" in faults_of(None, both)[0]
+    assert load(None, both).metrics.token == "hush"
     missing = {"CARTEIRO_DATABASE__URL_FILE": str(tmp_path / "gone")}
     assert "cannot be read" in faults_of(None, missing)[0]
     assert "unknown key" in faults_of(None, {"CARTEIRO_SERVER__PORT_FILE": str(secret)})[0]
