@@ -83,9 +83,7 @@ async def failed_attempts(tx: Tx, webhook_id: str, most: int) -> list[FailedAtte
     """Return the latest attempts of a webhook that failed, the last one first."""
     await by_index(tx)
     return [
-        FailedAttempt(
-            row["delivery_id"], row["event"], row["record_id"], _from_row(Attempt, row)
-        )
+        FailedAttempt(row["delivery_id"], row["event"], row["record_id"], _from_row(Attempt, row))
         for row in await tx.all(_FAILED, webhook_id, most)
     ]
 
