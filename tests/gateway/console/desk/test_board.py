@@ -79,9 +79,10 @@ async def test_a_deal_without_a_stage_stands_in_the_first_column(
     # A refused one goes back to the column where it was.
     page = await scripted(maria, made[2], act="move", stage="x" * 65, of="lead")
     assert (page.status, 'data-stage="lead"' in page.html) == (400, True)
-    assert '<option value="lead" selected>' in (
-        await maria.get(f"/console/deals/{made[2]['id']}/move")
-    ).html
+    assert (
+        '<option value="lead" selected>'
+        in (await maria.get(f"/console/deals/{made[2]['id']}/move")).html
+    )
 
 
 async def test_deals_of_orders_have_a_board_of_their_own(maria: Guest, api: Person) -> None:
