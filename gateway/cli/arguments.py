@@ -8,6 +8,7 @@ import argparse
 from gateway.domain.imports.options import CHOICES
 from gateway.records.values import written_numbers, zones
 from gateway.server.program import ROLES
+from gateway.texts import CODES
 
 
 def serve(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +47,11 @@ def user_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timezone", metavar="ZONE", default=zones.DEFAULT,
         help="the time zone of the account, an IANA name (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--language", choices=CODES,
+        help="the language of its first stages, its pages and mails (default: that of the locale "
+        "for the stages, that of the browser for pages)",
     )  # fmt: skip
 
 

@@ -128,7 +128,8 @@ REPLAYED = ReplayedDelivery(
     parameters=(
         Parameter(
             "state", {"type": "string", "enum": list(log.FILTERS)},
-            "Only deliveries in this state; `failed` are exhausted, gone and dead.", "failed",
+            "Only deliveries in this state; `failed` are exhausted, gone and dead, `retrying` wait "
+            "after a failed attempt, and `failures` are both.", "failed",
         ),
         Parameter(
             "event", {"type": "string", "enum": [*EVENT_NAMES, *OPERATIONAL]},

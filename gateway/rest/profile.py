@@ -1,12 +1,16 @@
 """Handles sign-up, and changes of an account's name, time zone and language."""
 
+from typing import Any
+
 from aiohttp import web
 from msgspec import Struct
 
+from gateway import texts
 from gateway.domain.accounts import users
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import sentence_of, weakness_of
 from gateway.domain.accounts.users import PROFILE, SIGN_UP
+from gateway.domain.sales import pipelines
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import dates, zones
@@ -19,7 +23,7 @@ from gateway.rest.document.operations import operation
 from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, PASSWORDS
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS
-from outbox.database.transaction import Row
+from outbox.database.transaction import Row, Tx
 
 CLOSED = "Sign-up is closed on this server; ask its administrator for an account."
 
@@ -62,11 +66,20 @@ async def sign_up(request: web.Request) -> web.Response:
         sentence = sentence_of(weakness, values["password"])
         raise refusal([Fault("password", code, sentence)])
     hashed = await request.app[PASSWORDS].hash(values["password"], share)
+    language = values.get("language")
+    spoken = language or texts.asked(request.headers.get("Accept-Language", ""))
     user = await request.app[DB].write(
-        users.made, email=values["email"], name=values["name"], password_hash=hashed,
-        timezone=values["timezone"], via="session",
+        _create, spoken, email=values["email"], name=values["name"], password_hash=hashed,
+        timezone=values["timezone"], language=language,
     )  # fmt: skip
     return respond(_user(user), 201, draft)
+
+
+async def _create(tx: Tx, spoken: str, **values: Any) -> Row:
+    """Create an account whose stages are in the language that its owner speaks."""
+    user = await users.made(tx, **values, via="session")
+    await pipelines.begin(tx, user["id"], spoken)
+    return user
 
 
 @operation(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.browser.conftest import Window, sign_in, window
 from tests.browser.faults import bars
 from tests.support.rest import Person, RestApi
@@ -15,6 +17,14 @@ if TYPE_CHECKING:
 BOARD = "/console/deals/board"
 TITLES = """(stage) => [...document.querySelectorAll(
   `[data-target="${stage}"] .deal .title`)].map((one) => one.textContent)"""
+
+
+SCROLLED = """() => {
+  scrollTo(0, 9999);
+  document.getElementById("board").scrollTop = 9999;
+  const rect = (one) => document.querySelector(one).getBoundingClientRect().toJSON();
+  return [rect(".goal"), rect(".lane > header"), rect(".lane li:last-child")];
+}"""
 
 
 async def stock(site: Site) -> tuple[Person, list[dict[str, Any]]]:
@@ -87,8 +97,12 @@ async def test_a_deal_moves_by_keyboard_alone(chromium: Browser, site: Site) -> 
         await view.open(BOARD)
         await page.locator(f"#deal-{made[1]['id']} .title").focus()
         await keys.press("ArrowDown")
+        top = "() => document.getElementById('board').getBoundingClientRect().top"
+        before = await page.evaluate(top)
         await keys.press("ArrowRight")
-        await said(view, "Café: to qualified, 2 of 8")
+        await said(view, "Café: to qualified, 2 of 7")
+        # What is said moves no column away from under a card.
+        assert await page.evaluate(top) == before
         await keys.press("Escape")
         await said(view, "stays where it is")
         await keys.press("ArrowRight")
@@ -99,9 +113,22 @@ async def test_a_deal_moves_by_keyboard_alone(chromium: Browser, site: Site) -> 
         # The focus went with the card, so the next key goes on.
         focus = "() => document.activeElement.closest('.deal')?.id"
         assert await page.evaluate(focus) == f"deal-{made[0]['id']}"
-        for _ in range(4):
+        for _ in range(3):
             await keys.press("ArrowRight")
-        await said(view, "to Won, 7 of 8")
+        await said(view, "to Won, 6 of 7")
         await keys.press("Enter")
         await said(view, "moved to Won")
         assert (await owner.get(f"/api/deals/{made[0]['id']}")).body["status"] == "won"
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+async def test_headings_and_ends_stay_in_sight(chromium: Browser, site: Site, width: int) -> None:
+    owner, _ = await stock(site)
+    for number in range(12):
+        await owner.post("/api/deals", {"title": f"Deal {number}", "value": 1, "stage": "lead"})
+    async with window(chromium, site.url, viewport={"width": width, "height": 800}) as view:
+        await sign_in(view)
+        await view.open(BOARD)
+        goal, heading, last = await view.page.evaluate(SCROLLED)
+        assert 0 <= goal["top"] < goal["bottom"] <= heading["top"] < heading["bottom"] < last["top"]
+        assert last["bottom"] <= 800

@@ -11,6 +11,7 @@ from gateway.console.frame.reader import READER
 from gateway.domain.accounts import account_mails, sessions, users
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
 from gateway.domain.queued_mail import Facts
+from gateway.domain.sales import pipelines
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
@@ -96,7 +97,9 @@ async def first_account(request: web.Request, visitor: Visitor, form: Form) -> w
         return _first_account_form(request, visitor, token, True, faults, typed, 400)
     hashed = await request.app[PASSWORDS].hash(password)
     try:
-        user_id = await request.app[DB].write(_create_first, token, email, name, hashed)
+        user_id = await request.app[DB].write(
+            _create_first, token, email, name, hashed, request[READER].texts.code
+        )
     except Refusal:
         return _first_account_form(request, visitor, token, False, status=403)
     return await entering.welcome(request, visitor, user_id, entering.HOME)
@@ -134,9 +137,15 @@ async def _end_all(tx: Tx, actor: Actor, facts: Facts) -> None:
     await account_mails.add(tx, actor.owner_id, "sessions_ended", facts)
 
 
-async def _create_first(tx: Tx, token: str, email: str, name: str, password_hash: str) -> str:
+async def _create_first(
+    tx: Tx, token: str, email: str, name: str, password_hash: str, language: str
+) -> str:
     await sessions.take_first_account(tx, token)
-    return await users.add(tx, email=email, name=name, password_hash=password_hash, via="session")
+    user_id = await users.add(
+        tx, email=email, name=name, password_hash=password_hash, via="session"
+    )
+    await pipelines.begin(tx, user_id, language)
+    return user_id
 
 
 def _goodbye(request: web.Request, done: str) -> web.StreamResponse:

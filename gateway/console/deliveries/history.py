@@ -22,7 +22,7 @@ from outbox.durations import MINUTE
 from outbox.events.history import EventQuery
 from outbox.ids import is_id
 from outbox.queue.log.delivery_types import (
-    FAILED,
+    FAILURES,
     FILTERS,
     NO_TIME,
     WAITING,
@@ -34,7 +34,7 @@ from outbox.webhooks import Webhook
 from outbox.webhooks.operational import NAMES as OPERATIONAL
 
 OFFERED: tuple[StateFilter, ...] = (
-    "all", "waiting", "in_flight", "delivered", "failed", "cancelled",
+    "all", "waiting", "in_flight", "delivered", "failures", "cancelled",
 )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def _state(filters: Mapping[str, str]) -> StateFilter:
 
 def _offered(only: StateFilter) -> list[StateFilter]:
     """Return the filters of the first line; `held` is included only when it is selected."""
-    inner = (*WAITING, *FAILED)
+    inner = (*WAITING, *FAILURES)
     return [*OFFERED, *([] if only in OFFERED or only in inner else [only])]
 
 
@@ -116,8 +116,8 @@ def _narrower(only: StateFilter, active: bool) -> tuple[str, tuple[StateFilter, 
     """Return the selected group of states and its states, or nothing outside a group."""
     if only == "waiting" or only in WAITING:
         return "waiting", ("ready", "scheduled") if active else ("parked",)
-    if only == "failed" or only in FAILED:
-        return "failed", FAILED
+    if only == "failures" or only in FAILURES:
+        return "failures", FAILURES
     return "", ()
 
 

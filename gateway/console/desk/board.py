@@ -1,7 +1,8 @@
 """The board of deals: a column for each stage, and the move of a deal to another or to its end."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,8 @@ from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER, Reader
 from gateway.domain.sales import boards, deals, pipelines
 from gateway.domain.sales.boards import Card, Figures
-from gateway.domain.sales.deals import DEALS
+from gateway.domain.sales.deals import DEALS, SHOP_STAGE
+from gateway.domain.sales.pipelines import Pipeline
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
@@ -42,24 +44,26 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     if cards is not None:
         after = Place(int(cards[1]), cards[2])
         stage = query.get("stage", "").replace("\0", "")
-        column = await database.read(boards.more, visitor.actor, stage, after)
+        unstaged = "unstaged" in query
+        column = await database.read(boards.more, visitor.actor, stage, after, unstaged)
         context = {"column": column, **_common(request)}
         if "HX-Request" in request.headers:
             return templates.render(request, visitor, "parts/board_cards.html", context)
         return templates.render(request, visitor, "board_column.html", context)
-    board = await database.read(boards.board, visitor.actor, first)
+    board = await database.read(boards.board, visitor.actor, first, "shop" in query)
     onward = first + boards.COLUMNS
     context = {
-        "board": board, "targets": board.stages, "steps": boards.COLUMNS,
-        "onward": onward if onward < len(board.stages) else None, **_common(request),
+        "board": board, "targets": board.targets, "steps": boards.COLUMNS,
+        "onward": onward if onward < len(board.stages) else None,
+        **_common(request, board.orders is not None),
     }  # fmt: skip
     return templates.render(request, visitor, "board.html", context)
 
 
 async def move_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     """Ask where a deal moves to."""
-    deal, board, _ = await request.app[DB].read(_one, visitor.actor, pages.id_of(request))
-    return _move_page(request, visitor, deal, board, "")
+    deal, around, card = await request.app[DB].read(_one, visitor.actor, pages.id_of(request))
+    return _move_page(request, visitor, deal, around, card, "")
 
 
 async def move(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
@@ -82,16 +86,18 @@ async def move(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
         done = {"won": "deal_won", "lost": "deal_lost", "open": "deal_open"}.get(act, "deal_moved")
         back = f"/console/deals/{deal_id}" if form.text("back") == "deal" else PATH
         return pages.to(back, done)
-    deal, board, card = await request.app[DB].read(_one, visitor.actor, deal_id)
-    said = "" if refusal is None else _told(request[READER], refusal, deal, board)
+    came = form.text("from")
+    deal, around, card = await request.app[DB].read(_one, visitor.actor, deal_id, came)
+    said = "" if refusal is None else _told(request[READER], refusal, deal, around, card)
     if not scripted:
-        return _move_page(request, visitor, deal, board, said, status=409)
-    _, ended, by_stage = board
-    touched = {form.text("from"), deal["stage"] or ""}
+        return _move_page(request, visitor, deal, around, card, said, status=409)
+    first = around.stages[0]
     context = {
-        "card": card, "deal": deal, "said": said, "ended": ended,
-        "figures_of": {stage: by_stage.get(stage, boards.NOTHING) for stage in touched},
-        **_common(request),
+        "card": card, "deal": deal, "said": said, "ended": around.ended,
+        "figures_of": {
+            stage: boards.figures_in(around.by_stage, stage, first) for stage in {came, card.stage}
+        },
+        **_common(request, boards.is_apart(around.pipeline)),
     }  # fmt: skip
     status = 200 if refusal is None else error_pages.status_of(refusal)
     if refusal is not None and refusal.code == "precondition_failed":
@@ -113,51 +119,60 @@ def _draft(form: Form) -> Draft:
     return check(DEALS, values, read=of_json)
 
 
-Stages = tuple[pipelines.Pipeline, Figures, Figures]
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The board around a deal: its pipeline, its columns, and the figures of both."""
+
+    pipeline: Pipeline
+    stages: Sequence[str]
+    by_stage: Figures
+    ended: Figures
 
 
-async def _one(tx: Tx, actor: Actor, deal_id: str) -> tuple[Record, Stages, Card]:
+async def _one(
+    tx: Tx, actor: Actor, deal_id: str, came: str | None = None
+) -> tuple[Record, Around, Card]:
+    """Return a deal with its board; `came` is the column in which its card was."""
     deal = await actions.read(tx, actor, DEALS, deal_id)
-    by_stage, ended = await boards.figures(tx, actor)
     pipeline = await pipelines.of(tx, actor)
-    return deal, (pipeline, ended, by_stage), await boards.card(tx, actor, deal)
+    shop = came == SHOP_STAGE if boards.is_apart(pipeline) else None
+    by_stage, ended = await boards.figures(tx, actor, shop)
+    stages = boards.stages_of(pipeline, by_stage)
+    card = await boards.card(tx, actor, deal, stages[0])
+    return deal, Around(pipeline, stages, by_stage, ended), card
 
 
 def _move_page(
-    request: web.Request,
-    visitor: Visitor,
-    deal: Record,
-    stages: Stages,
-    said: str,
-    *,
-    status: int = 200,
-) -> web.Response:
-    pipeline, _, by_stage = stages
+    request: web.Request, visitor: Visitor, deal: Record, around: Around, card: Card, said: str,
+    *, status: int = 200,
+) -> web.Response:  # fmt: skip
+    # The deal of an order has its own stage before those of sales.
+    here = [] if card.stage in around.stages else [card.stage]
     context = {
-        "deal": deal, "said": said, "targets": boards.stages_of(pipeline, by_stage),
-        **_common(request),
+        "deal": deal, "card": card, "said": said, "targets": [*here, *around.stages],
+        **_common(request, boards.is_apart(around.pipeline)),
     }  # fmt: skip
     return templates.render(request, visitor, "deal_move.html", context, status=status)
 
 
-def _told(reader: Reader, refusal: Refusal, deal: Record, stages: Stages) -> str:
+def _told(reader: Reader, refusal: Refusal, deal: Record, around: Around, card: Card) -> str:
     """Return why a deal did not move, as a sentence."""
     texts = reader.texts
     if refusal.code == "precondition_failed":
-        stage = deal["stage"] or texts("board.none")
+        stage = _name(reader, boards.is_apart(around.pipeline), card.stage)
         key = "board.changed" if deal["status"] == "open" else f"board.changed_{deal['status']}"
         return texts(key, title=deal["title"], stage=stage)
     told = []
     for fault in refusal.faults:
         key = f"board.fault.{fault.code}"
-        allowed = ", ".join(stages[0].stages)
+        allowed = ", ".join(around.pipeline.stages)
         told.append(
             texts(key, stages=allowed) if fault.code in TOLD else wording.said(texts, fault)
         )
     return " ".join(told) or wording.refused(texts, refusal)
 
 
-def _common(request: web.Request) -> Mapping[str, Any]:
+def _common(request: web.Request, apart: bool = True) -> Mapping[str, Any]:
     reader = request[READER]
 
     def day(card: Card) -> str:
@@ -165,8 +180,11 @@ def _common(request: web.Request) -> Mapping[str, Any]:
         at = calendar_days.date_of(card.expected_close_at, card.expected_close_day, reader)
         return calendar_days.words(at, reader)
 
-    return {"board_path": PATH, "ends": ENDS, "day": day, "name_of": partial(_name, reader)}
+    return {"board_path": PATH, "ends": ENDS, "day": day, "name_of": partial(_name, reader, apart)}
 
 
-def _name(reader: Reader, stage: str) -> str:
+def _name(reader: Reader, apart: bool, stage: str) -> str:
+    """Return the name of a column; that of the shop has a word if it stands apart from sales."""
+    if apart and stage == SHOP_STAGE:
+        return reader.texts("board.shop")
     return stage or reader.texts("board.none")

@@ -277,8 +277,15 @@ def _to_page(request: web.Request, where: str) -> web.Response:
     return to(where)
 
 
-def nowhere(request: web.Request, visitor: Visitor) -> Awaitable[web.StreamResponse]:
-    """Refuse an address under /console that has no page, or does not take this method."""
+async def nowhere(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    """Refuse an address under /console that has no page, or does not take this method.
+
+    One with a slash behind it leads to the page without the slash.
+    """
+    plain = request.path.rstrip("/")
+    found = request.path != plain and error_pages.methods_at(request.app, plain)
+    if found and request.method in guard.SAFE and request.method in found:
+        return to(f"{plain}?{request.rel_url.raw_query_string}".rstrip("?"))
     allowed = error_pages.methods_at(request.app, request.path)
     if allowed:
         allow = ",".join(sorted(allowed))

@@ -28,8 +28,13 @@ _NOUNS = {field: form.noun for form in FORMS for field in form.fields}
 
 def hint_of(texts: Texts, field: Field) -> str:
     """Return what a field is for."""
-    noun = _NOUNS.get(field, "").replace(" ", "_")
+    noun = noun_of(field).replace(" ", "_")
     return texts.get(f"hint.{noun}.{field.name}", field.description.replace("`", ""))
+
+
+def noun_of(field: Field) -> str:
+    """Return the noun of the form that has a field; empty for a part of one."""
+    return _NOUNS.get(field, "")
 
 
 def said(texts: Texts, fault: Fault) -> str:

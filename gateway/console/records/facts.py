@@ -58,6 +58,8 @@ class Fact:
     kind: Literal["plain", "prose", "pairs", "table"]
     value: Any
     columns: Sequence[str] = ()
+    numeric: Sequence[bool] = ()
+    """Which columns are amounts and other numbers."""
 
 
 def cell_of(resource: Resource, name: str, look: Look) -> Cell:
@@ -104,7 +106,7 @@ def facts(resource: Resource, record: Record, look: Look, left_out: Iterable[str
     for name in (*resource.named, *TIMES, *derived, "id"):
         if name in without:
             continue
-        label = "Id" if name == "id" else label_of(look.texts, name)
+        label = "Id" if name == "id" else label_of(look.texts, name, resource.noun)
         field = resource.named.get(name)
         schema = plain(field.format.shown or field.format.schema) if field is not None else {}
         if field is not None and field.reference is None:
@@ -251,7 +253,8 @@ def _table(
         if not member.endswith(("id", "Id")) and any(member in row for row in rows)
     ]
     cells = [[_cell(texts, one, members[one], row.get(one)) for one in used] for row in rows]
-    return Fact(name, label, "table", cells, [label_of(texts, one) for one in used])
+    numeric = [kind_of(plain(members[one])) in ("money", "number") for one in used]
+    return Fact(name, label, "table", cells, [label_of(texts, one) for one in used], numeric)
 
 
 def _pairs(

@@ -71,6 +71,7 @@ def _of_field(texts: Texts, field: Field) -> Input:
         field.format.schema,
         wording.hint_of(texts, field),
         field.required or not field.nullable,
+        wording.noun_of(field),
     )
     if field.reference is not None:
         kind: Kind = "records" if field.listed_in else "record"
@@ -210,8 +211,10 @@ def faults(
     return {name: wording.together(texts, some) for name, some in placed.items()}
 
 
-def _input(texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool) -> Input:
-    schema, label = plain(schema), label_of(texts, name)
+def _input(
+    texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool, noun: str = ""
+) -> Input:
+    schema, label = plain(schema), label_of(texts, name, noun)
     kind = kind_of(schema)
     columns: Sequence[Input] = ()
     if kind == "rows":

@@ -240,7 +240,7 @@ def _title(text: Any) -> str:
 
 
 def _column(section: Section, asked: Asked, look: Look, name: str) -> Column:
-    label = label_of(look.texts, name)
+    label = label_of(look.texts, name, section.resource.noun)
     width = "name" if name == section.columns[0] else width_of(section.resource, name)
     if name not in {one.name for one in section.resource.sorts}:
         return Column(name, label, width=width)
@@ -255,7 +255,7 @@ def _choice(section: Section, asked: Asked, look: Look) -> list[tuple[str, str, 
     """Return name, label and presence of each column that a reader may choose."""
     shown = asked.columns or section.columns
     return [
-        (name, label_of(look.texts, name), name in shown)
+        (name, label_of(look.texts, name, section.resource.noun), name in shown)
         for name in section.offered
         if name != section.columns[0]
     ]

@@ -64,6 +64,8 @@ async def resolve(
                 continue
             found = await matches(tx, actor, target, picked.text)
             same = [match for match in found if fold(match.name) == fold(picked.text)]
+            if not same and len(found) == 1 and _begins(found[0], picked.text):
+                same = found
             if len(same) == 1:
                 each[place] = Picked(same[0].name, same[0].id)
             else:
@@ -88,6 +90,12 @@ async def matches(tx: Tx, actor: Actor, target: Resource, text: str) -> list[Mat
     # Whoever has exactly this name is offered first.
     named.sort(key=lambda one: fold(name_of(one)) != wanted)
     return [Match(one.id, name_of(one), _detail(one)) for one in named[:MOST]]
+
+
+def _begins(match: Match, text: str) -> bool:
+    """Return whether each word of a text begins one of the name: `Sá` means Ana Sá, not Rosário."""
+    named = words_of(match.name)
+    return all(any(one.startswith(word) for one in named) for word in words_of(text))
 
 
 def options(found: Sequence[Match]) -> list[tuple[str, str]]:

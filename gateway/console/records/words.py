@@ -25,6 +25,11 @@ class Words:
         return self.texts.get(f"{self.resource.plural}.lead", "")
 
     @property
+    def all(self) -> str:
+        """The tab that shows all records."""
+        return self._of(f"{self.resource.plural}.all", "records.all")
+
+    @property
     def empty(self) -> str:
         """What a list without records says."""
         return self._of(f"{self.resource.plural}.empty", "records.empty")
@@ -71,7 +76,7 @@ class Words:
         if known in self.texts:
             return self.texts(known)
         word = self.value(name, value)
-        return f"{label_of(self.texts, name)}: {word}" if value in ("true", "false") else word
+        return f"{self._label(name)}: {word}" if value in ("true", "false") else word
 
     def value(self, name: str, value: str) -> str:
         """Return the text of a value of the filter `name` beside its label."""
@@ -81,7 +86,10 @@ class Words:
 
     def filter(self, name: str) -> str:
         """Return the label of a filter."""
-        return self.texts.get(f"filter.{name}", label_of(self.texts, name))
+        return self.texts.get(f"filter.{name}", self._label(name))
+
+    def _label(self, name: str) -> str:
+        return label_of(self.texts, name, self.resource.noun)
 
     @property
     def _noun(self) -> str:
@@ -91,6 +99,10 @@ class Words:
         return self.texts(key if key in self.texts else every)
 
 
-def label_of(texts: Texts, name: str) -> str:
-    """Return the label of a field: a text of the catalogue, or the words of its name."""
-    return texts.get(f"field.{name}", words_of(name))
+def label_of(texts: Texts, name: str, noun: str = "") -> str:
+    """Return the label of a field: a text of the catalogue, or the words of its name.
+
+    A resource may have a label of its own: in Portuguese it agrees with the `noun`.
+    """
+    own = f"field.{noun.replace(' ', '_')}.{name}"
+    return texts(own) if own in texts else texts.get(f"field.{name}", words_of(name))

@@ -136,6 +136,9 @@ board.addEventListener("click", (event) => {
   ask(link.closest(".deal"), false);
 });
 
+// What was said has been read when the next thing begins.
+document.addEventListener("pointerdown", () => say(""));
+
 // By mouse.
 let dragged = null;
 board.addEventListener("dragstart", (event) => {
@@ -143,10 +146,12 @@ board.addEventListener("dragstart", (event) => {
   if (!dragged) return;
   event.dataTransfer.effectAllowed = "move";
   event.dataTransfer.setData("text/plain", dragged.id);
+  board.classList.add("moving");
   dragged.classList.add("lifted");
 });
 document.addEventListener("dragend", () => {
   dragged?.classList.remove("lifted");
+  board.classList.remove("moving");
   dragged = null;
   mark(null);
 });

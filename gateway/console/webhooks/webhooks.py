@@ -106,6 +106,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
         "next_probe": None if page.next_probe is None else now + page.next_probe,
         "secret": secret, "programs": guide.with_secret(request, secret),
         "waiting": page.waiting, "waits": page.waits,
+        "failed": page.failed, "next": page.next,
         "lines": page.lines, "lines_cap": LINES_COUNTED,
         "last_sequence": page.last_sequence, **options.settings(request, webhook),
     }  # fmt: skip

@@ -64,6 +64,7 @@ SIGN_UP = Form(
         ),
         _NAME,
         _ZONE,
+        _LANGUAGE,
     ),
 )  # fmt: skip
 PROFILE = Form(
@@ -80,25 +81,29 @@ async def add(
     name: str,
     password_hash: str,
     timezone: str = zones.DEFAULT,
+    language: str | None = None,
     via: Via = "system",
 ) -> str:
     """Create a user; return the id. Raises conflict when the address is taken."""
     user = await made(
-        tx, email=email, name=name, password_hash=password_hash, timezone=timezone, via=via
-    )
+        tx, email=email, name=name, password_hash=password_hash, timezone=timezone,
+        language=language, via=via,
+    )  # fmt: skip
     return str(user["id"])
 
 
 async def made(
-    tx: Tx, *, email: str, name: str, password_hash: str, timezone: str, via: Via = "system"
-) -> Row:
+    tx: Tx, *, email: str, name: str, password_hash: str, timezone: str,
+    language: str | None = None, via: Via = "system",
+) -> Row:  # fmt: skip
     """Create a user like `add`; return the row. `via` is for the audit log."""
     row = await tx.one(
         """insert into users (id, email, folded_email, name, password_hash, timezone, created_at,
-             updated_at)
-           values ($1, $2, $3, $4, $5, $6, $7, $7)
+             updated_at, language)
+           values ($1, $2, $3, $4, $5, $6, $7, $7, $8)
            on conflict (folded_email) do nothing returning *""",
         tx.new_id(), email.strip(), fold_email(email), name, password_hash, timezone, tx.now,
+        language,
     )  # fmt: skip
     if row is None:
         text = "A user with this e-mail address already exists."

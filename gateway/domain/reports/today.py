@@ -7,6 +7,7 @@ from gateway.domain.contacts import task_days
 from gateway.domain.contacts.task_days import Due
 from gateway.domain.reports.figures import parts, worth
 from gateway.domain.sales import boards, pipelines
+from gateway.domain.sales.deals import SHOP_STAGE
 from gateway.records.access import Actor
 from gateway.records.values import dates
 from outbox.database.transaction import Tx
@@ -55,6 +56,8 @@ class Stage:
     name: str
     count: int
     value: int
+    shop: bool = False
+    """Whether it is that of the deals of orders, beside the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,14 @@ async def today(tx: Tx, actor: Actor) -> Today:
     actor.must("read")
     owner, day = actor.owner_id, dates.today(tx.now, actor.zone)
     by_stage, _ = await boards.figures(tx, actor)
-    stages = boards.stages_of(await pipelines.of(tx, actor), by_stage)
+    pipeline = await pipelines.of(tx, actor)
+    apart = [SHOP_STAGE] if boards.is_apart(pipeline) else []
+    named = [one for one in boards.stages_of(pipeline, by_stage) if one]
+    stages = [
+        Stage(one, *by_stage[one], shop=one in apart)
+        for one in (*named, *apart, "")
+        if by_stage.get(one, boards.NOTHING)[0]
+    ]
     tasks = await _one(tx, _OVERDUE, owner, max(day, tx.now), day, tx.now, MOST)
     orders = await _one(tx, _ORDERS, owner, tx.now, tx.now - RECENT, MOST)
     invoices = await tx.one(_INVOICES, owner, day, tx.now, MOST)
@@ -114,7 +124,7 @@ async def today(tx: Tx, actor: Actor) -> Today:
     return Today(
         day=day, overdue=tasks["n"], due=(await task_days.of_days(tx, actor, [day]))[day],
         unpaid_orders=orders["unpaid"], paid_orders=orders["paid"], late_payments=orders["late"],
-        stages=[Stage(one, *by_stage[one]) for one in stages if by_stage.get(one, (0, 0))[0]],
+        stages=stages,
         invoices=int(invoices["n"]), invoiced=worth(invoices),
         overdue_invoices=int(invoices["overdue"]), new_contacts=contacts["recent"],
         has_contacts=bool(contacts["any_contact"]), has_stores=bool(contacts["any_store"]),

@@ -32,6 +32,8 @@ MOST_STAGES = 500
 """Stages that the deals of one owner can be in, since figures have a row for each."""
 NO_STAGE = "(none)"
 """The name under which pipeline-stats counts deals without a stage."""
+SHOP_STAGE = "checkout"
+"""The stage of the deals of orders."""
 
 
 DEALS = Resource(

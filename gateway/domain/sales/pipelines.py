@@ -16,6 +16,8 @@ from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Row, Tx
 
 STAGES = ("lead", "qualified", "proposal", "negotiation", "closing")
+STAGES_OF = {"pt-BR": ("Contato", "Qualificação", "Proposta", "Negociação", "Fechamento")}
+"""The stages with which accounts begin in other languages than English."""
 
 PIPELINE = Form(
     noun="pipeline",
@@ -51,6 +53,12 @@ _UPDATE = """
 update pipelines set stages = $2, strict = $3, version = version + 1 where owner_id = $1
 returning stages, strict, version
 """
+
+
+async def begin(tx: Tx, owner_id: str, language: str) -> None:
+    """Give a new account stages in its language; without a row it has the English ones."""
+    if language in STAGES_OF:
+        await tx.run(_INSERT, owner_id, dumps(STAGES_OF[language]))
 
 
 async def of(tx: Tx, actor: Actor) -> Pipeline:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.domain.sales import document_lines, documents, invoices, order_mails, stock
-from gateway.domain.sales.deals import DEALS, too_many_stages
+from gateway.domain.sales.deals import DEALS, SHOP_STAGE, too_many_stages
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.invoices import INVOICE
 from gateway.domain.sales.orders import ORDERS
@@ -17,9 +17,6 @@ from gateway.records.record import Record
 from gateway.records.values.emails import fold_email
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
-
-STAGE = "checkout"
-"""The stage of the deals of orders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,15 +110,15 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
 
 
 async def _open_deal(tx: Tx, actor: Actor, *, title: str, value: int, contact_id: str) -> Record:
-    """Create an open deal in the stage STAGE; values are checked already. Emits deal.created.
+    """Create an open deal in the stage SHOP_STAGE; values are checked already. Emits deal.created.
 
     The stage may be outside a strict pipeline. When the owner's deals already use the maximum
     number of stages, the deal gets no stage.
     """
-    full = bool(await too_many_stages(tx, actor, STAGE))
+    full = bool(await too_many_stages(tx, actor, SHOP_STAGE))
     values = {
         "title": title, "value": value, "currency": "BRL", "status": "open",
-        "stage": None if full else STAGE, "contact_ids": dumps([contact_id]),
+        "stage": None if full else SHOP_STAGE, "contact_ids": dumps([contact_id]),
     }  # fmt: skip
     return actions.announce(
         tx, "created", await actions.insert(tx, actor, DEALS, values), before=None

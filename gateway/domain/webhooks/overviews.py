@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from gateway.domain.webhooks import pings, webhooks
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
-from outbox.queue.log import delivery_log, series
+from outbox.queue.log import delivery_log, delivery_search, series
 from outbox.queue.log.chart_figures import Figures, Pending
-from outbox.queue.log.delivery_types import Health
+from outbox.queue.log.delivery_types import Delivery, DeliveryQuery, FailedAttempt, Health
 from outbox.queue.order import record_lines
 from outbox.queue.order.record_lines import Lines
 from outbox.queue.state import circuits, sequences, waits
@@ -19,6 +19,8 @@ from outbox.webhooks.rotation import Standing
 
 CAP = 1_000
 """Waiting deliveries of a webhook are counted up to this number in an overview."""
+FAILED_SHOWN = 5
+"""Failed attempts that the page of a failing webhook shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,11 @@ class WebhookPage:
     waiting: Waiting | None
     """What holds all of its deliveries."""
     waits: Mapping[str, Waiting]
-    """What its latest deliveries wait for."""
+    """What its latest deliveries and the next one wait for."""
+    failed: Sequence[FailedAttempt] = ()
+    """Its last failed attempts, while it fails."""
+    next: Delivery | None = None
+    """The delivery that is sent next, while it fails and is active."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,13 @@ async def of_webhook(
     webhook = await webhooks.one(tx, actor, webhook_id)
     lines = await record_lines.of_webhook(tx, webhook_id) if webhook.ordered else None
     health = await delivery_log.health(tx, webhook_id)
+    failed: Sequence[FailedAttempt] = ()
+    coming: Sequence[Delivery] = ()
+    if webhook.failing_since is not None:
+        failed = await delivery_log.failed_attempts(tx, webhook_id, FAILED_SHOWN)
+        if webhook.state == "active":
+            waiting = DeliveryQuery("waiting")
+            coming = (await delivery_search.page(tx, [webhook], waiting, size=1)).deliveries
     return WebhookPage(
         webhook=webhook,
         health=health,
@@ -123,7 +136,9 @@ async def of_webhook(
         lines=lines if lines and lines.held else None,
         last_sequence=await sequences.last(tx, webhook_id) or 0,
         waiting=(await waits.of_webhooks(tx, [webhook_id])).get(webhook_id),
-        waits=await waits.of(tx, health.latest),
+        waits=await waits.of(tx, [*health.latest, *coming]),
+        failed=failed,
+        next=coming[0] if coming else None,
     )
 
 

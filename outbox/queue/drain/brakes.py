@@ -20,11 +20,13 @@ AT_ONCE_SHARE = 20
 THOUSAND = 1_000
 """A rate is in requests per this many seconds."""
 
+# The clock is read once: a rate that ends before the wait would look like a pause of the receiver.
 _PAUSE = f"""
-update lanes set rate_until = (select due_now()) + s.pause,
-  wait_until = /*sqlite max*/ /*postgres greatest*/(wait_until, (select due_now()) + s.pause),
-  due_at = /*sqlite max*/ /*postgres greatest*/(wait_until, (select due_now()) + s.pause)
-from (
+with clock as materialized (select due_now() as now)
+update lanes set rate_until = clock.now + s.pause,
+  wait_until = /*sqlite max*/ /*postgres greatest*/(wait_until, clock.now + s.pause),
+  due_at = /*sqlite max*/ /*postgres greatest*/(wait_until, clock.now + s.pause)
+from clock, (
   select value ->> 0 as webhook, cast(value ->> 1 as bigint) as pause from {ITEMS}) as s
 where lanes.webhook_id = s.webhook
 """

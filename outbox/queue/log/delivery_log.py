@@ -4,8 +4,16 @@ import json
 from dataclasses import fields
 from typing import Any, TypeVar
 
+from outbox.database.plans import by_index
 from outbox.database.transaction import Row, Tx
-from outbox.queue.log.delivery_types import COUNTED, Announced, Attempt, Delivery, Health
+from outbox.queue.log.delivery_types import (
+    COUNTED,
+    Announced,
+    Attempt,
+    Delivery,
+    FailedAttempt,
+    Health,
+)
 from outbox.sending.request import restored
 
 T = TypeVar("T")
@@ -59,6 +67,25 @@ async def attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
         delivery_id,
     )
     return [_from_row(Attempt, row) for row in rows]
+
+
+_FAILED = f"""
+select a.*, e.name as event, d.record_id
+from (
+  select delivery_id, event_id, {_ATTEMPT} from attempts /*sqlite indexed by attempts_failed*/
+  where webhook_id = $1 and outcome <> 'success' order by started_at desc limit $2) as a
+left join deliveries d on d.id = a.delivery_id left join events e on e.id = a.event_id
+order by a.started_at desc
+"""
+
+
+async def failed_attempts(tx: Tx, webhook_id: str, most: int) -> list[FailedAttempt]:
+    """Return the latest attempts of a webhook that failed, the last one first."""
+    await by_index(tx)
+    return [
+        FailedAttempt(row["delivery_id"], row["event"], row["record_id"], _from_row(Attempt, row))
+        for row in await tx.all(_FAILED, webhook_id, most)
+    ]
 
 
 async def attempted(tx: Tx, delivery_id: str) -> int:

@@ -18,6 +18,7 @@ from outbox.ids import first_at
 from outbox.queue.log.delivery_log import COLUMNS, delivery_of
 from outbox.queue.log.delivery_types import (
     FAILED,
+    FAILURES,
     NO_TIME,
     WAITING,
     Delivery,
@@ -51,6 +52,7 @@ ENDED = "d.state in ('exhausted', 'gone', 'cancelled', 'dead') and d.state = '{}
 RANGES: dict[StateFilter, tuple[str, str]] = {
     "all": ("deliveries_log", "d.state is not null"),
     **{state: ("deliveries_ended", ENDED.format(state)) for state in (*FAILED, "cancelled")},
+    "retrying": ("deliveries_failed", "d.state = 'ready' and d.last_outcome is not null"),
 }
 NEWEST = """
 select * from (
@@ -183,9 +185,10 @@ async def _newest(
         index = FEW_INDEXES[query.only]
         terms.texts.append(FEW.format(hit=hit, index=index, state=query.only, webhooks=f"({ids})"))
         return await _read(tx, terms, hit, size, scanned, False)
-    states: Sequence[StateFilter] = FAILED if query.only == "failed" else (query.only,)
+    groups: dict[StateFilter, Sequence[StateFilter]] = {"failed": FAILED, "failures": FAILURES}
+    states = groups.get(query.only, (query.only,))
     conditions = []
-    if query.only not in RANGES and query.only != "failed":
+    if query.only not in RANGES and query.only not in groups:
         # No index has them in the order of the log.
         conditions.append(f"d.state = '{query.only}'")
         states = ("all",)

@@ -17,14 +17,16 @@ Shown = Literal[
 The stored state, with `ready` split into due, scheduled for later, and parked at a webhook that is
 not active.
 """
-StateFilter = Shown | Literal["all", "waiting", "failed"]
+StateFilter = Shown | Literal["all", "waiting", "failed", "retrying", "failures"]
 SHOWN: tuple[Shown, ...] = get_args(Shown)
 WAITING: tuple[Shown, ...] = ("ready", "scheduled", "parked")
 FAILED: tuple[Shown, ...] = ("exhausted", "gone", "dead")
 """The final states that a receiver or a fault causes."""
+FAILURES: tuple[StateFilter, ...] = ("retrying", *FAILED)
+"""Deliveries that wait after a failed attempt, and those that failed for good."""
 FILTERS: tuple[StateFilter, ...] = (
-    "all", "failed", "waiting", "ready", "scheduled", "parked", "held", "in_flight", "delivered",
-    "exhausted", "gone", "dead", "cancelled",
+    "all", "failures", "retrying", "failed", "waiting", "ready", "scheduled", "parked", "held",
+    "in_flight", "delivered", "exhausted", "gone", "dead", "cancelled",
 )  # fmt: skip
 NO_TIME = 2**62
 """Later than every time in microseconds."""
@@ -119,6 +121,16 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """An attempt that failed, with what it sent: the delivery, its event and its record."""
+
+    delivery_id: str
+    event: str | None
+    record_id: str | None
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """The health of a webhook: its latest deliveries, and those that wait, up to COUNTED."""
 
@@ -162,10 +174,16 @@ class DeliveryQuery:
 
     def matches(self, delivery: Delivery, active: bool) -> bool:
         """Return whether a delivery matches; `active` is whether its webhook is."""
-        states = {"waiting": WAITING, "failed": FAILED}.get(self.only, (self.only,))
         return (
-            (self.only == "all" or shown(delivery, active) in states)
+            self._has_state(delivery, active)
             and self.event in ("", delivery.event)
             and self.status in (None, delivery.last_status)
             and self.since <= delivery.created_at < self.until
         )
+
+    def _has_state(self, delivery: Delivery, active: bool) -> bool:
+        if delivery.state == "ready" and self.only in ("retrying", "failures"):
+            return delivery.last_outcome is not None
+        groups = {"waiting": WAITING, "failed": FAILED, "failures": FAILED}
+        states = groups.get(self.only, (self.only,))
+        return self.only == "all" or shown(delivery, active) in states

@@ -150,9 +150,14 @@ def test_a_shell_completes_commands_options_and_files(
 def test_a_user_has_a_name_and_a_time_zone(tmp_path: Path) -> None:
     made = command(
         "user", "add", EMAIL, "--name", "Maria", "--timezone", "Asia/Tokyo", "--password-stdin",
-        folder=tmp_path, stdin="correct horse\n",
+        "--language", "pt-BR", folder=tmp_path, stdin="correct horse\n",
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
+    with closing(sqlite3.connect(tmp_path / "carteiro.db")) as db:
+        [(language, stages)] = db.execute(
+            "select language, stages from users join pipelines on owner_id = id"
+        )
+    assert (language, "Contato" in stages) == ("pt-BR", True)
     done = command("user", "set", EMAIL, "--name", "Ana", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"{EMAIL} is Ana, in Asia/Tokyo.\n")
     done = command("user", "set", EMAIL, "--timezone", "UTC", folder=tmp_path)

@@ -39,6 +39,28 @@ async def test_an_account_that_signed_up_can_sign_in(db: Database) -> None:
             assert (await answer.json()) == user | {"scopes": ["read", "write"], "language": None}
 
 
+@pytest.mark.parametrize(
+    ("language", "asked", "first"),
+    [(None, "", "lead"), (None, "pt-BR,en;q=0.5", "Contato"), ("pt-BR", "en", "Contato"),
+     ("en", "pt-BR", "lead")],
+)  # fmt: skip
+async def test_a_new_account_has_stages_in_its_language(
+    db: Database, language: str | None, asked: str, first: str
+) -> None:
+    async with serving(db, open_to_all(sign_in_per_minute=0, forms_per_minute=0)) as site:
+        body = SENT | ({"language": language} if language else {})
+        headers = {"Accept-Language": asked}
+        async with site.http.post("/api/auth/signup", json=body, headers=headers) as answer:
+            assert answer.status == 201
+        sign_in = {"email": SENT["email"], "password": SENT["password"]}
+        _, token = await posted(site, "/api/auth/token", sign_in)
+        bearer = {"Authorization": f"Bearer {token['token']}"}
+        async with site.http.get("/api/settings/pipeline", headers=bearer) as answer:
+            assert (await answer.json())["stages"][0] == first
+        async with site.http.get("/api/me", headers=bearer) as answer:
+            assert (await answer.json())["language"] == language
+
+
 @pytest.mark.parametrize("limit", ["forms_per_minute", "sign_in_per_minute"])
 async def test_sign_ups_are_limited(still: Database, limit: str) -> None:
     none = {"forms_per_minute": 0, "sign_in_per_minute": 0}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from string import Formatter
@@ -22,9 +23,10 @@ import gateway
 from gateway import texts
 from gateway.console.frame import wording
 from gateway.console.frame.templates import environment
+from gateway.console.records.words import Words, label_of
 from gateway.domain.catalogue import RESOURCES
 from gateway.records.errors import Fault, Refusal
-from gateway.records.resource import Field, Form
+from gateway.records.resource import Field, Form, Resource
 from outbox.sending import urls
 
 Forms = Mapping[str, Sequence[str]]
@@ -185,12 +187,32 @@ def differing(english: Forms, own: Forms) -> set[str]:
     }
 
 
-_COUNTED = re.compile(r"\{count\} [a-z]+s\b|\bthese \{count\}|\{(?:hours|days)\} [a-z]+s\b")
+_COUNTED = re.compile(r"\{count\} [a-zà-ú]+s\b|\bthese \{count\}|\{(?:hours|days)\} [a-z]+s\b")
+NO_NOUN = ("de", "delas", "em", "não")
+"""Words behind a number that are the same for every number."""
 
 
-def without_plural(english: Forms) -> set[str]:
+def without_plural(one: Forms) -> set[str]:
     """Return the texts with a number before a plural that have no form for one."""
-    return {key for key, forms in english.items() if len(forms) == 1 and _COUNTED.search(forms[0])}
+    return {
+        key
+        for key, forms in one.items()
+        # A script has the text for one by another key.
+        if len(forms) == 1 and _COUNTED.search(forms[0]) and not key.endswith("many")
+    }
+
+
+def disagreeing(portuguese: texts.Texts) -> list[str]:
+    """Return the texts whose noun does not agree with 0, 1 or 2 before it."""
+    found = []
+    for key, forms in portuguese.forms.items():
+        for count in (0, 1, 2) if len(forms) > 1 else ():
+            values = dict.fromkeys(placeholders(forms), "x") | {"count": count}
+            text = portuguese(key, **values)
+            noun = re.search(rf"\b{count} ([^\W\d_]+)", text)
+            if noun and noun[1] not in NO_NOUN and noun[1].endswith("s") != (count != 1):
+                found.append(text)
+    return found
 
 
 def with_other_plurals(english: Forms, own: Forms) -> set[str]:
@@ -281,11 +303,27 @@ def test_the_languages_fill_in_the_same_values() -> None:
 
 
 def test_a_count_has_a_form_for_one() -> None:
-    assert without_plural(EN.forms) == set()
+    assert without_plural(EN.forms) == without_plural(OWN) == set()
+    assert disagreeing(PT) == []
+    assert disagreeing(replace(PT, forms={"a": ("{count} pedidos", "{count} pedido")}))
     assert with_other_plurals(EN.forms, OWN) == set()
     seeded: Mapping[str, Sequence[str]] = {"a": ("{count} events wait",), "b": ("{count} of 2",)}
     assert without_plural(seeded) == {"a"}
     assert with_other_plurals({"a": ("one", "{count}")}, {"a": ("{count}",)}) == {"a"}
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda one: one.plural)
+def test_the_words_of_a_list_agree_with_its_noun(resource: Resource) -> None:
+    words = Words(PT, resource)
+    if words.new in (PT("records.new"), EN("records.new")):
+        pytest.skip("nobody creates one")
+    feminine = words.new.startswith("Nova")
+    assert words.all == ("Todas" if feminine else "Todos")
+    if "active" in resource.named:
+        assert label_of(PT, "active", resource.noun) == ("Ativa" if feminine else "Ativo")
+    for value in ("true", "false"):
+        if (key := f"{resource.plural}.choice.{value}") in PT:
+            assert PT(key).endswith("as" if feminine else "os")
 
 
 def test_counts_of_one_and_of_many() -> None:

@@ -130,8 +130,12 @@ async def test_the_first_account_is_created_once(console: Site, nobody: Guest) -
     common = {"password": "trustno1"}
     weak = await nobody.submit(FIRST, at=link, token="the-token", **NEW | common)
     assert (weak.status, "This password is too common" in weak.html) == (400, True)
-    page = await nobody.submit(FIRST, at=link, token="the-token", **NEW)
+    form = (await nobody.get(link)).csrf
+    fields = [("csrf_token", form), ("token", "the-token"), *NEW.items()]
+    page = await nobody.post(FIRST, fields, Accept_Language="pt-BR")
     assert page.path == HOME
+    # Its stages are in the language in which it was created.
+    assert "Contato" in (await nobody.get("/console/settings/pipeline")).html
     assert "Ana" in page.html
     assert "has expired or was already used" in (await nobody.get(link)).html
     assert not await console.db.write(sessions.offer_first_account, "another")

@@ -28,6 +28,15 @@ async def test_every_page_carries_the_policy(maria: Guest) -> None:
         assert not re.search(r"<script(?! src)|<style| style=| on[a-z]+=", page.html)
 
 
+async def test_a_slash_behind_an_address_leads_to_its_page(maria: Guest) -> None:
+    for path, found in (
+        ("/console/", "/console"), ("/console/webhooks//?a=%20b", "/console/webhooks?a=%20b"),
+        ("/console/nowhere/", ""), ("/console/sign-out/", ""),
+    ):  # fmt: skip
+        answer = await maria.get(path, follow=False)
+        assert (answer.status, answer.headers.get("Location", "")) == (303 if found else 404, found)
+
+
 async def test_static_files_are_cached_for_a_year_under_their_digest(nobody: Guest) -> None:
     page = await nobody.get("/console/sign-in")
     files = re.findall(r'(?:href|src)="(/console/static/[^"]+)"', page.html)

@@ -30,6 +30,7 @@ async def test_the_page_of_a_webhook_shows_what_holds_up_a_record(maria: Guest) 
     assert f'action="/console/deliveries/{head}/now"' in page.html
     assert f'href="/console/deliveries/{head}"' in page.html
     assert f'action="/console/deliveries/{head}/skip"' in page.html
+    assert "Try it now, or skip it" in page.html.partition('data-testid="resting"')[2][:200]
     section = page.html.split('id="lines"')[1].split("</section>")[0]
     assert "record-1" in section
     assert "record-2" not in section

@@ -23,8 +23,8 @@ values ($1, $2, $3, 'record', 1, $4, '')
 """
 DELIVERY = """
 insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries,
-  attempts, record_id, seq, created_at, last_status)
-values ($1, $2, $3, $4, 'event', $5, $6, $7, 0, 0, 'record', $8, $9, $10)
+  attempts, record_id, seq, created_at, last_status, last_outcome)
+values ($1, $2, $3, $4, 'event', $5, $6, $7, 0, 0, 'record', $8, $9, $10, $11)
 """
 
 
@@ -42,7 +42,7 @@ async def furnish(tx: Tx, ids: Sequence[str], count: int, dice: random.Random) -
                 "other" if webhook_id == ids[-1] else OWNER, event_id, webhook_id,
                 dice.choice(STATES), dice.random() < 0.4,
                 due + dice.choice((-1, 1)) * dice.randrange(10**9), number, at,
-                dice.choice((None, 200, 500)),
+                *dice.choice(((None, None), (200, "success"), (500, "http_5xx"))),
             )  # fmt: skip
 
 
