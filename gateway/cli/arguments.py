@@ -157,6 +157,13 @@ def listen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--body", action="store_true", help="print the body of each event too")
 
 
+def mcp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--server", metavar="URL",
+        help="the address of Carteiro (default: $CARTEIRO_URL, else from this configuration)",
+    )  # fmt: skip
+
+
 def replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("webhook", metavar="WEBHOOK", help="the id of the webhook")
     which = parser.add_mutually_exclusive_group(required=True)
