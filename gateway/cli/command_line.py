@@ -151,7 +151,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "mcp", "Serve MCP on standard input and output: tools of an account for desktop programs.",
         "CARTEIRO_API_KEY=crt_… carteiro mcp --server https://crm.example.com",
-        _from("mcp", "mcp"), arguments.mcp,
+        _from("mcp", "mcp"), arguments.server,
     ),
     Command(
         "user add", "Create an account and print its id.",

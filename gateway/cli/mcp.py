@@ -126,9 +126,8 @@ def _message_of(status: int, body: bytes) -> dict[str, Any]:
         message = msgspec.json.decode(body)
     except msgspec.DecodeError:
         message = None
-    if isinstance(message, Mapping) and ("result" in message or "error" in message):
-        if message.get("jsonrpc") == "2.0":
-            return dict(message)
+    if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
+        return message
     text = f"The server answered {status} and no message; is CARTEIRO_URL the address of Carteiro?"
     return messages.error(ProtocolError(INTERNAL_ERROR, text))
 

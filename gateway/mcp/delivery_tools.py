@@ -81,7 +81,7 @@ async def deliveries(given: Call) -> dict[str, Any]:
 async def replay(given: Call) -> dict[str, Any]:
     """Send the event of a delivery again."""
     path = _path(given)
-    await must_be_allowed(given.request, path, "mcp_replays", "replays")
+    await must_be_allowed(given.request, path, "replays")
     answer = await call(given.request, "POST", f"{path}/replay", once=once_of(given))
     replayed = {"replayed": True} if "Idempotent-Replayed" in answer.headers else {}
     return {"delivery": answer.body} | replayed

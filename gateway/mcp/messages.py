@@ -34,7 +34,6 @@ NAMED = "tools/call"
 """The method whose `params.name` is mirrored in the header Mcp-Name."""
 MOST_NAME = 100
 _ENCODED = re.compile(r"=\?base64\?([A-Za-z0-9+/]*={0,2})\?=")
-_UNSEEN = re.compile(r"[^\x20-\x7e\xa0-\uffff]+")
 
 Id = str | int
 
@@ -74,7 +73,8 @@ class Message:
         if isinstance(info, dict):
             parts = (info.get("title") or info.get("name"), info.get("version"))
             named = " ".join(part for part in parts if isinstance(part, str)) or named
-        return _UNSEEN.sub(" ", named).strip()[:MOST_NAME] or "unnamed"
+        seen = "".join(sign if sign.isprintable() else " " for sign in named[: MOST_NAME * 2])
+        return seen.strip()[:MOST_NAME] or "unnamed"
 
 
 def parse(body: bytes) -> Message:
@@ -111,7 +111,7 @@ def revision_of(message: Message, headers: Mapping[str, str]) -> str:
     if named is None and (message.method == "initialize" or _is_earlier(message, header)):
         return header if header in EARLIER else EARLIER[0]
     revision = header if named is None else named
-    if revision not in REVISIONS and (named is None or header in (None, named)):
+    if revision not in (None, *REVISIONS) and (named is None or header in (None, named)):
         data = {"supported": list(REVISIONS), "requested": revision}
         text = f"This revision is unknown; there are: {', '.join(REVISIONS)}."
         raise ProtocolError(UNSUPPORTED_REVISION, text, data, of=message.id)
@@ -121,8 +121,8 @@ def revision_of(message: Message, headers: Mapping[str, str]) -> str:
         text = f"params._meta must have {META}{lacking}."
         raise ProtocolError(INVALID_PARAMS, text, of=message.id)
     mirrored = {"MCP-Protocol-Version": named, "Mcp-Method": message.method}
-    if message.method == NAMED:
-        mirrored["Mcp-Name"] = message.params.get("name")
+    if message.method == NAMED and isinstance(message.params.get("name"), str):
+        mirrored["Mcp-Name"] = message.params["name"]
     for name, value in mirrored.items():
         sent = headers.get(name)
         if sent is None or (decoded(sent) if name == "Mcp-Name" else sent) != value:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from aiohttp import web
 
-from gateway.domain.accounts import users
+from gateway.domain.accounts import agents
 from gateway.domain.catalogue import BY_PLURAL
 from gateway.mcp import schemas
 from gateway.mcp.arguments import nearest
@@ -15,7 +15,6 @@ from gateway.mcp.results import BYTES, fitting, shortened, size_of
 from gateway.mcp.schemas import Schema
 from gateway.mcp.tool import DATA, Call, Sent, Tool
 from gateway.records import finding
-from gateway.records.access import Actor
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.rest.api_areas import reaches
@@ -24,6 +23,7 @@ from gateway.rest.scans import scan
 from gateway.server.app_keys import DB
 from outbox.ids import is_id
 
+What = Literal["deletes", "replays"]
 PAGE: Final = 20
 MOST: Final = 100
 _TEXT: Schema = {"type": "string"}
@@ -149,7 +149,7 @@ async def update(given: Call) -> dict[str, Any]:
 
 async def delete(given: Call) -> dict[str, Any]:
     """Delete a record."""
-    await must_be_allowed(given.request, _path(given), "mcp_deletes", "deletes")
+    await must_be_allowed(given.request, _path(given), "deletes")
     answer = await call(given.request, "DELETE", _path(given), etag=_tag(given))
     return {"type": given.text("type"), "id": answer.body["id"], "deleted": True}
 
@@ -174,14 +174,12 @@ async def act(given: Call) -> dict[str, Any]:
     )
 
 
-async def must_be_allowed(request: web.Request, path: str, column: str, what: str) -> Actor:
-    """Return the caller unless the account forbids this to programs. Raises forbidden."""
+async def must_be_allowed(request: web.Request, path: str, what: What) -> None:
+    """Raise forbidden when the account forbids this to programs."""
     _, caller = await reader(request, path)
-    user = await request.app[DB].read(users.one, caller.owner_id)
-    if user is not None and not user[column]:
+    if not getattr(await request.app[DB].read(agents.allowed, caller.owner_id), what):
         text = f"This account forbids {what} by MCP; its owner can allow them on /console/keys."
         raise Refusal("forbidden", text)
-    return caller
 
 
 def once_of(given: Call) -> str | None:
