@@ -14,7 +14,7 @@ from gateway.cli import tables
 from gateway.cli.commands import Say, existing
 from gateway.cli.endings import FAILED, Ended
 from gateway.cli.language import spoken
-from gateway.console.frame.told_steps import told
+from gateway.console.frame.told_steps import step_text, told
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
 from gateway.records.values import dates
@@ -22,7 +22,7 @@ from gateway.server import startup
 from gateway.server.config import Config
 from gateway.server.delivery import doctor_of, rules_of, settings_of
 from gateway.server.parts import PARTS
-from gateway.texts import Texts
+from gateway.texts import CODES, Texts, of
 from outbox import webhooks
 from outbox.durations import SECOND
 from outbox.errors import CannotStart
@@ -55,7 +55,7 @@ def lines(examination: Examination, addresses: Addresses, *, own_secret: bool) -
     for step in examination.steps:
         spent = "" if step.micros is None else t.took(step.micros)
         mark = t(f"cli.doctor.{step.verdict}")
-        yield f"{mark:7} {NAMES[step.name]:9} {spent:>8}  {_text(step, addresses)}"
+        yield f"{mark:7} {NAMES[step.name]:9} {spent:>8}  {_text(t, step, addresses)}"
     for note in _notes(examination):
         yield f"{'':7} {NAMES['answer']:9} {'':>8}  {tables.inert(told(t, note))}"
     yield ""
@@ -80,7 +80,10 @@ def record(examination: Examination, addresses: Addresses) -> Mapping[str, Any]:
         "status": outcome.status if outcome else None,
         "notes": _notes(examination),
         "steps": [
-            {"step": step.name, "verdict": step.verdict, "micros": step.micros, "text": step.text}
+            {
+                "step": step.name, "verdict": step.verdict, "micros": step.micros,
+                "text": step_text(of(CODES[0]), step),
+            }
             for step in examination.steps
         ],
         "addresses": [{"address": one, "allowed": allowed} for one, allowed in addresses],
@@ -113,15 +116,15 @@ def _retries(t: Texts, schedule: Schedule, now: int) -> Iterator[str]:
         yield f"  {retry.number:3}  {usual}  {t('cli.doctor.between', early=early, late=late)}"
 
 
-def _text(step: Step, addresses: Addresses) -> str:
+def _text(t: Texts, step: Step, addresses: Addresses) -> str:
     """Return the sentence of a step; to the operator it also names addresses."""
-    text = step.text
+    text = step_text(t, step)
     if step.name == "dns" and step.verdict == "passed" and addresses:
-        text = f"It has the address {', '.join(address for address, _ in addresses)}."
+        text = t("cli.doctor.addresses", addresses=", ".join(address for address, _ in addresses))
     closed = [address for address, allowed in addresses if not allowed]
     if step.name == "egress" and step.verdict == "failed" and closed:
-        text = f"{text} Not allowed: {', '.join(closed)}."
-    return tables.inert(told(spoken(), text))
+        text = t("cli.doctor.closed", text=text, addresses=", ".join(closed))
+    return tables.inert(text)
 
 
 def _at(now: int, seconds: float) -> str:

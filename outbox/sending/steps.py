@@ -1,12 +1,13 @@
-"""Explain the outcome of an attempt as steps, each with one sentence for the webhook's owner.
+"""Explain the outcome of an attempt as steps, each with a code for a sentence to the owner.
 
-The sentences say no more about the network than the outcome in the delivery log does.
+The values of a sentence say no more about the network than the outcome in the delivery log does.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Literal
-from urllib.parse import SplitResult, urljoin, urlsplit
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+from urllib.parse import urljoin, urlsplit
 
 from outbox.durations import SECOND
 from outbox.sending.addresses import Rules
@@ -19,22 +20,25 @@ Verdict = Literal["passed", "skipped", "failed"]
 
 SLOW_SHARE = 0.5
 """A response that takes more than this share of the timeout gets a warning."""
-REFUSALS = {
-    400: "it refused the request.",
-    401: "it refused the signature or wants credentials. Check that it has the secret of this "
-    "webhook and verifies the raw body.",
-    403: "it refused the signature or wants credentials. Check that it has the secret of this "
-    "webhook and verifies the raw body.",
-    404: "there is nothing at this path.",
-    405: "it does not accept POST at this path.",
-    410: "it asked to stop receiving events. A delivery with this response disables the webhook.",
-    413: "the body is too large for it.",
-    415: "it does not accept JSON.",
-}
+REFUSALS: Mapping[int, "Code"] = {
+    401: "unsigned", 403: "unsigned", 404: "nothing_there", 405: "no_post", 410: "gone",
+    413: "too_large", 415: "no_json",
+}  # fmt: skip
 LIMITED = 429
 LONGEST_LOCATION = 300
 PLAIN_PORT = ("wrong version number", "record layer failure", "http request")
 """What TLS reports when the receiver answers in plain http."""
+
+
+Code = Literal[
+    "url", "has_address", "literal", "proxy_resolves", "allowed", "proxy_decides", "connected",
+    "connected_somewhere", "certificate", "plain", "late", "answered", "answered_slowly", "limited",
+    "unavailable", "redirect", "redirect_to", "broken", "unsigned", "nothing_there", "no_post",
+    "gone", "too_large", "no_json", "refused", "no_answer", "unsendable", "failed", "failed_plain",
+    "failed_host",
+]  # fmt: skip
+"""What a step says. The codes `failed…` repeat the value `error`, a text of the delivery log."""
+CODES: tuple[Code, ...] = get_args(Code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,10 @@ class Step:
 
     name: StepName
     verdict: Verdict
-    text: str
+    code: Code
     micros: int | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What the sentence of the code repeats."""
 
 
 def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list[Step]:
@@ -53,20 +59,22 @@ def steps_of(url: str, outcome: Outcome, rules: Rules, timeout_s: float) -> list
         target = check_url(url, rules)
     except Refused as refused:
         if refused.kind != "address":
-            return [Step("url", "failed", _sentence(str(refused)))]
+            return [_failed("url", str(refused))]
+        parts = urlsplit(url)
+        port = parts.port or DEFAULT_PORTS[parts.scheme]
         return [
-            Step("url", "passed", _of_parts(urlsplit(url))),
-            Step("egress", "failed", _sentence(str(refused))),
-        ]
+            _to(parts.scheme, parts.hostname or "", port), _failed("egress", str(refused)),
+        ]  # fmt: skip
     failing = failing_step(outcome)
-    steps = [Step("url", "passed", _of_url(target))]
+    steps = [_to(target.scheme, target.host, target.port)]
     unseen = rules.proxies_resolve and outcome.dns_us is None
     for step in _on_the_way(target, outcome, failing, unseen=unseen):
         steps.append(step)
         if step.verdict == "failed":
             return steps
+    code, values = _of_answer(url, outcome, timeout_s)
     verdict: Verdict = "passed" if failing is None else "failed"
-    steps.append(Step("answer", verdict, _of_answer(url, outcome, timeout_s), _waited(outcome)))
+    steps.append(Step("answer", verdict, code, _waited(outcome), values))
     return steps
 
 
@@ -94,68 +102,68 @@ def _on_the_way(
 
     `unseen`: the proxy alone knows the address.
     """
-    wrong = _sentence(outcome.error or "it failed")
-    dns = Step("dns", "passed", f"{target.host} has an address.", outcome.dns_us)
+    wrong = outcome.error or ""
+    host = {"host": target.host}
+    dns = Step("dns", "passed", "has_address", outcome.dns_us, host)
     if target.literal:
-        dns = Step("dns", "skipped", "The URL has an IP address, so there is no name to look up.")
+        dns = Step("dns", "skipped", "literal")
     elif failing == "dns":
-        dns = Step("dns", "failed", f"{target.host}: {outcome.error}.", outcome.dns_us)
+        dns = _failed("dns", wrong, outcome.dns_us, "failed_host", **host)
     elif unseen:
-        dns = Step("dns", "skipped", "The proxy looks the name up.")
-    egress = Step("egress", "passed", "Deliveries to this address are allowed.")
+        dns = Step("dns", "skipped", "proxy_resolves")
+    egress = Step("egress", "passed", "allowed")
     if unseen and not target.literal:
-        egress = Step("egress", "skipped", "The proxy decides which addresses it reaches.")
+        egress = Step("egress", "skipped", "proxy_decides")
     if failing == "egress":
-        egress = Step("egress", "failed", wrong)
-    where = f" to {outcome.address}" if outcome.address else ""
-    connect = Step("connect", "passed", f"Connected{where}.", outcome.connect_us)
+        egress = _failed("egress", wrong)
+    connect = Step("connect", "passed", "connected_somewhere", outcome.connect_us)
+    if outcome.address:
+        values = {"address": outcome.address}
+        connect = Step("connect", "passed", "connected", outcome.connect_us, values)
     if failing == "connect":
-        connect = Step("connect", "failed", wrong, outcome.connect_us)
-    tls = Step("tls", "passed", f"The certificate is valid for {target.host}.", outcome.tls_us)
+        connect = _failed("connect", wrong, outcome.connect_us)
+    tls = Step("tls", "passed", "certificate", outcome.tls_us, host)
     if target.scheme == "http":
-        tls = Step("tls", "skipped", "The URL is plain http: the request is not encrypted.")
+        tls = Step("tls", "skipped", "plain")
     elif failing == "tls":
-        plain = any(words in (outcome.error or "") for words in PLAIN_PORT)
-        hint = " The port may serve plain http." if plain else ""
-        tls = Step("tls", "failed", f"{wrong}{hint}", outcome.tls_us)
+        plain = any(words in wrong for words in PLAIN_PORT)
+        tls = _failed("tls", wrong, outcome.tls_us, "failed_plain" if plain else "failed")
     return [dns, egress, connect, tls]
 
 
-def _of_url(target: Target) -> str:
-    return _to(target.scheme, target.host, target.port)
+def _failed(
+    name: StepName, error: str, micros: int | None = None, code: Code = "failed", **values: str
+) -> Step:
+    if not error:
+        return Step(name, "failed", "no_answer", micros)
+    return Step(name, "failed", code, micros, {"error": error, **values})
 
 
-def _of_parts(parts: SplitResult) -> str:
-    """Return the same for a URL that is valid and refused."""
-    port = parts.port or DEFAULT_PORTS[parts.scheme]
-    return _to(parts.scheme, parts.hostname or "", port)
+def _to(scheme: str, host: str, port: int) -> Step:
+    return Step("url", "passed", "url", None, {"scheme": scheme, "host": host, "port": str(port)})
 
 
-def _to(scheme: str, host: str, port: int) -> str:
-    return f"{scheme} to {host}, port {port}."
-
-
-def _of_answer(url: str, outcome: Outcome, timeout_s: float) -> str:
+def _of_answer(url: str, outcome: Outcome, timeout_s: float) -> tuple[Code, Mapping[str, str]]:
+    """Return what to say about the response, and its values."""
     name, status = outcome.outcome, outcome.status
     if name == "timeout":
-        return f"No response within {timeout_s:g} s. Respond first, and work afterwards."
+        return "late", {"seconds": f"{timeout_s:g}"}
     if status is None or name == "protocol_error":
-        return _sentence(outcome.error or "there was no valid response")
-    said = f"The receiver answered {status}"
+        return ("failed", {"error": outcome.error}) if outcome.error else ("no_answer", {})
+    values = {"status": str(status)}
     if name == "success":
         waited = (outcome.first_byte_us or 0) / SECOND
-        slow = f" It took {waited:.1f} s of the {timeout_s:g} s allowed; respond first."
-        return f"{said} to the signed request.{slow if waited > timeout_s * SLOW_SHARE else ''}"
+        if waited <= timeout_s * SLOW_SHARE:
+            return "answered", values
+        return "answered_slowly", {**values, "took": f"{waited:.1f}", "most": f"{timeout_s:g}"}
     if name == "throttled":
-        limits = "it limits requests." if status == LIMITED else "it is unavailable or overloaded."
-        return f"{said}: {limits}"
+        return "limited" if status == LIMITED else "unavailable", values
     if name == "http_3xx":
-        to = _location(url, outcome)
-        said = f"{said}, a redirect{to and f' to {to}'}."
-        return f"{said} Redirects are not followed: use the URL of the target."
+        place = _location(url, outcome)
+        return ("redirect_to", {**values, "place": place}) if place else ("redirect", values)
     if name == "http_5xx":
-        return f"{said}: it failed. Its own log has the reason."
-    return f"{said}: {REFUSALS.get(status, 'it refused the request.')}"
+        return "broken", values
+    return REFUSALS.get(status, "refused"), values
 
 
 def _location(url: str, outcome: Outcome) -> str:
@@ -176,7 +184,3 @@ def _waited(outcome: Outcome) -> int | None:
         return outcome.first_byte_us
     before = (outcome.dns_us or 0) + (outcome.connect_us or 0) + (outcome.tls_us or 0)
     return max(outcome.total_us - before, 0)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

@@ -72,7 +72,7 @@ class Doctor:
         try:
             request, schedule = self._builder(ring).request(delivery, endpoint, now)
         except (Unreadable, Unsendable) as reason:
-            step = Step("sign", "failed", f"Nothing can be sent: {reason}.")
+            step = Step("sign", "failed", "unsendable", values={"error": str(reason)})
             decision = (parked if isinstance(reason, Unreadable) else dead)(str(reason))
             return Examination(endpoint.url, (step,), None, decision, self._settings.schedule, now)
         return await self.examine(request, schedule)

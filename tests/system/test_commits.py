@@ -48,6 +48,8 @@ Cut = Literal["before", "sent", "answered"]
 """Do not forward the COMMIT; or forward it and close at once; or drop its reply."""
 
 SSL_REQUEST = 80877103
+TURN = "drain_at_once_"
+"""The name of the function by which the drain settles, claims and fans out in one statement."""
 ANSWER_SECONDS = 5.0
 
 
@@ -170,7 +172,8 @@ class _Link:
             self._ran.add(self._statements.get(name, b""))
         elif kind == b"S" and not self._begun:
             ran, self._ran = self._ran, set()
-            return self._order(ran) if any(b"insert into" in text for text in ran) else None
+            alone = (b"insert into", TURN.encode())
+            return self._order(ran) if any(some in text for text in ran for some in alone) else None
         elif kind == b"Q":
             text = body.rstrip(b"\0").strip().lower()
             if text.startswith(b"begin"):
@@ -230,7 +233,7 @@ async def run_commit_cuts(rounds: int, seed: int, *, broken: str = "") -> Verdic
             async with site.writing():
                 await site.more(10)
                 for number in range(rounds):
-                    for statement in (WRITE, "update deliveries"):
+                    for statement in (WRITE, TURN):
                         await proxy.cut_next(cuts[number % len(cuts)], statement)
                         await site.more(site.dice.randint(3, 12))
             survived = site.product.running

@@ -17,6 +17,7 @@ from gateway.console.frame.reader import READER
 from gateway.console.frame.troubles import Troubles
 from gateway.server.app_keys import CONFIG, DB
 from gateway.texts import Texts
+from outbox.sending.steps import Step
 
 FOLDER = Path(__file__).parents[1] / "templates"
 ENVIRONMENT = web.AppKey("CONSOLE_TEMPLATES", jinja2.Environment)
@@ -31,6 +32,11 @@ def _text(context: jinja2.runtime.Context, key: str, **values: Any) -> str:
 @jinja2.pass_context
 def _told(context: jinja2.runtime.Context, sentence: str) -> str:
     return told_steps.told(context["reader"].texts, sentence)
+
+
+@jinja2.pass_context
+def _step_text(context: jinja2.runtime.Context, step: Step) -> str:
+    return told_steps.step_text(context["reader"].texts, step)
 
 
 @jinja2.pass_context
@@ -80,6 +86,7 @@ def environment() -> jinja2.Environment:
         base64=_base64,
         exact=_exact,
         told=_told,
+        step_text=_step_text,
         browser=display.browser,
         inert=display.inert,
         name_of=display.name_of,

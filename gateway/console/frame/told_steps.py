@@ -1,8 +1,7 @@
 """Tells steps, failures and notes of an attempt in the reader's language.
 
-The engine says them in English.
-
-A sentence that no pattern knows, such as what an operating system reports, stays as it is.
+A step has a code. Failures and notes are texts of the delivery log, which are English; one that no
+pattern knows, such as what an operating system reports, stays as it is.
 """
 
 import re
@@ -10,40 +9,11 @@ import re
 from gateway.texts import Texts
 from outbox.sending.oddities import NOT_HTTP, NOTES, REFUSALS, TOO_MUCH
 from outbox.sending.outcome import CLOSED_EARLY, CUT_OFF
+from outbox.sending.steps import Step
+from outbox.sending.urls import REFUSED_ADDRESS
 
 PATTERNS = (
-    ("url", r"(?P<scheme>https?) to (?P<host>\S+), port (?P<port>\d+)\."),
-    ("has_address", r"(?P<host>\S+) has an address\."),
-    ("literal", r"The URL has an IP address, so there is no name to look up\."),
-    ("proxy_resolves", r"The proxy looks the name up\."),
-    ("proxy_decides", r"The proxy decides which addresses it reaches\."),
-    ("allowed", r"Deliveries to this address are allowed\."),
-    ("not_allowed", r"Deliveries to this address are not allowed.*"),
-    ("connected", r"Connected to (?P<address>\S+)\."),
-    ("certificate", r"The certificate is valid for (?P<host>\S+)\."),
-    ("plain", r"The URL is plain http: the request is not encrypted\."),
-    ("late", r"No response within (?P<seconds>[\d.]+) s\. Respond first, and work afterwards\."),
-    ("answered", r"The receiver answered (?P<status>\d+) to the signed request\."),
-    (
-        "answered_slowly",
-        r"The receiver answered (?P<status>\d+) to the signed request\. It took (?P<took>[\d.]+) s "
-        r"of the (?P<most>[\d.]+) s allowed; respond first\.",
-    ),
-    ("limited", r"The receiver answered (?P<status>\d+): it limits requests\."),
-    ("unavailable", r"The receiver answered (?P<status>\d+): it is unavailable or overloaded\."),
-    (
-        "redirect_to",
-        r"The receiver answered (?P<status>\d+), a redirect to (?P<place>\S+)\. Redirects .*",
-    ),
-    ("redirect", r"The receiver answered (?P<status>\d+), a redirect\. .*"),
-    ("broken", r"The receiver answered (?P<status>\d+): it failed\. .*"),
-    ("unsigned", r"The receiver answered (?P<status>\d+): it refused the signature or wants .*"),
-    ("nothing_there", r"The receiver answered (?P<status>\d+): there is nothing at this path\."),
-    ("no_post", r"The receiver answered (?P<status>\d+): it does not accept POST .*"),
-    ("gone", r"The receiver answered (?P<status>\d+): it asked to stop receiving events\. .*"),
-    ("too_large", r"The receiver answered (?P<status>\d+): the body is too large for it\."),
-    ("no_json", r"The receiver answered (?P<status>\d+): it does not accept JSON\."),
-    ("refused", r"The receiver answered (?P<status>\d+): it refused the request\."),
+    ("not_allowed", rf"{re.escape(REFUSED_ADDRESS)}.*"),
     *((f"not_http_{name}", rf"{NOT_HTTP}: {re.escape(why)}\.?") for name, why in REFUSALS.items()),
     ("starts_with", rf"{NOT_HTTP}: it starts with (the bytes )?(?P<start>.+?)\.?"),
     ("no_status", rf"{NOT_HTTP}: no status in (?P<start>.+?)\.?"),
@@ -58,8 +28,19 @@ PATTERNS = (
     ("cut_off", rf"{CUT_OFF}\.?"),
     *((f"note_{name}", re.escape(note)) for name, note in NOTES.items()),
 )
-# The log has the same texts, but not as sentences.
+ALONE = ("failed", "failed_plain")
+"""The codes whose sentence begins with the error."""
+# Refusals of a URL are sentences, the texts of the log are not.
 _KNOWN = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in PATTERNS)
+
+
+def step_text(texts: Texts, step: Step) -> str:
+    """Return the sentence of a step in the language of these texts."""
+    values = dict(step.values)
+    if "error" in values:
+        said = told(texts, values["error"])
+        values["error"] = _sentence(said) if step.code in ALONE else said.removesuffix(".")
+    return texts(f"told.{step.code}", **values)
 
 
 def told(texts: Texts, sentence: str) -> str:
@@ -69,3 +50,7 @@ def told(texts: Texts, sentence: str) -> str:
         if found is not None and f"told.{name}" in texts:
             return texts(f"told.{name}", **found.groupdict())
     return sentence
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

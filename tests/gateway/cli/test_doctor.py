@@ -79,7 +79,7 @@ async def test_each_fault_is_named_and_told_on_one_line_and_once() -> None:
             assert reason == "exit 1", patient.name
             [failed] = [line for line in lines if line.startswith("FAILED")]
             assert failed.startswith(f"FAILED  {names[patient.step]} "), patient.name
-            assert patient.says.removesuffix(".") in failed
+            assert patient.value.lower() in failed.lower()
             verdict = f"A delivery to this receiver would fail: {patient.outcome}."
             assert [line.replace("http_410", "http_4xx") for line in lines].count(verdict) == 1
             [shown], reason = await doctor(patient.url, json=True)
@@ -87,6 +87,7 @@ async def test_each_fault_is_named_and_told_on_one_line_and_once() -> None:
             shown = json.loads(shown)
             assert (shown["failedStep"], shown["status"]) == (patient.step, patient.status)
             assert shown["succeeds"] is False
+            assert shown["steps"][-1]["text"].removesuffix(".").partition(": ")[0] in failed
 
 
 async def test_what_is_odd_about_a_response_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,14 @@ import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from html import escape
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from gateway import texts
+from gateway.console.frame.told_steps import step_text
 from gateway.domain.accounts import users
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
@@ -100,7 +103,7 @@ async def test_the_verdict_is_that_of_a_delivery(db: Database) -> None:
                 assert examination.failed is not None
                 assert examination.failed.name == patient.step
                 assert "A delivery would fail at this step" in page.html
-                assert patient.says.replace("'", "&#39;") in page.html
+                assert escape(step_text(texts.of("en"), examination.failed)) in page.html
 
 
 async def test_a_response_is_shown_inert(maria: Guest) -> None:
