@@ -150,7 +150,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "mcp", "Serve MCP on standard input and output: tools of an account for desktop programs.",
-        "CARTEIRO_API_KEY=crt_… carteiro mcp --server https://crm.example.com",
+        "carteiro mcp --server https://crm.example.com",
         _from("mcp", "mcp"), arguments.server,
     ),
     Command(

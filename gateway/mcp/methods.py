@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.mcp import delivery_tools, record_tools, results
+from gateway.mcp import deliveries, reading, results, writing
 from gateway.mcp.arguments import check, nearest
 from gateway.mcp.calls import TooLong, too_long
 from gateway.mcp.messages import (
@@ -42,7 +42,8 @@ Method = Callable[[web.Request, Message], Awaitable[dict[str, Any]]]
 @cache
 def tools() -> Mapping[str, Tool]:
     """Return all tools by name."""
-    return {tool.name: tool for tool in (*record_tools.tools(), *delivery_tools.tools())}
+    parts = (reading, writing, deliveries)
+    return {tool.name: tool for part in parts for tool in part.tools()}
 
 
 async def run(request: web.Request, message: Message, revision: str) -> dict[str, Any]:

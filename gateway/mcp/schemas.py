@@ -18,6 +18,18 @@ PAGING = ("page", "limit", "cursor", "sort", "updatedSince", "fields", "include"
 HIDDEN = frozenset({"erase"})
 """Verbs that no tool has: an erasure is for people."""
 TYPES: tuple[str, ...] = tuple(BY_PLURAL)
+TEXT: Schema = {"type": "string"}
+OBJECT: Schema = {"type": "object"}
+ID: Schema = {"type": "string", "description": "24 hexadecimal digits."}
+KEY: Schema = {
+    "type": "string",
+    "description": "Idempotency-Key: the same call with the same key is done once in 24 hours.",
+}
+
+
+def one_of(*allowed: str) -> Schema:
+    """Return the schema of a closed list."""
+    return {"type": "string", "enum": list(allowed)}
 
 
 @cache

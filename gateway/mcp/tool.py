@@ -6,7 +6,10 @@ from typing import Any, Literal, NamedTuple
 
 from aiohttp import web
 
+from gateway.domain.catalogue import BY_PLURAL
 from gateway.mcp.schemas import Schema
+from gateway.records.errors import Refusal
+from outbox.ids import is_id
 
 Effect = Literal["reads", "adds", "changes", "destroys"]
 Scope = Literal["read", "write"]
@@ -29,6 +32,12 @@ class Call:
     key: str | None
     """The Idempotency-Key of `_meta`."""
     sent: Sent | None = None
+
+    @property
+    def once(self) -> str | None:
+        """The Idempotency-Key of the call, if it has one."""
+        once: str | None = self.arguments.get("idempotencyKey", self.key)
+        return once
 
     def text(self, name: str) -> str:
         """Return a text argument, empty without it."""
@@ -78,3 +87,12 @@ class Tool:
                 "openWorldHint": False,
             },
         }
+
+
+def path_of_record(given: Call) -> str:
+    """Return the path of the record of a call. Raises not_found for a malformed id."""
+    record_id = given.text("id").strip()
+    if not is_id(record_id):
+        noun = BY_PLURAL[given.text("type")].noun
+        raise Refusal("not_found", f"This {noun} does not exist; an id has 24 hexadecimal digits.")
+    return f"/api/{given.text('type')}/{record_id}"

@@ -18,7 +18,7 @@ class Allowed:
 async def allowed(tx: Tx, owner_id: str) -> Allowed:
     """Return what an account allows."""
     row = await tx.one("select mcp_deletes, mcp_replays from users where id = $1", owner_id)
-    return Allowed(*(bool(row) and bool(row[name]) for name in ("mcp_deletes", "mcp_replays")))
+    return Allowed(bool(row and row["mcp_deletes"]), bool(row and row["mcp_replays"]))
 
 
 async def allow(tx: Tx, actor: Actor, chosen: Allowed) -> None:

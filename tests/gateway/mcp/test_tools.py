@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import jsonschema_rs
 import pytest
-from jsonschema import Draft202012Validator
 
 from gateway.domain.accounts import agents, api_keys, tokens
 from gateway.domain.accounts.agents import Allowed
@@ -45,8 +45,10 @@ class House:
     def given(self, tool: str, plural: str) -> dict[str, Any]:
         """Return arguments of a tool for a type; the record is of this house."""
         resource = BY_PLURAL.get(plural)
-        one = {} if resource is None else {"type": plural, "id": self.town.ids[resource.table]}
-        return {
+        one: dict[str, Any] = {}
+        if resource is not None:
+            one = {"type": plural, "id": self.town.ids[resource.table]}
+        by_tool: Mapping[str, dict[str, Any]] = {
             "describe": {"type": plural},
             "search": {"query": "zzz", "type": plural},
             "list": {"type": plural},
@@ -59,7 +61,8 @@ class House:
             "webhook_health": {"webhookId": self.webhook_id},
             "deliveries": {"id": self.delivery_id},
             "replay": {"id": self.delivery_id},
-        }[tool]
+        }
+        return by_tool[tool]
 
 
 async def house_of(api: RestApi, who: Person, first: int) -> House:
@@ -122,8 +125,8 @@ async def test_the_list_is_small_and_honest(ana: Person) -> None:
     size = len(json.dumps(listed, separators=(",", ":")))
     assert size / BYTES_A_TOKEN <= MOST_TOKENS
     for one in listed:
-        Draft202012Validator.check_schema(one["inputSchema"])
-        Draft202012Validator.check_schema(one["outputSchema"])
+        jsonschema_rs.validator_for(one["inputSchema"])
+        jsonschema_rs.validator_for(one["outputSchema"])
         hints, its = one["annotations"], tools()[one["name"]]
         assert hints["readOnlyHint"] == (its.scope == "read")
         assert not (hints["readOnlyHint"] and hints["destructiveHint"])
@@ -157,7 +160,7 @@ async def test_types_and_schemas_are_those_of_the_document(ana: Person) -> None:
             ("create", "post", f"/api/{plural}"), ("update", "patch", f"/api/{plural}/{{id}}"),
         ):  # fmt: skip
             if part in told:
-                Draft202012Validator.check_schema(told[part])
+                jsonschema_rs.validator_for(told[part])
                 body = paths[path][method]["requestBody"]
                 assert set(told[part]["properties"]) == _names(method, body)
             else:
@@ -183,7 +186,7 @@ async def test_results_fit_their_schemas(api: RestApi, ana: Person) -> None:
     for name, tool in tools().items():
         if tool.scope == "read":
             result = await call(ana, name, **house.given(name, types_of(name)[0]))
-            check = Draft202012Validator(tool.listed()["outputSchema"])
+            check = jsonschema_rs.validator_for(tool.listed()["outputSchema"])
             assert [error.message for error in check.iter_errors(result.content)] == [], name
     shown = (await call(ana, "get", **house.given("get", "contacts"))).content["record"]
     assert faults({"$ref": "#/components/schemas/Contact"}, shown) == []
@@ -277,7 +280,8 @@ async def test_an_error_names_field_allowed_values_and_the_nearest(
 
 async def test_malformed_and_unknown_ids_do_not_exist(ana: Person) -> None:
     for record_id in ("0" * 24, "x", "../keys", "", "0" * 24 + "/complete"):
-        for tool, more in (("get", {}), ("delete", {}), ("update", {"record": {}})):
+        given: Mapping[str, dict[str, Any]] = {"get": {}, "delete": {}, "update": {"record": {}}}
+        for tool, more in given.items():
             result = await call(ana, tool, type="tasks", id=record_id, **more)
             assert result.code == "not_found", (record_id, tool)
         assert (await call(ana, "replay", id=record_id)).code == "not_found"
@@ -286,7 +290,7 @@ async def test_malformed_and_unknown_ids_do_not_exist(ana: Person) -> None:
 
 
 async def test_a_record_is_written_read_and_deleted(ana: Person) -> None:
-    new = {"title": "Sale", "value": 10.50}
+    new: dict[str, Any] = {"title": "Sale", "value": 10.50}
     made = (await call(ana, "create", type="deals", record=new, idempotencyKey="k1")).content
     again = (await call(ana, "create", type="deals", record=new, idempotencyKey="k1")).content
     assert again == made | {"replayed": True}
@@ -305,7 +309,7 @@ async def test_a_record_is_written_read_and_deleted(ana: Person) -> None:
     assert stale.error["etag"] == changed["etag"]
     read = (await call(ana, "get", **one, fields=["title"])).content["record"]
     assert read == {"id": deal_id, "title": "Sale"}
-    filtered = {"type": "deals", "filters": {"status": "won", "minValue": 10.25}}
+    filtered: dict[str, Any] = {"type": "deals", "filters": {"status": "won", "minValue": 10.25}}
     assert (await call(ana, "list", **filtered)).content["total"] == 1
     found = (await call(ana, "search", query="sal")).content["data"]
     assert [(one["type"], one["record"]["id"]) for one in found] == [("deals", deal_id)]
@@ -314,13 +318,13 @@ async def test_a_record_is_written_read_and_deleted(ana: Person) -> None:
 
 
 async def test_an_action_changes_a_record(ana: Person) -> None:
-    record = {"title": "Call", "dueDate": "2030-01-01"}
+    record: dict[str, Any] = {"title": "Call", "dueDate": "2030-01-01"}
     task = (await call(ana, "create", type="tasks", record=record)).content["record"]
     done = await call(ana, "act", type="tasks", id=task["id"], action="complete")
     assert done.content["record"]["completed"] is True
     record = {"total": 10, "dueDate": "2030-01-01"}
     bill = (await call(ana, "create", type="invoices", record=record)).content["record"]
-    pay = {"type": "invoices", "id": bill["id"], "action": "pay"}
+    pay: dict[str, Any] = {"type": "invoices", "id": bill["id"], "action": "pay"}
     wrong = await call(ana, "act", **pay, values={"method": "pixx"})
     assert wrong.error["details"][0]["nearest"] == "pix"
     paid = await call(ana, "act", **pay, values={"method": "pix"})
@@ -372,7 +376,7 @@ async def test_deliveries_are_shown_and_replayed(api: RestApi, ana: Person) -> N
     assert [one["id"] for one in page["data"]] == [house.delivery_id]
     shown = (await call(ana, "deliveries", id=house.delivery_id)).content["delivery"]
     assert shown["body"]["data"]["name"] == "Bruno"
-    given = {"id": house.delivery_id, "idempotencyKey": "r1"}
+    given: dict[str, Any] = {"id": house.delivery_id, "idempotencyKey": "r1"}
     first = (await call(ana, "replay", **given)).content
     again = (await call(ana, "replay", **given)).content
     assert first["delivery"]["origin"] == "replay"
