@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from multidict import MultiMapping
+
 from gateway.records.values.strictjson import InvalidJson, decode
 
 MODERN = "2026-07-28"
@@ -104,7 +106,7 @@ def parse(body: bytes) -> Message:
     return Message(method, params, known)
 
 
-def revision_of(message: Message, headers: Mapping[str, str]) -> str:
+def revision_of(message: Message, headers: MultiMapping[str]) -> str:
     """Return the revision of a request. Raises ProtocolError when it is unknown or contradicted."""
     named = message.meta.get(f"{META}protocolVersion")
     header = headers.get("MCP-Protocol-Version")
@@ -124,7 +126,8 @@ def revision_of(message: Message, headers: Mapping[str, str]) -> str:
     if message.method == NAMED and isinstance(message.params.get("name"), str):
         mirrored["Mcp-Name"] = message.params["name"]
     for name, value in mirrored.items():
-        sent = headers.get(name)
+        # Of two lines a proxy may have looked at the other one.
+        sent = ", ".join(headers.getall(name, ())) or None
         if sent is None or (decoded(sent) if name == "Mcp-Name" else sent) != value:
             told = "is missing" if sent is None else f"has {sent[:64]!r}"
             text = f"The header {name} {told}; the body has {str(value)[:64]!r}."

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from gateway.domain.catalogue import BY_PLURAL
 from gateway.mcp import schemas
-from gateway.mcp.arguments import nearest
 from gateway.mcp.calls import Query, TooLong, call, reader, too_long
 from gateway.mcp.results import BYTES, fitting, shortened, size_of
 from gateway.mcp.schemas import ID, OBJECT, TEXT, Schema, one_of
@@ -80,16 +79,15 @@ async def list_records(given: Call) -> dict[str, Any]:
     plural, arguments = given.text("type"), given.arguments
     filters = dict(arguments.get("filters", {}))
     known = schemas.filters_of(plural)
-    faults = [
-        Fault(f"filters.{name}"[:64], "unknown_filter", _unknown(name, known))
-        for name in filters
-        if name not in known
-    ]
-    faults += [
-        Fault(f"filters.{name}", "invalid_filter", "Send a text, a number, true or false.")
-        for name, value in filters.items()
-        if not isinstance(value, str | int | bool | Decimal) and name in known
-    ]
+    given.sent = Sent({"properties": {"filters": {"properties": known}}}, arguments)
+    faults = []
+    for name, value in filters.items():
+        if name not in known:
+            message = f"There are: {', '.join(known)}."
+            faults.append(Fault(f"filters.{name}"[:64], "unknown_filter", message))
+        elif not isinstance(value, str | int | float | bool | Decimal):
+            message = "Send a text, a number, true or false."
+            faults.append(Fault(f"filters.{name}", "invalid_filter", message))
     if faults:
         raise refusal(faults)
     given.sent = Sent({"properties": known}, filters)
@@ -132,7 +130,7 @@ async def _page(given: Call, plural: str, query: Query, limit: int) -> dict[str,
         # Read again, so that the cursor is that of the last record shown.
         limit = fit
     content: dict[str, Any] = {"data": [_short(one) for one in records]}
-    cut = [name for one in records for name in shortened(one)[1]] if _is_long(records) else []
+    cut = [name for one in records if size_of(one) > BYTES for name in shortened(one)[1]]
     left = []
     if "nextCursor" in answer.body:
         content["nextCursor"] = answer.body["nextCursor"]
@@ -144,17 +142,8 @@ async def _page(given: Call, plural: str, query: Query, limit: int) -> dict[str,
     return content | ({"leftOut": " ".join(left)} if left else {})
 
 
-def _is_long(records: list[Any]) -> bool:
-    return len(records) == 1 and size_of(records) > BYTES
-
-
 def _short(record: dict[str, Any]) -> dict[str, Any]:
     return shortened(record)[0] if size_of(record) > BYTES else record
-
-
-def _unknown(name: str, known: Mapping[str, Schema]) -> str:
-    near = nearest(name, known)
-    return f"There are: {', '.join(known)}." + (f" Nearest: {near}." if near else "")
 
 
 def tools() -> tuple[Tool, ...]:

@@ -176,6 +176,8 @@ async def test_pages_of_other_origins_are_refused(
         host = origin.rpartition("/")[2]
         reply = await who.post(PATH, CALL, **headers(CALL), Origin=origin, Host=host)
     assert reply.status == status, reply.text
+    allowed = reply.headers.get("Access-Control-Allow-Origin")
+    assert allowed == (origin if origin == "https://app.example.com" else None)
     if status == 403:
         assert "cors_origins" in reply.body["error"]["message"]
 

@@ -15,7 +15,7 @@ from gateway.domain.catalogue import BY_PLURAL, CATALOGUE
 from gateway.mcp import schemas
 from gateway.mcp.methods import tools
 from gateway.records.access import Actor
-from gateway.rest.api_areas import FREE, OTHERS, area_of
+from gateway.rest.api_areas import OTHERS, areas_of
 from gateway.rest.routes import ROUTES
 from gateway.server.app_keys import KEYRING
 from outbox.queue.drain.fanout import fan_out
@@ -238,7 +238,7 @@ BAD_ARGUMENTS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "a filter": (
         "list", {"type": "tasks", "filters": {"prioritty": "high"}},
-        {"field": "filters.prioritty", "code": "unknown_filter"},
+        {"field": "filters.prioritty", "code": "unknown_filter", "nearest": "priority"},
     ),
     "a value of a filter": (
         "list", {"type": "deals", "filters": {"status": "wonn"}},
@@ -418,13 +418,15 @@ async def test_a_key_can_be_for_chosen_resources(api: RestApi, ana: Person) -> N
             "/api/contacts", "/api/contacts/{id}", "/api/reports/sales", "/api/me",
             "/api/export/contacts.csv", "/api/contacts?include=company", "/api/deals",
             "/api/export/deals.csv", "/api/deliveries", "/api/webhooks", "/api/events",
-            "/api/audit", "/api/imports", "/api/settings/pipeline", "/api/log/checkpoints",
+            "/api/audit", "/api/imports", "/api/contacts/{id}/data-export",
+            "/api/settings/pipeline", "/api/log/checkpoints",
         )
     }  # fmt: skip
     assert {path for path, status in reached.items() if status != 403} == {
         "/api/contacts", "/api/contacts/{id}", "/api/reports/sales", "/api/me",
         "/api/export/contacts.csv",
     }  # fmt: skip
+    assert (await key.call("PATCH", "/api/me", {"name": "x"})).status == 403
     assert (await call(key, "list", type="contacts")).code == "ok"
     for tool, plural in (("list", "deals"), ("webhook_health", ""), ("deliveries", "")):
         assert (await call(key, tool, **house.given(tool, plural))).code == "forbidden"
@@ -441,8 +443,10 @@ async def test_a_key_can_be_for_chosen_resources(api: RestApi, ana: Person) -> N
 
 def test_keys_can_be_for_each_part_of_the_api() -> None:
     assert set(api_keys.RESOURCES) == {*BY_PLURAL, *OTHERS}
-    areas = {area_of(path.replace("{id}", "0" * 24)) for _, path, _ in ROUTES}
-    assert areas - {None} == {*BY_PLURAL, *OTHERS, *FREE}
+    reached = {path: areas_of(path.replace("{id}", "0" * 24)) for _, path, _ in ROUTES}
+    assert {area for areas in reached.values() for area in areas} == {*BY_PLURAL, *OTHERS}
+    assert reached["/api/quotes/{id}/convert"] == ("quotes", "invoices")
+    assert reached["/api/contacts/{id}/data-export"] == ()
 
 
 async def test_the_audit_log_names_the_client(api: RestApi, ana: Person) -> None:
