@@ -16,6 +16,7 @@ CODEGEN := $(VENV)/codegen
 CODEGEN_STAMP := $(CODEGEN)/.installed
 HELM_VERSION := 3.18.6
 HELM   := $(BIN)/.helm-$(HELM_VERSION)
+MCP_STAMPS := $(VENV)/mcp1/.installed $(VENV)/mcp2/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 ARGS   ?=
 # Tests wait more than they compute, so more of them run at once than there are cores.
@@ -87,7 +88,7 @@ counts: $(DEV_STAMP) ## calls, statements and rows of an event, alone, at 200 a 
 mutants: $(DEV_STAMP) ## the share of small changes to the product that make test notices, by room; ARGS picks paths
 	@$(MEMORY) $(BIN)/python -m tests.support.mutants --sample $(SAMPLE) --seed $(SEED) $(ARGS)
 
-proof: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) $(HELM) ## what make test leaves out, shard by shard, into proof.json; SHARD="faults pages" picks
+proof: $(DEV_STAMP) $(BROWSER_STAMP) $(DOCS_STAMP) $(NODE_STAMP) $(CODEGEN_STAMP) $(HELM) $(MCP_STAMPS) ## what make test leaves out, shard by shard, into proof.json; SHARD="faults pages" picks
 	@status=0; for shard in $(or $(SHARD),$(SHARDS)); do \
 	  REQUIRE_ALL=1 $(PYTEST) --shard $$shard --timeout 3600 $(ARGS) || status=1; done; exit $$status
 
@@ -105,6 +106,8 @@ lock: $(DEV_STAMP) ## resolve pyproject.toml into the hashed locks (needs the ne
 	@$(EXTRA) docs | $(RESOLVE) --constraint requirements.lock --constraint requirements-dev.lock - \
 	    --output-file requirements-docs.lock
 	@printf '%s\n' $(GENERATORS) | $(RESOLVE) - --output-file requirements-codegen.lock
+	@echo 'mcp>=1.30,<2' | $(RESOLVE) - --output-file requirements-mcp1.lock
+	@echo 'mcp>=2.3' | $(RESOLVE) - --output-file requirements-mcp2.lock
 
 RESOLVE = env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile $(LOCK_FLAGS)
 EXTRA   = $(BIN)/python -c "import sys, tomllib; \
@@ -168,6 +171,13 @@ $(CODEGEN_STAMP): requirements-codegen.lock
 	    --no-input install --quiet --require-hashes -r requirements-codegen.lock; then touch $@; \
 	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
 	  else echo "generators of clients could not be installed: their tests will skip" >&2; fi
+
+# Both versions of the Python SDK of MCP, as clients in `make proof`.
+$(VENV)/mcp%/.installed: requirements-mcp%.lock
+	@if $(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip --disable-pip-version-check \
+	    --no-input install --quiet --require-hashes -r $<; then touch $@; \
+	  elif [ "$(REQUIRE_ALL)" = 1 ]; then exit 1; \
+	  else echo "$< could not be installed: its tests will skip" >&2; fi
 
 # JavaScript packages: axe-core, generators of clients, and what verifies our signatures; as above,
 # and without npm their tests skip too.

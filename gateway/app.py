@@ -7,7 +7,7 @@ database and listens. It is one module because all parts meet here.
 import asyncio
 import platform
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
 
 import msgspec
@@ -24,6 +24,8 @@ from gateway.graphql.documents import Documents
 from gateway.graphql.routes import add_graphql
 from gateway.graphql.schema import schema
 from gateway.graphql.view import DOCUMENTS
+from gateway.mcp.routes import add_mcp
+from gateway.mcp.routes import refuse as refuse_mcp
 from gateway.records.errors import Refusal
 from gateway.rest import errors as rest
 from gateway.rest.document.page import ROUTE_TABLE
@@ -51,7 +53,7 @@ from gateway.server.http import answers
 from gateway.server.http.address import public_address
 from gateway.server.http.bodies import READING, UPLOADING
 from gateway.server.http.connections import FRAME
-from gateway.server.http.middleware import frame, surface_of
+from gateway.server.http.middleware import Refuse, frame, surface_of
 from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.proxies import Proxies
 from gateway.server.http.public_keys import PUBLIC_KEYS, PublicKeys, add_public_keys
@@ -229,6 +231,7 @@ def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
         add_usual_addresses(router)
         add_routes(router)
         add_graphql(router)
+        add_mcp(router)
         add_console(router)
     return tuple(router.resources())
 
@@ -296,8 +299,11 @@ def answer_supervisor(
 
 def refuse(refusal: Refusal, request: web.Request, status: int | None = None) -> web.StreamResponse:
     """Return the response of a refusal that no door has rendered, as the request's door does."""
-    refused = graphql.refuse if surface_of(request.path) == "graphql" else rest.refuse
+    refused = REFUSE.get(surface_of(request.path), rest.refuse)
     return refused(refusal, request, status)
+
+
+REFUSE: Mapping[str, Refuse] = {"graphql": graphql.refuse, "mcp": refuse_mcp}
 
 
 def build_info(db: Database, console: str) -> dict[str, str]:

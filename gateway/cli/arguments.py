@@ -81,6 +81,10 @@ def key_add(parser: argparse.ArgumentParser) -> None:
         help="a scope of the key; can be given twice (default: both scopes)",
     )  # fmt: skip
     parser.add_argument(
+        "--resource", action="append", metavar="RESOURCE",
+        help="what of the API the key is for, such as contacts; can be given again (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
         "--expires-days", type=int, metavar="DAYS", help="the number of days until the key expires"
     )
 
@@ -149,10 +153,7 @@ def certify(parser: argparse.ArgumentParser) -> None:
 def listen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", metavar="KEY", help="an API key (default: $CARTEIRO_KEY)")
     parser.add_argument("--forward", metavar="URL", help="send each event to this URL")
-    parser.add_argument(
-        "--server", metavar="URL",
-        help="the address of Carteiro (default: $CARTEIRO_URL, else from this configuration)",
-    )  # fmt: skip
+    server(parser)
     parser.add_argument(
         "--after", metavar="EVENT", help="start after this event (default: after the newest)"
     )
@@ -161,6 +162,13 @@ def listen(parser: argparse.ArgumentParser) -> None:
         "--secret", metavar="whsec_…", help="sign with this secret (default: a new one)"
     )
     parser.add_argument("--body", action="store_true", help="print the body of each event too")
+
+
+def server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--server", metavar="URL",
+        help="the address of Carteiro (default: $CARTEIRO_URL, else from this configuration)",
+    )  # fmt: skip
 
 
 def replay(parser: argparse.ArgumentParser) -> None:

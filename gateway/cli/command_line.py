@@ -149,6 +149,11 @@ COMMANDS: tuple[Command, ...] = (
         _from("listening.listen", "listen"), arguments.listen,
     ),
     Command(
+        "mcp", "Serve MCP on standard input and output: tools of an account for desktop programs.",
+        "carteiro mcp --server https://crm.example.com",
+        _from("mcp", "mcp"), arguments.server,
+    ),
+    Command(
         "user add", "Create an account and print its id.",
         "carteiro user add maria@example.com --name 'Maria Silva'",
         _from("user_commands", "user_add"), arguments.user_add,

@@ -27,6 +27,9 @@ async def key_add(config: Config, arguments: Namespace, say: Say) -> None:
     days = arguments.expires_days
     if days is not None and not 1 <= days <= 3_650:
         raise CannotStart("--expires-days must be 1 to 3650")
+    if unknown := [one for one in arguments.resource or () if one not in api_keys.RESOURCES]:
+        known = ", ".join(api_keys.RESOURCES)
+        raise CannotStart(f"unknown --resource {unknown[0]}; there are {known}")
     async with existing(config) as db:
         user = await user_of(db, arguments.email)
         if user["disabled_at"] is not None:
@@ -34,7 +37,7 @@ async def key_add(config: Config, arguments: Namespace, say: Say) -> None:
         text = marked(api_keys.make(db.ids), config.cell.name, user["id"])
         await db.write(
             api_keys.add, owner_id=user["id"], name=arguments.name.strip(), text=text,
-            scopes=arguments.scope or ["read", "write"],
+            scopes=arguments.scope or ["read", "write"], resources=arguments.resource,
             expires_at=db.clock.wall() + days * DAY if days else None,
             most=config.limits.keys_per_owner,
         )  # fmt: skip
@@ -98,6 +101,9 @@ def _cells(key: Row, now: int) -> Mapping[str, Any]:
         "scopes": sorted(api_keys.scopes_of(key)), "state": state,
         "createdAt": dates.show(key["created_at"]),
     }  # fmt: skip
+    only = api_keys.resources_of(key)
+    if only is not None:
+        cells["resources"] = sorted(only)
     for name, column in (("lastUsedAt", "last_used_at"), ("expiresAt", "expires_at")):
         if key[column] is not None:
             cells[name] = dates.show(key[column])

@@ -157,6 +157,7 @@ def add_console(router: web.UrlDispatcher) -> None:
 
     get("/console/keys", page(api_keys.index))
     post("/console/keys", action(api_keys.create))
+    post("/console/keys/mcp", action(api_keys.allow))
     get("/console/keys/{id}/revoke", page(api_keys.revoke_page))
     post("/console/keys/{id}/revoke", action(api_keys.revoke))
 

@@ -31,6 +31,8 @@ class Actor:
     store_id: str | None = None
     customer_id: str | None = None
     """The customer who is signed in to the store; None for a visitor."""
+    resources: frozenset[str] | None = None
+    """What of the REST API the key is for, such as `contacts`; None for all."""
     cause: Cause = "command"
     """Why the system acts; for no other `via`."""
 

@@ -6,6 +6,7 @@ A write that follows from another, such as a cascade, has no entry of its own.
 """
 
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Literal, get_args
 
@@ -31,6 +32,11 @@ INSERT = Insert(
      "request_id"),
     referred=False,
 )  # fmt: skip
+# A statement of its own, so that other changes need not write its column.
+INSERT_OF_CLIENT = Insert("audit", (*INSERT.columns, "client"), referred=False)
+
+agent: ContextVar[str | None] = ContextVar("agent", default=None)
+"""The name of the MCP client of a request; None for other requests."""
 
 
 def record(
@@ -49,11 +55,15 @@ def record(
     `owner_id` is whose log it is, where that is not the actor's owner.
     """
     kind, actor_id = who(actor)
-    tx.later(
-        INSERT,
-        (owner_id or actor.owner_id, _new_id(tx), kind, actor_id, action, resource, record_id,
-         ",".join(fields), cause.get().request_id),
+    client = agent.get()
+    row = (
+        owner_id or actor.owner_id, _new_id(tx), kind, actor_id, action, resource, record_id,
+        ",".join(fields), cause.get().request_id,
     )  # fmt: skip
+    if client is None:
+        tx.later(INSERT, row)
+    else:
+        tx.later(INSERT_OF_CLIENT, (*row, client))
 
 
 def _new_id(tx: Tx) -> str:

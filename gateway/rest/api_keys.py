@@ -33,6 +33,7 @@ class Key(Struct, frozen=True, rename="camel"):
     created_at: Instant
     expires_at: Instant | UnsetType = UNSET
     last_used_at: Instant | UnsetType = UNSET
+    resources: list[str] | UnsetType = UNSET
 
 
 class NewKey(Key, frozen=True, kw_only=True, rename="camel"):
@@ -92,6 +93,7 @@ async def create_key(request: web.Request) -> web.Response:
     row = await db.write(
         api_keys.add, owner_id=caller.owner_id, name=draft.values["name"], text=text,
         scopes=draft.values.get("scopes") or api_keys.SCOPES, expires_at=expires_at,
+        resources=draft.values.get("resources"),
         most=request.app[CONFIG].limits.keys_per_owner, actor=caller,
     )  # fmt: skip
     return respond(NewKey(*_key(row), key=text), 201, draft)
@@ -132,7 +134,9 @@ async def _with_token(request: web.Request) -> Actor:
 def _key(row: Row) -> tuple[Any, ...]:
     """Return the values of a Key."""
     ends = (row["expires_at"], row["last_used_at"])
+    only = api_keys.resources_of(row)
     return (
         row["id"], row["name"], row["visible"], sorted(api_keys.scopes_of(row)),
         dates.show(row["created_at"]), *(UNSET if at is None else dates.show(at) for at in ends),
+        UNSET if only is None else sorted(only),
     )  # fmt: skip

@@ -1,5 +1,7 @@
 """Handles the audit log: who changed which record, and which of its fields."""
 
+from typing import Literal
+
 import msgspec
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
@@ -36,7 +38,10 @@ class AuditActor(Struct, frozen=True):
 
 
 class AuditEntry(Struct, frozen=True, rename="camel"):
-    """One change. `fields` are the names of the changed fields; a create and a delete name none."""
+    """One change. `fields` are the names of the changed fields; a create and a delete name none.
+
+    `via` is `mcp` for a change by an MCP client, whose own name is `client`.
+    """
 
     id: Id
     at: Instant
@@ -46,6 +51,8 @@ class AuditEntry(Struct, frozen=True, rename="camel"):
     fields: list[str]
     record_id: Id | UnsetType = UNSET
     request_id: str | UnsetType = UNSET
+    via: Literal["mcp"] | UnsetType = UNSET
+    client: str | UnsetType = UNSET
 
 
 class AuditLog(Struct, frozen=True, rename="camel"):
@@ -120,4 +127,5 @@ def _shown(entry: entries.Entry) -> AuditEntry:
         entry.id, dates.show(entry.at), actor, entry.action, entry.resource, list(entry.fields),
         UNSET if entry.record_id is None else entry.record_id,
         UNSET if entry.request_id is None else entry.request_id,
+        UNSET if entry.client is None else "mcp", UNSET if entry.client is None else entry.client,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from aiohttp import web
 from gateway.domain.accounts.credentials import Scheme
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
+from gateway.rest.api_areas import must_reach
 from gateway.server.app_keys import CALLER, CELLS, CREDENTIALS
 from gateway.server.http.answers import must_have_room
 from gateway.server.http.rate_limits import CHARGED, LIMITS, RATE_LIMIT, Kind
@@ -47,6 +48,8 @@ async def authenticate(request: web.Request) -> Actor:
         raise _refused(
             "Send an API key in the header X-API-Key, or a key or token as Authorization: Bearer."
         )
+    if caller.resources is not None:
+        must_reach(request, caller)
     request[CALLER] = caller
     belongs_to(caller.owner_id)
     charge(request, caller)
@@ -102,6 +105,9 @@ def _both(one: Actor, other: Actor) -> Actor:
         if caller.key_id is None:
             # A token has all permissions of its user, including keys.
             return caller
+    if one.resources != other.resources:
+        text = "The two API keys are for different resources; send only one."
+        raise Refusal("conflicting_credentials", text)
     return replace(one, scopes=one.scopes | other.scopes)
 
 

@@ -43,7 +43,7 @@ def test_no_host_of_a_registry() -> None:
 
 
 def test_locks_pin_and_hash_every_line() -> None:
-    for name in (*LOCKS, "requirements-codegen.lock"):
+    for name in (*LOCKS, *(f"requirements-{name}.lock" for name in ("codegen", "mcp1", "mcp2"))):
         text = (ROOT / name).read_text()
         entries = re.split(r"\n(?=[a-z])", text.strip())
         assert entries, name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("outbox", "gateway")
-DOORS = ("rest", "graphql", "console")
+DOORS = ("rest", "graphql", "console", "mcp")
 NOT_SOURCE = {".hypothesis", "node_modules", "__pycache__"}
 NOT_SOURCE_AT_THE_TOP = {".git", ".venv", "data", "build", "dist"}
 

@@ -28,6 +28,7 @@ from gateway.domain.storefront.catalogue import word_search
 from gateway.domain.storefront.stores import host_proofs
 from gateway.domain.webhooks import deliveries, file_text, history
 from gateway.graphql import costs, document_size, execution, limits
+from gateway.mcp import calls, results
 from gateway.records import cascades, digests, exports, finding, included, query
 from gateway.rest import batches, lists
 from gateway.server.config import Limits
@@ -46,6 +47,7 @@ from outbox.queue.upkeep import retention
 MIB = 1024 * 1024
 BOUNDS: Mapping[str, float] = {
     "health": health.FRESH_SECONDS, "related": related.MOST,
+    "result": results.BYTES, "message": calls.MOST_BYTES,
     "looked_at": finding.LOOKED_AT, "found": finding.SHOWN,
     "named": references.MOST_NAMED,
     "page": query.MOST, "included": included.MOST, "page_bytes": lists.MOST_BYTES // MIB,

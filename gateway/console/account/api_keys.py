@@ -1,4 +1,4 @@
-"""The pages of API keys: list, create (shown once), revoke."""
+"""The pages of API keys: list, create (shown once), revoke; and what programs may do by MCP."""
 
 import re
 from collections.abc import Sequence
@@ -9,17 +9,20 @@ from gateway.console.frame import error_pages, guard, pages, reveal, templates, 
 from gateway.console.frame.forms import Form
 from gateway.console.frame.guard import Visitor
 from gateway.console.frame.reader import READER
-from gateway.domain.accounts import api_keys
+from gateway.domain.accounts import agents, api_keys
+from gateway.domain.accounts.agents import Allowed
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
 from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS
+from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 
 LIST = "/console/keys"
 DAYS = (30, 90, 365)
 LONGEST_NAME = 100
 SCOPES = ("read", "write")
-EMPTY = ("", SCOPES, "")
+Typed = tuple[str, Sequence[str], str, Sequence[str]]
+EMPTY: Typed = ("", SCOPES, "", ())
 
 
 async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -31,15 +34,18 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
     """Create a key; the page then shows it once."""
     name, scopes, days = form.text("name").strip(), tuple(form.all("scopes")), form.text("expires")
-    faults = _faults(name, scopes, days)
+    resources = tuple(form.all("resources"))
+    typed: Typed = (name, scopes, days, resources)
+    faults = _faults(*typed)
     if faults:
-        return await _page(request, visitor, typed=(name, scopes, days), faults=faults, status=400)
+        return await _page(request, visitor, typed=typed, faults=faults, status=400)
     database = request.app[DB]
     text = request.app[CELLS].marked(api_keys.make(request.app[IDS]), visitor.actor.owner_id)
     try:
         await database.write(
             api_keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,
             expires_at=database.clock.wall() + int(days) * DAY if days else None,
+            resources=resources or None,
             most=request.app[CONFIG].limits.keys_per_owner, actor=visitor.actor,
         )  # fmt: skip
     except Refusal as full:
@@ -47,12 +53,19 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
         return await _page(
             request,
             visitor,
-            typed=(name, scopes, days),
+            typed=typed,
             faults=faults,
             status=error_pages.status_of(full),
         )
     await reveal.later(request, visitor, LIST, text)
     return pages.to(LIST, "key_created")
+
+
+async def allow(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    """Set what programs may do by MCP."""
+    chosen = Allowed("yes" in form.all("deletes"), "yes" in form.all("replays"))
+    await request.app[DB].write(agents.allow, visitor.actor, chosen)
+    return pages.to(LIST, "account_saved")
 
 
 async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
@@ -79,13 +92,17 @@ async def _page(
     visitor: Visitor,
     *,
     shown: str | None = None,
-    typed: tuple[str, Sequence[str], str] = EMPTY,
+    typed: Typed = EMPTY,
     faults: Sequence[Fault] = (),
     status: int = 200,
 ) -> web.Response:
-    keys = await request.app[DB].read(api_keys.listed, visitor.actor.owner_id)
+    keys, may = await request.app[DB].read(_stored, visitor.actor.owner_id)
     context = {
-        "keys": [(key, sorted(api_keys.scopes_of(key))) for key in keys], "shown": shown,
+        "keys": [
+            (key, sorted(api_keys.scopes_of(key)), sorted(api_keys.resources_of(key) or ()))
+            for key in keys
+        ],
+        "shown": shown, "may": may, "resources": api_keys.RESOURCES, "chosen": typed[3],
         "name": typed[0], "scopes": typed[1], "expires": typed[2], "days": DAYS,
         "faults": wording.by_field(request[READER].texts, faults),
         "origin": guard.origin_of(request),
@@ -93,7 +110,11 @@ async def _page(
     return templates.render(request, visitor, "keys.html", context, status=status)
 
 
-def _faults(name: str, scopes: Sequence[str], days: str) -> list[Fault]:
+async def _stored(tx: Tx, owner_id: str) -> tuple[list[Row], Allowed]:
+    return await api_keys.listed(tx, owner_id), await agents.allowed(tx, owner_id)
+
+
+def _faults(name: str, scopes: Sequence[str], days: str, resources: Sequence[str]) -> list[Fault]:
     faults = []
     if not name or len(name) > LONGEST_NAME or NOT_TEXT.search(name):
         faults.append(
@@ -103,4 +124,6 @@ def _faults(name: str, scopes: Sequence[str], days: str) -> list[Fault]:
         faults.append(Fault("scopes", "required", "Select at least one scope."))
     if days and not (re.fullmatch("[0-9]{1,4}", days) and 1 <= int(days) <= 3650):
         faults.append(Fault("expires", "out_of_range", "Select when the key expires."))
+    if not set(resources) <= set(api_keys.RESOURCES):
+        faults.append(Fault("resources", "not_allowed", "Select only what is listed."))
     return faults

@@ -30,6 +30,12 @@ SHAPE = re.compile(rf"(crt_[0-9A-Za-z]{{8}}_[0-9A-Za-z]{{43}})(?:{MARK})?", re.A
 VISIBLE = len("crt_") + 8
 CHECKSUM = 6
 SCOPES = ("read", "write")
+RESOURCES = (
+    "contacts", "companies", "deals", "tasks", "activities", "invoices", "quotes", "products",
+    "orders", "stores", "categories", "ebooks", "reviews", "coupons", "clients", "discount-modals",
+    "reports", "deliveries", "webhooks",
+)  # fmt: skip
+"""What a key can be for: the resources of the catalogue, and what gateway.rest.api_areas adds."""
 KEPT = 90 * DAY
 """How long an expired or revoked key is stored, and so reported as such and not as unknown."""
 # A client that creates and revokes keys all the time must not fill the table.
@@ -40,10 +46,15 @@ delete from api_keys where owner_id = $1 and (revoked_at is not null or expires_
     order by created_at desc, id desc limit $3)
 """
 _SCOPE = formats.one_of(*SCOPES)
+_RESOURCE = formats.one_of(*RESOURCES)
 
 
 def _scopes(value: Any, read: Read) -> list[str]:
     return nested.several(_SCOPE, value, read, len(SCOPES), least=1)
+
+
+def _resources(value: Any, read: Read) -> list[str]:
+    return nested.several(_RESOURCE, value, read, len(RESOURCES), least=1)
 
 
 KEY = Form(
@@ -55,6 +66,13 @@ KEY = Form(
             "scopes", "scopes",
             nested.composite(_scopes, nested.list_schema(_SCOPE, len(SCOPES), 1)),
             "Permissions of the key; by default both.", ["read"],
+        ),
+        Field(
+            "resources", "resources",
+            nested.composite(
+                _resources, nested.list_schema(_RESOURCE, len(RESOURCES), 1)
+            ),
+            "What of the API the key is for; by default all of it.", ["contacts", "reports"],
         ),
         Field(
             "expiresAt", "expires_at", instants.moment(),
@@ -107,6 +125,7 @@ async def add(
     text: str,
     scopes: Sequence[str],
     expires_at: int | None,
+    resources: Sequence[str] | None = None,
     most: int = 0,
     actor: Actor | None = None,
 ) -> Row:
@@ -129,10 +148,11 @@ async def add(
         await tx.run(DROP_ENDED, owner_id, tx.now, most)
     row = await tx.one(
         """insert into api_keys
-             (id, owner_id, name, visible, digest, scopes, expires_at, created_at)
-           values ($1, $2, $3, $4, $5, $6, $7, $8) returning *""",
+             (id, owner_id, name, visible, digest, scopes, expires_at, created_at, resources)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *""",
         tx.new_id(), owner_id, name, text[:VISIBLE], digest_of(text),
         msgspec.json.encode(sorted(set(scopes))).decode(), expires_at, tx.now,
+        None if resources is None else msgspec.json.encode(sorted(set(resources))).decode(),
     )  # fmt: skip
     assert row is not None
     audit.record(tx, actor or Actor(owner_id, "system"), "created", "key", row["id"])
@@ -191,7 +211,8 @@ async def revoke(tx: Tx, owner_id: str, key_id: str, actor: Actor | None = None)
 async def recognise(tx: Tx, digest: bytes) -> Row | None:
     """Return the key with this digest and its user's state, including revoked keys."""
     return await tx.one(
-        """select k.id, k.owner_id, k.scopes, k.expires_at, k.revoked_at, u.disabled_at, u.timezone
+        """select k.id, k.owner_id, k.scopes, k.expires_at, k.revoked_at, k.resources,
+             u.disabled_at, u.timezone
            from api_keys k join users u on u.id = k.owner_id where k.digest = $1""",
         digest,
     )
@@ -221,3 +242,9 @@ async def purge(tx: Tx, limit: int) -> int:
 def scopes_of(row: Row) -> frozenset[Any]:
     """Return the scopes of a key's row."""
     return frozenset(msgspec.json.decode(row["scopes"]))
+
+
+def resources_of(row: Row) -> frozenset[str] | None:
+    """Return what the key of a row is for; None for all."""
+    text = row["resources"]
+    return None if text is None else frozenset(msgspec.json.decode(text))

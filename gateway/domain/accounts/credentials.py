@@ -92,7 +92,10 @@ class Credentials:
             return "expired", None
         if is_key:
             scopes = api_keys.scopes_of(row)
-            return "ok", Actor(row["owner_id"], "api_key", scopes, row["id"], row["timezone"])
+            return "ok", Actor(
+                row["owner_id"], "api_key", scopes, row["id"], row["timezone"],
+                resources=api_keys.resources_of(row),
+            )  # fmt: skip
         return "ok", Actor(row["owner_id"], "bearer", zone=row["timezone"])
 
 

@@ -25,10 +25,11 @@ _OF_RECORD = "audit_records", "record_id = $4 and owner_id || '' = $1"
 _OF_OWNER = "", "owner_id = $1"
 _PAGE = """
 with part as (
-  select id, actor, actor_id, action, resource, record_id, fields, request_id, {hit} as hit
+  select id, actor, actor_id, action, resource, record_id, fields, request_id, client,
+    {hit} as hit
   from audit {hint} where {place} and id < $2 order by id desc limit $3)
 select h.id, h.actor, h.actor_id, h.action, h.resource, h.record_id, h.fields, h.request_id,
-  e.reached, e.examined
+  h.client, e.reached, e.examined
 from (select min(id) as reached, count(*) as examined from part) as e
 left join (select * from part where hit = 1 order by id desc limit {most}) as h on true
 order by h.id desc
@@ -67,6 +68,8 @@ class Entry:
     record_id: str | None
     fields: Sequence[str]
     request_id: str | None
+    client: str | None
+    """The MCP client that did it; None for what came another way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,5 +165,5 @@ def _entry(row: Row, names: Mapping[str, Mapping[str, str]]) -> Entry:
     fields = row["fields"].split(",") if row["fields"] else []
     return Entry(
         row["id"], time_of(row["id"]), who, row["action"], row["resource"],
-        row["record_id"], fields, row["request_id"],
+        row["record_id"], fields, row["request_id"], row["client"],
     )  # fmt: skip

@@ -58,7 +58,7 @@ class Flow(web.StreamResponse):
 
     def __init__(self, pieces: AsyncGenerator[bytes, None], headers: Mapping[str, str]) -> None:
         super().__init__(headers=headers)
-        self._pieces = pieces
+        self.pieces = pieces
         self._carrier: Carrier | None = None
 
     def carried_by(self, carrier: Carrier) -> None:
@@ -66,7 +66,7 @@ class Flow(web.StreamResponse):
         self._carrier = carrier
 
     async def write_eof(self, data: bytes = b"") -> None:
-        async with aclosing(self._pieces) as pieces:
+        async with aclosing(self.pieces) as pieces:
             # A response to HEAD has no connection and no body.
             if self._carrier is not None:
                 await self._write(pieces)

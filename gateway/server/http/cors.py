@@ -37,7 +37,7 @@ def allow(origin: str | None, path: str, headers: CIMultiDict[str], origins: Seq
 
     `origins` have their normal spelling (gateway.server.origins).
     """
-    if not path.startswith("/api/"):
+    if not path.startswith(("/api/", "/mcp")):
         return
     vary = headers.get("Vary", "")
     if "Origin" not in vary.split(", "):

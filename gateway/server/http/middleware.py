@@ -77,12 +77,16 @@ PROBES = frozenset({"/livez", "/readyz", "/metrics"})
 
 def surface_of(path: str) -> Surface:
     """Return the part of the product that serves a path."""
+    if path.startswith("/api/"):
+        return "api"
     if path in PROBES:
         return "probe"
     if path.startswith("/console") and path[8:9] in ("", "/"):
         return "console"
     if path.startswith("/documents") and path[10:11] in ("", "/"):
         return "console"
+    if path == "/mcp":
+        return "mcp"
     return "graphql" if path == "/graphql" or path.startswith("/graphql/") else "api"
 
 
@@ -150,7 +154,7 @@ def frame(
             except Exception as error:  # noqa: BLE001 - every error gets a response
                 failure = error
                 if isinstance(error, Refusal) and error.code == "rate_limited":
-                    await _rest(request)
+                    await slow_down(request)
                 response = answer_to(error, request, surface, refuse)
                 _count(metrics, surface, error, response.status)
                 if isinstance(response, web.HTTPException):
@@ -190,7 +194,7 @@ def frame(
     return framed
 
 
-async def _rest(request: web.Request) -> None:
+async def slow_down(request: web.Request) -> None:
     """Let the refusal of a known caller wait that does not wait itself."""
     caller = request.get(CALLER)
     if caller is not None and (seconds := request.app[LIMITS].refused(caller.owner_id)):
@@ -215,10 +219,11 @@ def answer_to(
         return refuse(Refusal(code, text, facts=facts), request, error.status)
     if isinstance(error, ConnectionError):
         raise error
-    return refuse(_refusal_of(error), request, None)
+    return refuse(refusal_of(error), request, None)
 
 
-def _refusal_of(error: Exception) -> Refusal:
+def refusal_of(error: Exception) -> Refusal:
+    """Return the refusal of an error that is no response."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, DatabaseUnavailable):

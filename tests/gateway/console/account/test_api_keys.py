@@ -1,5 +1,6 @@
 """API keys in the console: shown once, valid at once, revoked at once."""
 
+import re
 from typing import Any
 
 import pytest
@@ -88,3 +89,23 @@ async def test_a_page_says_whether_the_change_may_be_there(
     assert page.status == 503
     assert says in page.html
     assert "4711" not in page.html
+
+
+async def test_a_key_for_chosen_resources_and_what_mcp_clients_may_do(maria: Guest) -> None:
+    page = await maria.submit(LIST, name="agent", scopes="read", resources=["deals", "reports"])
+    key = page.test_id("api-key")
+    assert key
+    assert f'"Authorization": "Bearer {key}"' in page.test_id("mcp-snippet").replace("&#34;", '"')
+    assert "Only: Deals, Reports" in " ".join(re.sub("<[^>]*>", "", page.html).split())
+    assert await status_of(maria, key) == 403
+    wrong = await maria.submit(LIST, name="agent", scopes="read", resources=["deals", "keys"])
+    assert (wrong.status, "Select only what is listed." in wrong.html) == (400, True)
+    for chosen in ({"deletes": "yes"}, {"replays": "yes"}, {}):
+        page = await maria.submit(f"{LIST}/mcp", **chosen)
+        assert page.path == f"{LIST}?done=account_saved"
+        checked = {
+            name
+            for name in ("deletes", "replays")
+            if f'name="{name}" value="yes" checked' in page.html
+        }
+        assert checked == set(chosen)

@@ -213,6 +213,7 @@ async def _account(walk: Walk) -> None:
     fields: dict[str, Any] = {"name": "erp", "scopes": ["read"], "expires": ""}
     key = await walk("/console/keys", says="created key", **fields)
     await walk("/console/keys/{id}/revoke", key, says="revoked key")
+    await walk("/console/keys/mcp", says="updated account", deletes="yes")
     file = "/console/import/contacts"
     jobs = []
     for _ in range(2):

@@ -1,0 +1,189 @@
+"""The tools that read records: they call the operations of a resource that the REST door has."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from gateway.domain.catalogue import BY_PLURAL
+from gateway.mcp import schemas
+from gateway.mcp.calls import Query, TooLong, call, reader, too_long
+from gateway.mcp.results import BYTES, fitting, shortened, size_of
+from gateway.mcp.schemas import ID, OBJECT, TEXT, Schema, one_of
+from gateway.mcp.tool import DATA, Call, Sent, Tool, path_of_record
+from gateway.records import finding
+from gateway.records.draft import refusal
+from gateway.records.errors import Fault
+from gateway.rest.api_areas import reaches
+from gateway.rest.record_json import view
+from gateway.rest.scans import scan
+
+PAGE: Final = 20
+MOST: Final = 100
+_LEFT_OUT: Schema = {"type": "string", "description": "What is not in this result, and why."}
+_NAMES: Schema = {"type": "array", "items": TEXT, "description": "Only these fields."}
+_LIST: Mapping[str, Schema] = {
+    "type": TEXT, "data": {"type": "array", "items": OBJECT}, "total": {"type": "integer"},
+    "nextCursor": TEXT, "leftOut": _LEFT_OUT,
+}  # fmt: skip
+
+
+async def describe(given: Call) -> dict[str, Any]:
+    """Return the schemas of one resource from the OpenAPI document."""
+    plural = given.text("type")
+    path = f"/api/{plural}"
+    sort = schemas.parameter(path, "sort")
+    await reader(given.request, path)
+    of = {
+        "record": schemas.record_of(plural),
+        "create": schemas.body_of("POST", path),
+        "update": schemas.body_of("PATCH", f"{path}/{{id}}"),
+        "filters": schemas.filters_of(plural),
+        "sort": sort["description"],
+        "actions": {
+            word: schemas.body_of("POST", f"{path}/{{id}}/{word}") or {"type": "object"}
+            for word in schemas.verbs().get(plural, ())
+        },
+    }
+    return {"type": plural, **{name: its for name, its in of.items() if its}}
+
+
+async def search(given: Call) -> dict[str, Any]:
+    """Find records by words, of one resource or of all."""
+    words, plural = given.text("query").strip(), given.text("type")
+    if not words:
+        raise refusal([Fault("query", "required", "query must have a word.")])
+    if plural:
+        found = await _page(given, plural, {"search": words}, PAGE)
+        return found | {"type": plural}
+    inner, caller = await reader(given.request, "/api/me")
+    kinds = [BY_PLURAL[one] for one in schemas.searchable() if reaches(caller, one)]
+    groups = await scan(inner, caller, "searched", finding.find, caller, kinds, words)
+    matches = [
+        {"type": group.resource.plural, "record": view(record).members}
+        for group in groups
+        for record in group.records
+    ]
+    left = [group.resource.plural for group in groups if group.more or group.cut]
+    kept = fitting(matches)
+    content: dict[str, Any] = {"data": [_short(one) for one in matches[:kept]]}
+    if left or kept < len(matches):
+        content["leftOut"] = (
+            f"{len(matches) - kept} matches, and more of: {', '.join(left) or 'none'}. "
+            "Search with a type for pages."
+        )
+    return content
+
+
+async def list_records(given: Call) -> dict[str, Any]:
+    """List a page of records."""
+    plural, arguments = given.text("type"), given.arguments
+    filters = dict(arguments.get("filters", {}))
+    known = schemas.filters_of(plural)
+    given.sent = Sent({"properties": {"filters": {"properties": known}}}, arguments)
+    faults = []
+    for name, value in filters.items():
+        if name not in known:
+            message = f"There are: {', '.join(known)}."
+            faults.append(Fault(f"filters.{name}"[:64], "unknown_filter", message))
+        elif not isinstance(value, str | int | float | bool | Decimal):
+            message = "Send a text, a number, true or false."
+            faults.append(Fault(f"filters.{name}", "invalid_filter", message))
+    if faults:
+        raise refusal(faults)
+    given.sent = Sent({"properties": known}, filters)
+    query: dict[str, Any] = dict(filters)
+    for name in ("sort", "updatedSince", "fields", "cursor"):
+        if name in arguments:
+            query[name] = arguments[name]
+    return {"type": plural} | await _page(given, plural, query, arguments.get("limit", PAGE))
+
+
+async def get(given: Call) -> dict[str, Any]:
+    """Read one record."""
+    query = {name: given.arguments[name] for name in ("fields",) if name in given.arguments}
+    try:
+        answer = await call(given.request, "GET", path_of_record(given), query)
+    except TooLong:
+        raise too_long("record") from None
+    shown, content = answer.body, dict[str, Any]()
+    if size_of(shown) > BYTES and not query:
+        shown, cut = shortened(shown)
+        content["leftOut"] = f"The ends of: {', '.join(cut[:20])}. Get them with fields."
+    return {"type": given.text("type"), "record": shown, "etag": answer.etag} | content
+
+
+async def _page(given: Call, plural: str, query: Query, limit: int) -> dict[str, Any]:
+    """Return a page of a list that fits into a result, and what it leaves out."""
+    path, asked = f"/api/{plural}", limit
+    while True:
+        try:
+            answer = await call(given.request, "GET", path, {**query, "limit": limit})
+        except TooLong:
+            if limit == 1:
+                raise too_long("record") from None
+            limit = max(limit // 4, 1)
+            continue
+        records = answer.body["data"]
+        fit = fitting(records)
+        if fit == len(records):
+            break
+        # Read again, so that the cursor is that of the last record shown.
+        limit = fit
+    content: dict[str, Any] = {"data": [_short(one) for one in records]}
+    cut = [name for one in records if size_of(one) > BYTES for name in shortened(one)[1]]
+    left = []
+    if "nextCursor" in answer.body:
+        content["nextCursor"] = answer.body["nextCursor"]
+        why = f" (of {asked} asked for, about {BYTES} bytes fit)" if limit < asked else ""
+        left.append(f"Records after these {len(records)}{why}: call again with nextCursor.")
+    if cut:
+        left.append(f"The ends of long values ({', '.join(sorted({*cut})[:10])}): use get.")
+    content["total"] = answer.body["total"]
+    return content | ({"leftOut": " ".join(left)} if left else {})
+
+
+def _short(record: dict[str, Any]) -> dict[str, Any]:
+    return shortened(record)[0] if size_of(record) > BYTES else record
+
+
+def tools() -> tuple[Tool, ...]:
+    """Return the tools."""
+    return (
+        Tool(
+            "describe", "Describe a type",
+            "The JSON Schemas of a type: its record, what create and update take, filters of list, "
+            "sort keys and actions. Call it before the first create, update or filtered list.",
+            {"type": one_of(*schemas.TYPES)}, ("type",),
+            {
+                "type": TEXT, "record": OBJECT, "create": OBJECT, "update": OBJECT,
+                "filters": OBJECT, "sort": TEXT, "actions": OBJECT,
+            },
+            "reads", describe,
+        ),
+        Tool(
+            "search", "Search records",
+            "Find records by words of their names, e-mails, titles or numbers, newest first; of "
+            f"all types without `type`. {DATA}",
+            {"query": TEXT, "type": one_of(*schemas.searchable())}, ("query",), _LIST,
+            "reads", search,
+        ),
+        Tool(
+            "list", "List records",
+            "A page of the records of a type. `filters` are those that describe names. While there "
+            f"is a nextCursor, call again with it as cursor and the same arguments. {DATA}",
+            {
+                "type": one_of(*schemas.TYPES), "filters": OBJECT,
+                "sort": {"type": "string", "description": "Such as -createdAt; see describe."},
+                "updatedSince": {"type": "string", "description": "A date or date-time."},
+                "fields": _NAMES,
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": PAGE},
+                "cursor": TEXT,
+            },
+            ("type",), _LIST, "reads", list_records,
+        ),
+        Tool(
+            "get", "Read a record", f"One record by its id, with its etag. {DATA}",
+            {"type": one_of(*schemas.TYPES), "id": ID, "fields": _NAMES}, ("type", "id"),
+            {"type": TEXT, "record": OBJECT, "etag": TEXT, "leftOut": _LEFT_OUT}, "reads", get,
+        ),
+    )  # fmt: skip
