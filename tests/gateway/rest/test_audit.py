@@ -183,6 +183,14 @@ async def _verbs(walk: Walk) -> None:
         due = {"total": 5, "dueDate": "2030-01-01"}
         invoice = (await owner.post("/api/invoices", due)).body["id"]
         await walk("POST", f"/api/invoices/{{id}}/{word}", invoice, {}, says=[])
+    due = {"total": 5, "dueDate": "2030-01-01"}
+    invoice = (await owner.post("/api/invoices", due)).body["id"]
+    for noun, one in (("quote", await quote()), ("invoice", invoice)):
+        path = f"/api/{noun}s/{{id}}/link"
+        await walk("POST", path, one, says=[f"sent {noun}: link"])
+        await walk("DELETE", path, one, says=[f"revoked {noun}: link"])
+    # It needs a mail server: see tests/gateway/console/desk/test_document_mails.py.
+    walk.done.add(("POST", "/api/invoices/{id}/send"))
     contact = {"name": "Carla", "email": "carla@example.com"}
     await walk("POST", "/api/contacts/upsert", body=contact, says=["created contact"])
     for first, path, table in ((8, "contacts", "contacts"), (9, "clients", "customers")):
@@ -195,6 +203,8 @@ async def _verbs(walk: Walk) -> None:
     await walk("DELETE", "/api/imports/{id}", job, says=["canceled import"])
     pipeline = {"stages": ["new", "won"]}
     await walk("PUT", "/api/settings/pipeline", body=pipeline, says=["updated pipeline: stages"])
+    says = ["updated company_settings: tradeName"]
+    await walk("PUT", "/api/settings/company", body={"tradeName": "Café"}, says=says)
 
 
 async def _shop(walk: Walk) -> None:

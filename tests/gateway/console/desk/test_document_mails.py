@@ -114,6 +114,8 @@ async def test_an_address_gets_few_mails_with_documents(office: Office) -> None:
     assert (await office.api.post(path)).body["error"].startswith("The contact of this invoice has")
     for spelled in ("a@example.com", "A+x@Example.com") * (document_mails.MOST_TO_ONE // 2):
         assert (await office.api.post(path, {"email": spelled})).status == 200
+    entries = (await office.api.get(f"/api/audit?recordId={invoice['id']}")).body["data"]
+    assert (entries[0]["action"], entries[0]["actor"]["kind"]) == ("sent", "api_key")
     refused = await office.api.post(path, {"email": "a@example.com"})
     assert (refused.status, refused.body["code"]) == (429, "rate_limited")
     assert (await office.api.post(path, {"email": "b@example.com"})).status == 200
