@@ -224,12 +224,20 @@ def test_the_image_runs_as_a_user_without_rights() -> None:
 
 
 @pytest.mark.parametrize("name", ["deployment.yaml", "migrate.yaml"])
-def test_a_pod_has_valid_settings_from_what_kustomize_makes_and_no_right_more(name: str) -> None:
+def test_a_pod_has_valid_settings_from_what_kustomize_makes_and_no_right_more(
+    name: str, tmp_path: Path
+) -> None:
     [settings] = KUSTOMIZATION["configMapGenerator"]
     [secret] = KUSTOMIZATION["secretGenerator"]
     environment = dict(literal.split("=", 1) for literal in settings["literals"])
     environment["CARTEIRO_SERVER__TRUSTED_PROXIES"] = "10.4.1.7/32"
     assert load(None, environment).server.public_url == "https://crm.example.com"
+    # The image has settings of its own.
+    url = tmp_path / "database-url"
+    url.write_text("postgresql://u:p@db/n")
+    image = re.findall(r"(CARTEIRO_\w+)=(\S+)", (ROOT / "Dockerfile").read_text())
+    whole = dict(image) | environment | {"CARTEIRO_DATABASE__URL_FILE": str(url)}
+    assert load(None, whole).database.url == "postgresql://u:p@db/n"
     pod = manifest(name)["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["automountServiceAccountToken"] is False

@@ -21,6 +21,7 @@ from outbox.clock import SystemClock
 from outbox.ids import Ids
 from outbox.sending.request import new_secret, sign_standard
 from tests.docs.receivers import EXAMPLES, Running, started
+from tests.docs.test_receivers import certified
 from tests.support.carts import sell
 from tests.support.checkouts import put
 from tests.support.databases import SqliteFiles
@@ -134,6 +135,19 @@ async def test_an_erp_has_what_carteiro_has(api: RestApi, tmp_path: Path) -> Non
         assert stored(tmp_path)[new] == (3, None)
         late = await deliver(there, "e9", "contact.updated", {"id": new}, 2, webhook_signature=BAD)
         assert late == 401
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", ["deal_to_chat", "erp_sync"])
+async def test_a_recipe_that_receives_is_certified(name: str, api: RestApi, tmp_path: Path) -> None:
+    ana = await api.person()
+    async with inbox() as chat:
+        settings = {
+            "CARTEIRO_URL": api.site.url, "CARTEIRO_KEY": ana.headers["X-API-Key"],
+            "WEBHOOK_SECRET": SECRET, "CHAT_URL": chat.url,
+        }  # fmt: skip
+        async with running(name, tmp_path, **settings) as there:
+            await certified(there.url, SECRET, tmp_path)
 
 
 async def _made(owner: Person, name: str) -> str:

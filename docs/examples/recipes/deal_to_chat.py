@@ -39,8 +39,8 @@ class Receiver(BaseHTTPRequestHandler):
             self.send_error(401, reason)
             return
         event = json.loads(body)
-        text = f"Deal won: {event['data']['title']}"
         if event["event"] == "deal.updated":
+            text = f"Deal won: {event['data']['title']}"
             with opened() as db:
                 db.execute("insert or ignore into messages values (?, ?, 0)", (event_id, text))
         self.send_response(204)

@@ -82,6 +82,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    HTTPServer.request_queue_size = 128  # With the usual 5, connections of a burst wait for long.
     server = HTTPServer(("127.0.0.1", PORT), Receiver)  # Connections wait until all is read.
     fill()
     server.serve_forever()
