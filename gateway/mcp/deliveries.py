@@ -27,6 +27,7 @@ from outbox.ids import is_id
 from outbox.queue.log.delivery_types import Health
 from outbox.queue.state.waits import Waiting
 from outbox.webhooks import Webhook
+from outbox.webhooks.operational import NAMES as OPERATIONAL
 
 PATH = "/api/deliveries"
 PERIOD: Final = ("from", "to", "groupBy", "timezone")
@@ -95,7 +96,7 @@ async def _one(given: Call) -> dict[str, Any]:
         | {"url": _origin(attempt["url"])}
         for attempt in shown["attempts"]
     ]
-    shown |= {"attempts": attempts, "body": _body(shown["body"])}
+    shown |= {"attempts": attempts, "body": origin_only(shown.get("event", ""), shown["body"])}
     content: dict[str, Any] = {"delivery": shown}
     if size_of(shown) > BYTES:
         content["delivery"], cut = shortened(shown)
@@ -146,15 +147,15 @@ def _origin(url: str) -> str:
     )
 
 
-def _body(text: str | None) -> Any:
-    """Return the body of an event as JSON; of a webhook's own URL in it only the origin."""
-    if text is None:
-        return None
-    body = msgspec.json.decode(text)
-    data = body.get("data")
-    if isinstance(data, dict) and "lastOutcome" in data and isinstance(data.get("url"), str):
+def origin_only(event: str, text: str | None) -> str | None:
+    """Return the body of an event; of a webhook's own URL in it only the origin."""
+    if text is None or event not in OPERATIONAL:
+        return text
+    body: dict[str, Any] = msgspec.json.decode(text)
+    data = body.get("data", body)
+    if "url" in data:
         data["url"] = _origin(data["url"])
-    return body
+    return msgspec.json.encode(body).decode()
 
 
 def _path(given: Call) -> str:

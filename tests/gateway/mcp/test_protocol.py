@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from gateway.mcp.messages import EARLIER, META, REVISIONS, decoded, encoded
 from gateway.server.config import Config, Server
 from outbox.database.transaction import Database
+from tests.gateway.rest.test_scans import occupied, waiting
 from tests.support.mcp import ABOUT, PATH, call, headers, message, post
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import serving
@@ -194,3 +196,11 @@ async def test_it_counts_and_limits_like_the_rest_api(file: Database) -> None:
     assert int(late.headers["Retry-After"]) >= 1
     assert 'route="/mcp"' in metrics.text
     assert 'http_requests_rejected_total{reason="rate_limited",surface="mcp"}' in metrics.text
+
+
+async def test_a_client_that_goes_ends_its_call(api: RestApi, ana: Person) -> None:
+    async with occupied(api.db):
+        search = asyncio.create_task(call(ana, "search", query="a"))
+        await waiting(api.db, 1)
+        search.cancel()
+        await waiting(api.db, 0)

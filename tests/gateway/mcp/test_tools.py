@@ -12,7 +12,7 @@ import pytest
 from gateway.domain.accounts import agents, api_keys, tokens
 from gateway.domain.accounts.agents import Allowed
 from gateway.domain.catalogue import BY_PLURAL, CATALOGUE
-from gateway.mcp import schemas
+from gateway.mcp import deliveries, schemas
 from gateway.mcp.methods import tools
 from gateway.records.access import Actor
 from gateway.rest.api_areas import OTHERS, areas_of
@@ -204,6 +204,11 @@ async def test_no_result_and_no_argument_has_a_secret(api: RestApi, ana: Person)
             for field in told.get(part, {}).get("properties", {}):
                 named = any(word in field.lower() for word in SECRETS)
                 assert not named or field in HARMLESS, (plural, field)
+    # Operational events tell of a webhook with its URL.
+    event = json.dumps({"data": {"url": "https://u:p@h.example:8/hidden"}})
+    assert json.loads(deliveries.origin_only("endpoint.failing", event) or "")["data"] == {
+        "url": "https://h.example:8"
+    }
     health = (await call(ana, "webhook_health")).content["data"]
     assert [one["origin"] for one in health] == ["https://hooks.example.com"]
 
@@ -375,7 +380,7 @@ async def test_deliveries_are_shown_and_replayed(api: RestApi, ana: Person) -> N
     page = (await call(ana, "deliveries", event="contact.created", limit=1)).content
     assert [one["id"] for one in page["data"]] == [house.delivery_id]
     shown = (await call(ana, "deliveries", id=house.delivery_id)).content["delivery"]
-    assert shown["body"]["data"]["name"] == "Bruno"
+    assert json.loads(shown["body"])["data"]["name"] == "Bruno"
     given: dict[str, Any] = {"id": house.delivery_id, "idempotencyKey": "r1"}
     first = (await call(ana, "replay", **given)).content
     again = (await call(ana, "replay", **given)).content
