@@ -193,19 +193,20 @@ class Sends:
         wall = self._clock.wall()
         headers: list[tuple[str, str]] = []
         began = self._clock.monotonic()
-        lag = max(delivery.lag_us / SECOND, 0.0) + began - sending.started
+        attempt = delivery.attempt
+        lag = max(attempt.lag_us / SECOND, 0.0) + began - sending.started
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
         try:
-            span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
+            span_id = span_of(delivery.id, attempt.number) if request.traceparent else ""
             headers = compose(
                 request, service=self._settings.service, now_wall=wall, span_id=span_id
             )
             outcome = await self._sender.send(
                 request.url, headers, request.body, request.timeout_s,
                 # After an attempt that did not count, such as one on a closed connection.
-                fresh=delivery.probe or delivery.attempt > delivery.tries + 1,
+                fresh=attempt.probe or attempt.number > attempt.tries + 1,
                 objection=lambda: sending.objection or self._objection(),
                 via=request.via,
             )  # fmt: skip
@@ -229,10 +230,10 @@ class Sends:
         # Only the time of a retry needs dice.
         dice = 0.0 if outcome.outcome == "success" else self._ids.dice()
         decision = decide(
-            outcome, tries=delivery.tries, schedule=schedule, dice=dice,
+            outcome, tries=delivery.attempt.tries, schedule=schedule, dice=dice,
             now_wall_s=ended / SECOND,
         )  # fmt: skip
-        return probed(decision) if delivery.probe else decision
+        return probed(decision) if delivery.attempt.probe else decision
 
     def _put_unsent(
         self,
@@ -263,8 +264,8 @@ class Sends:
 
 def _ids_of(delivery: Claimed) -> dict[str, str | None]:
     return {
-        "request_id": delivery.request_id,
-        "event_id": delivery.event_id,
+        "request_id": delivery.event.request_id,
+        "event_id": delivery.event.id,
         "delivery_id": delivery.id,
         "webhook_id": delivery.webhook_id,
     }
