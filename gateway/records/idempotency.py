@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from gateway.records.errors import Refusal
-from outbox.database.plans import by_index
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Database, Tx, brief
 from outbox.durations import DAY
 from outbox.errors import DatabaseUnavailable
@@ -83,17 +83,7 @@ async def write(
         raise
 
 
-PRUNE = """
-delete from idempotency where (owner_id, key, operation) in (
-  select owner_id, key, operation from idempotency where created_at < $1
-  order by created_at limit $2)
-"""
-
-
-async def prune(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` outcomes older than a day; return how many."""
-    await by_index(tx)
-    return await tx.run(PRUNE, tx.now - KEPT, limit)
+EXPIRY = Expiry("idempotency", "owner_id, key, operation", "created_at", KEPT)
 
 
 _CLAIM = """

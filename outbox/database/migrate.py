@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from outbox.database import locks
 from outbox.database.migration_files import Migration, read_migrations
 from outbox.database.sql import translate
 from outbox.database.transaction import Database, Engine, Tx
@@ -128,7 +129,7 @@ async def _begin(tx: Tx, components: Sequence[Sequence[Migration]]) -> Plan:
     """Return the plan of this transaction, in which nobody else migrates, with a ledger ready."""
     if tx.engine == "postgres":
         # `create table if not exists` alone can fail when two processes run it at once.
-        await tx.run("select pg_advisory_xact_lock(schema_lock(7201964))")
+        await tx.run(f"select pg_advisory_xact_lock(schema_lock({locks.SCHEMA}))")
     plan = await _plan(tx, components)
     if not plan.is_empty:
         await tx.run(_LEDGER)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from outbox.database import locks
 from outbox.database.transaction import Row, Tx
 from outbox.sending.client_certificates import ClientCertificate
 from outbox.webhooks import conditions, operational
@@ -105,7 +106,7 @@ COLUMNS = """id, owner_id, version, url, events, description, state, disabled_re
   certificate_until, proxy, thin"""
 
 # Creations of one owner wait for each other, so that two cannot both take the last place.
-ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 7))*/"
+ONE_AT_A_TIME = locks.held_of(locks.WEBHOOKS_OF)
 
 # The columns that both statements below write behind the others.
 OPTIONS = (
@@ -125,9 +126,7 @@ values ($1, $2, 1, $3, $4, $5, 'active', $6, $7, $8, $10,
 """
 
 # The lock of fan-out, shared: no event is fanned out between this snapshot and its commit.
-NO_FAN_OUT = (
-    "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(own_lock(7201965))*/ as held"
-)
+NO_FAN_OUT = locks.held(locks.FAN_OUT, shared=True)
 
 INSERT_LANE = """
 insert into lanes (webhook_id, owner_id, active, failing, due_at, concurrency, rate)

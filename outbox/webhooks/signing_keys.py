@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from outbox.database import times
+from outbox.database import locks, times
 from outbox.database.transaction import Tx
 from outbox.errors import OutboxError
 from outbox.sending import ed25519
@@ -42,9 +42,7 @@ select id, public_key, private_key, created_at, ends_at from signing_keys
 order by ends_at is not null, created_at desc, id
 """
 # The rotations of two operators wait for each other.
-ONE_AT_A_TIME = (
-    "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(own_lock(7201968))*/ as held"
-)
+ONE_AT_A_TIME = locks.held(locks.SIGNING_KEYS)
 # Of two nodes that make the first key at once, one does nothing.
 INSERT = """
 insert into signing_keys (id, public_key, private_key, created_at) values ($1, $2, $3, $4)

@@ -7,7 +7,7 @@ import hashlib
 from typing import Literal, NamedTuple
 
 from gateway.records.errors import Refusal
-from outbox.database import times
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import MINUTE
 
@@ -20,6 +20,7 @@ select t.digest, t.owner_id, t.email as new_email, u.email, u.name
 from account_tokens t join users u on u.id = t.owner_id
 where t.digest = $1 and t.kind = $2 and t.expires_at > $3 and u.disabled_at is null
 """
+EXPIRY = Expiry("account_tokens", "digest")
 
 
 class Opened(NamedTuple):
@@ -63,15 +64,6 @@ async def take(tx: Tx, kind: Kind, text: str) -> Opened:
 async def drop(tx: Tx, owner_id: str) -> None:
     """Delete all tokens of an account."""
     await tx.run("delete from account_tokens where owner_id = $1", owner_id)
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` expired tokens; return how many."""
-    return await tx.run(
-        "delete from account_tokens where digest in (select digest from account_tokens"
-        " where expires_at <= $1 order by expires_at limit $2)",
-        await times.earlier(tx), limit,
-    )  # fmt: skip
 
 
 def digest_of(text: str) -> bytes:

@@ -9,7 +9,7 @@ from gateway.domain.accounts.account_mails import Facts
 from gateway.domain.accounts.account_tokens import LIFETIME
 from gateway.records.access import Actor
 from gateway.records.values.emails import fold_email
-from outbox.database import times
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 
 MOST = 3
@@ -28,6 +28,7 @@ update reset_requests set due_at = null where id in (
   /*postgres for update skip locked*/)
 returning email, created_at
 """
+EXPIRY = Expiry("reset_requests", "id", "created_at", LIFETIME)
 
 
 async def request(tx: Tx, email: str) -> None:
@@ -57,12 +58,3 @@ async def set_password(tx: Tx, token: str, password_hash: str, facts: Facts) -> 
     actor = Actor(found.owner_id, "system", cause="mail")
     await users.set_password(tx, found.owner_id, password_hash, actor, facts)
     await sessions.end_all(tx, found.owner_id, actor)
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` requests that count no more; return how many."""
-    return await tx.run(
-        "delete from reset_requests where id in (select id from reset_requests"
-        " where created_at <= $1 order by created_at limit $2)",
-        await times.earlier(tx) - LIFETIME, limit,
-    )  # fmt: skip

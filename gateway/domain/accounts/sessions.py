@@ -10,6 +10,7 @@ from gateway.domain.accounts import users
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, MINUTE
 
@@ -18,6 +19,8 @@ SEEN_EVERY = 5 * MINUTE
 LINK_LIFETIME = DAY
 MOST = 100
 """Most sessions of one user; a new one replaces the least recently used."""
+LINKS = Expiry("first_account_links", "digest")
+EXPIRY = Expiry("sessions", "id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,24 +174,6 @@ async def end_others(tx: Tx, owner_id: str, session_id: str) -> int:
     return await tx.run(
         "delete from sessions where owner_id = $1 and id <> $2", owner_id, session_id
     )
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` expired sessions; return how many."""
-    return await tx.run(
-        "delete from sessions where id in"
-        " (select id from sessions where expires_at <= $1 order by expires_at limit $2)",
-        tx.now, limit,
-    )  # fmt: skip
-
-
-async def purge_links(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` expired links to a first account; return how many."""
-    return await tx.run(
-        "delete from first_account_links where digest in"
-        " (select digest from first_account_links where expires_at <= $1 limit $2)",
-        tx.now, limit,
-    )  # fmt: skip
 
 
 def digest(token: str) -> bytes:

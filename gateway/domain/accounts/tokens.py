@@ -7,7 +7,7 @@ from gateway.domain.accounts import users
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.records import audit
 from gateway.records.access import Actor
-from outbox.database.plans import by_index
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, SECOND
 from outbox.ids import Ids
@@ -67,13 +67,4 @@ async def revoke(tx: Tx, digest: bytes) -> bool:
     return row is not None
 
 
-PURGE = """
-delete from tokens where digest in (
-  select digest from tokens where expires_at < $1 order by expires_at limit $2)
-"""
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` tokens that expired at least a day ago; return how many."""
-    await by_index(tx)
-    return await tx.run(PURGE, tx.now - KEPT, limit)
+EXPIRY = Expiry("tokens", "digest", kept=KEPT)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Concatenate, Literal
 
 from gateway.records.errors import Fault, Refusal
+from outbox.database import locks
 from outbox.database.claims import Claim
 from outbox.database.sql import items
 from outbox.database.transaction import Database, P, Row, T, Tx, commits
@@ -35,7 +36,7 @@ TAKEN = {
     "hostname": "Another store has this hostname; send another one.",
 }
 SCHEMA = (
-    "select pg_advisory_xact_lock(own_lock(7201970))",
+    f"select pg_advisory_xact_lock(own_lock({locks.CELL_NAMES}))",
     """create table if not exists names (
   kind text not null,
   value text not null,

@@ -22,12 +22,13 @@ from gateway.records.values import formats
 from gateway.records.values.emails import fold_email
 from gateway.records.values.folding import fold
 from gateway.records.values.strictjson import dumps
+from outbox.database import locks
 from outbox.database.transaction import Tx
 
 MOST_TAGS = 50
 SOURCE = "storefront"
 _REQUIRED = "email is required: it finds the contact."
-_LOCK = "select pg_advisory_xact_lock(hashtextextended($1, 0))"
+_LOCK = f"select pg_advisory_xact_lock(hashtextextended($1, {locks.CONTACT_KEYS}))"
 _OLDEST = """
 select id from contacts where owner_id = $1 and email_folded = $2 order by created_at, id limit 1
 """

@@ -13,14 +13,15 @@ from gateway.records.draft import Draft
 from gateway.records.record import OWNER_ID, Record, record_of
 from gateway.records.resource import Resource
 from gateway.records.values.formats import LONG
+from outbox.database import locks
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 
 # The locks of gateway.domain.contacts.upsert, in the order of the keys: a key without a record has
 # no row to lock.
-_LOCK_ALL = """
-select pg_advisory_xact_lock(hashtextextended(keys.value, 0)) as locked
+_LOCK_ALL = f"""
+select pg_advisory_xact_lock(hashtextextended(keys.value, {locks.CONTACT_KEYS})) as locked
 from json_array_elements_text(cast($1 as json)) as keys(value)
 """
 AMONG = """

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.records.errors import Fault, Refusal
+from outbox.database import locks
 from outbox.database.sql import AMONG_IDS, ITEMS, items
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
@@ -32,8 +33,8 @@ class Holder:
 
 
 # On SQLite write transactions follow one another.
-_LOCK = """
-select pg_advisory_xact_lock(hashtextextended(value, 18))
+_LOCK = f"""
+select pg_advisory_xact_lock(hashtextextended(value, {locks.UNPAID_OF}))
 from (select value from json_array_elements_text(cast($1 as json)) as keys(value)
   order by value) as sorted
 """

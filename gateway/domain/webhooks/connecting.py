@@ -19,6 +19,7 @@ from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.webhooks import settings, webhooks
 from gateway.records import audit
 from gateway.records.access import Actor
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, MINUTE
 from outbox.ids import Ids
@@ -46,10 +47,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 FIND = "select * from connect_codes where digest = $1 /*postgres for update*/"
 USE = "update connect_codes set webhook_id = $2 where digest = $1 and webhook_id is null"
 ENABLED = "select id from users where id = $1 and disabled_at is null"
-PURGE = """
-delete from connect_codes where digest in (
-  select digest from connect_codes where expires_at < $1 order by expires_at limit $2)
-"""
+EXPIRY = Expiry("connect_codes", "digest", kept=KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +140,6 @@ async def exchange(
     await belong_to_app(tx, webhook_id, wish.app)
     await tx.run(USE, proof.digest, webhook_id)
     return Connected(webhook_id, draft.url, draft.events)
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` codes that ended at least a day ago; return how many."""
-    return await tx.run(PURGE, tx.now - KEPT, limit)
 
 
 def _proves(proof: Proof, row: Row) -> bool:

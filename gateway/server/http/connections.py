@@ -15,7 +15,7 @@ from gateway.server.config import Limits
 from gateway.server.http.admission import Admission, Budget
 from gateway.server.http.answers import ANSWERS
 from gateway.server.http.inbound import FIELD_BYTES, Connection, Shared
-from gateway.server.telemetry.instruments import Reason
+from gateway.server.telemetry.metric_table import Reason
 
 LOOK_SECONDS = 1.0
 LINGER_SECONDS = 2.0

@@ -25,8 +25,8 @@ from gateway.server.http import one_write
 from gateway.server.http.admission import Admission, Budget
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.transfer import LONGEST_SECONDS, Transfer
-from gateway.server.telemetry.instruments import Reason
 from gateway.server.telemetry.logs import logger
+from gateway.server.telemetry.metric_table import Reason
 
 END = b"Content-Length: 0\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" + END

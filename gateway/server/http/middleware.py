@@ -23,8 +23,8 @@ from gateway.server.http.answers import carried
 from gateway.server.http.proxies import CLIENT, Client, Proxies
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
 from gateway.server.telemetry.health import Health
-from gateway.server.telemetry.instruments import Reason, Surface
 from gateway.server.telemetry.logs import logger, record_writer
+from gateway.server.telemetry.metric_table import Reason, Surface
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.spans import Served, Spans
 from gateway.server.telemetry.trace_context import Marks, Trace

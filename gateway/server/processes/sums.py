@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 
 from prometheus_client.utils import floatToGoString
 
-ADDED = frozenset({
-    "db_pool_connections", "http_server_active_requests", "http_server_connections",
-    "outbox_slots", "outbox_slots_busy", "password_hash_queue", "process_open_fds",
-    "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes",
-})  # fmt: skip
-"""Gauges whose sum is the node's value."""
+from gateway.server.telemetry.metric_table import ADDED
+
+SUMS = ADDED | {
+    "process_open_fds", "process_max_fds", "process_resident_memory_bytes",
+    "process_virtual_memory_bytes",
+}  # fmt: skip
+"""Gauges whose sum is the node's value, those of the client library among them."""
 PROCESSES = "server_processes"
 RESTARTS = "server_process_restarts_total"
 STARTED = "process_start_time_seconds"
@@ -62,7 +63,7 @@ def add(into: Families, more: Mapping[str, Family], *, gauges: bool = True) -> N
         if not (gauges or family.counts):
             continue
         sums = into.setdefault(name, Family(family.comments, family.kind)).samples
-        plus = family.counts or name in ADDED
+        plus = family.counts or name in SUMS
         for series, value in family.samples.items():
             if series not in sums or math.isnan(sums[series]):
                 sums[series] = value

@@ -12,7 +12,8 @@ from aiohttp import web
 
 from gateway.domain.accounts.credentials import Outcome as AuthOutcome
 from gateway.domain.accounts.credentials import Scheme
-from gateway.server.telemetry.instruments import Instruments, Reason, Surface
+from gateway.server.telemetry.instruments import Instruments
+from gateway.server.telemetry.metric_table import Reason, Surface
 from outbox.durations import SECOND
 from outbox.errors import DatabaseFault
 from outbox.observer import ClaimResult, Observer, Rescue

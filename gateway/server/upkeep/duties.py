@@ -50,6 +50,7 @@ from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database import times
 from outbox.database.disk import measure
+from outbox.database.expiry import Expiry
 from outbox.database.pacing import JobPace
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import SECOND
@@ -96,35 +97,40 @@ class Batches:
     """The table from which it deletes rows, by the clock that is behind."""
 
 
+def expiring(name: str, seconds: float, rows: Expiry, most: int) -> Batches:
+    """Return the duty that deletes rows whose time is over."""
+    return Batches(name, seconds, rows.purge, most, rows.table)
+
+
 BATCHES = (
     Batches("quotes", 60.0, quotes.expire_quotes, 20),
     Batches("carts", 3600.0, cart_lifecycle.purge, 200, "carts"),
-    Batches("cart-quotas", 3600.0, cart_quotas.purge, 200, "cart_quotas"),
+    expiring("cart-quotas", 3600.0, cart_quotas.EXPIRY, 200),
     Batches("orders", 60.0, order_verbs.expire, 1),
     Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),
-    Batches("checkouts", 600.0, repeats.prune, 100, "checkouts"),
+    expiring("checkouts", 600.0, repeats.EXPIRY, 100),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
     Batches("signing-keys", 600.0, signing_keys.expire, 10),
     Batches("payment-secrets", 600.0, payment_secrets.expire, 100),
     Batches("ended-jobs", 3600.0, jobs.purge, 100, "jobs"),
     Batches("ended-moves", 3600.0, ended_moves.purge, 500, "move_changes"),
     Batches("ended-imports", 600.0, imports.purge, 100, "imports"),
-    Batches("idempotency", 600.0, idempotency.prune, 100, "idempotency"),
-    Batches("tokens", 3600.0, tokens.purge, 200, "tokens"),
-    Batches("connect-codes", 3600.0, connecting.purge, 200, "connect_codes"),
-    Batches("sessions", 3600.0, sessions.purge, 200, "sessions"),
-    Batches("first-account-links", 3600.0, sessions.purge_links, 200, "first_account_links"),
-    Batches("account-tokens", 3600.0, account_tokens.purge, 200, "account_tokens"),
+    expiring("idempotency", 600.0, idempotency.EXPIRY, 100),
+    expiring("tokens", 3600.0, tokens.EXPIRY, 200),
+    expiring("connect-codes", 3600.0, connecting.EXPIRY, 200),
+    expiring("sessions", 3600.0, sessions.EXPIRY, 200),
+    expiring("first-account-links", 3600.0, sessions.LINKS, 200),
+    expiring("account-tokens", 3600.0, account_tokens.EXPIRY, 200),
     Batches("account-mails", 3600.0, account_mails.purge, 200, "account_mails"),
-    Batches("reset-requests", 600.0, password_resets.purge, 200, "reset_requests"),
-    Batches("customer-sessions", 3600.0, customer_sessions.purge, 200, "customer_sessions"),
-    Batches("customer-tokens", 3600.0, mail_tokens.purge, 200, "customer_tokens"),
-    Batches("freed-hostnames", 86_400.0, hosts.purge, 200, "freed_hosts"),
-    Batches("nonces", 3600.0, identities.purge_nonces, 200, "used_nonces"),
+    expiring("reset-requests", 600.0, password_resets.EXPIRY, 200),
+    expiring("customer-sessions", 3600.0, customer_sessions.EXPIRY, 200),
+    expiring("customer-tokens", 3600.0, mail_tokens.EXPIRY, 200),
+    expiring("freed-hostnames", 86_400.0, hosts.EXPIRY, 200),
+    expiring("nonces", 3600.0, identities.NONCES, 200),
     Batches("given-up-mails", 3600.0, mails.purge, 200, "mails"),
     Batches("order-mails", 3600.0, order_mails.purge, 200, "order_mails"),
-    Batches("notices", 3600.0, notices.purge, 200, "notices"),
-    Batches("review-quotas", 86_400.0, reviews.purge_quotas, 200, "review_quotas"),
+    expiring("notices", 3600.0, notices.EXPIRY, 200),
+    expiring("review-quotas", 86_400.0, reviews.QUOTAS, 200),
     Batches("api-keys", 86_400.0, api_keys.purge, 200, "api_keys"),
 )
 

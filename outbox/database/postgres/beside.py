@@ -11,6 +11,7 @@ from typing import Any, Concatenate
 import asyncpg
 
 from outbox.clock import Clock
+from outbox.database import locks
 from outbox.database.exclusive import Shape
 from outbox.database.postgres.exclusive import PostgresExclusive
 from outbox.database.postgres.guards import MOVER, WAIT_MILLISECONDS
@@ -23,7 +24,7 @@ from outbox.errors import CannotStart
 
 REST_SECONDS = 0.05
 TRIES = 200
-_LOCK = translate("select pg_try_advisory_lock(own_lock(7201969))", "postgres")
+_LOCK = translate(f"select pg_try_advisory_lock(own_lock({locks.MOVE}))", "postgres")
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _SET = f"select set_config('{MOVER}', $1, false)"
 _TELL = translate("select pg_notify(own_channel(), $1)", "postgres")

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from outbox.database import locks
 from outbox.database.exclusive import Shape
 from outbox.database.postgres.deferred_rows import together
 from outbox.database.postgres.filling import OTHERS, Fitting
@@ -20,7 +21,7 @@ from outbox.database.transfer import OWN_COLUMNS, Column, Place, Table, Values, 
 from outbox.errors import CannotStart
 
 # The lock of outbox.database.migrate.
-_LOCK = translate("select pg_try_advisory_lock(schema_lock(7201964))", "postgres")
+_LOCK = translate(f"select pg_try_advisory_lock(schema_lock({locks.SCHEMA}))", "postgres")
 
 
 class PostgresExclusive:

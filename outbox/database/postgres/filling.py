@@ -9,6 +9,7 @@ from typing import Any, Concatenate
 
 import asyncpg
 
+from outbox.database import locks
 from outbox.database.migrate import created
 from outbox.database.postgres.commit_outcome import CommitOutcomes, Mark, commit, mark
 from outbox.database.postgres.deferred_rows import together
@@ -24,7 +25,7 @@ from outbox.database.transfer import Kind, Place, Sources, Table, Values
 from outbox.errors import CannotStart
 
 # The lock of outbox.database.migrate: a node that starts meanwhile waits for the end.
-_LOCK = translate("select pg_advisory_xact_lock(schema_lock(7201964))", "postgres")
+_LOCK = translate(f"select pg_advisory_xact_lock(schema_lock({locks.SCHEMA}))", "postgres")
 # A schema without locks of its own may have nodes of a release that names all sessions alike.
 OTHERS = """
 select count(*) from pg_stat_activity

@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from outbox.database import locks
 from outbox.database.ownership import Ownership, row_of_owner
 from outbox.database.postgres.faults import MOVING
 from outbox.database.transaction import Tx
@@ -83,7 +84,7 @@ _DROP = "drop function if exists {function}() cascade"
 WAIT_MILLISECONDS = 100
 """A transaction of a move waits for no lock longer than this, as others wait behind it."""
 # The lock of outbox.database.postgres.beside.
-_ALONE = "select pg_try_advisory_xact_lock(own_lock(7201969)) as is_alone"
+_ALONE = f"select pg_try_advisory_xact_lock(own_lock({locks.MOVE})) as is_alone"
 _FOUND = """
 select proname as name from pg_proc
 where pronamespace = current_schema()::regnamespace and proname like 'moving%' order by proname

@@ -13,6 +13,7 @@ import asyncpg
 import structlog
 
 from outbox.clock import Clock, sleep_until_set
+from outbox.database import locks
 from outbox.database.leadership import Pace
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import CONNECT_SECONDS
@@ -21,7 +22,7 @@ from outbox.database.sql import translate
 from outbox.durations import SECOND
 
 LIMIT = "select set_config('idle_session_timeout', $1, false)"
-TRY = translate("select pg_try_advisory_lock(own_lock(7201966))", "postgres")
+TRY = translate(f"select pg_try_advisory_lock(own_lock({locks.LEADER}))", "postgres")
 
 log = structlog.get_logger("outbox")
 

@@ -14,6 +14,7 @@ import asyncpg
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
 
 from outbox.clock import Clock, sleep_until_set
+from outbox.database import locks
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.server import Server
@@ -24,19 +25,18 @@ NOTIFY_SECONDS = 0.005
 NODES_SECONDS = 3.0
 ANNOUNCE_SECONDS = 0.05
 LAST_WORD_SECONDS = 1.0
-NAMES = 200
-"""Webhook ids per payload, which PostgreSQL limits to 8,000 bytes."""
+NAMES = 200  # webhook ids per payload, which PostgreSQL limits to 8,000 bytes
 
 _MINE = translate("select own_channel() as channel, pg_backend_pid() as pid", "postgres")
 _SEND = "select pg_notify($1, payload) from unnest(cast($2 as text[])) as payload"
 # Each listener has a lock named after its node, which the server releases when the node dies. The
 # node's lease lasts longer, so a wake-up sent by lease alone could wait for the next poll.
-_HERE = "select pg_advisory_lock_shared(7201967, hashtext($1))"
-_NOT_HERE = "select pg_advisory_unlock_shared(7201967, hashtext($1))"
-_NODES = """
+_HERE = f"select pg_advisory_lock_shared({locks.NODES}, hashtext($1))"
+_NOT_HERE = f"select pg_advisory_unlock_shared({locks.NODES}, hashtext($1))"
+_NODES = f"""
 select n.id from nodes n
 where n.alive_until > due_now() and exists (
-  select 1 from pg_locks l where l.locktype = 'advisory' and l.classid = 7201967
+  select 1 from pg_locks l where l.locktype = 'advisory' and l.classid = {locks.NODES}
     and l.database = (select oid from pg_database where datname = current_database())
     and cast(l.objid as bigint) = cast(hashtext(n.id) as bigint) & 4294967295 and l.granted)
 order by n.id

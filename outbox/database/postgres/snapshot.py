@@ -8,7 +8,7 @@ from typing import Literal
 
 import asyncpg
 
-from outbox.database import plans
+from outbox.database import locks, plans
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.server import READ, Server
@@ -29,8 +29,8 @@ from outbox.database.transfer import (
 from outbox.errors import CannotStart
 
 # No migration runs between the first look at the schema and the locks of the tables.
-_STILL = translate("select pg_advisory_lock_shared(schema_lock(7201964))", "postgres")
-_GO_ON = translate("select pg_advisory_unlock_shared(schema_lock(7201964))", "postgres")
+_STILL = translate(f"select pg_advisory_lock_shared(schema_lock({locks.SCHEMA}))", "postgres")
+_GO_ON = translate(f"select pg_advisory_unlock_shared(schema_lock({locks.SCHEMA}))", "postgres")
 TABLES = """
 select relname as name, greatest(reltuples, 0)::bigint as rows from pg_class
 where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') order by relname

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from outbox.database import locks
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue.drain import budget, subscribers
@@ -26,7 +27,7 @@ PRECLAIMED_BYTES = 4 * 1024
 """Maximum size of a body that fan-out loads for deliveries it claims at once."""
 
 # A node that fans out now handles these events too, so this node does not wait for the lock.
-TURN = "select pg_try_advisory_xact_lock(own_lock(7201965)) as mine"
+TURN = f"select pg_try_advisory_xact_lock(own_lock({locks.FAN_OUT})) as mine"
 
 EVENT = f"""pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
   traceparent, body_digest, about_id, record_fields,

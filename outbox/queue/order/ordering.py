@@ -20,6 +20,7 @@ from typing import Literal
 
 import structlog
 
+from outbox.database import locks
 from outbox.database.plans import by_index
 from outbox.database.sql import AMONG_IDS, IDS, items
 from outbox.database.transaction import DUTIES, Database, Row, Tx, patience
@@ -31,9 +32,7 @@ PAGE = 2_000
 TURNING = 500
 
 # The lock of fan-out, shared: each fan-out after this commit sees the new setting.
-NO_FAN_OUT = (
-    "select /*sqlite true*/ /*postgres pg_advisory_xact_lock_shared(own_lock(7201965))*/ as held"
-)
+NO_FAN_OUT = locks.held(locks.FAN_OUT, shared=True)
 SET = "update webhooks set ordered = $2 where id = $1 and ordered <> $2"
 NEXT_VERSION = "update webhooks set version = version + 1 where id = $1"
 MARK = """

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from outbox.database import times
+from outbox.database import locks, times
 from outbox.database.plans import by_index
 from outbox.database.transaction import Row, Tx
 from outbox.sending import ed25519
@@ -49,7 +49,7 @@ LAST = """
 select number, body, created_at from checkpoints where owner_id = $1 order by number desc limit 1
 """
 # Checkpoints of one owner wait for each other: each has the digest of the one before.
-ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 8))*/"
+ONE_AT_A_TIME = locks.held_of(locks.CHECKPOINTS_OF)
 INSERT = """
 insert into checkpoints
   (owner_id, number, created_at, key_id, webhooks, first_webhook, ends, body)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from outbox.database import times
+from outbox.database import locks, times
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 from outbox.queue.replays import job_selection
@@ -92,7 +92,7 @@ class TooMany(Exception):
 _COLUMNS = ", ".join(Job.__dataclass_fields__)
 _LAST_SEQ = "select seq from outbox_state"
 # New jobs of one owner wait for each other, so that two cannot both take the last place.
-_ONE_AT_A_TIME = "select /*sqlite $1*/ /*postgres pg_advisory_xact_lock(hashtextextended($1, 9))*/"
+_ONE_AT_A_TIME = locks.held_of(locks.JOBS_OF)
 _INSERT = """
 insert into jobs (id, owner_id, webhook_id, user_id, kind, state, ends, names, since_at, until_at,
   place, last_seq, rate, total, created_at, paced_at)

@@ -7,6 +7,7 @@ claim, settle, rescue) takes the free lanes and returns for the others.
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from outbox.database import locks
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.durations import SECOND
@@ -136,7 +137,7 @@ where state = 'in_flight' and webhook_id || '' in {IDS} group by webhook_id
 """
 
 # The lock of fan-out: with it, no fan-out can add a delivery to any webhook.
-NO_FAN_OUT = "select /*sqlite true*/ /*postgres pg_advisory_xact_lock(own_lock(7201965))*/ as held"
+NO_FAN_OUT = locks.held(locks.FAN_OUT)
 
 NOTE = "insert into wakes (webhook_id, delivery_id) values ($1, $2)"
 NOTED = "select distinct webhook_id from wakes limit 500"

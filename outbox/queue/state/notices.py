@@ -8,7 +8,7 @@ starts: a process that ends in the middle of it leaves the notice to the next at
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from outbox.database import times
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, MINUTE
 
@@ -35,6 +35,7 @@ update notices set attempts = attempts + 1, due_at = $1 + $2 where id in (
   /*postgres for update skip locked*/)
 returning id, owner_id, webhook_id, kind, reason, created_at, attempts
 """
+EXPIRY = Expiry("notices", "id", "created_at", KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +84,4 @@ async def failed(tx: Tx, notice_id: str, attempts: int, error: str, wait_us: int
     await tx.run(
         "update notices set due_at = $2, error = $3 where id = $1 and attempts = $4",
         notice_id, None if wait_us is None else tx.now + wait_us, error, attempts,
-    )  # fmt: skip
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` notices that are KEPT old; return how many."""
-    return await tx.run(
-        "delete from notices where id in (select id from notices where created_at < $1"
-        " order by created_at limit $2)",
-        await times.earlier(tx) - KEPT, limit,
     )  # fmt: skip

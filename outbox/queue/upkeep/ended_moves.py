@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from outbox.database import locks
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
@@ -22,9 +23,9 @@ GIVEN_UP = "ended."
 """Before the id of a move that the target has given up."""
 
 # The lock of outbox.database.postgres.beside: a command has it while it runs.
-_ALONE = """/*postgres and not exists (
+_ALONE = f"""/*postgres and not exists (
   select 1 from pg_locks where locktype = 'advisory' and objsubid = 1
-    and (cast(classid as bigint) << 32) | cast(objid as bigint) = own_lock(7201969)
+    and (cast(classid as bigint) << 32) | cast(objid as bigint) = own_lock({locks.MOVE})
     and database = (select oid from pg_database where datname = current_database()))*/"""
 _LEFT = f"delete from owners where state = 'copying' and changed_at < $1 {_ALONE}"
 _PURGE = """

@@ -186,7 +186,7 @@ async def test_sessions_are_bounded_and_expire(shop: Shop) -> None:
 
     async def expire(tx: Tx) -> int:
         await tx.run("update customer_sessions set expires_at = $1", tx.now)
-        return await customer_sessions.purge(tx, 5)
+        return await customer_sessions.EXPIRY.purge(tx, 5)
 
     assert await shop.db.write(expire) == 5
     assert await user_of(browsers[-1]) is None

@@ -229,8 +229,8 @@ async def test_carts_of_an_address(still: Database) -> None:
         await still.write(age)
         assert await begin(ATTACKER) == "done"
         # One count of the address and one of its network began again.
-        assert await still.write(cart_quotas.purge, 1_000) == 2 * BUYERS
-        assert await still.write(cart_quotas.purge, 1_000) == 0
+        assert await still.write(cart_quotas.EXPIRY.purge, 1_000) == 2 * BUYERS
+        assert await still.write(cart_quotas.EXPIRY.purge, 1_000) == 0
 
 
 def searches(count: int) -> str:

@@ -116,9 +116,9 @@ async def test_expired_keys_and_tokens(site: Site) -> None:
     text = tokens.make(site.db.ids)
     await site.db.write(tokens.add, owner_id=user_id, text=text, lifetime=-1)
     assert (await me(site, {"Authorization": f"Bearer {text}"}))[0] == 401
-    assert await site.db.write(tokens.purge, 10) == 0
+    assert await site.db.write(tokens.EXPIRY.purge, 10) == 0
     await site.db.write(tokens.add, owner_id=user_id, text=text + "x", lifetime=-90_000)
-    assert await site.db.write(tokens.purge, 10) == 1
+    assert await site.db.write(tokens.EXPIRY.purge, 10) == 1
 
 
 async def test_a_disabled_user_cannot_authenticate(site: Site) -> None:

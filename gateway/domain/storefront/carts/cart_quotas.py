@@ -4,7 +4,7 @@ import math
 
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Refusal
-from outbox.database.plans import by_index
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, SECOND
 
@@ -17,12 +17,7 @@ on conflict (holder) do update set
 where cart_quotas.began_at <= $3 or cart_quotas.carts < $4
 """
 _BEGAN = "select began_at from cart_quotas where holder = $1"
-_PURGE = """
-delete from cart_quotas where holder in (
-  select holder from cart_quotas where began_at <= $1 order by began_at limit $2
-  /*postgres for update skip locked*/
-)
-"""
+EXPIRY = Expiry("cart_quotas", "holder", "began_at", DAY)
 
 
 async def take(tx: Tx, visitor: Visitor) -> None:
@@ -42,9 +37,3 @@ async def take(tx: Tx, visitor: Visitor) -> None:
                 "Too many new carts from this address; go on with one of them, or try again later.",
                 facts={"retry_after": max(1, math.ceil(wait / SECOND))},
             )
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` counts that ended; return how many."""
-    await by_index(tx)
-    return await tx.run(_PURGE, tx.now - DAY, limit)

@@ -25,6 +25,7 @@ from gateway.records.record import CREATED_AT, Record, Row, records_of
 from gateway.records.resource import Field, Filter, Form, Reference, Resource
 from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import dates, formats, numbers
+from outbox.database.expiry import Expiry
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, SECOND
@@ -97,12 +98,8 @@ set day = excluded.day, n = case when review_quotas.day = excluded.day then revi
   end + 1
 where review_quotas.day <> excluded.day or review_quotas.n < $3
 """
-_PURGE = """
-delete from review_quotas where customer_id in (
-  select customer_id from review_quotas where day < $1 order by day limit $2
-  /*postgres for update skip locked*/
-)
-"""
+QUOTAS = Expiry("review_quotas", "customer_id", "day", 2 * DAY)
+"""A day has then ended in every time zone."""
 _CLAIM = """
 insert into review_claims (product_id, customer_id, record_id) values ($1, $2, $3)
 on conflict (product_id, customer_id) do nothing
@@ -195,11 +192,6 @@ async def export(tx: Tx, customer_id: str) -> list[dict[str, Any]]:
         }
         for row in await tx.all(_OF_CUSTOMER, customer_id)
     ]  # fmt: skip
-
-
-async def purge_quotas(tx: Tx, most: int) -> int:
-    """Delete up to `most` counts of days that have ended in every time zone; return how many."""
-    return await tx.run(_PURGE, tx.now - 2 * DAY, most)
 
 
 def _written_already() -> Refusal:

@@ -12,7 +12,7 @@ from gateway.domain.storefront.checkouts.form import CheckoutInput
 from gateway.domain.storefront.visitors.visitor import Visitor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import KEPT
-from outbox.database.plans import by_index
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
@@ -37,11 +37,7 @@ values ($1, $2, $3, $4, $5, $6, $7)
 on conflict (store_id, visitor, key) do update set fingerprint = excluded.fingerprint,
   order_id = excluded.order_id, sealed = excluded.sealed, created_at = excluded.created_at
 """
-PRUNE = """
-delete from checkouts where (store_id, visitor, key) in (
-  select store_id, visitor, key from checkouts where created_at < $1
-  order by created_at limit $2)
-"""
+EXPIRY = Expiry("checkouts", "store_id, visitor, key", "created_at", KEPT)
 
 
 async def find(
@@ -81,12 +77,6 @@ async def keep(
             _KEEP, visitor.store.id, name, form.key, form.fingerprint, order_id, sealed,
             tx.now,
         )  # fmt: skip
-
-
-async def prune(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` keys that are older than a day; return how many."""
-    await by_index(tx)
-    return await tx.run(PRUNE, tx.now - KEPT, limit)
 
 
 def _name(visitor: Visitor, token: str | None) -> str | None:

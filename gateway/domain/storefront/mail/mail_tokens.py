@@ -5,6 +5,7 @@ from typing import Literal
 
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.records.errors import Fault, Refusal
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
 from outbox.ids import Ids
@@ -17,6 +18,7 @@ _TAKE = """
 delete from customer_tokens where digest = $1 and kind = $2 and expires_at > $3
   and customer_id in (select id from customers where store_id = $4) returning customer_id
 """
+EXPIRY = Expiry("customer_tokens", "digest")
 
 
 def make(ids: Ids) -> str:
@@ -54,12 +56,3 @@ async def drop(tx: Tx, customer_id: str, kind: Kind) -> None:
     await tx.run(
         "delete from customer_tokens where customer_id = $1 and kind = $2", customer_id, kind
     )
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` expired tokens; return how many."""
-    return await tx.run(
-        "delete from customer_tokens where digest in (select digest from customer_tokens"
-        " where expires_at <= $1 order by expires_at limit $2)",
-        tx.now, limit,
-    )  # fmt: skip

@@ -24,6 +24,7 @@ from gateway.records import actions, audit
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values.emails import fold_email
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 
 MOST = 10
@@ -40,6 +41,7 @@ select $1, $2, $3, $4, $5 where $6 > (
   select count(*) from customer_identities where customer_id = $4)
 on conflict (store_id, issuer, subject) do nothing
 """
+NONCES = Expiry("used_nonces", "digest")
 
 
 class Raced(Exception):
@@ -210,12 +212,3 @@ async def _store_nonce(tx: Tx, store_id: str, nonce: str, expires_at: int) -> No
     )  # fmt: skip
     if not used:
         raise Refusal("invalid_token", "This sign-in was used already; sign in again.")
-
-
-async def purge_nonces(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` nonces whose tokens expired; return how many."""
-    return await tx.run(
-        "delete from used_nonces where digest in (select digest from used_nonces"
-        " where expires_at <= $1 order by expires_at limit $2)",
-        tx.now, limit,
-    )  # fmt: skip

@@ -13,6 +13,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
 from outbox.database.claims import Claim
+from outbox.database.expiry import Expiry
 from outbox.database.sql import IDS, insert, items
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
@@ -28,10 +29,7 @@ union all select value, 0 from reserved_hosts where value in {IDS}
 _FREED = """
 on conflict (value) do update set owner_id = excluded.owner_id, free_at = excluded.free_at
 """
-_PURGE = """
-delete from freed_hosts where value in (
-  select value from freed_hosts where free_at <= $1 order by free_at limit $2)
-"""
+EXPIRY = Expiry("freed_hosts", "value", "free_at")
 
 
 def of(record: Record) -> Sequence[str]:
@@ -83,11 +81,6 @@ async def give_up(tx: Tx, owner_id: str, names: Collection[str]) -> None:
         rows = [(name, owner_id, tx.now + REST) for name in sorted(names)]
         await insert(tx, "freed_hosts", ("value", "owner_id", "free_at"), rows, _FREED)
     tx.claims += [Claim("hostname", one, owner_id, holds=False) for one in sorted(names)]
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Forget up to `limit` hostnames that have rested."""
-    return await tx.run(_PURGE, tx.now, limit)
 
 
 async def reserve(tx: Tx, names: Iterable[str]) -> None:

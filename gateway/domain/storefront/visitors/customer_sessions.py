@@ -6,6 +6,7 @@ deletion of the account revoke it at once.
 
 from dataclasses import dataclass
 
+from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
 
@@ -23,6 +24,7 @@ delete from customer_sessions where customer_id = $1 and id not in (
   select id from customer_sessions where customer_id = $1
   order by created_at desc, id desc limit $2)
 """
+EXPIRY = Expiry("customer_sessions", "id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,3 @@ async def end(tx: Tx, session_id: str) -> None:
 async def end_all(tx: Tx, customer_id: str) -> None:
     """End all sessions of a customer."""
     await tx.run("delete from customer_sessions where customer_id = $1", customer_id)
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` expired sessions; return how many."""
-    return await tx.run(
-        "delete from customer_sessions where id in (select id from customer_sessions"
-        " where expires_at <= $1 order by expires_at limit $2)",
-        tx.now, limit,
-    )  # fmt: skip

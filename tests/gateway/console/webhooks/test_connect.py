@@ -340,9 +340,9 @@ async def test_a_code_ends_after_a_minute_and_a_duty_removes_it(scene: Scene) ->
     assert (status, answer["error"]) == (400, "invalid_grant")
     assert len(await scene.webhooks()) == 1
     scene.clock.ahead = DAY
-    assert await scene.site.db.write(connecting.purge, 10) == 0
+    assert await scene.site.db.write(connecting.EXPIRY.purge, 10) == 0
     scene.clock.ahead = DAY + 2 * MINUTE
-    assert await scene.site.db.write(connecting.purge, 10) == 2
+    assert await scene.site.db.write(connecting.EXPIRY.purge, 10) == 2
 
 
 async def test_an_account_that_was_disabled_meanwhile_gives_nothing(scene: Scene) -> None:

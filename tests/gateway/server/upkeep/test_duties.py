@@ -359,8 +359,8 @@ async def _grown(tx: Tx) -> dict[str, int]:
         user_id,
     )
     await by_index(tx)
-    return await buffers(tx, "answers", idempotency.PRUNE, (60_000, 10)) | await buffers(
-        tx, "tokens", tokens.PURGE, (60_000, 10)
+    return await buffers(tx, "answers", idempotency.EXPIRY.text, (60_000, 10)) | await buffers(
+        tx, "tokens", tokens.EXPIRY.text, (60_000, 10)
     )
 
 

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from outbox import database
-from outbox.database import free_pages
+from outbox.database import free_pages, times
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
 from outbox.ids import Ids
@@ -202,7 +202,7 @@ async def test_a_wall_clock_that_is_ahead_for_a_moment_removes_nothing(
     await db.write(jobs.cancel, ended)
     clock.offset = round(ahead * DAY)
     assert await db.write(retention.expire_secrets, 100) == 0
-    assert await db.write(notices.purge, 100) == 0
+    assert await db.write(times.by_earlier, notices.EXPIRY.purge, 100) == 0
     assert await db.write(jobs.purge, 100) == 0
     assert (await db.read(rotation.standing, hook)).old_until is not None
     clock.offset = 0

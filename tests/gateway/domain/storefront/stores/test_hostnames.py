@@ -75,7 +75,7 @@ async def test_a_hostname_that_is_given_up_rests_for_all_but_its_last_owner(
     assert (await take(bia, gone)).status == 409
     pass_days(api.db, 1)
     assert (await take(bia, gone)).status == 201
-    assert await api.db.write(hosts.purge, 100) == 1 + (way == "delete")
+    assert await api.db.write(hosts.EXPIRY.purge, 100) == 1 + (way == "delete")
 
 
 async def test_a_claim_that_waits_for_the_end_of_another_finds_it_resting(
