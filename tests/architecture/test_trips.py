@@ -89,7 +89,7 @@ def noting() -> Iterator[Trips]:
         yield trips
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
