@@ -53,7 +53,7 @@ from gateway.server.http import answers
 from gateway.server.http.address import public_address
 from gateway.server.http.bodies import READING, UPLOADING
 from gateway.server.http.connections import FRAME
-from gateway.server.http.middleware import Refuse, frame, surface_of
+from gateway.server.http.middleware import Frame, Refuse, Watch, surface_of
 from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.proxies import Proxies
 from gateway.server.http.public_keys import PUBLIC_KEYS, PublicKeys, add_public_keys
@@ -136,10 +136,8 @@ def build_app(
     health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
     proxies = Proxies(config.server.trusted_proxies)
     app = web.Application(client_max_size=config.limits.body_bytes)
-    app[FRAME] = frame(
-        app, config=config, clock=clock, marks=marks, metrics=metrics, proxies=proxies,
-        health=health, refuse=refuse, spans=spans,
-    )  # fmt: skip
+    watch = Watch(clock, marks, metrics, health, spans)
+    app[FRAME] = Frame(app, config, watch, proxies, refuse).handle
     app[CONFIG] = config
     app[CLOCK] = clock
     app[IDS] = ids

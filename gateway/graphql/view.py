@@ -4,13 +4,11 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.graphql import graphiql, operation_request
-from gateway.graphql.admission import admit
+from gateway.graphql import graphiql
+from gateway.graphql.admission import METHODS, VARY, admit, must_be_allowed
 from gateway.graphql.documents import Documents
 from gateway.graphql.errors import misdirection, render
-from gateway.graphql.execution import run
-from gateway.graphql.operation_request import OperationRequest
-from gateway.graphql.origins import METHODS, VARY, must_be_allowed
+from gateway.graphql.execution import OperationRequest, from_body, from_query, run
 from gateway.graphql.responses import GRAPHQL, HEADERS, chosen, refuse, respond
 from gateway.graphql.store_language import language_of, say_of
 from gateway.graphql.visit import Visit
@@ -26,7 +24,7 @@ ALLOW = "GET, HEAD, OPTIONS, POST"
 async def post(request: web.Request) -> web.Response:
     """Return the result of the document in the body."""
     await admit(request)
-    return await _answer(request, await operation_request.from_body(request))
+    return await _answer(request, await from_body(request))
 
 
 async def get(request: web.Request) -> web.Response:
@@ -34,7 +32,7 @@ async def get(request: web.Request) -> web.Response:
     if graphiql.wants_page(request):
         return graphiql.graphiql()
     await admit(request)
-    return await _answer(request, operation_request.from_query(request.query))
+    return await _answer(request, from_query(request.query))
 
 
 async def options(request: web.Request) -> web.Response:

@@ -49,23 +49,23 @@ async def write(
 ) -> R:
     """Run `db.write(unit, …)` and return its outcome; with a use of a key, at most once.
 
-    A repeat waits for the first request and gets its outcome. Raises idempotency_mismatch for a
-    different body, idempotency_in_progress when the first request takes too long, and the errors of
-    the unit.
+    Without a key the outcome is made after COMMIT. A repeat waits for the first request and gets
+    its outcome. Raises idempotency_mismatch for a different body, idempotency_in_progress when the
+    first request takes too long, and the errors of the unit.
     """
-
+    if use is None:
+        return outcomes.of(await db.write(unit, *args, **kwargs))
     claiming = False
 
     @brief
     async def once(tx: Tx) -> R:
         nonlocal claiming
-        claiming = use is not None
-        if use is not None and not await _claim(tx, use):
+        claiming = True
+        if not await _claim(tx, use):
             return outcomes.restore(await _stored(tx, use))
         claiming = False
         outcome = outcomes.of(await unit(tx, *args, **kwargs))
-        if use is not None:
-            await tx.run(_KEEP, *_scope(use), outcomes.keep(outcome))
+        await tx.run(_KEEP, *_scope(use), outcomes.keep(outcome))
         return outcome
 
     # Traces show the name of the unit.

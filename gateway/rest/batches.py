@@ -29,7 +29,7 @@ from gateway.rest.params import once_of
 from gateway.rest.preferences import is_strict
 from gateway.rest.stored_responses import Response, keep, respond, restore
 from gateway.server.app_keys import DB
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database, Tx, brief
 
 MOST = 100
 CREATED = 201
@@ -47,6 +47,7 @@ class _Batch:
 
 def batch(resource: Resource, unit: Create) -> Operation:
     """Return POST /api/{plural}/batch: 207 with the result of each item."""
+    unit = brief(unit)
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
@@ -102,6 +103,7 @@ def _draft(resource: Resource, item: Any, *, strict: bool) -> Draft:
     return draft
 
 
+@brief
 async def _all(tx: Tx, actor: Actor, unit: Create, items: Sequence[Draft]) -> list[str]:
     """Create all records; return their ids. Raises one refusal with the faults of all items."""
     ids, faults = list[str](), list[Fault]()

@@ -20,6 +20,9 @@ from gateway.rest.record_json import view
 from gateway.rest.stored_responses import Response as Written
 from gateway.rest.stored_responses import keep, respond_to_write, restore
 from gateway.server.app_keys import DB
+from outbox.database.transaction import brief
+
+_put = brief(upsert.put)
 
 
 async def _upsert(request: web.Request) -> web.Response:
@@ -43,9 +46,7 @@ async def _upsert(request: web.Request) -> web.Response:
 
     use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
     outcomes = Outcomes(response, keep, restore)
-    written = await idempotency.write(
-        request.app[DB], use, outcomes, upsert.put, caller, new, changes
-    )
+    written = await idempotency.write(request.app[DB], use, outcomes, _put, caller, new, changes)
     return respond_to_write(caller, written)
 
 

@@ -31,6 +31,7 @@ from gateway.rest.stored_responses import Response, keep, respond_to_write, rest
 from gateway.rest.waits import Waiting
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
+from outbox.database.transaction import brief
 from outbox.queue.log import delivery_types as log
 from outbox.webhooks.operational import NAMES as OPERATIONAL
 
@@ -200,6 +201,9 @@ async def read_delivery(request: web.Request) -> web.Response:
     return web.Response(body=_encode(shown), headers={"Content-Type": JSON})
 
 
+_replay = brief(delivery_log.replay)
+
+
 @operation(
     "replayDelivery", "Deliveries", "Replay a delivery", shapes.written(shapes.struct(REPLAYED)),
     status=202, headers=("Location", "Idempotent-Replayed"),
@@ -228,9 +232,7 @@ async def replay_delivery(request: web.Request) -> web.Response:
     outcomes = Outcomes(response, keep, restore)
     return respond_to_write(
         caller,
-        await idempotency.write(
-            db, use, outcomes, delivery_log.replay, caller, request.match_info["id"]
-        ),
+        await idempotency.write(db, use, outcomes, _replay, caller, request.match_info["id"]),
     )
 
 

@@ -44,6 +44,7 @@ _encode = msgspec.json.Encoder().encode
 
 def create(resource: Resource, unit: Create) -> Operation:
     """Return POST on the collection: 201 with the new record."""
+    unit, path = brief(unit), path_of(resource)
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
@@ -52,7 +53,7 @@ def create(resource: Resource, unit: Create) -> Operation:
 
         def response(record: Record) -> Response:
             state = view(record)
-            headers = {"ETag": state.etag, "Location": f"{path_of(resource)}/{record.id}"}
+            headers = {"ETag": state.etag, "Location": f"{path}/{record.id}"}
             return Response(201, headers | ignored(draft), _encode(state.shown))
 
         return await _once(request, caller, body, response, unit, draft)
@@ -110,6 +111,7 @@ def remove(resource: Resource, unit: Delete | None = None) -> Operation:
 
 def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] = ()) -> Operation:
     """Return POST of a verb without a body, named after its unit: 200 with the record."""
+    unit = brief(unit)
 
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
@@ -141,7 +143,7 @@ def verb_with(
     The body takes the fields `takes` of `form`, else of the record in the response. The verb is
     named after its unit. `ready` adds to the draft why this server cannot do it.
     """
-    result = makes or resource
+    unit, result = brief(unit), makes or resource
     fields = form or result
 
     async def handle(request: web.Request) -> web.Response:
@@ -224,11 +226,12 @@ async def _once(
     *args: Any,
 ) -> web.Response:
     """Return the response to a POST, whose unit runs once for each Idempotency-Key."""
-    use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
+    db, key = request.app[DB], request.headers.get("Idempotency-Key")
+    if key is None:
+        return respond_to_write(caller, response(await db.write(unit, caller, *args)))
+    use = once_of(caller, key, "POST", request.path, body)
     outcomes = Outcomes(response, keep, restore)
-    return respond_to_write(
-        caller, await idempotency.write(request.app[DB], use, outcomes, unit, caller, *args)
-    )
+    return respond_to_write(caller, await idempotency.write(db, use, outcomes, unit, caller, *args))
 
 
 def show(request: web.Request, state: View) -> web.Response:

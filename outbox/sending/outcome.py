@@ -2,6 +2,7 @@
 
 import os
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiohttp import (
@@ -29,33 +30,33 @@ MISSING = "certificate required"
 CUT_OFF = "the receiver closed the connection before the response headers were complete"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Outcome:
-    """The outcome of one attempt. Nothing changes it; a frozen one takes too long to create.
+    """The outcome of one attempt. Once returned, nothing changes it; a frozen one is slow.
 
     Durations are microseconds, None for a step that did not happen; a failed step lasted until the
     failure.
     """
 
     outcome: OutcomeName
-    status: int | None
-    error: str | None
+    status: int | None = None
+    error: str | None = None
     """A short description of the failure; None when the status is enough.
 
     Beside a status that decides it has what was odd about the response: see `decided`.
     """
-    retry_after: str | None
-    address: str | None
-    dns_us: int | None
-    connect_us: int | None
-    tls_us: int | None
-    first_byte_us: int | None
+    retry_after: str | None = None
+    address: str | None = None
+    dns_us: int | None = None
+    connect_us: int | None = None
+    tls_us: int | None = None
+    first_byte_us: int | None = None
     """Time from the last byte of the request to the first byte of the response."""
     total_us: int
-    response_headers: list[tuple[str, str]]
-    response_body: bytes
-    truncated: bool
-    reused: bool
+    response_headers: Sequence[tuple[str, str]] = ()
+    response_body: bytes = b""
+    truncated: bool = False
+    reused: bool = False
     stale: bool = False
     """Whether a kept-alive connection was already closed, or ended with a 408 for being idle."""
 
@@ -85,9 +86,7 @@ def no_status(status: int) -> str:
 def unanswered(outcome: OutcomeName, error: str, seconds: float) -> Outcome:
     """Return the outcome of an attempt that ended on this side, with no data about the receiver."""
     total = round(seconds * SECOND)
-    return Outcome(
-        outcome, None, error, None, None, None, None, None, None, total, [], b"", False, False
-    )
+    return Outcome(outcome=outcome, error=error, total_us=total)
 
 
 def judge(status: int) -> OutcomeName:

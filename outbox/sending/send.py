@@ -93,7 +93,7 @@ class Sender:
         try:
             route = self._route(url, via)
         except Refused as refused:
-            return self._failed(progress, "blocked", str(refused))
+            return self._outcome(progress, "blocked", str(refused))
         head = route.head(headers, len(body))
         if method != POST:
             head = method.encode("ascii") + head[len(POST) :]
@@ -108,13 +108,13 @@ class Sender:
             if not progress.late or task.cancelling() > cancelled + 1:
                 raise
             if progress.head is None:
-                return self._failed(progress, *name_failure(TimeoutError(), progress))
+                return self._outcome(progress, *name_failure(TimeoutError(), progress))
         except _Withdrawn as why:
-            return self._failed(progress, "aborted", str(why))
+            return self._outcome(progress, "aborted", str(why))
         except Exception as error:  # noqa: BLE001 - every failure of a receiver gets a name
             if progress.head is None:
                 stale = isinstance(error, ClientError | OSError) and gone_stale(progress)
-                return self._failed(progress, *name_failure(error, progress), stale=stale)
+                return self._outcome(progress, *name_failure(error, progress), stale=stale)
         finally:
             self._deadlines.forget(task)
             if progress.late:
@@ -195,33 +195,17 @@ class Sender:
         error = joined(odd) if odd else None
         if name == "protocol_error":
             error = no_status(head.status)
-        return self._outcome(
-            progress,
-            name,
-            head.status,
-            error,
-            head.retry_after,
-            head.headers,
-            not progress.complete,
-            stale,
-        )
-
-    def _failed(
-        self, progress: Progress, name: OutcomeName, error: str, *, stale: bool = False
-    ) -> Outcome:
-        return self._outcome(progress, name, None, error, None, [], False, stale)
+        outcome = self._outcome(progress, name, error, stale=stale)
+        outcome.status = head.status
+        outcome.retry_after = head.retry_after
+        outcome.response_headers = head.headers
+        outcome.truncated = not progress.complete
+        return outcome
 
     def _outcome(
-        self,
-        progress: Progress,
-        name: OutcomeName,
-        status: int | None,
-        error: str | None,
-        retry_after: str | None,
-        headers: list[tuple[str, str]],
-        truncated: bool,
-        stale: bool = False,
+        self, progress: Progress, name: OutcomeName, error: str | None, *, stale: bool = False
     ) -> Outcome:
+        """Return the outcome of an attempt, so far without what a response says."""
         wire = progress.wire
         now = self._clock.monotonic()
         # A failed step lasted until now.
@@ -229,22 +213,19 @@ class Sender:
         if connected is None and progress.stage == "connect" and progress.refused is None:
             connected = now
         secured = now if progress.stage == "tls" else progress.secured
+        resolved_in, dialled = progress.resolved_in, progress.dialled
         return Outcome(
-            name,
-            status,
-            error,
-            retry_after,
-            None if wire is None else wire.address,
-            None if progress.resolved_in is None else round(progress.resolved_in * SECOND),
-            None if progress.dialled is None else _between(progress.dialled, connected),
-            None if progress.connected is None else _between(progress.connected, secured),
-            None if wire is None else _between(progress.sent, wire.first_byte),
-            round((now - progress.began) * SECOND),
-            headers,
-            progress.body[:LARGEST_BODY],
-            truncated,
-            wire is not None and wire.uses > 1,
-            stale,
+            outcome=name,
+            error=error,
+            address=None if wire is None else wire.address,
+            dns_us=None if resolved_in is None else round(resolved_in * SECOND),
+            connect_us=None if dialled is None else _between(dialled, connected),
+            tls_us=None if progress.connected is None else _between(progress.connected, secured),
+            first_byte_us=None if wire is None else _between(progress.sent, wire.first_byte),
+            total_us=round((now - progress.began) * SECOND),
+            response_body=progress.body[:LARGEST_BODY],
+            reused=wire is not None and wire.uses > 1,
+            stale=stale,
         )
 
 

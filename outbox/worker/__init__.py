@@ -213,8 +213,8 @@ class Worker:
                 or (self._sends.windows.busy > 0 and not self._db.one_writer)
             )
             and result.decision.state == "delivered"
-            and delivery.tries == 0
-            and not (delivery.probe or delivery.ordered)
+            and delivery.attempt.tries == 0
+            and not (delivery.attempt.probe or delivery.ordered)
             and not (self._claimer.behind or self._stopping)
         )
 

@@ -84,17 +84,17 @@ def attempt_fields(result: Result) -> Fields:
     """Return the fields of an attempt's record; `span_id` is the one the receiver got."""
     delivery, decision, outcome = result.delivery, result.decision, result.outcome
     fields: Fields = {}
-    if delivery.request_id is not None:
-        fields["request_id"] = delivery.request_id
-    trace_id = trace_of(delivery.traceparent)
+    if delivery.event.request_id is not None:
+        fields["request_id"] = delivery.event.request_id
+    trace_id = trace_of(delivery.event.traceparent)
     if trace_id is not None:
         fields["trace_id"] = trace_id
         if outcome is not None:
-            fields["span_id"] = span_of(delivery.id, delivery.attempt)
-    fields["event_id"] = delivery.event_id
+            fields["span_id"] = span_of(delivery.id, delivery.attempt.number)
+    fields["event_id"] = delivery.event.id
     fields["delivery_id"] = delivery.id
     fields["webhook_id"] = delivery.webhook_id
-    fields["attempt"] = delivery.attempt
+    fields["attempt"] = delivery.attempt.number
     if outcome is not None:
         fields["outcome"] = outcome.outcome
         if outcome.status is not None:
@@ -153,7 +153,7 @@ def report_attempt(observer: Observer, result: Result, now: int) -> None:
         return
     latency = None
     if decision.state == "delivered":
-        latency = max((now - delivery.occurred_at) / SECOND, 0.0)
+        latency = max((now - delivery.event.occurred_at) / SECOND, 0.0)
     observer.delivery_finished(delivery.webhook_id, decision.state, latency)
 
 
@@ -177,8 +177,8 @@ def _host(url: str) -> str:
 
 def kind_of(delivery: Claimed) -> AttemptKind:
     """Return the kind of an attempt of this delivery, for metrics."""
-    if delivery.probe:
+    if delivery.attempt.probe:
         return "probe"
     if delivery.origin != "event":
         return delivery.origin
-    return "retry" if delivery.retry else "first"
+    return "retry" if delivery.attempt.retry else "first"

@@ -83,13 +83,14 @@ class RequestBuilder:
 
         Raise Unsendable, Unreadable, Erased.
         """
-        if delivery.attempt >= MOST_ATTEMPTS:
+        if delivery.attempt.number >= MOST_ATTEMPTS:
             raise Unsendable("the number of attempts is damaged")
-        if delivery.erased:
+        event = delivery.event
+        if event.erased:
             raise Erased
-        if delivery.body is None:
+        if event.body is None:
             raise Unsendable("the body of the event is missing")
-        if hashlib.sha256(delivery.body).hexdigest() != delivery.body_digest:
+        if hashlib.sha256(event.body).hexdigest() != event.body_digest:
             raise Unsendable("the body of the event is damaged")
         webhook = self._webhooks.get(endpoint.id)
         if webhook is None or webhook.version != endpoint.version:
@@ -98,15 +99,15 @@ class RequestBuilder:
         if webhook.old_secret is not None and now < webhook.old_secret_until:
             secrets = (*secrets, webhook.old_secret)
         request = Request(
-            delivery.event_id, delivery.event_name, delivery.occurred_at // SECOND,
-            delivery.record_version, delivery.attempt, delivery.origin, endpoint.url, delivery.body,
-            secrets, webhook.headers, delivery.traceparent, webhook.timeout, delivery.sequence,
-            delivery.repeats, delivery.snapshot,
+            event.id, event.name, event.occurred_at // SECOND, event.record_version,
+            delivery.attempt.number, delivery.origin, endpoint.url, event.body,
+            secrets, webhook.headers, event.traceparent, webhook.timeout, delivery.sequence,
+            delivery.repeats, event.snapshot,
             () if endpoint.signing_keys is None else self._opened_keys(endpoint.signing_keys),
             webhook.via, None, webhook.oauth2,
         )  # fmt: skip
         if endpoint.thin:
-            self._make_thin(request, delivery.record_id)
+            self._make_thin(request, event.record_id)
         if endpoint.format is not None:
             self._make_cloud_event(request, delivery, endpoint.format)
         if endpoint.handshake is not None:
@@ -131,7 +132,10 @@ class RequestBuilder:
         source = cloud_events.source_of(self._public("CloudEvents"), delivery.owner_id)
         try:
             cloud_events.apply(
-                request, EventForm(own, source), delivery.record_id, delivery.occurred_at
+                request,
+                EventForm(own, source),
+                delivery.event.record_id,
+                delivery.event.occurred_at,
             )
         except ValueError as error:
             raise Unsendable(f"the body of the event is no JSON of an event: {error}") from None

@@ -213,11 +213,12 @@ class Sends:
         permission: Permission | None = None
         refused: Outcome | None = None
         began = self._clock.monotonic()
-        lag = max(delivery.lag_us / SECOND, 0.0) + began - sending.started
+        attempt = delivery.attempt
+        lag = max(attempt.lag_us / SECOND, 0.0) + began - sending.started
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         self._observer.started(kind_of(delivery), lag, sending.limited)
-        repeated = delivery.attempt > delivery.tries + 1
+        repeated = attempt.number > attempt.tries + 1
         try:
             if request.oauth2 is not None:
                 refused = await self._tokens.authorize(
@@ -231,14 +232,14 @@ class Sends:
             if refused is None and (request.oauth2 is not None or request.asks_as is not None):
                 wall, began = self._clock.wall(), self._clock.monotonic()
             if refused is None:
-                span_id = span_of(delivery.id, delivery.attempt) if request.traceparent else ""
+                span_id = span_of(delivery.id, attempt.number) if request.traceparent else ""
                 headers = compose(
                     request, service=self._settings.service, now_wall=wall, span_id=span_id
                 )
                 outcome = await self._sender.send(
                     request.url, headers, request.body, request.timeout_s,
                     # After an attempt that did not count, such as one on a closed connection.
-                    fresh=delivery.probe or repeated,
+                    fresh=attempt.probe or repeated,
                     objection=lambda: sending.objection or self._objection(),
                     via=request.via,
                 )  # fmt: skip
@@ -268,10 +269,10 @@ class Sends:
         # Only the time of a retry needs dice.
         dice = 0.0 if outcome.outcome == "success" else self._ids.dice()
         decision = decide(
-            outcome, tries=delivery.tries, schedule=schedule, dice=dice,
+            outcome, tries=delivery.attempt.tries, schedule=schedule, dice=dice,
             now_wall_s=ended / SECOND,
         )  # fmt: skip
-        return probed(decision) if delivery.probe else decision
+        return probed(decision) if delivery.attempt.probe else decision
 
     def _put_unsent(
         self,
@@ -305,8 +306,8 @@ class Sends:
 
 def _ids_of(delivery: Claimed) -> dict[str, str | None]:
     return {
-        "request_id": delivery.request_id,
-        "event_id": delivery.event_id,
+        "request_id": delivery.event.request_id,
+        "event_id": delivery.event.id,
         "delivery_id": delivery.id,
         "webhook_id": delivery.webhook_id,
     }

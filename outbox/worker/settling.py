@@ -115,7 +115,7 @@ class Settling:
             else:
                 self._observer.fenced()
                 log.warning(
-                    "settle_fenced", request_id=result.delivery.request_id,
+                    "settle_fenced", request_id=result.delivery.event.request_id,
                     delivery_id=result.delivery.id, node=result.node_id,
                 )  # fmt: skip
         self._perhaps -= {result.delivery.id for result in batch}
@@ -148,7 +148,7 @@ class Settling:
             # with the claimed deliveries; that rescue counts.
             self.unstored.add(result.delivery.id)
             log.error(
-                "settle_given_up", request_id=result.delivery.request_id,
+                "settle_given_up", request_id=result.delivery.event.request_id,
                 delivery_id=result.delivery.id,
             )  # fmt: skip
             return 0.0

@@ -130,7 +130,7 @@ class Windows:
 
     def start(self, delivery: Claimed, failing: bool, now: float) -> Sending:
         """Start a send of `delivery`; `now` is monotonic seconds."""
-        size = len(delivery.body or b"")
+        size = len(delivery.event.body or b"")
         window = self._windows.get(delivery.webhook_id)
         if window is None:
             self._forget_some()

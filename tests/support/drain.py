@@ -14,6 +14,7 @@ from outbox.database.transaction import Database, Row, Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.observer import Observer
+from outbox.queue.state.deliveries import Claimed, ClaimedEvent
 from outbox.queue.state.policy import Schedule
 from outbox.queue.state.snapshots import forget_since
 from outbox.sending.addresses import Rules, parse_place
@@ -101,6 +102,21 @@ async def add_webhook(
         ring=ring,
     )
     return webhook_id, secret
+
+
+def claimed(
+    webhook_id: str, owner_id: str = "o", body: bytes = b"", *, delivery_id: str = "d",
+    event_id: str = "e",
+) -> Claimed:  # fmt: skip
+    """Return a first attempt as a worker claims it."""
+    event = ClaimedEvent(
+        id=event_id, name="thing.made", record_id="r", record_version=1, occurred_at=0,
+        request_id=None, traceparent=None, body=body, body_digest="",
+    )  # fmt: skip
+    return Claimed(
+        id=delivery_id, owner_id=owner_id, webhook_id=webhook_id, origin="event", claim="c",
+        event=event,
+    )  # fmt: skip
 
 
 async def make(tx: Tx, record: str, name: str = "thing.made", owner: str = OWNER) -> str:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.contacts.upsert import upsert
+from gateway.domain.contacts.upsert import ContactDetails, upsert
 from gateway.domain.sales import placing
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.placing import Purchase
@@ -62,7 +62,9 @@ async def placed(
         ]
         order_id = tx.new_id()
         await placing.reserve(tx, order_id, lines)
-        contact = await upsert(tx, actor, email="maria@example.com", name="Maria da Silva")
+        contact = await upsert(
+            tx, actor, ContactDetails(email="maria@example.com", name="Maria da Silva")
+        )
         buyer = {
             "name": "Maria da Silva", "email": "maria@example.com", "payment_method": "pix",
         }  # fmt: skip

@@ -99,7 +99,7 @@ class HastySettling(Settling):
         self.pledged: dict[str, tuple[str, str]] = {}
 
     def put(self, result: Result) -> None:
-        self.pledged[result.delivery.id] = (result.delivery.event_id, result.url)
+        self.pledged[result.delivery.id] = (result.delivery.event.id, result.url)
         super().put(result)
 
     async def write(self, first: SettlingWrite | None = None) -> float | None:

@@ -77,9 +77,10 @@ class Recorder:
         headers = compose(request, service="Carteiro", now_wall=now, span_id="")
         right = self._random.random() < 0.8
         outcome = Outcome(
-            "success" if right else "http_5xx", 200 if right else 500, None, None, "192.0.2.1",
-            None, None, None, 900, 1_000 + self._random.randrange(5_000),
-            [("Content-Type", "application/json")], ANSWER, False, True,
+            outcome="success" if right else "http_5xx", status=200 if right else 500,
+            address="192.0.2.1", first_byte_us=900, total_us=1_000 + self._random.randrange(5_000),
+            response_headers=[("Content-Type", "application/json")], response_body=ANSWER,
+            reused=True,
         )  # fmt: skip
         decision = DELIVERED if right else FAILED
         return Result(one, decision, outcome, now, kept(headers), endpoint.url, "node")

@@ -79,7 +79,7 @@ def attempt_of(examination: Examination) -> Attempt | None:
         1, "test", outcome.outcome, outcome.status, outcome.error, examination.started_at,
         outcome.dns_us, outcome.connect_us, outcome.tls_us, outcome.first_byte_us,
         outcome.total_us, outcome.address, requested(examination.url), list(examination.headers),
-        outcome.response_headers, outcome.response_body, outcome.truncated,
+        [*outcome.response_headers], outcome.response_body, outcome.truncated,
     )  # fmt: skip
 
 

@@ -5,7 +5,8 @@ address wait for each other, so that two at once create one contact. What an own
 what a visitor of a storefront sends only fills blanks.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import json
@@ -56,44 +57,47 @@ def _faulty(draft: Draft, name: str) -> bool:
     return draft.unreadable is not None or any(fault.field == name for fault in draft.faults)
 
 
-async def upsert(
-    tx: Tx,
-    actor: Actor,
-    *,
-    email: str,
-    name: str | None = None,
-    phone: str | None = None,
-    company: str | None = None,
-    position: str | None = None,
-    tags: Iterable[str] = (),
-    consent: bool | None = None,
-) -> Record:
-    """Return the owner's contact with this email, created or completed; values are checked already.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactDetails:
+    """What a visitor says about themselves; the values are checked already."""
 
-    It fills blank fields and adds tags, and never overwrites a value. `company` links the contact
-    to the owner's company of this name, if there is one. Emits contact.created, or contact.updated
-    when something changed. It locks the address and then the contact until the transaction ends:
-    call it after locking carts, products and coupons, and before taking a number.
+    email: str
+    name: str | None = None
+    phone: str | None = None
+    company: str | None = None
+    """Links the contact to the owner's company of this name, if there is one."""
+    position: str | None = None
+    tags: Sequence[str] = ()
+    consent: bool | None = None
+
+
+async def upsert(tx: Tx, actor: Actor, details: ContactDetails) -> Record:
+    """Return the owner's contact with this email, created or completed.
+
+    It fills blank fields and adds tags, and never overwrites a value. Emits contact.created, or
+    contact.updated when something changed. It locks the address and then the contact until the
+    transaction ends: call it after locking carts, products and coupons, and before taking a number.
     """
     actor.must("write")
+    email, phone, company = details.email, details.phone, details.company
     folded = fold_email(email)
     company_id = None if company is None else await _company(tx, actor.owner_id, company)
     filled: dict[str, Any] = {
-        "name": name,
+        "name": details.name,
         "phone": phone,
         "phone_e164": None if phone is None else formats.e164(phone),
-        "position": position,
+        "position": details.position,
         "company_id": company_id,
-        "consent": consent,
+        "consent": details.consent,
     }
     before = await _locked(tx, actor, folded)
     if before is None:
         values = {
             **filled,
-            "name": name or _local_part(email),
+            "name": details.name or _local_part(email),
             "email": email.strip(),
             "email_folded": folded,
-            "tags": _merged("[]", tags),
+            "tags": _merged("[]", details.tags),
             "source": SOURCE,
         }
         return actions.announce(
@@ -104,7 +108,7 @@ async def upsert(
         for column, value in filled.items()
         if value is not None and _is_blank(before, column)
     }
-    merged = _merged(before["tags"], tags)
+    merged = _merged(before["tags"], details.tags)
     if merged != before["tags"]:
         changes["tags"] = merged
     if not changes:

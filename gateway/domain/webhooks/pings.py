@@ -12,7 +12,7 @@ from outbox.durations import SECOND
 from outbox.events.body import message
 from outbox.ids import Ids
 from outbox.queue.drain import loading
-from outbox.queue.state.deliveries import Claimed, Endpoint
+from outbox.queue.state.deliveries import Claimed, ClaimedEvent, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import Request
 from outbox.webhooks import Webhook
@@ -30,11 +30,13 @@ async def of_webhook(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Claimed, En
     [endpoint] = (await loading.endpoints_of(tx, [webhook.id])).values()
     event = next(iter(webhook.events), FIRST_EVENT)
     body = message(event, tx.now, sample(event, tx.new_id(), tx.now))
+    sent = ClaimedEvent(
+        id=tx.new_id(), name=event, record_id=webhook.id, record_version=1, occurred_at=tx.now,
+        request_id=None, traceparent=None, body=body, body_digest=hashlib.sha256(body).hexdigest(),
+    )  # fmt: skip
     delivery = Claimed(
-        id=tx.new_id(), owner_id=webhook.owner_id, event_id=tx.new_id(), webhook_id=webhook.id,
-        origin="test", tries=0, attempt=1, retry=False, lag_us=0, claim="", event_name=event,
-        record_id=webhook.id, record_version=1, occurred_at=tx.now, request_id=None,
-        traceparent=None, body=body, body_digest=hashlib.sha256(body).hexdigest(),
+        id=tx.new_id(), owner_id=webhook.owner_id, webhook_id=webhook.id, origin="test", claim="",
+        event=sent,
     )  # fmt: skip
     return delivery, endpoint
 

@@ -1,31 +1,33 @@
 """The frame of every request: its route, ids, error responses, log line and metrics.
 
 It is no middleware of aiohttp, whose chain of wrappers costs time in every request.
+It is one module because the steps of a request share its state.
 """
 
 import asyncio
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from aiohttp import web
-from aiohttp.typedefs import Handler
 from aiohttp.web_protocol import RequestPayloadError
+from msgspec import Struct
 
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.config import Config
 from gateway.server.http import cors
 from gateway.server.http.answers import carried
-from gateway.server.http.proxies import CLIENT, Proxies
+from gateway.server.http.proxies import CLIENT, Client, Proxies
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.logs import logger, record_writer
 from gateway.server.telemetry.metric_table import Reason, Surface
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.spans import Served, Spans
-from gateway.server.telemetry.trace_context import Marks
+from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
 from outbox.database.transaction import Commits, Patience, commits, patience
 from outbox.errors import DatabaseUnavailable
@@ -35,7 +37,6 @@ from outbox.events import Cause, cause
 WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+/=@-]{0,63}", re.ASCII)
 Refuse = Callable[[Refusal, web.Request, int | None], web.StreamResponse]
 """Returns the response of a refusal; the status overrides that of its code unless None."""
-Finish = Callable[[web.Request, web.StreamResponse, str, str], None]
 HTTPS_ONLY = "max-age=31536000"
 """Browsers use only https for a year."""
 CLIENT_LEFT = 499
@@ -90,108 +91,175 @@ def surface_of(path: str) -> Surface:
     return "graphql" if path == "/graphql" or path.startswith("/graphql/") else "api"
 
 
-def frame(
-    app: web.Application,
-    *,
-    config: Config,
-    clock: Clock,
-    marks: Marks,
-    metrics: Metrics,
-    proxies: Proxies,
-    health: Health,
-    refuse: Refuse,
-    spans: Spans | None = None,
-) -> Handler:
-    """Return the handler of all requests: it runs that of the route, answers errors, logs, counts.
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What sees and marks all requests."""
 
-    `refuse` renders refusals that no door has rendered. The units of a request share one patience
-    with the database, which also knows whose request it is.
+    clock: Clock
+    marks: Marks
+    metrics: Metrics
+    health: Health
+    spans: Spans | None = None
+
+
+class Exchange(Struct, kw_only=True):
+    """A request on its way through the frame, and the outcome of its response."""
+
+    request: web.Request
+    match: web.UrlMappingMatchInfo
+    began: float
+    request_id: str
+    trace: Trace
+    client: Client
+    path: str
+    method: str
+    surface: Surface
+    status: int = CLIENT_LEFT
+    failure: Exception | None = None
+
+
+class Frame:
+    """Runs the handler of each request's route, answers errors, logs and counts.
+
+    The units of a request share one patience with the database, which also knows whose request it
+    is.
     """
-    now = clock.monotonic
-    finish = _finish(config, health)
-    log = record_writer("request")
-    active = metrics.active
-    listen_to_traces = config.tracing.accept
-    well_formed = WELL_FORMED.fullmatch
-    resolve = app.router.resolve
 
-    async def framed(request: web.Request) -> web.StreamResponse:
-        began = now()
-        headers = request.headers
-        match_info = await resolve(request)
-        match_info.add_app(app)
-        request._match_info = match_info
+    def __init__(
+        self, app: web.Application, config: Config, watch: Watch, proxies: Proxies, refuse: Refuse
+    ) -> None:
+        """`refuse` renders refusals that no door has rendered."""
+        self._app = app
+        self._watch = watch
+        self._now = watch.clock.monotonic
+        self._active = watch.metrics.active
+        self._proxies = proxies
+        self._refuse = refuse
+        self._log = record_writer("request")
+        self._listens_to_traces = config.tracing.accept
+        self._origins = config.server.cors_origins
+        self._constant = {}
+        if config.server.public_url.startswith("https:"):
+            self._constant["Strict-Transport-Security"] = HTTPS_ONLY
+        # It replaces aiohttp's header, which contains names and versions of libraries.
+        self._constant["Server"] = config.service.name
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Return the response to a request. Raise it where aiohttp expects an HTTPException."""
+        exchange = await self.begin(request)
+        try:
+            return await self.answer(exchange)
+        finally:
+            self.end(exchange)
+
+    async def begin(self, request: web.Request) -> Exchange:
+        """Find the route of a request, and mark it and all that it does."""
+        began = self._now()
+        headers, method, path = request.headers, request.method, request.path
+        match = await self._app.router.resolve(request)
+        match.add_app(self._app)
+        request._match_info = match
         if "Expect" in headers:
             # 100, or it raises 417.
-            await match_info.expect_handler(request)
+            await match.expect_handler(request)
             await request.writer.drain()
+        marks = self._watch.marks
         request_id = headers.get("X-Request-Id")
-        if request_id is None or well_formed(request_id) is None:
+        if request_id is None or WELL_FORMED.fullmatch(request_id) is None:
             request_id = marks.request_id()
-        trace = marks.begin(headers.get("traceparent") if listen_to_traces else None)
-        client = proxies.client(request.remote or "", request.scheme, request.host, headers)
+        trace = marks.begin(headers.get("traceparent") if self._listens_to_traces else None)
+        client = self._proxies.client(request.remote or "", request.scheme, request.host, headers)
         request[REQUEST_ID] = request_id
         request[CLIENT] = client
-        path = request.path
         surface = surface_of(path)
-        method = request.method
-        if method not in READS or spans is not None:
+        if method not in READS or self._watch.spans is not None:
             # Only writes store events; a read needs its cause for the spans of its transactions.
             # Those of a probe must have none: they lack their parent, as a probe has no span.
             cause.set(Cause(request_id, None if surface == "probe" else trace.traceparent))
         # The requests of a connection share a context.
         commits.set(None if method in READS else Commits())
         patience.set(Patience(owner=client.address))
-        active[surface] += 1
-        status = CLIENT_LEFT
-        failure: Exception | None = None
-        try:
-            try:
-                coding = headers.get("Transfer-Encoding")
-                if coding is not None and coding.strip().lower() != "chunked":
-                    raise web.HTTPNotImplemented
-                response = carried(request, await match_info.handler(request))
-            except Exception as error:  # noqa: BLE001 - every error gets a response
-                failure = error
-                if isinstance(error, Refusal) and error.code == "rate_limited":
-                    await slow_down(request)
-                response = answer_to(error, request, surface, refuse)
-                _count(metrics, surface, error, response.status)
-                if isinstance(response, web.HTTPException):
-                    # aiohttp expects that an HTTPException is raised, not returned.
-                    status = response.status
-                    finish(request, response, path, request_id)
-                    raise response from None
-            status = response.status
-            if not response.prepared:
-                finish(request, response, path, request_id)
-            return response
-        finally:
-            active[surface] -= 1
-            seconds = now() - began
-            resource = match_info.route.resource
-            # A route for any method only refuses methods, so it counts as unmatched.
-            route = "unmatched"
-            if resource is not None and match_info.route.method != "*":
-                route = resource.canonical
-            metrics.request(surface, route, method, status, seconds)
-            if log is not None or status >= 500 or spans is not None:
-                caller = request.get(CALLER)
-                served = Served(
-                    surface, method, route, path, status, round(seconds * 1000, 3), request_id,
-                    trace.trace_id, trace.span_id, client.address,
-                    None if caller is None else caller.key_id or caller.owner_id,
-                )  # fmt: skip
-                if spans is not None and surface != "probe":
-                    spans.request(trace, served, began, seconds)
-                if status >= 500:
-                    _log_failure(served, failure)
-                elif log is not None and (surface != "probe" or status >= 400):
-                    # A proxy asks three times a second: its answers would bury the other lines.
-                    # Whoever gets the id of a write finds it in the log, also after a kill.
-                    log(served, method not in READS)
+        self._active[surface] += 1
+        return Exchange(
+            request=request, match=match, began=began, request_id=request_id, trace=trace,
+            client=client, path=path, method=method, surface=surface,
+        )  # fmt: skip
 
-    return framed
+    async def answer(self, exchange: Exchange) -> web.StreamResponse:
+        """Return the response of the route, or that of its error."""
+        request = exchange.request
+        try:
+            coding = request.headers.get("Transfer-Encoding")
+            if coding is not None and coding.strip().lower() != "chunked":
+                raise web.HTTPNotImplemented
+            response = carried(request, await exchange.match.handler(request))
+        except Exception as error:  # noqa: BLE001 - every error gets a response
+            exchange.failure = error
+            if isinstance(error, Refusal) and error.code == "rate_limited":
+                await _rest(request)
+            response = answer_to(error, request, exchange.surface, self._refuse)
+            _count(self._watch.metrics, exchange.surface, error, response.status)
+            if isinstance(response, web.HTTPException):
+                # aiohttp expects that an HTTPException is raised, not returned.
+                exchange.status = response.status
+                self._finish(exchange, response)
+                raise response from None
+        exchange.status = response.status
+        if not response.prepared:
+            self._finish(exchange, response)
+        return response
+
+    def end(self, exchange: Exchange) -> None:
+        """Count and log a request, whatever has become of it."""
+        surface, method, status = exchange.surface, exchange.method, exchange.status
+        metrics, spans = self._watch.metrics, self._watch.spans
+        self._active[surface] -= 1
+        seconds = self._now() - exchange.began
+        resource = exchange.match.route.resource
+        # A route for any method only refuses methods, so it counts as unmatched.
+        route = "unmatched"
+        if resource is not None and exchange.match.route.method != "*":
+            route = resource.canonical
+        metrics.request(surface, route, method, status, seconds)
+        if self._log is None and status < 500 and spans is None:
+            return
+        caller = exchange.request.get(CALLER)
+        trace = exchange.trace
+        served = Served(
+            surface, method, route, exchange.path, status, round(seconds * 1000, 3),
+            exchange.request_id, trace.trace_id, trace.span_id, exchange.client.address,
+            None if caller is None else caller.key_id or caller.owner_id,
+        )  # fmt: skip
+        if spans is not None and surface != "probe":
+            spans.request(trace, served, exchange.began, seconds)
+        if status >= 500:
+            _log_failure(served, exchange.failure)
+        elif self._log is not None and (surface != "probe" or status >= 400):
+            # A proxy asks three times a second: its answers would bury the other lines.
+            # Whoever gets the id of a write finds it in the log, also after a kill.
+            self._log(served, method not in READS)
+
+    def _finish(self, exchange: Exchange, response: web.StreamResponse) -> None:
+        """Add to a response what all responses have."""
+        request, path = exchange.request, exchange.path
+        if not request.content.is_eof():
+            # The server would read the rest of the body as the next request.
+            response.force_close()
+        headers = response.headers
+        headers["X-Request-Id"] = exchange.request_id
+        headers.setdefault("X-Content-Type-Options", "nosniff")
+        if path.startswith("/api/") and "Cache-Control" not in headers:
+            headers["Cache-Control"] = "private, no-cache"
+            headers.setdefault("Vary", "Authorization, X-API-Key")
+        headers.update(self._constant)
+        limit = request.get(RATE_LIMIT)
+        if limit is not None:
+            headers["RateLimit"], headers["RateLimit-Policy"] = limit
+        if self._origins:
+            cors.allow(request.headers.get("Origin"), path, headers, self._origins)
+        if self._watch.health.draining:
+            # Clients with pooled connections then connect elsewhere before this socket closes.
+            response.force_close()
 
 
 async def slow_down(request: web.Request) -> None:
@@ -241,40 +309,6 @@ def _count(metrics: Metrics, surface: Surface, error: Exception, status: int) ->
             metrics.rejected(surface, reason)
     elif status in (400, 413):
         metrics.rejected(surface, "too_large" if status == 413 else "bad_request")
-
-
-def _finish(config: Config, health: Health) -> Finish:
-    """Return the function that adds to a response what all responses have."""
-    constant = {}
-    if config.server.public_url.startswith("https:"):
-        constant["Strict-Transport-Security"] = HTTPS_ONLY
-    # It replaces aiohttp's header, which contains names and versions of libraries.
-    constant["Server"] = config.service.name
-    origins = config.server.cors_origins
-
-    def finish(
-        request: web.Request, response: web.StreamResponse, path: str, request_id: str
-    ) -> None:
-        if not request.content.is_eof():
-            # The server would read the rest of the body as the next request.
-            response.force_close()
-        headers = response.headers
-        headers["X-Request-Id"] = request_id
-        headers.setdefault("X-Content-Type-Options", "nosniff")
-        if path.startswith("/api/") and "Cache-Control" not in headers:
-            headers["Cache-Control"] = "private, no-cache"
-            headers.setdefault("Vary", "Authorization, X-API-Key")
-        headers.update(constant)
-        limit = request.get(RATE_LIMIT)
-        if limit is not None:
-            headers["RateLimit"], headers["RateLimit-Policy"] = limit
-        if origins:
-            cors.allow(request.headers.get("Origin"), path, headers, origins)
-        if health.draining:
-            # Clients with pooled connections then connect elsewhere before this socket closes.
-            response.force_close()
-
-    return finish
 
 
 def _log_failure(served: Served, failure: BaseException | None) -> None:

@@ -114,17 +114,17 @@ class Spans:
     def attempt(self, result: Result, outcome: Outcome) -> None:
         """Make the span of an attempt: the one that the receiver got as its parent."""
         delivery = result.delivery
-        parent = _sampled(delivery.traceparent)
+        parent = _sampled(delivery.event.traceparent)
         if parent is None:
             return
         attributes: dict[str, str | int | float | bool] = {
             "http.request.method": "POST",
             "server.address": urlsplit(result.url).hostname or "",
-            "messaging.message.id": delivery.event_id,
-            "carteiro.event": delivery.event_name,
+            "messaging.message.id": delivery.event.id,
+            "carteiro.event": delivery.event.name,
             "carteiro.delivery_id": delivery.id,
             "carteiro.webhook_id": delivery.webhook_id,
-            "carteiro.attempt": delivery.attempt,
+            "carteiro.attempt": delivery.attempt.number,
             "carteiro.outcome": outcome.outcome,
             "carteiro.state": result.decision.state,
         }
@@ -136,16 +136,16 @@ class Spans:
             micros = getattr(outcome, f"{step}_us")
             if micros is not None:
                 attributes[f"carteiro.{step}_ms"] = micros / 1000
-        if delivery.request_id is not None:
-            attributes["carteiro.request_id"] = delivery.request_id
+        if delivery.event.request_id is not None:
+            attributes["carteiro.request_id"] = delivery.event.request_id
         failed = None
         if outcome.outcome != "success":
             attributes["error.type"] = outcome.outcome
             failed = outcome.failure or outcome.outcome
         self._put(
             Span(
-                f"deliver {delivery.event_name}", "client", parent[0],
-                span_of(delivery.id, delivery.attempt), parent[1], False,
+                f"deliver {delivery.event.name}", "client", parent[0],
+                span_of(delivery.id, delivery.attempt.number), parent[1], False,
                 result.started_at, result.started_at + outcome.total_us, attributes, failed,
             )
         )  # fmt: skip

@@ -26,7 +26,14 @@ from outbox.queue.drain.fanout import Announced, FannedOut
 from outbox.queue.drain.loading import SMALL_BODY, load
 from outbox.queue.drain.settle import Settlement, attempt_of, event_digest_of
 from outbox.queue.state import chain, deleted_webhooks, figures
-from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result, claimed
+from outbox.queue.state.deliveries import (
+    Capacity,
+    Claimed,
+    ClaimedAttempt,
+    Endpoint,
+    Result,
+    claimed_of,
+)
 from outbox.queue.state.policy import DELIVERED
 
 MOST_RESULTS = 512
@@ -73,7 +80,7 @@ def is_usual(batch: Sequence[Result]) -> bool:
     return len(batch) <= MOST_RESULTS and all(
         s.decision is DELIVERED
         and s.permission is None
-        and not (s.delivery.ordered or s.delivery.probe)
+        and not (s.delivery.ordered or s.delivery.attempt.probe)
         for s in batch
     )
 
@@ -105,12 +112,11 @@ async def turn(
     if done["settled"] == "parts":
         return Turn()
     claims = [
-        claimed(
-            row, delivery_id=row["id"], webhook_id=row["webhook_id"], event_id=row["event_id"],
-            origin=row["origin"], claim=capacity.claim, body=row["body"], tries=row["tries"],
-            attempt=row["attempts"], retry=row["retry"], lag_us=row["lag_us"],
-            erased=row["erased_at"] is not None, ordered=row["ordered"],
-            sequence=row["sequence"], repeats=row["repeats"],
+        claimed_of(
+            row, capacity.claim, row["body"],
+            ClaimedAttempt(
+                number=row["attempts"], tries=row["tries"], retry=row["retry"], lag_us=row["lag_us"]
+            ),
         )
         for row in rows[1:] if row["size"] is None or row["size"] <= SMALL_BODY
     ]  # fmt: skip
@@ -149,8 +155,8 @@ def _columns(s: Result) -> tuple[Any, ...]:
         *values[: chain.HEADERS], chain.answer_of(headers, body).hex(), *values[chain.BODY + 1 :]
     )  # fmt: skip
     return (
-        s.delivery.webhook_id, s.delivery.id, s.delivery.claim, s.delivery.tries + 1,
-        s.decision.reason, _json.encode(content).decode(), s.delivery.body_digest,
+        s.delivery.webhook_id, s.delivery.id, s.delivery.claim, s.delivery.attempt.tries + 1,
+        s.decision.reason, _json.encode(content).decode(), s.delivery.event.body_digest,
         event_digest_of(s).hex(), headers, body,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from outbox.database.transaction import Insert, Row, Tx
 from outbox.queue.drain.loading import endpoint_of
 from outbox.queue.drain.subscribers import Subscriber
 from outbox.queue.state import circuits, lanes, sequences
-from outbox.queue.state.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, claimed
+from outbox.queue.state.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, event_of
 from outbox.queue.state.fair_shares import Places
 from outbox.states import Origin
 
@@ -72,9 +72,10 @@ class Creations:
             if to.id not in self.endpoints:
                 self.endpoints[to.id] = endpoint_of(to.row)
             self.claimed.append(
-                claimed(
-                    event, delivery_id=delivery_id, webhook_id=to.id, event_id=event["id"],
-                    origin=origin, claim=self._capacity.claim, body=event["body"], sequence=number,
+                Claimed(
+                    id=delivery_id, owner_id=event["owner_id"], webhook_id=to.id, origin=origin,
+                    claim=self._capacity.claim, sequence=number,
+                    event=event_of(event, event["id"], event["body"]),
                 )
             )  # fmt: skip
         else:

@@ -131,7 +131,9 @@ def _without(capacity: Capacity, claims: Taken) -> Capacity:
         failing_slots=max(capacity.failing_slots - spent, 0),
         failing_first=max(capacity.failing_first - spent, 0),
         windows=ChainMap(windows, cast(dict[str, int], capacity.windows)),
-        body_bytes=max(capacity.body_bytes - sum(len(d.body or b"") for d in claims.claimed), 0),
+        body_bytes=max(
+            capacity.body_bytes - sum(len(d.event.body or b"") for d in claims.claimed), 0
+        ),
         shares=_with(
             capacity.shares, claims.claimed, max(len(claims.claimed) - capacity.slots, 0)
         ),

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
-from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, claimed
+from outbox.queue.state.deliveries import Capacity, Claimed, ClaimedAttempt, Endpoint, claimed_of
 from outbox.webhooks import signing_keys
 
 SMALL_BODY = 64 * 1024
@@ -68,17 +68,12 @@ async def load(
             bytes_left -= size
             large = await tx.one(LARGE, row["event_id"])
             body = None if large is None else large["body"]
-        claims.append(
-            claimed(
-                row, delivery_id=row["id"], webhook_id=row["webhook_id"], event_id=row["event_id"],
-                origin=row["origin"], claim=capacity.claim, body=body, tries=row["tries"],
-                attempt=row["attempts"], retry=bool(row["retry"]),
-                lag_us=min(row["lag_us"], lanes[row["webhook_id"]].open_for),
-                erased=row["erased_at"] is not None, probe=row["id"] in probes,
-                ordered=bool(row["ordered"]),
-                sequence=row["sequence"], repeats=row["repeats"],
-            )
+        attempt = ClaimedAttempt(
+            number=row["attempts"], tries=row["tries"], retry=bool(row["retry"]),
+            probe=row["id"] in probes,
+            lag_us=min(row["lag_us"], lanes[row["webhook_id"]].open_for),
         )  # fmt: skip
+        claims.append(claimed_of(row, capacity.claim, body, attempt))
     return claims, frozenset(crowded)
 
 
@@ -92,10 +87,11 @@ async def endpoints_of(tx: Tx, webhook_ids: Iterable[str]) -> dict[str, Endpoint
 def endpoint_of(webhook: Row) -> Endpoint:
     """Return the data for requests to a webhook, of a row with the columns of ENDPOINT."""
     return Endpoint(
-        webhook["id"], webhook["version"], webhook["url"], webhook["timeout_ms"],
-        webhook["schedule"], webhook["headers"], webhook["secret"], webhook["staged_secret"],
-        webhook["old_secret"], webhook["old_secret_until"], webhook["failures"],
-        webhook["signing_keys"],
-        webhook["certificate"], webhook["proxy"], bool(webhook["thin"]),
-        webhook["oauth2"], webhook["format"], webhook["asks"],
+        id=webhook["id"], version=webhook["version"], url=webhook["url"],
+        timeout_ms=webhook["timeout_ms"], schedule=webhook["schedule"], headers=webhook["headers"],
+        secret=webhook["secret"], staged_secret=webhook["staged_secret"],
+        old_secret=webhook["old_secret"], old_secret_until=webhook["old_secret_until"],
+        failures=webhook["failures"], signing_keys=webhook["signing_keys"],
+        certificate=webhook["certificate"], proxy=webhook["proxy"], thin=bool(webhook["thin"]),
+        oauth2=webhook["oauth2"], format=webhook["format"], handshake=webhook["asks"],
     )  # fmt: skip

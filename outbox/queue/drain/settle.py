@@ -106,7 +106,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     ends: list[tuple[Any, ...]] = [
         (
             s.delivery.id, s.delivery.claim, s.decision.state, s.decision.reason,
-            s.decision.delay_us or 0, s.delivery.tries + s.decision.uses_try,
+            s.decision.delay_us or 0, s.delivery.attempt.tries + s.decision.uses_try,
             None if s.decision.state == "ready" else tx.now,
             s.outcome.outcome if s.outcome else None, s.outcome.status if s.outcome else None,
             # Nothing was sent: the first request of a delivery is its first attempt.
@@ -130,7 +130,10 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         chains |= {s.delivery.id: of_deleted.get(s.delivery.webhook_id) for s in late}
     attempts, heads = chain.link(
         [
-            (attempt_of(s, s.outcome), s.delivery.body_digest, event_digest_of(s), s.decision.state)
+            (
+                attempt_of(s, s.outcome), s.delivery.event.body_digest, event_digest_of(s),
+                s.decision.state,
+            )
             for s in settled if s.outcome is not None
         ],
         {s.delivery.webhook_id: chains[s.delivery.id] for s in settled},
@@ -163,8 +166,8 @@ def attempt_of(s: Result, outcome: Outcome) -> tuple[Any, ...]:
     """Return the values of chain.COVERED."""
     d = s.delivery
     return (
-        d.owner_id, d.id, d.webhook_id, d.event_id, d.attempt,
-        "probe" if d.probe else d.origin,
+        d.owner_id, d.id, d.webhook_id, d.event.id, d.attempt.number,
+        "probe" if d.attempt.probe else d.origin,
         outcome.outcome, outcome.status, outcome.error, s.started_at, outcome.dns_us,
         outcome.connect_us, outcome.tls_us, outcome.first_byte_us, outcome.total_us,
         outcome.address, requested(s.url), items(s.request_headers),
@@ -174,8 +177,8 @@ def attempt_of(s: Result, outcome: Outcome) -> tuple[Any, ...]:
 
 def event_digest_of(s: Result) -> bytes:
     """Return the digest of the event without its body."""
-    d = s.delivery
-    return chain.event_of(d.event_name, d.record_id, d.record_version, d.occurred_at)
+    event = s.delivery.event
+    return chain.event_of(event.name, event.record_id, event.record_version, event.occurred_at)
 
 
 async def _unreadable(tx: Tx, settled: Sequence[Result]) -> list[tuple[str, str]]:

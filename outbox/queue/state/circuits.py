@@ -114,7 +114,9 @@ async def judge(
         elif row["failures"] < FAILURES:
             closed.append(row["id"])
             changes.append(_transition(row, "closed", row["circuit_opened_at"]))
-        elif any(s.delivery.probe and s.decision.counts_as_failure for s in batches[row["id"]]):
+        elif any(
+            s.delivery.attempt.probe and s.decision.counts_as_failure for s in batches[row["id"]]
+        ):
             failed.append(row["id"])
     if opened:
         await tx.run(_OPEN, items(opened), tx.now)
@@ -125,7 +127,7 @@ async def judge(
     if opened or closed:
         await tx.run(_FORGET, items([*closed, *(one for one, _ in opened)]))
     unjudged = set(batches).difference(row["id"] for row in webhooks)
-    if aborted := sorted(w for w in unjudged if any(s.delivery.probe for s in batches[w])):
+    if aborted := sorted(w for w in unjudged if any(s.delivery.attempt.probe for s in batches[w])):
         # The probe was aborted; probe again now.
         await tx.run(_PROBE_NOW, items(aborted))
     if failed:

@@ -1,13 +1,15 @@
 """The drain's data about a delivery: its claim, endpoint, capacity and result.
 
-Nothing changes these objects, but those of each delivery are not frozen: creating a frozen one
-takes ten times as long.
+Nothing changes these objects, but a `Result` is not frozen: creating a frozen dataclass takes ten
+times as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from outbox.database.transaction import Row
 from outbox.queue.state.evidence import USUAL, Evidence
@@ -27,21 +29,11 @@ MOST_ATTEMPTS = 1_000_000
 """A number of attempts that only a damaged row reaches."""
 
 
-@dataclass(slots=True)
-class Claimed:
-    """A delivery that this worker has claimed, with all data that its request needs."""
+class ClaimedEvent(Struct, frozen=True, kw_only=True):
+    """What a delivery carries: its event, as it was stored."""
 
     id: str
-    owner_id: str
-    event_id: str
-    webhook_id: str
-    origin: Origin
-    tries: int
-    attempt: int
-    retry: bool
-    lag_us: int
-    claim: str
-    event_name: str
+    name: str
     record_id: str
     record_version: int
     occurred_at: int
@@ -50,45 +42,62 @@ class Claimed:
     body: bytes | None
     body_digest: str
     erased: bool = False
+    snapshot: str | None = None
+    """The job that made it of the record as it is."""
+
+
+class ClaimedAttempt(Struct, frozen=True, kw_only=True):
+    """The attempt that a claim is for."""
+
+    number: int = 1
+    tries: int = 0
+    """The attempts so far that used a try."""
+    retry: bool = False
     probe: bool = False
-    """Whether this attempt only finds out whether the receiver is back; it uses no try."""
+    """Whether it only finds out whether the receiver is back; it uses no try."""
+    lag_us: int = 0
+
+
+FIRST = ClaimedAttempt()
+
+
+class Claimed(Struct, kw_only=True):
+    """A delivery that this worker has claimed, with all data that its request needs."""
+
+    id: str
+    owner_id: str
+    webhook_id: str
+    origin: Origin
+    claim: str
+    event: ClaimedEvent
+    attempt: ClaimedAttempt = FIRST
     ordered: bool = False
     """Whether deliveries of the same record may wait for its end."""
     sequence: int | None = None
     """Its number among the deliveries of its webhook, or that of the delivery that it repeats."""
     repeats: bool = False
-    snapshot: str | None = None
-    """The job that made its event of the record as it is."""
 
 
-def claimed(
-    event: Row,
-    *,
-    delivery_id: str,
-    webhook_id: str,
-    event_id: str,
-    origin: Origin,
-    claim: str,
-    body: bytes | None,
-    tries: int = 0,
-    attempt: int = 1,
-    retry: bool = False,
-    lag_us: int = 0,
-    erased: bool = False,
-    probe: bool = False,
-    ordered: bool = False,
-    sequence: int | None = None,
-    repeats: int | None = None,
-) -> Claimed:
-    """Return the delivery of `event`, a row with the columns of `events`."""
-    about = event["about_id"]
-    # Other events about something are those of operational webhooks.
-    snapshot = None if about is None or event["name"] in operational.NAMES else about
+def event_of(row: Row, event_id: str, body: bytes | None, *, erased: bool = False) -> ClaimedEvent:
+    """Return the event of a row with the columns of `events`."""
+    about, name = row["about_id"], row["name"]
+    return ClaimedEvent(
+        id=event_id, name=name, record_id=row["record_id"], record_version=row["record_version"],
+        occurred_at=row["occurred_at"], request_id=row["request_id"],
+        traceparent=row["traceparent"], body=body, body_digest=row["body_digest"], erased=erased,
+        # Other events about something are those of operational webhooks.
+        snapshot=None if about is None or name in operational.NAMES else about,
+    )  # fmt: skip
+
+
+def claimed_of(row: Row, claim: str, body: bytes | None, attempt: ClaimedAttempt) -> Claimed:
+    """Return the delivery of a row with the columns of `deliveries` and of `events`."""
+    repeated = row["repeats"]
     return Claimed(
-        delivery_id, event["owner_id"], event_id, webhook_id, origin, tries, attempt, retry, lag_us,
-        claim, event["name"], event["record_id"], event["record_version"], event["occurred_at"],
-        event["request_id"], event["traceparent"], body, event["body_digest"], erased, probe,
-        ordered, sequence if repeats is None else repeats, repeats is not None, snapshot,
+        id=row["id"], owner_id=row["owner_id"], webhook_id=row["webhook_id"], origin=row["origin"],
+        claim=claim, attempt=attempt, ordered=bool(row["ordered"]),
+        event=event_of(row, row["event_id"], body, erased=row["erased_at"] is not None),
+        sequence=row["sequence"] if repeated is None else repeated, repeats=repeated is not None,
     )  # fmt: skip
 
 

@@ -22,10 +22,18 @@ _NOT_ONE_EVENT = "+"
 """Stands before the events once an attempt has failed that every event may fail by."""
 
 
+class Event(Protocol):
+    """The event of a delivery."""
+
+    @property
+    def id(self) -> str: ...
+
+
 class Delivery(Protocol):
     """What an attempt delivered."""
 
-    event_id: str
+    @property
+    def event(self) -> Event: ...
 
 
 class Result(Protocol):
@@ -56,8 +64,8 @@ class Evidence:
                 continue
             other = other or not _is_of_one_event(one.outcome)
             # Two tell that the fault is not of one event.
-            if one.delivery.event_id not in events and len(events) < max(self.events, 2):
-                events.append(one.delivery.event_id)
+            if one.delivery.event.id not in events and len(events) < max(self.events, 2):
+                events.append(one.delivery.event.id)
         return _NOT_ONE_EVENT * other + " ".join(events) or None
 
     def suffices(self, failures: int, kept: str | None) -> bool:

@@ -198,8 +198,9 @@ async def _tell_given_up(
             continue
         data = given_up(
             delivery_id=delivery.id, webhook_id=delivery.webhook_id, url=webhook["url"],
-            description=webhook["description"], event_id=delivery.event_id,
-            event=delivery.event_name, record_id=record["record_id"], attempts=delivery.attempt,
+            description=webhook["description"], event_id=delivery.event.id,
+            event=delivery.event.name, record_id=record["record_id"],
+            attempts=delivery.attempt.number,
             outcome=one.outcome.outcome if one.outcome else None,
             status=one.outcome.status if one.outcome else None,
             created_at=record["created_at"], finished_at=tx.now,

@@ -3,8 +3,8 @@
 import re
 
 from gateway.graphql import costs, document_size, limits
+from gateway.graphql.admission import RELEASES
 from gateway.graphql.execution import SECONDS
-from gateway.graphql.versions import RELEASES
 from tests.architecture.tree import ROOT
 
 PAGE = (ROOT / "docs/reference/storefront.md").read_text("utf-8")

@@ -3,7 +3,7 @@
 import pytest
 from multidict import CIMultiDict
 
-from gateway.graphql.versions import RELEASES, effective
+from gateway.graphql.admission import RELEASES, effective_version
 from gateway.records.errors import Refusal
 from tests.support.shop import Shop
 
@@ -19,7 +19,7 @@ NEWEST = RELEASES[-1]
     ],
 )  # fmt: skip
 def test_a_date_selects_the_newest_release_up_to_it(wanted: str, found: str) -> None:
-    assert effective(CIMultiDict({"X-API-Version": wanted})) == found
+    assert effective_version(CIMultiDict({"X-API-Version": wanted})) == found
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_date_selects_the_newest_release_up_to_it(wanted: str, found: str) -> 
 )  # fmt: skip
 def test_anything_else_is_refused(wanted: str) -> None:
     with pytest.raises(Refusal) as refused:
-        effective(CIMultiDict({"X-API-Version": wanted}))
+        effective_version(CIMultiDict({"X-API-Version": wanted}))
     assert refused.value.code == "invalid_api_version"
 
 

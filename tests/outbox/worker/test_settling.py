@@ -7,11 +7,11 @@ from typing import Any, cast
 from outbox.database.transaction import Batch, Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement
-from outbox.queue.state.deliveries import Claimed, Result
+from outbox.queue.state.deliveries import Result
 from outbox.queue.state.policy import again
 from outbox.worker.settling import DEFERRED_SECONDS, Settling
 from tests.support.clocks import Stopped
-from tests.support.drain import Counted
+from tests.support.drain import Counted, claimed
 
 
 class HeldLanes:
@@ -41,10 +41,7 @@ class HeldLanes:
 
 
 def result(delivery_id: str, webhook_id: str) -> Result:
-    delivery = Claimed(
-        delivery_id, "owner", "event", webhook_id, "event", 0, 1, False, 0, "claim", "thing.made",
-        "r", 1, 0, None, None, b"", "",
-    )  # fmt: skip
+    delivery = claimed(webhook_id, delivery_id=delivery_id)
     return Result(delivery, again("test"), None, 0, (), "http://127.0.0.1:9/", "node")
 
 

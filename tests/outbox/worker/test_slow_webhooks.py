@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from outbox.queue.state.deliveries import FIRST_WINDOW, Claimed
+from outbox.queue.state.deliveries import FIRST_WINDOW
 from outbox.worker.send_counts import Sending
 from outbox.worker.windows import MOST_SLOW, OWNER_SHARE, Windows
+from tests.support.drain import claimed
 
 TIMEOUT = 15.0
 TURN = 0.05
@@ -98,11 +99,8 @@ class Run:
             self._start(hook)
 
     def _start(self, hook: Hook) -> None:
-        claimed = Claimed(
-            "d", hook.owner, "e", hook.id, "event", 0, 1, False, 0, "c", "thing.made", "r", 1, 0,
-            None, None, b"", "",
-        )  # fmt: skip
-        sending = self.windows.start(claimed, hook.failing, self.now)
+        delivery = claimed(hook.id, hook.owner)
+        sending = self.windows.start(delivery, hook.failing, self.now)
         self.open[hook.id].add(sending)
         hook.most_in_flight = max(hook.most_in_flight, len(self.open[hook.id]))
         hook.sent += 1

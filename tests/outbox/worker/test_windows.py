@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.queue.state.deliveries import FIRST_WINDOW, Claimed
+from outbox.queue.state.deliveries import FIRST_WINDOW
 from outbox.queue.state.fair_shares import Rank
 from outbox.queue.state.policy import WindowStep
 from outbox.worker.send_counts import Sending
@@ -17,13 +17,7 @@ from outbox.worker.windows import (
     WIDEST,
     Windows,
 )
-
-
-def claimed(webhook_id: str, owner_id: str = "o", body: bytes = b"") -> Claimed:
-    return Claimed(
-        "d", owner_id, "e", webhook_id, "event", 0, 1, False, 0, "c", "thing.made", "r", 1, 0,
-        None, None, body, "",
-    )  # fmt: skip
+from tests.support.drain import claimed
 
 
 def finished(windows: Windows, effects: list[WindowStep]) -> list[int]:

@@ -69,11 +69,19 @@ async def _save(
     draft.must_hold()
     values = draft.values
     contact = await upsert.upsert(
-        tx, visitor.actor, email=values["email"], name=values.get("name"),
-        phone=values.get("phone"), company=values.get("company"), position=values.get("position"),
-        # A box that is not ticked withdraws no consent.
-        tags=tags, consent=values.get("accepts_marketing") or None,
-    )  # fmt: skip
+        tx,
+        visitor.actor,
+        upsert.ContactDetails(
+            email=values["email"],
+            name=values.get("name"),
+            phone=values.get("phone"),
+            company=values.get("company"),
+            position=values.get("position"),
+            # A box that is not ticked withdraws no consent.
+            tags=tags,
+            consent=values.get("accepts_marketing") or None,
+        ),
+    )
     hostname: str = visitor.store["hostname"]
     metadata: dict[str, Any] = {"storeId": visitor.store.id, "hostname": hostname}
     text = f"Lead: {values.get('source') or hostname}"

@@ -165,9 +165,12 @@ async def save_user_data(
     earlier = await _issued(tx, modal, holders)
     issued = earlier or await _issue(tx, visitor, modal, holders, random)
     contact = await upsert.upsert(
-        tx, visitor.actor, email=values["email"], name=values.get("name"),
-        phone=values.get("phone"), tags=[TAG],
-    )  # fmt: skip
+        tx,
+        visitor.actor,
+        upsert.ContactDetails(
+            email=values["email"], name=values.get("name"), phone=values.get("phone"), tags=[TAG]
+        ),
+    )
     if earlier is None:
         metadata = {
             "storeId": visitor.store.id,

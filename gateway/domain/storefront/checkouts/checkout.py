@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.accounts.api_keys import digest_of
-from gateway.domain.contacts.upsert import upsert
+from gateway.domain.contacts.upsert import ContactDetails, upsert
 from gateway.domain.sales import coupons, discounts, placing, unpaid
 from gateway.domain.sales.discounts import Discount
 from gateway.domain.sales.document_lines import Line
@@ -131,7 +131,9 @@ async def _place(
     if priced.coupon is not None:
         await coupons.reserve(tx, actor, priced.coupon.id, order_id, email=buyer["email"])
     contact = await upsert(
-        tx, actor, email=buyer["email"], name=buyer["name"], phone=buyer.get("phone")
+        tx,
+        actor,
+        ContactDetails(email=buyer["email"], name=buyer["name"], phone=buyer.get("phone")),
     )
     what = Purchase(
         order_id=order_id,

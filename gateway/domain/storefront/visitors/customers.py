@@ -170,9 +170,16 @@ async def save_contact(tx: Tx, visitor: Visitor, customer: Record) -> None:
     if email is None:
         return
     contact = await upsert.upsert(
-        tx, visitor.actor, email=email, name=customer["name"], phone=customer["phone"],
-        tags=(TAG,), consent=True if customer["accepts_marketing"] else None,
-    )  # fmt: skip
+        tx,
+        visitor.actor,
+        upsert.ContactDetails(
+            email=email,
+            name=customer["name"],
+            phone=customer["phone"],
+            tags=(TAG,),
+            consent=True if customer["accepts_marketing"] else None,
+        ),
+    )
     await tx.run("update customers set contact_id = $2 where id = $1", customer.id, contact.id)
 
 

@@ -33,8 +33,8 @@ def test_the_steps_to_a_response_are_all_told() -> None:
     names: dict[int, OutcomeName] = {2: "success", 3: "http_3xx", 4: "http_4xx", 5: "http_5xx"}
     for status in (200, 301, 302, 418, 429, 500, 503, *REFUSALS):
         outcome = Outcome(
-            "throttled" if status in (429, 503) else names[status // 100], status, None, None,
-            "192.0.2.1:443", 1, 1, 1, 1, 4, [], b"", False, False,
+            outcome="throttled" if status in (429, 503) else names[status // 100], status=status,
+            address="192.0.2.1:443", dns_us=1, connect_us=1, tls_us=1, first_byte_us=1, total_us=4,
         )  # fmt: skip
         outcome.response_headers = [("Location", "/x")] if status == 301 else []
         steps = steps_of("https://shop.example/hook", outcome, Rules(), 15)
@@ -50,8 +50,8 @@ def test_the_steps_to_a_response_are_all_told() -> None:
 
 def test_a_failure_is_told_as_a_sentence() -> None:
     outcome = Outcome(
-        "connect_error", None, "the receiver closed the connection without a response", None,
-        "192.0.2.1:443", 1, 1, 1, None, 4, [], b"", False, False,
+        outcome="connect_error", error="the receiver closed the connection without a response",
+        address="192.0.2.1:443", dns_us=1, connect_us=1, tls_us=1, total_us=4,
     )  # fmt: skip
     [*_, last] = steps_of("https://shop.example/hook", outcome, Rules(), 15)
     assert step_text(EN, last) == "The receiver closed the connection without a response."

@@ -21,7 +21,9 @@ def actor(who: Person) -> Actor:
 
 
 async def upserted(api: RestApi, who: Person, email: str, **values: Any) -> Record:
-    return await api.db.write(upsert.upsert, actor(who), email=email, **values)
+    return await api.db.write(
+        upsert.upsert, actor(who), upsert.ContactDetails(email=email, **values)
+    )
 
 
 async def contacts(who: Person) -> list[dict[str, Any]]:

@@ -78,8 +78,9 @@ def success(delivery: Claimed) -> Result:
     """Return a result with everything that JSON and bytes can get wrong."""
     text = 'né "q" \\ \U0001f4e8 \n'
     outcome = Outcome(
-        "success", 201, text, None, "127.0.0.1", 1, 2, None, 3, 6_000, [("X", text)],
-        b"\x00\xff" + text.encode(), True, False,
+        outcome="success", status=201, error=text, address="127.0.0.1", dns_us=1, connect_us=2,
+        first_byte_us=3, total_us=6_000, response_headers=[("X", text)],
+        response_body=b"\x00\xff" + text.encode(), truncated=True,
     )  # fmt: skip
     at = SystemClock().wall()
     return Result(delivery, DELIVERED, outcome, at, [("X", text)], URL + text, "node")
@@ -115,8 +116,8 @@ async def story(url: str, turn: Any) -> list[Any]:
             seen.append((len(done.claimed), len(done.fanned.ready)))
             batch = [success(delivery) for delivery in done.claimed]
             seen += [
-                (one.attempt, one.origin, one.event_name, one.record_id, one.body is not None)
-                for one in sorted(done.claimed, key=lambda one: (one.record_id, one.webhook_id))
+                (one.attempt.number, one.origin, one.event.record_id, one.event.body is not None)
+                for one in sorted(done.claimed, key=lambda o: (o.event.record_id, o.webhook_id))
             ]
         seen += [row["state"] for row in await db.read(rows, STATES)]
     finally:
@@ -256,7 +257,7 @@ async def test_a_webhook_gets_what_its_creation_did_not_see(url: str, db: Databa
     hook, _ = await add_webhook(db, ring(), URL)
     await db.write(make, "after")
     done = await db.write(at_once.turn, (), capacity("c"), {hook: 9}, True)
-    assert [one.record_id for one in done.claimed] == ["after"]
+    assert [one.event.record_id for one in done.claimed] == ["after"]
     assert done.fanned is not None
     assert [event.deliveries for event in done.fanned.announced] == [0, 1]
 
@@ -277,7 +278,7 @@ async def test_large_bodies_are_loaded_while_there_is_memory(db: Database) -> No
     assert (len(done.large), done.claimed) == (2, [])
     room = Capacity("node", "c", 0, 0, 0, {}, 3 * SMALL)
     loaded = await db.write(at_once.load_large, done.large, room, [hook])
-    assert [one.record_id for one in loaded] == [str(2 * SMALL)]
+    assert [one.event.record_id for one in loaded] == [str(2 * SMALL)]
     states = await db.read(rows, "select state from deliveries order by state")
     assert [row["state"] for row in states] == ["in_flight", "ready"]
     assert not await db.read(rows, "select 1 as one from lanes where due_at is null")

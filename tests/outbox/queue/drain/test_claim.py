@@ -101,11 +101,11 @@ async def test_every_fourth_place_of_a_lane_goes_to_retries_while_both_wait(db: 
     kinds: list[bool] = []
     for slots in (1, 1, 1, 1, 2, 2, 8, 1, 1, 2):
         got = await taken(db, capacity(slots, windows={webhook_id: slots}))
-        kinds += [delivery.retry for delivery in got]
+        kinds += [delivery.attempt.retry for delivery in got]
     assert len(kinds) == 20
     assert sum(kinds) == len(kinds) // RETRY_SHARE
     got = await taken(db, capacity(60, windows={webhook_id: 60}))
-    assert sum(delivery.retry for delivery in got) == 15, "what nobody else wants is theirs too"
+    assert sum(one.attempt.retry for one in got) == 15, "what nobody else wants is theirs too"
 
 
 async def test_large_bodies_are_taken_while_there_is_room_for_them(db: Database) -> None:
@@ -118,7 +118,7 @@ async def test_large_bodies_are_taken_while_there_is_room_for_them(db: Database)
     await db.write(enlarge)
     crowded = capacity(8, windows={webhook_id: 8}, body_bytes=size * 2)
     claims = await db.write(claim, crowded, {})
-    assert sorted(len(d.body or b"") > SMALL_BODY for d in claims.claimed) == [
+    assert sorted(len(d.event.body or b"") > SMALL_BODY for d in claims.claimed) == [
         False, False, True, True,
     ]  # fmt: skip
     states = await db.read(rows, "select state, attempts, claim from deliveries order by next_at")

@@ -62,9 +62,9 @@ class Node:
     def result(self, delivery: Claimed, outcome: OutcomeName) -> Result:
         got = outcome_of(outcome)
         decision = decide(
-            got, tries=delivery.tries, schedule=self.schedule, dice=0.5, now_wall_s=0.0
+            got, tries=delivery.attempt.tries, schedule=self.schedule, dice=0.5, now_wall_s=0.0
         )
-        if delivery.probe:
+        if delivery.attempt.probe:
             decision = probed(decision)
         return Result(delivery, decision, got, 1, ["x"], self.url, self.name)
 
@@ -128,7 +128,7 @@ async def probe(node: Node) -> Claimed:
     """Wait for the next probe, and return it."""
     await node.later(LONGEST_WAIT)
     [delivery] = await node.claim()
-    assert delivery.probe
+    assert delivery.attempt.probe
     return delivery
 
 
@@ -164,7 +164,7 @@ async def test_one_probe_at_a_time_while_the_receiver_hangs_longer_than_the_back
     assert (await webhook(db, webhook_id))["circuit_backoff"] == SECOND
     await node.later(2 * SECOND)
     [hanging] = await node.claim()
-    assert hanging.probe
+    assert hanging.attempt.probe
     longest = (timeout_ms or 30_000) // 1000
     for _ in range(longest - 10):
         await node.later(SECOND)
@@ -179,7 +179,7 @@ async def test_one_probe_at_a_time_while_the_receiver_hangs_longer_than_the_back
     # Should the node end meanwhile, another probe comes a little later.
     await node.later((longest + 6) * SECOND)
     [following] = await node.claim()
-    assert following.probe
+    assert following.attempt.probe
     assert following.id != lost.id
 
 
@@ -211,7 +211,7 @@ async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> No
     assert probed_too["n"] == 15
     claimed = await node.claim(2)
     assert len(claimed) == 2
-    assert not any(each.probe for each in claimed)
+    assert not any(each.attempt.probe for each in claimed)
     node.url = "http://127.0.0.1:10/new"
     # One failure of the new URL neither disables the webhook nor opens its circuit.
     assert not (await node.settle(claimed, "http_5xx")).transitions
@@ -253,7 +253,7 @@ async def test_the_first_probe_follows_the_schedule_and_each_next_waits_twice_as
         assert await node.claim() == []
         await node.later(6 * SECOND)
         [delivery] = await node.claim()
-        assert delivery.probe
+        assert delivery.attempt.probe
         assert not (await node.settle([delivery], "http_5xx")).transitions
     assert waits == [min(first * 2**n, LONGEST_WAIT // SECOND) for n in range(12)]
 
@@ -267,7 +267,7 @@ async def test_one_probe_at_a_time_whatever_the_number_of_nodes(db: Database) ->
     # The node has ended without a result: the next probe comes when that one has surely ended.
     longest = (probes.LONGEST_TIMEOUT_MS + probes.SETTLING_MS) * 1_000
     await node.later(max((await webhook(db, webhook_id))["circuit_backoff"], longest))
-    assert [each.probe for each in await other.claim()] == [True]
+    assert [each.attempt.probe for each in await other.claim()] == [True]
 
 
 async def test_a_probe_that_tells_nothing_of_the_receiver_is_made_again_at_once(
@@ -277,10 +277,10 @@ async def test_a_probe_that_tells_nothing_of_the_receiver_is_made_again_at_once(
     backoff = (await webhook(db, webhook_id))["circuit_backoff"]
     assert not (await node.settle([await probe(node)], "aborted")).transitions
     [delivery] = await node.claim()
-    assert delivery.probe
+    assert delivery.attempt.probe
     unsent = Result(delivery, again("webhook changed"), None, 1, [], URL, "node")
     await db.write(settle, [unsent])
-    assert [each.probe for each in await node.claim()] == [True]
+    assert [each.attempt.probe for each in await node.claim()] == [True]
     assert (await webhook(db, webhook_id))["circuit_backoff"] == backoff
 
 
@@ -307,7 +307,7 @@ async def test_failures_of_few_events_disable_no_webhook(db: Database) -> None:
         for _ in range(FAILURES):
             await node.later(DAY)
             [delivery] = await node.claim(1)
-            tried.add(delivery.event_id)
+            tried.add(delivery.event.id)
             changes += (await node.settle([delivery], "http_5xx")).transitions
             if len(tried) == Evidence().events:
                 break
@@ -331,7 +331,7 @@ async def test_a_probe_that_the_proxy_fails_comes_again_after_the_same_wait(db: 
     assert after["circuit_backoff"] == before["circuit_backoff"]
     assert await node.claim() == []
     await node.later(max(before["circuit_backoff"], (1_000 + probes.SETTLING_MS) * 1_000))
-    assert [each.probe for each in await node.claim()] == [True]
+    assert [each.attempt.probe for each in await node.claim()] == [True]
 
 
 async def finished(db: Database) -> str:
@@ -374,7 +374,8 @@ async def test_what_somebody_asks_for_passes_an_open_circuit_once(
         else:
             await db.write(steering.try_now, await newest(db))
         [delivery] = await node.claim()
-        assert (delivery.origin, delivery.probe, delivery.tries) == (origin, False, 0)
+        attempt = delivery.attempt
+        assert (delivery.origin, attempt.probe, attempt.tries) == (origin, False, 0)
         if number == 0:
             # Without a result: nothing else passes with it.
             assert await node.claim() == []

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from outbox.queue.state.deliveries import Claimed, Result
+from outbox.queue.state.deliveries import Result
 from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import Schedule, decide
 from outbox.sending.outcome import judge, unanswered
+from tests.support.drain import claimed
 
 NEEDED = Evidence()
 
@@ -20,10 +21,7 @@ def result(event: str, status: int | None) -> Result:
     if status is not None:
         outcome = replace(outcome, outcome=judge(status), status=status, error=None)
     decision = decide(outcome, tries=0, schedule=Schedule(), dice=0.5, now_wall_s=0.0)
-    delivery = Claimed(
-        f"d-{event}", "o", event, "w", "event", 0, 1, False, 0, "c", "thing.made", "r", 1, 0,
-        None, None, b"{}", "",
-    )  # fmt: skip
+    delivery = claimed("w", delivery_id=f"d-{event}", event_id=event)
     return Result(delivery, decision, outcome, 1, [], "http://x/", "node")
 
 
