@@ -75,8 +75,8 @@ class Fetched:
         """
         waits = self.outcome.outcome == "throttled"
         return Outcome(
-            "token_error", None, self.failure, self.outcome.retry_after if waits else None, None,
-            None, None, None, None, self.outcome.total_us, [], b"", False, False,
+            "token_error", error=self.failure, total_us=self.outcome.total_us,
+            retry_after=self.outcome.retry_after if waits else None,
         )  # fmt: skip
 
 

@@ -196,7 +196,7 @@ class Frame:
         except Exception as error:  # noqa: BLE001 - every error gets a response
             exchange.failure = error
             if isinstance(error, Refusal) and error.code == "rate_limited":
-                await _rest(request)
+                await slow_down(request)
             response = answer_to(error, request, exchange.surface, self._refuse)
             _count(self._watch.metrics, exchange.surface, error, response.status)
             if isinstance(response, web.HTTPException):
