@@ -119,6 +119,7 @@ order_holders product_slugs product_shelves product_terms categories category_sl
 reviews review_claims review_totals ebooks store_hosts customers customer_emails customer_addresses
 customer_identities coupon_codes coupon_uses discount_modals modal_coupons person_erasures
 two_factors recovery_codes import_lines import_faults import_faulty_lines import_keys imported_ids
+images product_images
 reserved_hosts
 """.split()  # noqa: SIM905 - fifty names read better so
 )
