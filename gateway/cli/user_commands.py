@@ -41,7 +41,7 @@ async def user_add(config: Config, arguments: Namespace, say: Say) -> None:
     say(user_id)
 
 
-async def _create(tx: Tx, /, spoken: str, **values: Any) -> str:
+async def _create(tx: Tx, spoken: str, /, **values: Any) -> str:
     """Create an account whose stages are in the language that its owner speaks."""
     user_id = await users.add(tx, **values)
     await pipelines.begin(tx, user_id, spoken)

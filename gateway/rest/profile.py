@@ -75,7 +75,7 @@ async def sign_up(request: web.Request) -> web.Response:
     return respond(_user(user), 201, draft)
 
 
-async def _create(tx: Tx, /, spoken: str, **values: Any) -> Row:
+async def _create(tx: Tx, spoken: str, /, **values: Any) -> Row:
     """Create an account whose stages are in the language that its owner speaks."""
     user = await users.made(tx, **values, via="session")
     await pipelines.begin(tx, user["id"], spoken)
