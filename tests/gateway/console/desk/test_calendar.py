@@ -127,3 +127,23 @@ async def test_nobody_sees_the_tasks_of_another(maria: Guest, rui: Guest, api: P
         assert page.status == 200
         assert "secret" not in page.html
     assert (await maria.get("/console/tasks/due/day?day=nonsense")).path == CALENDAR
+
+
+async def test_what_is_overdue_is_marked_by_a_word(maria: Guest, api: Person) -> None:
+    late = await made(api, "tasks", title="Late", dueDate="2020-01-01")
+    done = await made(api, "tasks", title="Done", dueDate="2020-01-01")
+    await api.post(f"/api/tasks/{done['id']}/complete")
+    open_one = await made(api, "tasks", title="Open", dueDate="2999-01-01")
+    owed = await made(api, "invoices", total=1, dueDate="2020-01-01")
+    paid = await made(api, "invoices", total=1, dueDate="2020-01-01")
+    await api.post(f"/api/invoices/{paid['id']}/pay")
+    for plural, record, marked in (
+        ("tasks", late, 1), ("tasks", done, 0), ("tasks", open_one, 0), ("invoices", owed, 1),
+        ("invoices", paid, 0),
+    ):  # fmt: skip
+        page = await maria.get(f"/console/{plural}/{record['id']}")
+        assert page.html.count('is-overdue">Overdue<') == marked, record
+    for plural in ("tasks", "invoices"):
+        assert (await maria.get(f"/console/{plural}")).html.count('is-overdue">Overdue<') == 1
+    assert (await maria.get("/console/tasks/calendar?month=2020-01")).html.count(">Overdue<") == 1
+    assert ">Overdue<" not in (await maria.get("/console/tasks/calendar?month=2999-01")).html

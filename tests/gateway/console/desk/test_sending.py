@@ -67,6 +67,10 @@ async def test_a_customer_accepts_a_quote_once(maria: Guest, nobody: Guest, api:
         ("updated", "system"), ("sent", "account"), ("updated", "account"),
     ]  # fmt: skip
     assert entries[0]["actor"]["name"] == "customer"
+    # It is in the language of the account, whatever the browser asks for.
+    await maria.site.db.write(run, "update users set language = 'pt-BR'")
+    page = await nobody.get(link, Accept_Language="en")
+    assert ("Este orçamento foi aceito" in page.html, 'lang="pt-BR"' in page.html) == (True, True)
 
 
 @pytest.mark.parametrize(
