@@ -75,7 +75,7 @@ class Fetched:
         """
         waits = self.outcome.outcome == "throttled"
         return Outcome(
-            "token_error", error=self.failure, total_us=self.outcome.total_us,
+            outcome="token_error", error=self.failure, total_us=self.outcome.total_us,
             retry_after=self.outcome.retry_after if waits else None,
         )  # fmt: skip
 

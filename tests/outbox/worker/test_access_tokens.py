@@ -176,7 +176,7 @@ async def test_a_repeated_delivery_gets_a_young_token_from_any_node() -> None:
         async def send(self, *_: Any, **__: Any) -> Outcome:
             self.sent += 1
             body = b'{"access_token":"t%d"}' % self.sent
-            return Outcome("success", 200, total_us=1, response_body=body)
+            return Outcome(outcome="success", status=200, total_us=1, response_body=body)
 
     endpoint = Endpoint()
     tokens = AccessTokens(endpoint, clock, "Carteiro")  # type: ignore[arg-type] # its one method
