@@ -26,8 +26,8 @@ def answer(status: int, body: bytes | str | dict[str, Any], kind: str = "") -> O
     data = body if isinstance(body, bytes) else body.encode()
     headers = [("Content-Type", kind)] if kind else []
     return Outcome(
-        outcome=judge(status), status=status, retry_after="5", total_us=1000, response_headers=headers,
-        response_body=data,
+        outcome=judge(status), status=status, retry_after="5", total_us=1000,
+        response_headers=headers, response_body=data,
     )  # fmt: skip
 
 
