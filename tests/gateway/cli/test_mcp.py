@@ -30,7 +30,7 @@ class Fake:
         if sent["params"].get("name") == "hang":
             self.hanging.set()
             try:
-                await asyncio.sleep(HANG_SECONDS)
+                await asyncio.Event().wait()
             finally:
                 self.left.set()
         if sent["method"] == "page":
