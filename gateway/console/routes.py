@@ -23,7 +23,7 @@ from gateway.console.files import export_page, import_pages
 from gateway.console.layout import static_files
 from gateway.console.layout.pages import Handler, action, form_only, nowhere, page, upload
 from gateway.console.overview import overview
-from gateway.console.records import find_page, orders, payment_secret
+from gateway.console.records import find_page, hostnames, orders, payment_secret
 from gateway.console.records.sections import SECTIONS, add_records
 from gateway.console.webhooks import (
     certification,
@@ -141,6 +141,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     desk.add(get, post)
     post("/console/orders/selected", action(orders.selected))
     add_records(get, post)
+    get("/console/stores/{id}/hostnames", page(hostnames.show))
     get("/console/stores/{id}/payment-secret", page(payment_secret.show))
     post("/console/stores/{id}/payment-secret", action(payment_secret.stage))
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from outbox import database
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from tests.gateway.domain.storefront.stores.test_hostnames import Later, pass_days, take
+from tests.support.console import guest
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import serving
 
@@ -199,3 +201,37 @@ def test_a_name_server_is_an_address_with_a_port(text: str) -> None:
     with pytest.raises(config.ConfigFaults, match="is not an address with a port"):
         config.load(None, {"CARTEIRO_STOREFRONT__NAME_SERVERS": text})
     assert config.load(None, {"CARTEIRO_STOREFRONT__NAME_SERVERS": "[::1]:53,9.9.9.9:53"})
+
+
+async def test_the_console_shows_the_record_of_each_hostname(
+    api: RestApi, bia: Person, names: Names
+) -> None:
+    owner = await api.key_of(await api.site.user("maria@example.com"), ("read", "write"))
+    store = (await take(owner, HOST)).body["id"]
+    others = (await take(bia, "b.example.com")).body["id"]
+    async with guest(api.site) as maria:
+        await maria.sign_in()
+        assert (await maria.get(f"/console/stores/{others}/hostnames")).status in (403, 404)
+        path = (await maria.get(f"/console/stores/{store}")).link("Hostnames")
+        assert path is not None
+        assert "Not looked for yet." in (await maria.get(path)).html
+        await look(api.db, names).run_once()
+        page = await maria.get(path, Accept_Language="pt-BR")
+        assert "O registro não foi encontrado." in page.html
+        shown = dict(re.findall(r'<code id="(\w+-1)">([^<]+)<', page.html))
+        assert shown["name-1"] == RECORD
+        names.records[RECORD] = [shown["value-1"]]
+        pass_days(api.db, 1)
+        await look(api.db, names).run_once()
+        assert "The store answers here." in (await maria.get(path)).html
+
+
+async def test_the_console_says_when_nothing_is_to_prove(db: Database) -> None:
+    async with serving(db, UNLIMITED) as site, guest(site) as maria:
+        api = RestApi(site)
+        owner = await api.key_of(await site.user("maria@example.com"), ("read", "write"))
+        store = (await take(owner, HOST)).body["id"]
+        await maria.sign_in()
+        html = (await maria.get(f"/console/stores/{store}/hostnames")).html
+    assert "without a proof" in html
+    assert "TXT record:" not in html
