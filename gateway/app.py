@@ -13,6 +13,7 @@ from functools import cache
 import msgspec
 from aiohttp import web
 
+from gateway.console.crm.printing import WRITING
 from gateway.console.layout.pages import set_up
 from gateway.console.routes import add_console
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
@@ -146,6 +147,7 @@ def build_app(
     app[GUARD] = guard
     app[METRICS] = metrics
     app[answers.BUILDING] = asyncio.Semaphore(answers.BUILDERS)
+    app[WRITING] = asyncio.Semaphore(1)
     app[READING], app[UPLOADING] = asyncio.Lock(), Counter[str]()
     app[answers.ANSWERS] = answers.budget(config.limits)
     app[FIRST_PAGES] = FirstPages()

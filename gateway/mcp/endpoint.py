@@ -79,10 +79,18 @@ def _must_be_allowed(request: web.Request) -> None:
     name, server = spelled(origin), request.app[CONFIG].server
     if name in (spelled(server.public_url), *server.cors_origins):
         return
-    if not server.public_url and urlsplit(name).hostname in HERE:
+    if not server.public_url and _is_here(name):
         return
     raise Refusal(
         "forbidden",
         f"Pages of {origin[:200]!r} may not call this server; add the origin to "
         "[server] cors_origins.",
     )
+
+
+def _is_here(origin: str) -> bool:
+    try:
+        return urlsplit(origin).hostname in HERE
+    except ValueError:
+        # Brackets without an address of IPv6 in them.
+        return False

@@ -112,7 +112,7 @@ def revision_of(message: Message, headers: MultiMapping[str]) -> str:
     header = headers.get("MCP-Protocol-Version")
     if named is None and (message.method == "initialize" or _is_earlier(message, header)):
         return header if header in EARLIER else EARLIER[0]
-    revision = header if named is None else named
+    revision = seen(header) if named is None else named
     if revision not in (None, *REVISIONS) and (named is None or header in (None, named)):
         data = {"supported": list(REVISIONS), "requested": revision}
         text = f"This revision is unknown; there are: {', '.join(REVISIONS)}."
@@ -133,6 +133,11 @@ def revision_of(message: Message, headers: MultiMapping[str]) -> str:
             text = f"The header {name} {told}; the body has {str(value)[:64]!r}."
             raise ProtocolError(HEADER_MISMATCH, text, of=message.id)
     return MODERN if named == MODERN else EARLIER[0]
+
+
+def seen(header: str | None) -> str | None:
+    """Return a header as text that JSON can have: bytes that are no UTF-8 become `\\udc..`."""
+    return None if header is None else header.encode("utf-8", "backslashreplace").decode()
 
 
 def decoded(header: str) -> str | None:

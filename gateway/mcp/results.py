@@ -16,6 +16,8 @@ BYTES = 40_000
 """About how many bytes of records a result has: some 10,000 tokens."""
 TEXT = 2_000
 """Characters of a text in a record that is too long for a result."""
+MOST_FAULTS = 20
+"""Faults that a result names; each takes time, and a model mends a few at once."""
 Schema = Mapping[str, Any]
 
 
@@ -33,7 +35,8 @@ def refused(
     """Return the result of a refused call; `schema` is that of what was `sent`."""
     body: dict[str, Any] = {"error": refusal.message, "code": refusal.code}
     if refusal.faults:
-        body["details"] = [_detail(fault, schema or {}, sent or {}) for fault in refusal.faults]
+        named = refusal.faults[:MOST_FAULTS]
+        body["details"] = [_detail(fault, schema or {}, sent or {}) for fault in named]
     hidden = ("preference_applied", "rate_limit", "rate_limit_policy")
     body |= {name: value for name, value in refusal.facts.items() if name not in hidden}
     text = msgspec.json.encode(body).decode()

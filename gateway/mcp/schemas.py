@@ -59,9 +59,15 @@ def verbs() -> Mapping[str, tuple[str, ...]]:
     for method, path, _ in ROUTES:
         _, _, plural, *rest = path.split("/")
         of_one = method == "POST" and plural in BY_PLURAL and rest[:1] == ["{id}"]
-        if of_one and len(rest) == 2 and rest[1] not in HIDDEN:
+        if of_one and len(rest) == 2 and rest[1] not in HIDDEN and not _takes_a_file(path):
             found[plural] = (*found.get(plural, ()), rest[1])
     return found
+
+
+def _takes_a_file(path: str) -> bool:
+    """Return whether a POST takes something else than JSON, which no tool can send."""
+    body = openapi()["paths"].get(path, {}).get("post", {}).get("requestBody")
+    return body is not None and "application/json" not in body["content"]
 
 
 def filters_of(plural: str) -> dict[str, Schema]:

@@ -5,6 +5,7 @@ It needs no account: the token of the link opens it. It is in the language of th
 
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from aiohttp import web
 
@@ -68,7 +69,9 @@ async def decide(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
         return await _page(request, visitor, token, None)
     if not await request.app[DB].write(sending.decide, opened, decision):
         return await _page(request, visitor, token, opened, late=True)
-    return web.Response(status=303, headers={"Location": f"{PATH}?token={token}", **HEADERS})
+    # What stands behind the mark of a token is anybody's text.
+    where = f"{PATH}?{urlencode({'token': token})}"
+    return web.Response(status=303, headers={"Location": where, **HEADERS})
 
 
 def _count(request: web.Request) -> None:

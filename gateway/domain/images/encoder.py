@@ -9,6 +9,7 @@ the code of its `fault`.
 
 import io
 import json
+import struct
 import sys
 import warnings
 from collections.abc import Mapping
@@ -49,7 +50,7 @@ def encode(data: bytes, side: int) -> tuple[dict[str, Any], bytes]:
     except MemoryError:
         raise Unfit("too_many_pixels") from None
     # Decoders raise these for files that are cut off or damaged.
-    except (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError):
+    except (OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, struct.error):
         raise Unfit("broken_image") from None
 
 
@@ -63,9 +64,11 @@ def _encoded(image: ImageFile.ImageFile, side: int) -> tuple[dict[str, Any], byt
         # The decoder then computes a half, a quarter or an eighth of the pixels.
         image.draft(None, (side, side))
     image.load()
-    plain = ImageOps.exif_transpose(image)
+    plain = _upright(image)
     plain.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=3.0)
     plain = _in_srgb(_with_eight_bits(plain), profile)
+    # A comment and the profile would be written again.
+    plain.info.clear()
     out = io.BytesIO()
     if plain.mode == "RGBA":
         media_type = "image/webp"
@@ -75,6 +78,14 @@ def _encoded(image: ImageFile.ImageFile, side: int) -> tuple[dict[str, Any], byt
         plain.save(out, "JPEG", quality=QUALITY, optimize=True, progressive=True)
     facts = {"width": plain.width, "height": plain.height, "media_type": media_type}
     return facts, out.getvalue()
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """Return an image as its EXIF data turns it; damaged data turns nothing, as in browsers."""
+    try:
+        return ImageOps.exif_transpose(image)
+    except (OSError, SyntaxError, ValueError, LookupError, TypeError, struct.error):
+        return image
 
 
 def _with_eight_bits(image: Image.Image) -> Image.Image:

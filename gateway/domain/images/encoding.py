@@ -33,6 +33,8 @@ FAULTS = {
     "empty_image": "The file is empty; choose an image.",
 }
 FIELD = "file"
+ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")
+"""What Python needs to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,19 @@ class Encoder:
 
 async def _encoded(data: bytes) -> Picture:
     # -P: the folder of the program must not shadow modules of the library.
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", str(PROGRAM), str(LONGEST_SIDE),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-    )  # fmt: skip
+    # Nor shall a decoder that is taken over find the passwords of the server in its environment.
+    kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", str(PROGRAM), str(LONGEST_SIDE),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )  # fmt: skip
+    except OSError:
+        # The machine has no memory or no process left.
+        text = "The server cannot read images at the moment; send this one again."
+        raise Refusal("unavailable", text, facts={"retry_after": 5}) from None
     try:
         async with asyncio.timeout(SECONDS):
             out, _ = await process.communicate(data)
@@ -92,8 +101,8 @@ async def _encoded(data: bytes) -> Picture:
             process.kill()
             await process.wait()
     head, _, encoded = out.partition(b"\n")
-    if not head:
-        # The system ended it: it asked for too much memory or time.
+    if process.returncode or not head:
+        # The system ended it, perhaps while it wrote: it asked for too much memory or time.
         raise unfit("too_many_pixels")
     said = json.loads(head)
     if "fault" in said:

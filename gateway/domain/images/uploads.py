@@ -38,7 +38,9 @@ select $2, name, owner_id from images where owner_id = $3 and name in {IDS} and 
 on conflict do nothing
 """
 _UNLINK = f"delete from product_images where name in {IDS} and product_id = $2"
-_USED = f"update images set unused_at = null where name in {IDS} and owner_id = $2"
+_USED = f"""
+update images set unused_at = null where name in {IDS} and owner_id = $2 and not removing
+"""
 _UNUSED = f"""
 update images set unused_at = $3 where name in {IDS} and owner_id = $2
 and not exists (select 1 from product_images u where u.name = images.name)

@@ -1,6 +1,7 @@
 """Checks the picture of a logo and brings it to the size in which it is stored."""
 
 import io
+import struct
 import warnings
 
 from gateway.domain.sales.company_settings import Logo
@@ -11,6 +12,10 @@ MOST_BYTES = 2 << 20
 MOST_PIXELS = 16_000_000
 BOX = (600, 240)
 """The largest width and height of a stored logo, in pixels."""
+DAMAGED = (
+    OSError, ValueError, SyntaxError, EOFError, LookupError, TypeError, struct.error, MemoryError,
+)  # fmt: skip
+"""What decoders raise for files that are cut off or damaged."""
 _KINDS = {"PNG": "image/png", "JPEG": "image/jpeg"}
 
 
@@ -32,13 +37,16 @@ def logo_of(data: bytes) -> Logo:
                 if picture.width * picture.height > MOST_PIXELS:
                     message = f"The picture has more than {MOST_PIXELS // 1_000_000} megapixels."
                     raise _refused("too_large", message)
-                kind = picture.format or ""
+                # Phones write a JPEG with a second picture behind the first, an MPO.
+                kind = "PNG" if picture.format == "PNG" else "JPEG"
                 picture.draft("RGB", (BOX[0] * 2, BOX[1] * 2))
                 shown = ImageOps.exif_transpose(picture)
                 shown = shown.convert("RGB" if kind == "JPEG" else "RGBA")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+    except (*DAMAGED, Image.DecompressionBombError):
         raise _refused("invalid_picture", "Send a PNG or JPEG file.") from None
     shown.thumbnail(BOX)
+    # A comment and the profile, which may be larger than the picture, would be written again.
+    shown.info.clear()
     file = io.BytesIO()
     shown.save(file, kind, optimize=True)
     return Logo(_KINDS[kind], file.getvalue())

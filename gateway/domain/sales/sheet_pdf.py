@@ -18,13 +18,21 @@ ENCODING = "cp1252"
 """What the fonts can show."""
 MOST_LINES = 15
 """Lines of an address or of bank details."""
+LONGEST, PIECE = 60, 16
+"""Letters of a spelled word, and of its pieces if it is longer: to break it by width is slow."""
 
 
 def plain(text: str) -> str:
     """Return text in letters of the fonts, without control characters."""
-    composed = unicodedata.normalize("NFC", text)
-    letters = (_spelled(letter) for letter in composed)
-    return "".join(one if one.isprintable() or one == "\xa0" else " " for one in letters)
+    return " ".join(map(_word, unicodedata.normalize("NFC", text).split(" ")))
+
+
+def _word(word: str) -> str:
+    letters = (_spelled(letter) for letter in word)
+    shown = "".join(one if one.isprintable() or one == "\xa0" else " " for one in letters)
+    if len(shown) <= max(len(word), LONGEST):
+        return shown
+    return " ".join(shown[place : place + PIECE] for place in range(0, len(shown), PIECE))
 
 
 def _spelled(letter: str) -> str:
@@ -99,8 +107,15 @@ def pdf_of(sheet: Sheet) -> bytes:
         scale = min(50 * mm / wide, 20 * mm / high)
         logo = Image(io.BytesIO(sheet.logo.data), wide * scale, high * scale, hAlign="LEFT")
         sender = [logo, Spacer(1, 2 * mm), *sender]
+    # Who sends and each line may be higher than a page.
     story: list[Any] = [
-        Table([[head, sender]], colWidths=[width * 0.55, width * 0.45], style=flat, hAlign="LEFT"),
+        Table(
+            [[head, sender]],
+            colWidths=[width * 0.55, width * 0.45],
+            style=flat,
+            hAlign="LEFT",
+            splitInRow=1,
+        ),
         Spacer(1, 6 * mm),
     ]
     if sheet.customer_lines:
@@ -127,7 +142,9 @@ def pdf_of(sheet: Sheet) -> bytes:
             [*numbers, ("LINEBELOW", (0, 0), (-1, -1), 0.5, faint),
              ("FONT", (1, 0), (-1, 0), "Helvetica", 8.5), ("TEXTCOLOR", (1, 0), (-1, 0), faint)]
         )  # fmt: skip
-        table = Table(cells, colWidths=spread, style=ruled, hAlign="LEFT", repeatRows=1)
+        table = Table(
+            cells, colWidths=spread, style=ruled, hAlign="LEFT", repeatRows=1, splitInRow=1
+        )
         story += [table, Spacer(1, 4 * mm)]
     sums = [[plain(label), plain(value)] for label, value in sheet.amounts]
     beside = broad([row[1] for row in sums], 12)

@@ -7,9 +7,21 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
+from multidict import CIMultiDict
 
-from gateway.mcp.messages import EARLIER, META, REVISIONS, decoded, encoded
+from gateway.mcp.messages import (
+    EARLIER,
+    META,
+    REVISIONS,
+    Message,
+    ProtocolError,
+    decoded,
+    encoded,
+    error,
+    revision_of,
+)
 from gateway.server.config import Config, Server
 from outbox.database.transaction import Database
 from tests.gateway.rest.test_scans import occupied, waiting
@@ -121,6 +133,13 @@ async def test_a_bad_message_is_an_error_of_the_protocol(ana: Person, name: str)
         assert error["data"]["nearest"] == "search"
 
 
+def test_a_revision_in_a_header_may_be_no_text() -> None:
+    # aiohttp's server reads bytes that are no UTF-8 as surrogates; its client sends none.
+    with pytest.raises(ProtocolError) as refused:
+        revision_of(Message("ping", id=1), CIMultiDict({"MCP-Protocol-Version": "\udcff"}))
+    assert rb"\\udcff" in msgspec.json.encode(error(refused.value))
+
+
 async def test_a_name_in_a_header_may_be_encoded(ana: Person) -> None:
     assert (decoded(encoded("Ação")), encoded("search"), decoded("=?base64?!?=")) == (
         "Ação", "search", "=?base64?!?=",
@@ -163,6 +182,7 @@ async def test_there_are_neither_streams_nor_sessions(ana: Person, method: str) 
         ("", "https://evil.example", 403),
         ("", "http://localhost.evil.example", 403),
         ("", "null", 403),
+        ("", "http://[", 403),
         ("https://crm.example.com", "https://CRM.example.com", 200),
         ("https://crm.example.com", "https://app.example.com", 200),
         ("https://crm.example.com", "http://localhost:6274", 403),

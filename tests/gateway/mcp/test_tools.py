@@ -14,6 +14,7 @@ from gateway.domain.accounts.agents import Allowed
 from gateway.domain.catalogue import BY_PLURAL, CATALOGUE
 from gateway.mcp import deliveries, schemas
 from gateway.mcp.methods import tools
+from gateway.mcp.results import MOST_FAULTS
 from gateway.records.access import Actor
 from gateway.rest.api_areas import OTHERS, areas_of
 from gateway.rest.routes import ROUTES
@@ -281,6 +282,11 @@ async def test_an_error_names_field_allowed_values_and_the_nearest(
     assert [{key: one.get(key) for key in expected} for one in details] == [expected], result
     if "nearest" in expected:
         assert expected["nearest"] in details[0]["allowed"]
+
+
+async def test_an_error_names_a_few_of_many_faults(ana: Person) -> None:
+    refused = await call(ana, "list", type="contacts", **{f"x{n}": n for n in range(5_000)})
+    assert len(refused.error["details"]) == MOST_FAULTS
 
 
 async def test_malformed_and_unknown_ids_do_not_exist(ana: Person) -> None:

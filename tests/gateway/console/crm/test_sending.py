@@ -12,6 +12,7 @@ from PIL import Image
 from pypdf import PdfReader
 
 from gateway.domain.sales import document_links, logos, sheet_pdf
+from gateway.domain.sales.sheets import Sheet, SheetLine
 from tests.gateway.console.crm.test_verbs import ITEMS, made
 from tests.support.console import CONFIG, Guest, Seen
 from tests.support.drain import run
@@ -94,6 +95,16 @@ async def test_a_quote_that_is_over_says_so(
     late = await nobody.post("/documents", fields)
     assert (late.status, said in late.html) == (409, True)
     assert (await api.get(f"/api/quotes/{quote['id']}")).body["status"] == status
+
+
+async def test_text_behind_the_mark_of_a_token_is_no_header(
+    maria: Guest, nobody: Guest, api: Person
+) -> None:
+    link = await link_to(maria, "quotes", (await made(api, "quotes", items=ITEMS))["id"])
+    token = link.partition("token=")[2] + ".\r\nX-Sent: by the form"
+    fields = [("csrf_token", (await nobody.get(link)).csrf), ("token", token)]
+    seen = await nobody.post("/documents", [*fields, ("decision", "accept")])
+    assert (seen.status, "This quote was accepted" in seen.html) == (200, True)
 
 
 async def test_what_is_no_link_shows_nothing(maria: Guest, nobody: Guest, api: Person) -> None:
@@ -217,6 +228,23 @@ def test_a_file_has_every_script_in_its_letters(sent: str, shown: str) -> None:
     assert " ".join(sheet_pdf.plain(sent).split()) == shown
 
 
+def test_a_text_of_any_length_fits_on_the_pages() -> None:
+    # Spelled, a line and an address are higher than a page.
+    line = SheetLine("☕" * 500, "1", "R$ 1", "", "R$ 1")
+    sheet = Sheet(
+        language="en", kind="quote", number="1", title="Quote 1", dates=(), state="",
+        state_word="", sender="☕" * 200, sender_lines=["W" * 500] * 15, logo=None,
+        customer_label="To", customer_lines=["☕" * 200] * 15,
+        headings=SheetLine("Text", "Number", "Price", "", "Total"), lines=[line, line],
+        amounts=[("Total", "R$ 2")], bank_label="", bank="", pix_label="", pix="",
+        notes_label="Notes", notes="☕" * 1_000,
+    )  # fmt: skip
+    shown = "".join(
+        one.extract_text() for one in PdfReader(io.BytesIO(sheet_pdf.pdf_of(sheet))).pages
+    )
+    assert "".join(shown.split()).count(":coffee:") == 2 * 500 + 200 + 15 * 200 + 1_000
+
+
 async def test_a_long_quote_has_several_pages(maria: Guest, api: Person) -> None:
     line = {"description": "Ação " + "x" * 480, "quantity": 1, "unitPrice": 1}
     notes = "n" * 20_000 + "\n" * 300
@@ -230,15 +258,19 @@ async def test_a_long_quote_has_several_pages(maria: Guest, api: Person) -> None
 
 @pytest.mark.parametrize(
     ("kind", "size", "status"),
-    [("PNG", (900, 300), 200), ("JPEG", (50, 500), 200), ("GIF", (9, 9), 400), ("", (0, 0), 400),
-     ("PNG", (5000, 4000), 400)],
+    [("PNG", (900, 300), 200), ("JPEG", (50, 500), 200), ("MPO", (60, 40), 200),
+     ("GIF", (9, 9), 400), ("", (0, 0), 400), ("PNG", (5000, 4000), 400)],
 )  # fmt: skip
 async def test_a_logo_is_checked_and_stored_small(
     maria: Guest, api: Person, kind: str, size: tuple[int, int], status: int
 ) -> None:
     data = io.BytesIO(b"" if kind else b"<svg onload='x'/>")
     if kind:
-        Image.new("RGB", size).save(data, kind)
+        picture, profile = Image.new("RGB", size), b"profile"
+        if kind == "MPO":
+            picture.save(data, kind, save_all=True, append_images=[picture])
+        else:
+            picture.save(data, kind, comment=b"private", icc_profile=profile)
     path = "/console/settings/company"
     token = (await maria.get(path)).csrf
     seen = await maria.upload(f"{path}/logo", data.getvalue(), token=token)
@@ -251,6 +283,7 @@ async def test_a_logo_is_checked_and_stored_small(
         stored = Image.open(io.BytesIO(b64decode(found[2])))
         assert stored.width <= logos.BOX[0]
         assert stored.height <= logos.BOX[1]
+        assert not {"comment", "icc_profile"} & stored.info.keys()
         assert await bytes_of(maria, f"/console/quotes/{quote['id']}/pdf")
         await maria.submit(f"{path}/logo/remove", at=path)
         assert 'class="logo"' not in (await maria.get(path)).html

@@ -75,6 +75,8 @@ TAKEN: dict[str, tuple[Callable[[], bytes], str, tuple[int, int]]] = {
     "turned by EXIF": (lambda: file_of(drawn(), "JPEG", exif=located()), "jpg", (40, 60)),
     "turned WebP": (lambda: file_of(drawn(), "WEBP", exif=located()), "jpg", (40, 60)),
     "CMYK": (lambda: file_of(drawn(mode="CMYK"), "JPEG"), "jpg", (60, 40)),
+    "damaged EXIF": (lambda: file_of(drawn(), "WEBP", exif=b"Exif\0\0x"), "jpg", (60, 40)),
+    "with a comment": (lambda: file_of(drawn(), "JPEG", comment=b"at home"), "jpg", (60, 40)),
     "two pictures": (two_pictures, "jpg", (60, 40)),
     "with a profile": (lambda: file_of(drawn(), "JPEG", icc_profile=P3), "jpg", (60, 40)),
     "broken profile": (lambda: file_of(drawn(), "JPEG", icc_profile=b"x" * 99), "jpg", (60, 40)),
@@ -179,6 +181,35 @@ async def test_what_is_no_image_of_the_web_is_refused_by_name(shop: RestApi) -> 
         sent = await send(who, at, make())
         assert (case, sent.status, sent.faults) == (case, 400, {"file": code}), sent.text
     assert await names(shop.db) == set()
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "code"),
+    [
+        ("import os\nprint(os.environ.get('CARTEIRO_SECRET'), file=open(PATH, 'w'))", 400,
+         "too_many_pixels"),
+        # It was ended while it wrote.
+        ("""print('{"width": 1, "height": 1, "media_type": "image/jpeg"}\\nhalf', flush=True)
+import os; os.kill(os.getpid(), 9)""", 400, "too_many_pixels"),
+        (None, 503, None),
+    ],
+)  # fmt: skip
+async def test_an_encoder_that_fails_stores_nothing_and_knows_no_secret(
+    shop: RestApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str | None,
+    status: int, code: str | None,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("CARTEIRO_SECRET", "known")
+    seen = tmp_path / "seen"
+    if program is None:
+        monkeypatch.setattr(encoding.sys, "executable", str(tmp_path / "none"))
+    else:
+        (tmp_path / "encoder.py").write_text(program.replace("PATH", repr(str(seen))))
+        monkeypatch.setattr(encoding, "PROGRAM", tmp_path / "encoder.py")
+    who = await shop.person()
+    sent = await send(who, await product(who), file_of(drawn(), "PNG"))
+    assert (sent.status, sent.faults.get("file")) == (status, code), sent.text
+    assert await names(shop.db) == set()
+    assert not seen.exists() or seen.read_text() == "None\n"
 
 
 async def test_a_form_with_any_name_of_a_file_is_taken(shop: RestApi) -> None:
