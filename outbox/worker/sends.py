@@ -256,8 +256,9 @@ class Sends:
         decision = self._decide(delivery, outcome, schedule, wall + outcome.total_us)
         self._finish(sending, decision.window, began + outcome.total_us / SECOND)
         self._hand_over(
-            delivery, decision, outcome, request.url, node_id, wall, kept(headers), permission
-        )
+            delivery, decision, outcome, request.url, node_id, wall,
+            kept(headers, request.form), permission,
+        )  # fmt: skip
 
     def _finish(self, sending: Sending, window: WindowStep, now: float) -> None:
         width = self.windows.finish(sending, window, now)

@@ -38,7 +38,7 @@ async def test_all_at_once(db: Database, db_url: str, ordered: bool) -> None:
     """A revoked token is replaced before the handshake is repeated, and no try is counted."""
     keys = ring()
     async with guarded() as (server, box), drain(db, keys, site=SITE) as running:
-        webhook_id, secret = await add_webhook(
+        _, secret = await add_webhook(
             db, keys, box.url, oauth2=server.credentials(), format="cloudevents", handshake=True,
             ordered=ordered, sequenced=ordered,
         )  # fmt: skip
