@@ -13,7 +13,7 @@ from functools import cache
 import msgspec
 from aiohttp import web
 
-from gateway.console.frame.pages import set_up
+from gateway.console.layout.pages import set_up
 from gateway.console.routes import add_console
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import Credentials

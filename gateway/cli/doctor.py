@@ -14,7 +14,7 @@ from gateway.cli import tables
 from gateway.cli.commands import Say, existing
 from gateway.cli.endings import FAILED, Ended
 from gateway.cli.language import spoken
-from gateway.console.frame.told_steps import step_text, told
+from gateway.console.layout.told_steps import step_text, told
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor
 from gateway.records.values import dates
@@ -29,12 +29,12 @@ from outbox.errors import CannotStart
 from outbox.ids import Ids, is_id
 from outbox.queue.state.deliveries import Claimed, Endpoint
 from outbox.queue.state.policy import JITTER, Schedule
+from outbox.sending.explained import Step, StepName
 from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.oddities import separated
 from outbox.sending.request import SECRET_BYTES, new_secret, sign_standard
 from outbox.sending.request_targets import requested
-from outbox.sending.steps import Step, StepName
 from outbox.sending.urls import Refused, check_url
 from outbox.webhooks import Webhook, requested_urls
 from outbox.webhooks.secrets import KeyRing

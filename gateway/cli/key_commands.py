@@ -8,7 +8,7 @@ from typing import Any
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
 from gateway.domain.accounts import api_keys
-from gateway.domain.cells.marks import marked
+from gateway.domain.cells.credential_suffix import marked
 from gateway.records.values import dates
 from gateway.server.config import Config
 from outbox.database.transaction import Row

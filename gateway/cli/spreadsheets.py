@@ -17,10 +17,10 @@ from gateway.cli.data.progress import Progress
 from gateway.domain.catalogue import BY_PLURAL
 from gateway.domain.imports import jobs, notices, reports, uploads
 from gateway.domain.imports.columns import parse, parse_each
+from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.jobs import Import
 from gateway.domain.imports.options import options_of
-from gateway.domain.imports.steps import ENTRIES
 from gateway.records import exports
 from gateway.records.access import Actor
 from gateway.records.query import Query

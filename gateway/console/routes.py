@@ -17,11 +17,11 @@ from gateway.console.account import (
     second_step,
     two_factor_pages,
 )
+from gateway.console.crm import routes as desk
 from gateway.console.deliveries import deliveries, history, recoveries, steering
-from gateway.console.desk import routes as desk
 from gateway.console.files import export_page, import_pages
-from gateway.console.frame import static_files
-from gateway.console.frame.pages import Handler, action, form_only, nowhere, page, upload
+from gateway.console.layout import static_files
+from gateway.console.layout.pages import Handler, action, form_only, nowhere, page, upload
 from gateway.console.overview import overview
 from gateway.console.records import find_page, orders, payment_secret
 from gateway.console.records.sections import SECTIONS, add_records

@@ -33,8 +33,8 @@ from graphql.pyutils import AwaitableOrValue, Path, gather_with_cancel
 from gateway.graphql.admission import count
 from gateway.graphql.documents import Documents, Invalid, Known, of_refusal
 from gateway.graphql.errors import ADVICE
+from gateway.graphql.request_context import RequestContext
 from gateway.graphql.responses import JSON
-from gateway.graphql.visit import Visit
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values.strictjson import Digits, InvalidJson, decode
@@ -157,7 +157,7 @@ class Outcome:
 
 
 async def run(
-    documents: Documents, visit: Visit, request: OperationRequest, *, reads_only: bool
+    documents: Documents, visit: RequestContext, request: OperationRequest, *, reads_only: bool
 ) -> Outcome:
     """Execute an operation.
 
@@ -191,7 +191,7 @@ async def run(
     return Outcome(result, True, kind, "error" if result.errors else "ok", known.deprecated)
 
 
-def _late(kind: str, visit: Visit) -> Refusal:
+def _late(kind: str, visit: RequestContext) -> Refusal:
     """Return the refusal of an operation that takes too long."""
     message = f"The operation took longer than {SECONDS:g} seconds."
     if kind != OperationType.MUTATION.value or not visit.wrote:
@@ -208,7 +208,7 @@ async def _execute(
     documents: Documents,
     known: Known,
     operation: OperationDefinitionNode | None,
-    visit: Visit,
+    visit: RequestContext,
     request: OperationRequest,
 ) -> ExecutionResult | list[GraphQLError]:
     """Return the result, or the errors of the variables or of the operation's name."""

@@ -18,7 +18,7 @@ from graphql import (
 )
 
 from gateway.graphql.fields import MUTATIONS, QUERIES, TYPES, kind_of
-from gateway.graphql.visit import FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import FieldResolver, RequestContext, Resolver
 
 BLANKS = " \t\r\n"
 _TEXTS = (GraphQLString, GraphQLID)
@@ -56,7 +56,7 @@ def _bind(
 def _query(resolver: Resolver, field: GraphQLField) -> Callable[..., Any]:
     optional = _optional(field.args)
 
-    def resolve(_: None, info: GraphQLResolveInfo[Visit], /, **args: Any) -> Any:
+    def resolve(_: None, info: GraphQLResolveInfo[RequestContext], /, **args: Any) -> Any:
         return resolver(info.context, _given(args, optional))
 
     return resolve
@@ -68,7 +68,12 @@ def _mutation(resolver: Resolver, field: GraphQLField) -> Callable[..., Any]:
     assert isinstance(kind, GraphQLInputObjectType)
     optional = _optional(kind.fields)
 
-    async def resolve(_: None, info: GraphQLResolveInfo[Visit], /, input: dict[str, Any]) -> Any:  # noqa: A002 - the argument's name in the schema
+    async def resolve(
+        _: None,
+        info: GraphQLResolveInfo[RequestContext],
+        /,
+        input: dict[str, Any],  # noqa: A002 - the argument's name in the schema
+    ) -> Any:
         info.context.begin_mutation(info.path.key)
         payload = await resolver(info.context, _given(input, optional))
         info.context.loaders.forget()
@@ -80,7 +85,7 @@ def _mutation(resolver: Resolver, field: GraphQLField) -> Callable[..., Any]:
 def _field(resolver: FieldResolver, field: GraphQLField) -> Callable[..., Any]:
     optional = _optional(field.args)
 
-    def resolve(source: Any, info: GraphQLResolveInfo[Visit], /, **args: Any) -> Any:
+    def resolve(source: Any, info: GraphQLResolveInfo[RequestContext], /, **args: Any) -> Any:
         return resolver(source, info.context, _given(args, optional))
 
     return resolve

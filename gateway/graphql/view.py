@@ -9,9 +9,9 @@ from gateway.graphql.admission import METHODS, VARY, admit, must_be_allowed
 from gateway.graphql.documents import Documents
 from gateway.graphql.errors import misdirection, render
 from gateway.graphql.execution import OperationRequest, from_body, from_query, run
+from gateway.graphql.request_context import RequestContext
 from gateway.graphql.responses import GRAPHQL, HEADERS, chosen, refuse, respond
 from gateway.graphql.store_language import language_of, say_of
-from gateway.graphql.visit import Visit
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DIRECTORY
 from gateway.server.http import cors
@@ -53,7 +53,7 @@ async def refuse_method(request: web.Request) -> web.Response:
 
 
 async def _answer(request: web.Request, operation: OperationRequest) -> web.Response:
-    visit = Visit(request)
+    visit = RequestContext(request)
     outcome = await run(
         request.app[DOCUMENTS], visit, operation, reads_only=request.method != "POST"
     )

@@ -22,7 +22,7 @@ HEADINGS = ("title", "name", "number", "code")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Beside:
+class DerivedColumn:
     """A second column of a field, computed from the typed value.
 
     `part` means that the column is part of the value, not another form of it.
@@ -99,7 +99,7 @@ class Field:
     """Whether the server sets a value when a create does not, so that every record has one."""
     shown_example: Any = None
     """The JSON form of the example, where it does not follow from the format."""
-    beside: Sequence[Beside] = ()
+    beside: Sequence[DerivedColumn] = ()
     reference: Reference | None = None
     listed_in: str = ""
     """For a list: the table (owner_id, value, record_id) that finds records by one of its items."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 from aiohttp import web
 
-from gateway.domain.privacy import steps
+from gateway.domain.privacy import erasure_units
 from gateway.records import actions, list_versions
 from gateway.records.access import Actor
 from gateway.records.cursors import text_of
@@ -77,7 +77,7 @@ class FirstPages:
 
     def committed(self, changed: Collection[str]) -> None:
         """Forget the pages of an owner who erased a person; see Database.on_change."""
-        for owner_id in steps.owners_of(changed):
+        for owner_id in erasure_units.owners_of(changed):
             for key in [key for key in self.pages if key[1] == owner_id]:
                 self.held -= self.pages.pop(key).size
 

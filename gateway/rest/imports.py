@@ -14,9 +14,9 @@ from gateway.domain.imports import jobs, notices, uploads
 from gateway.domain.imports.columns import parse, parts
 from gateway.domain.imports.decoding import CHARSETS
 from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
+from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
-from gateway.domain.imports.steps import ENTRIES
 from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource

@@ -72,7 +72,7 @@ class Deferred:
                         length += len(value)
         return length
 
-    def let_out(self) -> Iterator[tuple[Insert, list[Sequence[Any]]]]:
+    def drain(self) -> Iterator[tuple[Insert, list[Sequence[Any]]]]:
         """Yield the rows of each INSERT, sums added up; nothing is kept."""
         rows, self.rows = self.rows, {}
         for last in (False, True):

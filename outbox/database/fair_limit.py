@@ -21,7 +21,7 @@ class Crowded(OutboxError):
     seconds = 1
 
 
-class Places:
+class FairSemaphore:
     """`count` places: each holder has at most `each` of them and at most `waiting` waiters."""
 
     def __init__(self, count: int, *, each: int, waiting: int, most: int = MOST_WAITING) -> None:

@@ -1,6 +1,6 @@
 """How many units of one kind run and wait at once, of all owners and of each."""
 
-from outbox.database.fair_limit import Places
+from outbox.database.fair_limit import FairSemaphore
 
 SCANS_WAITING = 8
 SCANS_EACH = 2
@@ -18,27 +18,27 @@ WAITING = 1_000
 """Writes, and reads, of one owner that may wait for a connection; twice as many of all owners."""
 
 
-def scan_places(count: int) -> Places:
+def scan_places(count: int) -> FairSemaphore:
     """Return places for `count` concurrent scans; of two or more, one owner leaves one free."""
-    return Places(count, each=min(SCANS_EACH, max(1, count - 1)), waiting=SCANS_WAITING)
+    return FairSemaphore(count, each=min(SCANS_EACH, max(1, count - 1)), waiting=SCANS_WAITING)
 
 
-def write_places(count: int) -> Places:
+def write_places(count: int) -> FairSemaphore:
     """Return places for `count` concurrent writes; of three or more, one owner leaves some free."""
     each = max(1, count - max(1, count // 3))
-    return Places(count, each=each, waiting=WAITING, most=2 * WAITING)
+    return FairSemaphore(count, each=each, waiting=WAITING, most=2 * WAITING)
 
 
-def read_places(count: int) -> Places:
+def read_places(count: int) -> FairSemaphore:
     """Return places for `count` concurrent short reads, of which one owner takes a half."""
-    return Places(count, each=max(1, count // 2), waiting=WAITING, most=2 * WAITING)
+    return FairSemaphore(count, each=max(1, count // 2), waiting=WAITING, most=2 * WAITING)
 
 
-def stream_places() -> Places:
+def stream_places() -> FairSemaphore:
     """Return places for streams."""
-    return Places(STREAMS, each=1, waiting=STREAMS_WAITING)
+    return FairSemaphore(STREAMS, each=1, waiting=STREAMS_WAITING)
 
 
-def spool_places() -> Places:
+def spool_places() -> FairSemaphore:
     """Return places for streams that are read at once."""
-    return Places(SPOOLS, each=1, waiting=SPOOLS_WAITING)
+    return FairSemaphore(SPOOLS, each=1, waiting=SPOOLS_WAITING)

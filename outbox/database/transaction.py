@@ -37,7 +37,7 @@ Values = Sequence[Any]
 Wake = Callable[[], None]
 Name = Callable[[], str]
 Idle = Callable[[], bool]
-LetGo = Callable[[], None]
+Unsubscribe = Callable[[], None]
 """Ends the registration that returned it."""
 Home = tuple[str, str]
 """The name and the address of the installation that an owner has moved to."""
@@ -49,18 +49,18 @@ DUTIES = ""
 
 
 @dataclass(slots=True)
-class Patience:
+class RequestBudget:
     """What the units of one request share.
 
     `spent`: the seconds that it has waited for the database. `owner`: whose connections its writes
     count as, an account's id or, before that is known, the client's address.
     """
 
-    spent: float = 0.0
+    waited: float = 0.0
     owner: str = DUTIES
 
 
-patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
+patience: ContextVar[RequestBudget | None] = ContextVar("patience", default=None)
 """The patience of the current request: on PostgreSQL its units end within ten seconds together."""
 
 
@@ -211,12 +211,13 @@ class Database(Protocol):
     """Receives reports of the database and what works with it, for metrics."""
     meter: Meter
     """Measures what jobs cost the writes of others in this process."""
-    elsewhere: Mapping[str, Home | None]
-    absent: Mapping[str, Home | None]
+    closed_owners: Mapping[str, Home | None]
+    unreadable_owners: Mapping[str, Home | None]
     """Owners whose requests write, and read, nothing here, and where they are if that is known:
     see outbox.queue.upkeep.owner_moves."""
-    heard: int | None
-    """What `hearing` was when `elsewhere` was read; None: nobody reads it. Not used on SQLite."""
+    moves_seen: int | None
+    """What `moves_epoch` was when `closed_owners` was read; None: nobody
+    reads it. Not used on SQLite."""
     reserve: Reserve | None
     """None: this database alone knows who has a name. Never used on SQLite."""
 
@@ -262,7 +263,9 @@ class Database(Protocol):
         (only its own work is rolled back).
         """
 
-    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
+    def listen(
+        self, callback: Wake, node: Name | None = None, idle: Idle | None = None
+    ) -> Unsubscribe:
         """Call `callback` on the event loop when there is work for this node's drain.
 
         A commit that makes work wakes one live node: this one, unless it is not `idle` and another
@@ -273,17 +276,17 @@ class Database(Protocol):
     def announce(self) -> None:
         """Wake one other node because work is left. May be called often. Does nothing on SQLite."""
 
-    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> Unsubscribe:
         """Call `callback` on the event loop with what a commit changed; see `Tx.changed`.
 
         For a commit of this process it runs before `write` returns, on others within a second.
         """
 
-    def on_move(self, callback: Callable[[], None]) -> LetGo:
+    def on_move(self, callback: Callable[[], None]) -> Unsubscribe:
         """Call `callback` when an owner may have moved; never on SQLite."""
 
     @property
-    def hearing(self) -> int:
+    def moves_epoch(self) -> int:
         """Which connection hears of moves, by its number; 0 while none does, and on SQLite."""
 
     def leadership(self, pace: Pace = PACE) -> Leadership:

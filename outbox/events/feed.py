@@ -31,7 +31,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FeedPage:
     """`place` is where to continue, None in an empty feed; `more`: whether events follow."""
 
     entries: list[Entry]
@@ -59,7 +59,7 @@ async def page(
     names: Sequence[str] | None = None,
     since: int,
     limit: int,
-) -> Page:
+) -> FeedPage:
     """Return up to `limit` events after the event `after`, none older than `since`, no test events.
 
     With `names`, return only these: a page may then be short or empty and still have a next page.
@@ -78,11 +78,11 @@ async def page(
         rows = await tx.all(sql, owner_id, start, end, since, limit + 1, *(names or ()))
     entries = [_entry(row) for row in rows[:limit]]
     if len(rows) > limit:
-        return Page(entries, entries[-1].id, True)
+        return FeedPage(entries, entries[-1].id, True)
     if bound is not None:
-        return Page(entries, bound["id"], True)
+        return FeedPage(entries, bound["id"], True)
     last = await tx.one(_LAST, owner_id)
-    return Page(entries, after or None if last is None else last["id"], False)
+    return FeedPage(entries, after or None if last is None else last["id"], False)
 
 
 async def _start(tx: Tx, owner_id: str, after: str, since: int) -> int:

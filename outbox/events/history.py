@@ -14,7 +14,7 @@ from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.durations import MINUTE
-from outbox.events import marks
+from outbox.events import event_index
 from outbox.ids import first_at
 
 SCANNED = 5_000
@@ -76,7 +76,7 @@ class EventQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class HistoryPage:
     """One page; `after` is where the next one starts, None at the end.
 
     `searched` means that the page ended before it was full, because many events did not match.
@@ -103,14 +103,14 @@ async def owner_of(tx: Tx, event_id: str) -> str | None:
 
 async def page(
     tx: Tx, owner_id: str, query: EventQuery, after: int | None = None, size: int = 50
-) -> Page:
+) -> HistoryPage:
     """Return a page of the events that match, without test events."""
     await by_index(tx)
     before = END if after is None else after
     if after is None and query.until < NO_TIME:
         before = await _before(tx, query.until)
     # The newest events alone have no marks, so these are read one by one.
-    floor = await marks.marked(tx) if query.cause else 0
+    floor = await event_index.marked(tx) if query.cause else 0
     if before <= floor:
         return await _marked(tx, owner_id, query, before, size)
     values: list[Any] = [owner_id, before, 0, floor]
@@ -121,12 +121,12 @@ async def page(
     rows = await tx.all(PAGE.format(hit=hit), *values)
     events = [_listed(row) for row in rows if row["hit"]]
     if len(events) > size:
-        return Page(events[:size], events[size - 1].seq)
+        return HistoryPage(events[:size], events[size - 1].seq)
     examined = rows[-1]["occurred_at"] if rows else tx.now
     if examined < query.since - OVERLAP_US or (len(rows) < most and not floor):
-        return Page(events, None)
+        return HistoryPage(events, None)
     following = floor if len(rows) < most else rows[-1]["seq"]
-    return Page(events, following, len(events) < size, examined)
+    return HistoryPage(events, following, len(events) < size, examined)
 
 
 def _judged(values: list[Any], query: EventQuery) -> list[str]:
@@ -146,9 +146,9 @@ def _judged(values: list[Any], query: EventQuery) -> list[str]:
     return judged
 
 
-async def _marked(tx: Tx, owner_id: str, query: EventQuery, before: int, size: int) -> Page:
+async def _marked(tx: Tx, owner_id: str, query: EventQuery, before: int, size: int) -> HistoryPage:
     """Return a page of events that marks lead to."""
-    seqs, following = await marks.places(tx, query.cause.lower(), query.cause, before)
+    seqs, following = await event_index.places(tx, query.cause.lower(), query.cause, before)
     if len(seqs) > size:
         seqs = seqs[:size]
         following = seqs[-1]
@@ -157,12 +157,12 @@ async def _marked(tx: Tx, owner_id: str, query: EventQuery, before: int, size: i
     rows = await tx.all(OF_SEQS.format(judged=conditions), *values) if seqs else []
     events = [_listed(row) for row in rows]
     if following is None:
-        return Page(events, None)
+        return HistoryPage(events, None)
     reached = await tx.one(REACHED, following)
     examined = tx.now if reached is None else int(reached["occurred_at"])
     if examined < query.since - OVERLAP_US:
-        return Page(events, None)
-    return Page(events, following, len(events) < size, examined)
+        return HistoryPage(events, None)
+    return HistoryPage(events, following, len(events) < size, examined)
 
 
 async def _before(tx: Tx, until: int) -> int:

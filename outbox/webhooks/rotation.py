@@ -42,23 +42,23 @@ select staged_secret is not null as staged, old_secret_until from webhooks where
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RotationState:
     """How far a rotation is. `old_until`: the replaced secret signs until then, if there is one."""
 
     staged: bool
     old_until: int | None
 
 
-async def standing(tx: Tx, webhook_id: str) -> Standing:
+async def standing(tx: Tx, webhook_id: str) -> RotationState:
     """Return how far the rotation of a webhook is."""
     row = await tx.one(STANDING, webhook_id)
     if row is None:
-        return Standing(staged=False, old_until=None)
+        return RotationState(staged=False, old_until=None)
     until = row["old_secret_until"]
     # The duty that deletes it runs every few minutes.
     if until is not None and until <= await times.earlier(tx):
         until = None
-    return Standing(bool(row["staged"]), until)
+    return RotationState(bool(row["staged"]), until)
 
 
 async def stage(tx: Tx, webhook_id: str, secret: str, ring: KeyRing) -> bool:

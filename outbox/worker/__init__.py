@@ -166,7 +166,7 @@ class Worker:
         fault: Exception | None = None
         settled: float | None = None
         try:
-            settled = await self._settling.write(self._claimer.along(unwritten))
+            settled = await self._settling.write(self._claimer.combined_write(unwritten))
         except Exception as caught:  # noqa: BLE001 - raised below
             fault = caught
         took = await self._claimer.take(unwritten, self._settling.held, self._settling.unstored)

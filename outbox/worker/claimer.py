@@ -135,7 +135,7 @@ class Claimer:
     def _looked_at(self, moment: float) -> None:
         """Note that a look has found nothing of any kind."""
 
-    def along(self, unwritten: int) -> Write | None:
+    def combined_write(self, unwritten: int) -> Write | None:
         """Return a function that records results and claims, in one transaction.
 
         Return None where a claim has its own transaction.

@@ -15,11 +15,11 @@ from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.queue.state.deliveries import Claimed, Endpoint
 from outbox.queue.state.policy import Decision, Schedule, dead, decide, parked
+from outbox.sending.explained import Step, steps_of, token_steps_of, with_handshake
 from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header, Request, compose, masked
 from outbox.sending.send import Sender
-from outbox.sending.steps import Step, steps_of, token_steps_of, with_handshake
 from outbox.sending.token_request import fetch
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.access_tokens import HEADER

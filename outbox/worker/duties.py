@@ -15,7 +15,7 @@ from functools import partial
 import structlog
 
 from outbox.database.leadership import Leadership
-from outbox.database.transaction import Database, LetGo, Tx
+from outbox.database.transaction import Database, Tx, Unsubscribe
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.state.lanes import due_now
@@ -77,7 +77,7 @@ class Duties:
         """Names of duties that were woken and not looked at since."""
         self._wakes = 0
         self._wakers: dict[str, str] = {}
-        self._unwatch: LetGo = lambda: None
+        self._unwatch: Unsubscribe = lambda: None
         self._waking: asyncio.Task[None] | None = None
         leadership.on_loss(self._drop)
 

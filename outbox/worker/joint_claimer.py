@@ -21,7 +21,7 @@ class JointClaimer(Claimer):
     It looks for events and due deliveries only when there may be some.
     """
 
-    def along(self, unwritten: int) -> Write | None:
+    def combined_write(self, unwritten: int) -> Write | None:
         if self._stopped or self._orphans or self._lease.objection() is not None:
             # Something else comes before the next claim.
             return None

@@ -79,7 +79,7 @@ class SeparateClaimer(Claimer):
         self._fanned_at = moment
         self._notes_at = moment + POLL_SECONDS
 
-    def along(self, unwritten: int) -> Write | None:
+    def combined_write(self, unwritten: int) -> Write | None:
         if self._stopped or self._orphans or self._lease.objection() is not None:
             # Something else comes before the next claim.
             return None

@@ -20,7 +20,7 @@ from outbox.worker.send_counts import (
     SlowSends,
     Window,
 )
-from outbox.worker.slow_places import Places
+from outbox.worker.slow_slots import SlowSlots
 
 WIDEST = 64
 WIDE = 32
@@ -58,7 +58,7 @@ class Windows:
         self._slow = SlowSends()
         self._silent = SlowSends()
         """Those of the slow sends that are silent."""
-        self._places = Places(self._widest - 1, MOST_FURTHER // OWNER_SHARE)
+        self._places = SlowSlots(self._widest - 1, MOST_FURTHER // OWNER_SHARE)
         self._failing = 0
         self._open = 0
         """Sends in flight, of any kind."""

@@ -21,7 +21,7 @@ LEFT = {
     # A set of one place, so that few holders fill it.
     "tests/gateway/server/processes/test_shared_counters.py: _places",
     # A queue without a place, and a turn by parts alone.
-    "tests/gateway/console/frame/test_pages.py: _waiting",
+    "tests/gateway/console/layout/test_pages.py: _waiting",
     "tests/system/test_plans.py: _turn",
     # The moment between a claim and its sends.
     "tests/outbox/worker/test_worker.py: _begin",

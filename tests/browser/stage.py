@@ -25,7 +25,7 @@ from gateway.server.app_keys import KEYRING
 from gateway.server.config import Connect, Retry, Service
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, HOUR
-from outbox.queue.state.figures import STEP
+from outbox.queue.state.attempt_counts import STEP
 from outbox.webhooks.operational import NAMES
 from tests.gateway.console.webhooks.test_connect import Zappy
 from tests.support import orders

@@ -9,7 +9,7 @@ import pytest
 from gateway.domain.accounts import sessions
 from outbox.clock import Clock, SystemClock
 from outbox.database.transaction import Tx
-from outbox.queue.state.figures import STEP
+from outbox.queue.state.attempt_counts import STEP
 from tests.browser.conftest import sign_in, webhook, window
 from tests.browser.faults import bars
 from tests.browser.stage import past

@@ -22,7 +22,7 @@ from PIL import Image
 
 from gateway.server.config import Config, Retry
 from outbox.database.transaction import Database
-from outbox.queue.state.figures import STEP
+from outbox.queue.state.attempt_counts import STEP
 from tests.architecture.tree import ROOT
 from tests.browser.conftest import sign_in, webhook, window
 from tests.browser.stage import past

@@ -14,7 +14,16 @@ from gateway.records.draft import check
 from gateway.records.errors import Refusal
 from gateway.records.query import Page, Query
 from gateway.records.record import Record
-from gateway.records.resource import BY_TIME, Beside, Field, Filter, Resource, Sort, Unique, Within
+from gateway.records.resource import (
+    BY_TIME,
+    DerivedColumn,
+    Field,
+    Filter,
+    Resource,
+    Sort,
+    Unique,
+    Within,
+)
 from gateway.records.values import dates, formats, instants, nested, numbers
 from gateway.records.values.nested import Member
 from gateway.rest.record_json import view
@@ -45,7 +54,7 @@ OFFERS = Resource(
         Field("title", "title", formats.title(), "Title.", "Tea", required=True),
         Field("price", "price", numbers.money(), "Price.", 1.5, required=True),
         Field("endsAt", "ends_at", instants.instant(), "End.", "2026-12-01",
-              beside=(Beside("ends_day", dates.is_bare, part=True),)),
+              beside=(DerivedColumn("ends_day", dates.is_bare, part=True),)),
         Field("parts", "parts", nested.objects(PART, 5), "Parts.", [], default="[]"),
         Field("storeId", "store_id", formats.id_of("store"), "Store.", "1" * 24, required=True),
         Field("code", "code", formats.title(), "Code.", "T", unique=Unique("offer_codes")),

@@ -19,9 +19,9 @@ from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells import directory
 from gateway.domain.images import encoder, encoding
 from gateway.domain.images import uploads as image_uploads
-from gateway.domain.imports import files, jobs, steps, uploads
+from gateway.domain.imports import files, import_steps, jobs, uploads
 from gateway.domain.privacy import certificates, page_sizes
-from gateway.domain.privacy import steps as erasure
+from gateway.domain.privacy import erasure_units as erasure
 from gateway.domain.reports import periods
 from gateway.domain.sales import document_lines, logos
 from gateway.domain.storefront.catalogue import word_search
@@ -38,7 +38,7 @@ from gateway.server.images import images
 from gateway.server.telemetry import health
 from gateway.server.upkeep import duties, host_lookups, mailer
 from outbox.database import places, sizes
-from outbox.events import marks
+from outbox.events import event_index
 from outbox.queue.order import ordering
 from outbox.queue.replays import job_steps, snapshot_steps
 from outbox.queue.replays import jobs as replays
@@ -69,12 +69,12 @@ BOUNDS: Mapping[str, float] = {
     "counted": replays.COUNTED, "running": replays.MOST_RUNNING, "hashes": passwords.WAITING_MOST,
     "words": word_search.MOST, "document": document_size.CHARACTERS, "depth": limits.DEPTH,
     "aliases": limits.ALIASES, "mutations": limits.MUTATIONS, "graphql": execution.SECONDS,
-    "step_sqlite": steps.MOST["sqlite"], "step_postgres": steps.MOST["postgres"],
-    "step_characters": steps.CHARACTERS,
+    "step_sqlite": import_steps.MOST["sqlite"], "step_postgres": import_steps.MOST["postgres"],
+    "step_characters": import_steps.CHARACTERS,
     "job_sqlite": job_steps.MOST["sqlite"], "job_postgres": job_steps.MOST["postgres"],
     "snapshot": snapshot_steps.MOST, "dependants": cascades.MOST,
     "dependants_ms": cascades.UNIT_SECONDS * 1000, "retention": retention.PAGE,
-    "certificate": certificates.AT_ONCE, "mails": mailer.MOST, "marks": marks.PAGE,
+    "certificate": certificates.AT_ONCE, "mails": mailer.MOST, "marks": event_index.PAGE,
     "image": encoding.MOST_BYTES // MIB, "pixels": encoder.MOST_PIXELS // 10**6,
     "encoding": encoding.SECONDS, "encoders": encoding.AT_ONCE, "images_each": encoding.EACH,
     "images_waiting": encoding.WAITING, "images_read": images.READ_AT_ONCE,

@@ -8,8 +8,18 @@ from collections.abc import Callable, Sequence
 
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
-from outbox.queue.state import figures
-from outbox.queue.state.figures import BOUNDS, EVENT, LEVELS, LOST, SPANS, STEP, TIMES, Counts, Key
+from outbox.queue.state import attempt_counts
+from outbox.queue.state.attempt_counts import (
+    BOUNDS,
+    EVENT,
+    LEVELS,
+    LOST,
+    SPANS,
+    STEP,
+    TIMES,
+    Counts,
+    Key,
+)
 
 Found = Counter[tuple[str, int, str, str]]
 """Webhook or owner, start of the step, result, and `count`, `total_us` or a step of durations."""
@@ -68,10 +78,10 @@ async def fill(
             for result, count, took in shape(moment):
                 if count:
                     key = (webhook_id, moment // span * span, result)
-                    found = counts.setdefault(key, [0] * len(figures.SUMS))
+                    found = counts.setdefault(key, [0] * len(attempt_counts.SUMS))
                     found[0] += count
                     found[1] += took * count
                     slower = (1, 1, 1, 2, 1, 1, 2, 1, 1, 4)[moment // STEP % 10]
                     found[2 + bisect_left(BOUNDS, took * slower)] += count
-        await figures.add(tx, span, counts)
+        await attempt_counts.add(tx, span, counts)
         end = start

@@ -15,7 +15,7 @@ from gateway.server.parts import Parts
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import MoveState
 from outbox.webhooks.key_files import read_key_file
 from outbox.webhooks.secrets import KeyRing
 from tests.support.chains import walked
@@ -76,7 +76,7 @@ class Pair:
         return [asyncio.run(_guards(url)) for url in (self.house.url, self.target)]
 
 
-async def standing(url: str, owner_id: str) -> Standing:
+async def standing(url: str, owner_id: str) -> MoveState:
     """Return where a database says that an owner is."""
     db = await opened(url)
     try:

@@ -21,7 +21,7 @@ from gateway.domain.privacy import certificates
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
-from outbox.events import marks
+from outbox.events import event_index
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.upkeep import parking
@@ -203,7 +203,7 @@ async def _sealed(tx: Tx, ring: KeyRing, shop: Shop) -> None:
 
 
 async def _marked(tx: Tx) -> None:
-    await marks.store(tx, 0, *await marks.marks_of(tx, 0))
+    await event_index.store(tx, 0, *await event_index.marks_of(tx, 0))
 
 
 async def _emails(tx: Tx, owners: list[str]) -> list[str]:
@@ -248,5 +248,5 @@ async def _look(tx: Tx, owners: list[str]) -> Left:
     waiting = Counter((row["id"], row["webhook_id"]) for row in await tx.all(WAITING, owners[0]))
     marked = await tx.one("select records, requests from event_marks where first_seq = 0")
     kept = None if marked is None else (bytes(marked["records"]), bytes(marked["requests"]))
-    are_true = kept in (None, await marks.marks_of(tx, 0))
+    are_true = kept in (None, await event_index.marks_of(tx, 0))
     return Left(await shares(tx, OWNERSHIP, owners), feed, +mentions, waiting, are_true)

@@ -37,7 +37,7 @@ def test_what_can_be_changed(code: str, kinds: list[str]) -> None:
 
 
 def test_sql_is_changed_by_its_operators() -> None:
-    module = "outbox/events/marks.py"
+    module = "outbox/events/event_index.py"
     one = next(one for one in mutants(module) if one.number < 0)
     before, after = changed_text(one)
     assert before != after

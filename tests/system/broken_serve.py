@@ -31,10 +31,10 @@ from gateway.server.app_keys import DB
 from gateway.server.http.rate_limits import RateLimits
 from gateway.server.parts import PARTS, Parts
 from outbox.clock import Clock, SystemClock
-from outbox.database.fair_limit import Places
+from outbox.database.fair_limit import FairSemaphore
 from outbox.database.postgres import PostgresDatabase
 from outbox.database.sqlite import SqliteDatabase
-from outbox.database.sqlite.steps import Job as Write
+from outbox.database.sqlite.unit_thread import Job as Write
 from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.sqlite.writer import Writer
 from outbox.database.transaction import DUTIES, Database, Tx
@@ -396,7 +396,7 @@ def takes_all_descriptors() -> Parts:
     return Parts(sender=partial(Sender, scarce_from=inf))
 
 
-class OneQueue(Places):
+class OneQueue(FairSemaphore):
     """Places for which everybody is the same holder."""
 
     async def take(self, holder: str) -> None:
@@ -417,20 +417,20 @@ def crowded_searches() -> None:
     """Let long reads wait in one queue, run on after a disconnection, and cost one token."""
     connection = module("gateway.server.http.connections").Connection
     init, take, leave, lost = (
-        Places.__init__, Places.take, Places.leave, connection.connection_lost,
+        FairSemaphore.__init__, FairSemaphore.take, FairSemaphore.leave, connection.connection_lost,
     )  # fmt: skip
 
-    def unbounded(self: Places, count: int, **_: int) -> None:
+    def unbounded(self: FairSemaphore, count: int, **_: int) -> None:
         init(self, count, each=1_000, waiting=1_000_000, most=1_000_000)
 
     def stays(self: Any, exc: BaseException | None) -> None:
         self.on_lost = None
         lost(self, exc)
 
-    Places.__init__ = unbounded  # type: ignore[method-assign]
-    Places.take = lambda self, holder: take(self, "all")  # type: ignore[method-assign]
-    Places.take_free = lambda self, holder: False  # type: ignore[method-assign]
-    Places.leave = lambda self, holder: leave(self, "all")  # type: ignore[method-assign]
+    FairSemaphore.__init__ = unbounded  # type: ignore[method-assign]
+    FairSemaphore.take = lambda self, holder: take(self, "all")  # type: ignore[method-assign]
+    FairSemaphore.take_free = lambda self, holder: False  # type: ignore[method-assign]
+    FairSemaphore.leave = lambda self, holder: leave(self, "all")  # type: ignore[method-assign]
     connection.connection_lost = stays
     costs = module("gateway.server.http.rate_limits").COSTS
     costs.update(dict.fromkeys(costs, 1))
@@ -438,7 +438,7 @@ def crowded_searches() -> None:
 
 def any_form() -> None:
     """Let aiohttp read any form, in the character set that it names."""
-    forms = module("gateway.console.frame.forms")
+    forms = module("gateway.console.layout.forms")
 
     async def read(request: web.Request) -> Any:
         sent = await request.post()
@@ -500,7 +500,7 @@ def unmetered_lists() -> None:
 
 def unmetered_console() -> None:
     """Count no pages of the console, and make all of an account at once."""
-    module("gateway.console.frame.pages").AT_ONCE = NO_BOUND
+    module("gateway.console.layout.pages").AT_ONCE = NO_BOUND
     RateLimits.page = lambda *_: 0  # type: ignore[method-assign]
 
 

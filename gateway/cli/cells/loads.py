@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, HOUR
-from outbox.queue.state.figures import EVENT
+from outbox.queue.state.attempt_counts import EVENT
 
 WITHIN = 0.1
 """How far from the mean the load of a cell may be, as a part of it."""

@@ -39,7 +39,7 @@ from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import MoveState
 from outbox.webhooks import key_mark
 from outbox.webhooks.secrets import KeyRing
 
@@ -138,7 +138,7 @@ async def _live(
     """Move between two databases of PostgreSQL, whether servers use them or not."""
     from gateway.cli.moving.live_move import LiveMove
     from gateway.server.parts import PARTS
-    from outbox.database.postgres.beside import open_beside
+    from outbox.database.postgres.move_connection import open_beside
 
     tries = (arguments.parts or PARTS).lock_tries
     async with (
@@ -205,7 +205,7 @@ class Move:
                     await self._stay()
                     raise
             async with self._source.transaction() as tx:
-                gone = Standing("gone", self._here.move_id, self._ends[1])
+                gone = MoveState("gone", self._here.move_id, self._ends[1])
                 await owner_moves.stand(tx, self._owner_id, gone)
         return copied, await forget(self._source, self._owner_id)
 
@@ -221,12 +221,12 @@ class Move:
     async def _stay(self) -> None:
         async with self._source.transaction() as tx:
             await release_mail(tx, self._owner_id)
-            await owner_moves.stay(tx, self._owner_id)
+            await owner_moves.cancel_move(tx, self._owner_id)
 
-    async def _close(self) -> Standing:
+    async def _close(self) -> MoveState:
         """Let nothing more of the owner begin in the source, also by servers that start now."""
         async with self._source.transaction() as tx:
-            closed = Standing("leaving", tx.new_id(), self._ends[1])
+            closed = MoveState("leaving", tx.new_id(), self._ends[1])
             await owner_moves.stand(tx, self._owner_id, closed)
             await owner_moves.hold(tx, self._owner_id)
             await hold_mail(tx, self._owner_id)
@@ -245,7 +245,7 @@ class Move:
             await copying.copy(source, target)
             await self._verify(source, target, rings)
             await _seal_certificates(target, self._owner_id, rings)
-            arrived = Standing("here", self._here.move_id, self._ends[0])
+            arrived = MoveState("here", self._here.move_id, self._ends[0])
             await owner_moves.stand(target, self._owner_id, arrived)
         return copying.rows
 

@@ -15,14 +15,14 @@ from typing import Any
 from gateway.cli.moving.moved_rows import COUNTED, QUEUED_MAIL, TABLES, Digest, Rings, changed
 from gateway.domain.ownership import OWNERSHIP
 from outbox.database.ownership import of_owner
-from outbox.database.postgres.beside import Beside
+from outbox.database.postgres.move_connection import MoveConnection
 from outbox.database.sql import insert
 from outbox.database.transaction import Row, Tx, Values
 from outbox.database.transfer import Table
 from outbox.errors import CannotStart
 from outbox.queue.proof.chain_walk import Key as AttemptKey
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import FAR, Passage
+from outbox.queue.upkeep.owner_moves import FAR, Renumbering
 
 TOUCH_SECONDS = 600.0
 """How often a copy tells the servers that it goes on."""
@@ -43,7 +43,7 @@ class LiveCopy:
     def __init__(
         self,
         owner_id: str,
-        ends: tuple[Beside, Beside],
+        ends: tuple[MoveConnection, MoveConnection],
         rings: Rings,
         seen: Callable[[float, str], None],
     ) -> None:
@@ -54,7 +54,7 @@ class LiveCopy:
         self._source, self._target = ends
         self._rings = rings
         self._seen = seen
-        self._passage: Passage | None = None
+        self._passage: Renumbering | None = None
 
     async def all(self) -> None:
         """Copy every table. Raise CannotStart when one differs."""

@@ -28,15 +28,15 @@ from gateway.domain.ownership import OWNERSHIP
 from gateway.domain.privacy import certificates
 from outbox.database.ownership import OUTBOX
 from outbox.database.postgres import guards
-from outbox.database.postgres.beside import Beside
 from outbox.database.postgres.guards import Guarded
+from outbox.database.postgres.move_connection import MoveConnection
 from outbox.database.transaction import Tx
 from outbox.errors import CannotStart
-from outbox.events import marks
+from outbox.events import event_index
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import Standing, State
+from outbox.queue.upkeep.owner_moves import MoveState, State
 
 FEW = 200
 """Changes of a pass, after which the owner may be closed."""
@@ -63,8 +63,8 @@ class LiveMove:
 
     def __init__(
         self,
-        source: Beside,
-        target: Beside,
+        source: MoveConnection,
+        target: MoveConnection,
         ends: tuple[str, str],
         found: Found,
         address: Address,
@@ -118,7 +118,7 @@ class LiveMove:
             await self._source.turn(_reopen, self._owner_id, copying)
         await self._target.moves(self._here.move_id)
         await self._forget(self._target)
-        await self._target.turn(owner_moves.leave_alone, self._owner_id)
+        await self._target.turn(owner_moves.forget_move, self._owner_id)
         await self._drop(self._target)
         await self._source.turn(_stay, self._owner_id)
         await self._drop(self._source)
@@ -129,13 +129,13 @@ class LiveMove:
         if self._here.state == "here" or self._there.state != "arriving":
             # A source that is closed without anything in the target begins anew.
             await self._source.turn(_stay, self._owner_id)
-            self._here = Standing("here", self._source.new_id(), self._ends[1])
+            self._here = MoveState("here", self._source.new_id(), self._ends[1])
             await self._stand("copying")
         await self._target.moves(self._here.move_id)
         if self._here.state != "copying":
             return
         # First both rows: servers drop the guards of owners who do not move.
-        self._there = Standing("arriving", self._here.move_id, self._ends[0])
+        self._there = MoveState("arriving", self._here.move_id, self._ends[0])
         await self._target.turn(owner_moves.stand, self._owner_id, self._there)
         await self._guard()
         await self._forget(self._target)
@@ -166,7 +166,7 @@ class LiveMove:
             await self._source.execute(guards.at_source(OWNERSHIP, guarded, self._owner_id))
             await self._target.execute(guards.at_target(OWNERSHIP, table, self._owner_id))
 
-    async def _drop(self, database: Beside) -> None:
+    async def _drop(self, database: MoveConnection) -> None:
         for statements in guards.dropped(TABLES, self._owner_id):
             await database.execute(statements)
 
@@ -181,7 +181,7 @@ class LiveMove:
         await copying.changes()
         await copying.must_be_equal()
         await self._verify(copying, proof)
-        arrived = Standing("here", self._here.move_id, self._ends[0])
+        arrived = MoveState("here", self._here.move_id, self._ends[0])
         await self._target.turn(_open, self._owner_id, arrived, rings)
 
     async def _settle(self, copying: LiveCopy) -> None:
@@ -207,18 +207,18 @@ class LiveMove:
     async def _mark(self) -> None:
         """Mark the owner's events in blocks that were marked before he arrived."""
         async with self._target.snapshot() as tx:
-            upto = await marks.marked(tx)
+            upto = await event_index.marked(tx)
             seqs = [seq for seq in await owner_moves.seqs(tx, self._owner_id) if seq < upto]
-        firsts = sorted({seq // marks.BLOCK for seq in seqs})
+        firsts = sorted({seq // event_index.BLOCK for seq in seqs})
         for first in firsts:
-            await self._target.step(marks.renew, [first * marks.BLOCK])
+            await self._target.step(event_index.renew, [first * event_index.BLOCK])
 
-    async def _forget(self, database: Beside) -> int:
+    async def _forget(self, database: MoveConnection) -> int:
         return await database.patiently(lambda: forget(database, self._owner_id))
 
 
-async def _rest(tx: Tx, owner_id: str, resting: Standing) -> None:
-    await owner_moves.close(tx, owner_id)
+async def _rest(tx: Tx, owner_id: str, resting: MoveState) -> None:
+    await owner_moves.lock_owner(tx, owner_id)
     if await owner_moves.standing(tx, owner_id) != replace(resting, state="copying"):
         # What was noted since then may be gone.
         raise CannotStart("this move was given up meanwhile; repeat the command")
@@ -227,13 +227,13 @@ async def _rest(tx: Tx, owner_id: str, resting: Standing) -> None:
     await hold_mail(tx, owner_id)
 
 
-async def _leave(tx: Tx, owner_id: str, leaving: Standing, at_once: bool) -> bool:
+async def _leave(tx: Tx, owner_id: str, leaving: MoveState, at_once: bool) -> bool:
     """Close the queue when nothing is left to do in it; `at_once` takes claims away."""
     if not await owner_moves.is_fanned_out(tx, owner_id):
         return False
     if not at_once and await owner_moves.in_flight(tx, owner_id):
         return False
-    await owner_moves.close(tx, owner_id)
+    await owner_moves.lock_owner(tx, owner_id)
     if not await owner_moves.is_fanned_out(tx, owner_id):
         return False
     # A request that settled may have set the time of its lane.
@@ -244,8 +244,8 @@ async def _leave(tx: Tx, owner_id: str, leaving: Standing, at_once: bool) -> boo
     return True
 
 
-async def _open(tx: Tx, owner_id: str, here: Standing, rings: Rings) -> None:
-    await owner_moves.close(tx, owner_id)
+async def _open(tx: Tx, owner_id: str, here: MoveState, rings: Rings) -> None:
+    await owner_moves.lock_owner(tx, owner_id)
     if await owner_moves.standing(tx, owner_id) != replace(here, state="arriving"):
         # Some of what had arrived may be deleted.
         raise CannotStart("the target gave this move up meanwhile; repeat the command")
@@ -257,16 +257,16 @@ async def _open(tx: Tx, owner_id: str, here: Standing, rings: Rings) -> None:
     await owner_moves.stand(tx, owner_id, here)
 
 
-async def _reopen(tx: Tx, owner_id: str, copying: Standing) -> None:
+async def _reopen(tx: Tx, owner_id: str, copying: MoveState) -> None:
     await owner_moves.stand(tx, owner_id, copying)
     await release_mail(tx, owner_id)
     await owner_moves.release(tx, owner_id)
 
 
 async def _stay(tx: Tx, owner_id: str) -> None:
-    await owner_moves.leave_alone(tx, owner_id)
+    await owner_moves.forget_move(tx, owner_id)
     await release_mail(tx, owner_id)
-    await owner_moves.stay(tx, owner_id)
+    await owner_moves.cancel_move(tx, owner_id)
 
 
 async def _fan_out(tx: Tx) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from gateway.domain.ownership import OWNERSHIP, UNOWNED
 from gateway.domain.sealed_columns import SEALED
 from outbox.database.transaction import Values
-from outbox.queue.upkeep.owner_moves import FAR, Passage
+from outbox.queue.upkeep.owner_moves import FAR, Renumbering
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 TABLES = tuple(table for table in OWNERSHIP if table not in UNOWNED)
@@ -45,7 +45,7 @@ class Digest:
 
 
 def changed(
-    table: str, names: Sequence[str], values: Values, passage: Passage, rings: Rings
+    table: str, names: Sequence[str], values: Values, passage: Renumbering, rings: Rings
 ) -> dict[str, Any]:
     """Return a row, by its columns, as it is in the target."""
     row = dict(zip(names, values, strict=True))

@@ -13,7 +13,7 @@ from outbox.database.sql import insert
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Table
 from outbox.errors import CannotStart
-from outbox.queue.upkeep.owner_moves import Passage, number, passage, settled_here
+from outbox.queue.upkeep.owner_moves import Renumbering, number, passage, settled_here
 
 
 class OwnerCopy:
@@ -41,7 +41,7 @@ class OwnerCopy:
             await self._table(table, target, on_the_way)
         await settled_here(target, self._owner_id)
 
-    async def _table(self, name: str, target: Tx, on_the_way: Passage) -> None:
+    async def _table(self, name: str, target: Tx, on_the_way: Renumbering) -> None:
         there, here = await self._source.shape(name), await self._target.shape(name)
         kinds = {column.name: column for column in here.table.columns}
         condition = of_owner(OWNERSHIP, name)

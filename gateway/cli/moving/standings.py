@@ -13,7 +13,7 @@ from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.errors import CannotStart
 from outbox.queue.upkeep import ended_moves, owner_moves
-from outbox.queue.upkeep.owner_moves import FAR, Standing
+from outbox.queue.upkeep.owner_moves import FAR, MoveState
 
 Seen = Callable[[float, str], None]
 """Gets how much is copied, from 0 to 1, and the table that is next."""
@@ -28,8 +28,8 @@ class Found:
     """An owner, and where he is by the source and by the target."""
 
     owner_id: str
-    here: Standing
-    there: Standing
+    here: MoveState
+    there: MoveState
 
 
 async def find(tx: Tx, other: Tx, email: str, ends: tuple[str, str]) -> Found:
@@ -62,7 +62,7 @@ async def find(tx: Tx, other: Tx, email: str, ends: tuple[str, str]) -> Found:
     return Found(owner_id, here, there)
 
 
-def has_arrived(here: Standing, there: Standing) -> bool:
+def has_arrived(here: MoveState, there: MoveState) -> bool:
     """Return whether the target has the owner."""
     return bool(here.move_id) and (there.state, there.move_id) == ("here", here.move_id)
 

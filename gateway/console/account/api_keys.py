@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, guard, pages, reveal, templates, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import error_pages, guard, pages, reveal, templates, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.domain.accounts import agents, api_keys
 from gateway.domain.accounts.agents import Allowed
 from gateway.records.errors import Fault, Refusal
@@ -25,13 +25,13 @@ Typed = tuple[str, Sequence[str], str, Sequence[str]]
 EMPTY: Typed = ("", SCOPES, "", ())
 
 
-async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List all keys, with the form for a new one and the key just created, if any."""
     shown = await reveal.now(request, visitor, LIST)
     return await _page(request, visitor, shown=shown)
 
 
-async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def create(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Create a key; the page then shows it once."""
     name, scopes, days = form.text("name").strip(), tuple(form.all("scopes")), form.text("expires")
     resources = tuple(form.all("resources"))
@@ -61,14 +61,14 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     return pages.to(LIST, "key_created")
 
 
-async def allow(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def allow(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Set what programs may do by MCP."""
     chosen = Allowed("yes" in form.all("deletes"), "yes" in form.all("replays"))
     await request.app[DB].write(agents.allow, visitor.actor, chosen)
     return pages.to(LIST, "account_saved")
 
 
-async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def revoke_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask for confirmation before a key is revoked."""
     key = await request.app[DB].read(api_keys.one, pages.id_of(request))
     if key is None or key["owner_id"] != visitor.actor.owner_id:
@@ -76,7 +76,7 @@ async def revoke_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
     return templates.render(request, visitor, "revoke.html", {"key": key})
 
 
-async def revoke(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def revoke(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Revoke a key; it stops working at once."""
     key_id = pages.id_of(request)
     if not await request.app[DB].write(
@@ -89,7 +89,7 @@ async def revoke(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
 
 async def _page(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     *,
     shown: str | None = None,
     typed: Typed = EMPTY,

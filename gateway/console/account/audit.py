@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from gateway.console.frame import templates
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import templates
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.audit import entries
 from gateway.domain.audit.entries import Entry, Query
 from gateway.domain.catalogue import RESOURCES
@@ -34,7 +34,7 @@ PLACES = {
 GONE = ("deleted", "erased")
 
 
-async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List the entries; the query parameters `record`, `actor` and `action` are filters."""
     filters = _filters(request)
     after = request.query.get("after", "")
@@ -50,7 +50,7 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return templates.render(request, visitor, "audit.html", context)
 
 
-async def changes(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def changes(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the last changes of the record of the query, as a part of its page."""
     record_id = request.query.get("record", "").lower()
     record_id = record_id if is_id(record_id) else "0" * 24

@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import error_pages, pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.webhooks import checkpoints
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, KEYRING
@@ -14,12 +14,12 @@ SHOWN = 24
 """The hourly ones of a day."""
 
 
-async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List the last checkpoints."""
     return await _page(request, visitor)
 
 
-async def make(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def make(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Make a checkpoint of what has grown since the last one."""
     try:
         made = await checkpoints.take(request.app[DB], visitor.actor, request.app[KEYRING])
@@ -30,7 +30,7 @@ async def make(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     return pages.to(PATH, "checkpoint" if made else "no_checkpoint")
 
 
-async def file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send a checkpoint as the file that `carteiro verify --checkpoint` reads."""
     number = int(request.match_info["number"])
     found = await request.app[DB].read(checkpoints.listed, visitor.actor, number + 1, 1)
@@ -43,7 +43,7 @@ async def file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
 
 
 async def _page(
-    request: web.Request, visitor: Visitor, refusal: Refusal | None = None
+    request: web.Request, visitor: SignedIn, refusal: Refusal | None = None
 ) -> web.Response:
     rows = await request.app[DB].read(checkpoints.listed, visitor.actor, None, SHOWN)
     context = {"checkpoints": rows, "refused": refusal is not None}

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from gateway.console.account import proofs
-from gateway.console.frame import guard, pages, templates, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import guard, pages, templates, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.domain.accounts import account_tokens, email_changes
 from gateway.domain.accounts.account_tokens import Opened
 from gateway.domain.accounts.users import LONGEST_EMAIL
@@ -22,12 +22,12 @@ from gateway.server.http.rate_limits import LIMITS
 ACCOUNT = "/console/account"
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form for a new address, or what to do where no mail is sent."""
     return _page(request, visitor)
 
 
-async def change(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def change(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Send a link to the new address, and a notice to the one of the account."""
     session = visitor.session
     assert session is not None, "no form without a session leads here"
@@ -51,14 +51,14 @@ async def change(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     return pages.to(ACCOUNT, "email_sent")
 
 
-async def confirm_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def confirm_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the question of the link in the mail; opening it uses nothing up."""
     token = request.query.get("token", "")
     found = await request.app[DB].read(account_tokens.opened, "email", token)
     return _confirm(request, visitor, token, found)
 
 
-async def confirm(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def confirm(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Set the new address."""
     token = form.text("token")
     try:
@@ -74,7 +74,7 @@ async def confirm(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 
 
 def _page(
-    request: web.Request, visitor: Visitor, email: str = "",
+    request: web.Request, visitor: SignedIn, email: str = "",
     faults: Mapping[str, str] | None = None, status: int = 400,
 ) -> web.Response:  # fmt: skip
     context = {
@@ -86,7 +86,7 @@ def _page(
 
 
 def _confirm(
-    request: web.Request, visitor: Visitor, token: str, found: Opened | None,
+    request: web.Request, visitor: SignedIn, token: str, found: Opened | None,
     fault: str = "first.gone", status: int = 200,
 ) -> web.Response:  # fmt: skip
     context = {"token": token, "found": found, "fault": fault}

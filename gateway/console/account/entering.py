@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from gateway.console.frame import guard, kept_forms, pages
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.kept_forms import Kept
+from gateway.console.layout import guard, kept_forms, pages
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.kept_forms import Kept
 from gateway.domain.accounts import sessions
 from gateway.server.app_keys import CONFIG, DB
 
@@ -12,7 +12,7 @@ HOME = "/console"
 
 
 async def welcome(
-    request: web.Request, visitor: Visitor, user_id: str, where: str, kept: Kept | None = None
+    request: web.Request, visitor: SignedIn, user_id: str, where: str, kept: Kept | None = None
 ) -> web.StreamResponse:
     """Start a session; redirect to `where`, or to the form that was kept."""
     token = await guard.sign_in(request, visitor, user_id)
@@ -21,7 +21,7 @@ async def welcome(
         response = pages.to(HOME, "form_dropped")
     elif kept is not None:
         session = await request.app[DB].read(sessions.find, token)
-        await kept_forms.later(request, Visitor(token, False, session), kept)
+        await kept_forms.later(request, SignedIn(token, False, session), kept)
         response = pages.to(kept.page, "form_back")
     guard.give_cookie(request, response, token, request.app[CONFIG].console.session_hours * 3600)
     return response

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from gateway.console.account import proofs
-from gateway.console.frame import guard, pages, templates, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import guard, pages, templates, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.domain.accounts import account_tokens, password_resets
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
@@ -25,12 +25,12 @@ from gateway.server.http.rate_limits import LIMITS
 SIGN_IN = "/console/sign-in"
 
 
-async def ask_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def ask_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form that asks for a link, or what to do where no mail is sent."""
     return _ask(request, visitor)
 
 
-async def ask(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def ask(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Queue a link to an address; the answer is the same whether an account has it or not."""
     if not proofs.sends_mail(request):
         return _ask(request, visitor)
@@ -52,14 +52,14 @@ async def ask(request: web.Request, visitor: Visitor, form: Form) -> web.StreamR
     return pages.to(SIGN_IN, "reset_sent")
 
 
-async def reset_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def reset_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form of the link in the mail."""
     token = request.query.get("token", "")
     found = await request.app[DB].read(account_tokens.opened, "reset", token)
     return _reset(request, visitor, token, found is not None)
 
 
-async def reset(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def reset(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Set the new password. Nobody is signed in by it: a code may be needed too."""
     token, new = form.text("token"), form.text("new")
     try:
@@ -97,7 +97,7 @@ def new_password_faults(request: web.Request, email: str, new: str, again: str) 
 
 
 def _ask(
-    request: web.Request, visitor: Visitor, email: str = "", fault: str = "", status: int = 400
+    request: web.Request, visitor: SignedIn, email: str = "", fault: str = "", status: int = 400
 ) -> web.Response:
     context = {
         "email": email, "faults": {"email": fault} if fault else {},
@@ -108,7 +108,7 @@ def _ask(
 
 
 def _reset(
-    request: web.Request, visitor: Visitor, token: str, is_open: bool,
+    request: web.Request, visitor: SignedIn, token: str, is_open: bool,
     faults: Mapping[str, str] | None = None, status: int = 200,
 ) -> web.Response:  # fmt: skip
     context = {

@@ -3,11 +3,11 @@
 from aiohttp import web
 
 from gateway.console.account import entering, proofs, second_step
-from gateway.console.frame import display, guard, kept_forms, pages, templates, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.kept_forms import Kept
-from gateway.console.frame.reader import READER
+from gateway.console.layout import display, guard, kept_forms, pages, templates, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.kept_forms import Kept
+from gateway.console.layout.reader import READER
 from gateway.domain.accounts import account_mails, sessions, users
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
 from gateway.domain.queued_mail import Facts
@@ -23,12 +23,12 @@ from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Tx
 
 
-async def home(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def home(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Redirect the console's root address to its first page."""
     return pages.to(entering.HOME)
 
 
-async def sign_in_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def sign_in_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the sign-in form; redirect a user who is already signed in."""
     where = entering.inside(request.query.get("next", ""))
     if visitor.session is not None:
@@ -36,7 +36,7 @@ async def sign_in_page(request: web.Request, visitor: Visitor) -> web.StreamResp
     return _sign_in_form(request, visitor, where, "")
 
 
-def slow_down(request: web.Request, visitor: Visitor) -> web.StreamResponse | None:
+def slow_down(request: web.Request, visitor: SignedIn) -> web.StreamResponse | None:
     """Count an attempt of this address; return a response when there are too many.
 
     It runs before the form is read.
@@ -48,7 +48,7 @@ def slow_down(request: web.Request, visitor: Visitor) -> web.StreamResponse | No
     return None
 
 
-async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def sign_in(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Check email and password; a wrong password and an unknown email get the same response."""
     where = entering.inside(form.text("next"))
     kept = kept_forms.carried(form)
@@ -71,21 +71,21 @@ async def sign_in(request: web.Request, visitor: Visitor, form: Form) -> web.Str
     return await entering.welcome(request, visitor, user["id"], where, kept)
 
 
-async def sign_out(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def sign_out(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """End this browser's session."""
     if visitor.session is not None:
         await request.app[DB].write(sessions.end, visitor.session.owner_id, visitor.session.id)
     return _goodbye(request, "signed_out")
 
 
-async def first_account_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def first_account_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form of the one-time link that `serve` prints."""
     token = request.query.get("token", "")
     open_ = await request.app[DB].read(sessions.first_account_open, token)
     return _first_account_form(request, visitor, token, open_)
 
 
-async def first_account(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def first_account(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Create the first account and sign in with it."""
     token, email, name = form.text("token"), form.text("email").strip(), form.text("name").strip()
     password = form.text("password")
@@ -105,7 +105,7 @@ async def first_account(request: web.Request, visitor: Visitor, form: Form) -> w
     return await entering.welcome(request, visitor, user_id, entering.HOME)
 
 
-async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def end_session(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """End one of the user's sessions."""
     session_id = request.match_info["id"]
     if visitor.session is not None and visitor.session.id == session_id:
@@ -117,7 +117,7 @@ async def end_session(request: web.Request, visitor: Visitor, form: Form) -> web
     return pages.to("/console/account", "session_ended")
 
 
-async def end_all(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def end_all(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """End all sessions of the user."""
     await request.app[DB].write(_end_all, visitor.actor, proofs.facts_of(request))
     return _goodbye(request, "signed_out_everywhere")
@@ -156,7 +156,7 @@ def _goodbye(request: web.Request, done: str) -> web.StreamResponse:
 
 def _slow(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     where: str,
     email: str,
     slow: Refusal,
@@ -171,7 +171,7 @@ def _slow(
 
 def _sign_in_form(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     where: str,
     email: str,
     fault: str = "",
@@ -185,7 +185,7 @@ def _sign_in_form(
 
 def _first_account_form(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     token: str,
     is_open: bool,
     faults: list[Fault] | None = None,

@@ -6,9 +6,9 @@ from aiohttp import web
 
 from gateway.console.account import proofs
 from gateway.console.account.forgotten import new_password_faults
-from gateway.console.frame import pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST
 from gateway.domain.accounts.sessions import Session
@@ -20,12 +20,12 @@ from outbox.database.transaction import Tx
 ADDRESS = "/console/account"
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form."""
     return _page(request, visitor)
 
 
-async def change(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def change(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Change the password; every other session and token of the user ends.
 
     The fields: `current`, `new` and `again`. A wrong current password counts as a wrong sign-in.
@@ -53,7 +53,7 @@ async def _set(tx: Tx, actor: Actor, session: Session, hashed: str, facts: Facts
 
 def _page(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     faults: Mapping[str, str] | None = None,
     status: int = 400,
 ) -> web.Response:

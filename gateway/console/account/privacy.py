@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from gateway.console.frame import pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.contacts.person_erasures import Erasure, Person
 from gateway.domain.privacy import certificates, export, overview, progress
 from gateway.records.access import Actor
@@ -26,7 +26,7 @@ KINDS = frozenset({
 """What has a name of its own in the texts; any other resource is named as in the API."""
 
 
-async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the search for a person with its results, and the erasures."""
     db, actor = request.app[DB], visitor.actor
     text = request.query.get("q", "").strip()[:LONGEST]
@@ -40,17 +40,17 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return templates.render(request, visitor, "privacy.html", context)
 
 
-async def person(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def person(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show what is stored about a person: counts, the file, and the way to erase it."""
     return await _person(request, visitor, "person.html")
 
 
-async def erase_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def erase_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask for confirmation: what goes, and what stays."""
     return await _person(request, visitor, "person_erase.html")
 
 
-async def _person(request: web.Request, visitor: Visitor, template: str) -> web.StreamResponse:
+async def _person(request: web.Request, visitor: SignedIn, template: str) -> web.StreamResponse:
     record, found = await _found(request, visitor)
     counts = await request.app[DB].scan(
         visitor.actor.owner_id, overview.counts, visitor.actor, found
@@ -62,7 +62,7 @@ async def _person(request: web.Request, visitor: Visitor, template: str) -> web.
     return templates.render(request, visitor, template, context)
 
 
-async def file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send the file with everything about a person."""
     db, actor = request.app[DB], visitor.actor
     named = await db.read(overview.named, actor, pages.id_of(request))
@@ -75,7 +75,7 @@ async def file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return Flow(export.export(db, actor, found), headers)
 
 
-async def erase(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def erase(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Erase a person; the page of the erasure follows it."""
     erasure = await request.app[DB].write(_erase, visitor.actor, pages.id_of(request))
     await progress.at_once(request.app[DB], erasure)
@@ -90,7 +90,7 @@ async def _erase(tx: Tx, actor: Actor, record_id: str) -> Erasure:
     return await certificates.request(tx, actor, named.resource, record_id)
 
 
-async def erasure(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def erasure(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show an erasure; when it is done, its certificate."""
     found: Erasure = await request.app[DB].read(
         certificates.own, visitor.actor, pages.id_of(request)
@@ -103,7 +103,7 @@ async def erasure(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return templates.render(request, visitor, "erasure.html", context)
 
 
-async def _found(request: web.Request, visitor: Visitor) -> tuple[Record, Person]:
+async def _found(request: web.Request, visitor: SignedIn) -> tuple[Record, Person]:
     db, actor = request.app[DB], visitor.actor
     record = await db.read(overview.named, actor, pages.id_of(request))
     return record, await export.found(db, actor, record)

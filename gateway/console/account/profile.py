@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.console.frame import pages, templates, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import pages, templates, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.sessions import Session
 from gateway.domain.accounts.users import PROFILE
@@ -22,12 +22,12 @@ ADDRESS = "/console/account"
 FIELDS = ("name", "timezone", "language")
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the account and its active sessions."""
     return await _page(request, visitor)
 
 
-async def save(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def save(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Change name, time zone and language; an empty language means as the browser asks."""
     values = {"name": form.text("name").strip(), "timezone": form.text("timezone")}
     language = form.text("language")
@@ -43,7 +43,7 @@ async def save(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
 
 async def _page(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     typed: dict[str, str] | None = None,
     faults: Sequence[Fault] = (),
 ) -> web.Response:

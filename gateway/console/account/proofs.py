@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from gateway.console.frame import display, guard
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import display, guard
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.domain.accounts import two_factor
 from gateway.domain.accounts.two_factor import Checked
 from gateway.domain.queued_mail import Facts
@@ -56,7 +56,7 @@ def facts_of(request: web.Request) -> Facts:
     }
 
 
-async def password_failure(request: web.Request, visitor: Visitor, form: Form) -> Failure | None:
+async def password_failure(request: web.Request, visitor: SignedIn, form: Form) -> Failure | None:
     """Check the field `current`; a wrong password counts as a wrong sign-in."""
     session = visitor.session
     assert session is not None, "no form without a session leads here"
@@ -74,7 +74,7 @@ async def password_failure(request: web.Request, visitor: Visitor, form: Form) -
     return None
 
 
-async def code_failure(request: web.Request, visitor: Visitor, form: Form) -> Failure | None:
+async def code_failure(request: web.Request, visitor: SignedIn, form: Form) -> Failure | None:
     """Check the code of the visitor's account, and use it up."""
     checked = await request.app[DB].write(
         two_factor.check, request.app[KEYRING], visitor.actor.owner_id, typed_code(form),

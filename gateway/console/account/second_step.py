@@ -11,10 +11,10 @@ from aiohttp import web
 from msgspec import DecodeError, ValidationError, json
 
 from gateway.console.account import entering, proofs
-from gateway.console.frame import guard, kept_forms, pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.kept_forms import Kept
+from gateway.console.layout import guard, kept_forms, pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.kept_forms import Kept
 from gateway.domain.accounts import two_factor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, KEYRING
@@ -30,7 +30,7 @@ _Passed = tuple[str, int, int]
 
 
 def ask(
-    request: web.Request, visitor: Visitor, user: Row, where: str, kept: Kept | None
+    request: web.Request, visitor: SignedIn, user: Row, where: str, kept: Kept | None
 ) -> web.Response:
     """Ask an account with the right password for its code."""
     passed: _Passed = (user["id"], user["version"], request.app[DB].clock.wall() + LASTS)
@@ -38,7 +38,7 @@ def ask(
     return _page(request, visitor, base64.urlsafe_b64encode(sealed).decode(), where, kept)
 
 
-async def check(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def check(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Sign in with the right code."""
     where, kept, token = (
         entering.inside(form.text("next")),
@@ -66,7 +66,7 @@ async def check(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     return await entering.welcome(request, visitor, user_id, where, kept)
 
 
-def _passed(request: web.Request, visitor: Visitor, token: str) -> _Passed | None:
+def _passed(request: web.Request, visitor: SignedIn, token: str) -> _Passed | None:
     """Return who gave the right password in this browser, None after ten minutes."""
     try:
         sealed = base64.urlsafe_b64decode(token.encode("ascii"))
@@ -76,12 +76,12 @@ def _passed(request: web.Request, visitor: Visitor, token: str) -> _Passed | Non
     return passed if passed[2] > request.app[DB].clock.wall() else None
 
 
-def _bound(visitor: Visitor) -> str:
+def _bound(visitor: SignedIn) -> str:
     return f"second step {visitor.token}"
 
 
 def _page(
-    request: web.Request, visitor: Visitor, token: str, where: str, kept: Kept | None,
+    request: web.Request, visitor: SignedIn, token: str, where: str, kept: Kept | None,
     failure: proofs.Failure | None = None,
 ) -> web.Response:  # fmt: skip
     context = {

@@ -9,12 +9,12 @@ from markupsafe import Markup
 
 from gateway.console.account import proofs
 from gateway.console.account.proofs import CODE
-from gateway.console.frame import pages, reveal, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import pages, reveal, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.domain.accounts import codes, two_factor
-from gateway.domain.accounts.two_factor import Standing
+from gateway.domain.accounts.two_factor import TwoFactorState
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS, KEYRING
 
@@ -22,13 +22,13 @@ PATH = pages.ENROL
 PATHS = {"start": PATH, "confirm": PATH, "renew": f"{PATH}/codes", "end": f"{PATH}/end"}
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show how far it is, and new recovery codes once."""
     shown = await reveal.now(request, visitor, PATH)
     return await _page(request, visitor, shown=shown.split() if shown else [])
 
 
-async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def start(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Make a secret, which the page shows until a code confirms it."""
     secret = codes.new_secret(request.app[IDS])
     await request.app[DB].write(
@@ -37,13 +37,13 @@ async def start(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     return pages.to(PATH)
 
 
-async def stop(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def stop(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Delete a secret that is not confirmed."""
     await request.app[DB].write(two_factor.stop, visitor.actor.owner_id)
     return pages.to(PATH)
 
 
-async def confirm(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def confirm(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Turn it on with the password and a code; the page then shows the recovery codes once."""
     session = visitor.session
     assert session is not None, "no form without a session leads here"
@@ -61,7 +61,7 @@ async def confirm(request: web.Request, visitor: Visitor, form: Form) -> web.Str
     return await _page(request, visitor, "confirm", failure)
 
 
-async def renew(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def renew(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Make new recovery codes, for the password and a code."""
     failure = await _both(request, visitor, form)
     if failure is not None:
@@ -72,7 +72,7 @@ async def renew(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     return pages.to(PATH, "recovery_renewed")
 
 
-async def end(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def end(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Turn it off, for the password and a code."""
     if request.app[CONFIG].auth.require_two_factor:
         raise Refusal("forbidden", "error.two_factor_required")
@@ -85,7 +85,7 @@ async def end(request: web.Request, visitor: Visitor, form: Form) -> web.StreamR
     return pages.to(PATH, "two_factor_off")
 
 
-async def _both(request: web.Request, visitor: Visitor, form: Form) -> proofs.Failure | None:
+async def _both(request: web.Request, visitor: SignedIn, form: Form) -> proofs.Failure | None:
     # The password first: a wrong one uses up no code.
     return await proofs.password_failure(request, visitor, form) or await proofs.code_failure(
         request, visitor, form
@@ -93,7 +93,7 @@ async def _both(request: web.Request, visitor: Visitor, form: Form) -> proofs.Fa
 
 
 async def _page(
-    request: web.Request, visitor: Visitor, which: str = "",
+    request: web.Request, visitor: SignedIn, which: str = "",
     failure: proofs.Failure | None = None, shown: list[str] | None = None,
 ) -> web.Response:  # fmt: skip
     """Return the page; `which` is the form that has failed."""
@@ -111,7 +111,7 @@ async def _page(
     return response if failure is None else failure.answer(response)
 
 
-def _drawn(request: web.Request, visitor: Visitor, standing: Standing) -> Mapping[str, Any]:
+def _drawn(request: web.Request, visitor: SignedIn, standing: TwoFactorState) -> Mapping[str, Any]:
     """Return the picture and the text of a secret that is to be confirmed."""
     if standing.secret is None or visitor.session is None:
         return {}

@@ -5,9 +5,9 @@ import shlex
 from aiohttp import web
 
 from gateway.console.deliveries.timeline import course
-from gateway.console.frame import display, pages, polling, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import display, pages, polling, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.console.webhooks.doctor import usual_schedule
 from gateway.domain.webhooks import deliveries
 from gateway.domain.webhooks.deliveries import DeliveryPage
@@ -21,7 +21,7 @@ LONGEST = 32_768
 """Bytes of a body that a command may have in it; shells and systems refuse very long words."""
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show a delivery: its event, the exact body and the latest attempts."""
     db = request.app[DB]
     page = await db.read(
@@ -70,7 +70,7 @@ def _thin(page: DeliveryPage) -> str | None:
     return None if body is None or body == page.event.body else body.decode("utf-8", "replace")
 
 
-async def replay_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def replay_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask for confirmation before a replay of a delivered or waiting delivery."""
     delivery_id = pages.id_of(request)
     delivery, question = await request.app[DB].read(
@@ -80,7 +80,7 @@ async def replay_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
     return templates.render(request, visitor, "replay.html", context)
 
 
-async def replay_one(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def replay_one(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Replay a delivery and show the new one, or ask for confirmation first.
 
     The field `confirmed` names the question that the user has confirmed.

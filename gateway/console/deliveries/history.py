@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from gateway.console.frame import display, pages, polling, times
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import display, pages, polling, times
+from gateway.console.layout.guard import SignedIn
 from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import history, record_names, webhooks
@@ -38,7 +38,7 @@ OFFERED: tuple[StateFilter, ...] = (
 )  # fmt: skip
 
 
-async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def deliveries(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List the deliveries of all webhooks; each query parameter is a filter."""
     filters = _filters(request, "q", "state", "webhook", "event", "status", "since", "until")
     actor, db, after = visitor.actor, request.app[DB], _after(request)
@@ -66,7 +66,7 @@ async def deliveries(request: web.Request, visitor: Visitor) -> web.StreamRespon
     return _list(request, visitor, page, filters, context)
 
 
-async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def of_webhook(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List the deliveries of a webhook; the query parameter `state` is a filter."""
     filters = _filters(request, "state")
     actor, db, only = visitor.actor, request.app[DB], _state(filters)
@@ -85,7 +85,7 @@ async def of_webhook(request: web.Request, visitor: Visitor) -> web.StreamRespon
 
 def _list(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     page: history.DeliveryList,
     filters: Mapping[str, str],
     context: Mapping[str, Any],
@@ -121,7 +121,7 @@ def _narrower(only: StateFilter, active: bool) -> tuple[str, tuple[StateFilter, 
     return "", ()
 
 
-async def events(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def events(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List all events with what became of their deliveries."""
     filters = _filters(request, "q", "event", "since", "until")
     actor = visitor.actor
@@ -178,7 +178,7 @@ async def _meant(
     return Meant(named, called[: record_names.MOST])
 
 
-async def event(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def event(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show an event: its body and its deliveries."""
     record, deliveries, listed = await request.app[DB].read(
         history.event, visitor.actor, pages.id_of(request)

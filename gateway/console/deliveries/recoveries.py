@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from gateway.console.frame import pages, polling, templates, times
-from gateway.console.frame.forms import Form, parse
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import pages, polling, templates, times
+from gateway.console.layout.forms import Form, parse
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import recoveries
 from gateway.records.errors import Refusal
@@ -49,7 +49,7 @@ class JobForm:
         return urlencode({"kind": "backfill" if self.backfill else "recover", **self.typed}, True)
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form of a new job, and the webhook's latest jobs."""
     now = request.app[DB].clock.wall()
     backfill, zone = request.query.get("kind") == "backfill", visitor.actor.zone
@@ -60,7 +60,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return await _form(request, visitor, order)
 
 
-async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def start(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Tell how many deliveries the job will make, and start it after the confirmation."""
     db, webhook_id = request.app[DB], pages.id_of(request)
     order = read(form, db.clock.wall(), visitor.actor.zone)
@@ -84,7 +84,7 @@ async def start(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     return pages.to(f"/console/jobs/{job_id}", "job_started")
 
 
-async def show_job(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show_job(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show a job and how far it is; htmx polls while it runs."""
     job, webhook = await request.app[DB].read(recoveries.one, visitor.actor, pages.id_of(request))
     past = job.made + job.refused
@@ -95,7 +95,7 @@ async def show_job(request: web.Request, visitor: Visitor) -> web.StreamResponse
     return polling.live(request, visitor, "job.html", "parts/job.html", context)
 
 
-async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def cancel(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Cancel a job; the deliveries that it has made stay."""
     job_id = pages.id_of(request)
     ended = await request.app[DB].write(recoveries.cancel, visitor.actor, job_id)
@@ -105,7 +105,7 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     return pages.to(f"/console/jobs/{job_id}", "job_cancelled")
 
 
-async def _form(request: web.Request, visitor: Visitor, order: JobForm) -> web.StreamResponse:
+async def _form(request: web.Request, visitor: SignedIn, order: JobForm) -> web.StreamResponse:
     webhook, latest = await request.app[DB].read(
         recoveries.listed, visitor.actor, pages.id_of(request)
     )

@@ -4,9 +4,9 @@ from collections import Counter
 
 from aiohttp import web
 
-from gateway.console.frame import pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.webhooks import deliveries
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, REQUEST_ID
@@ -15,7 +15,7 @@ from gateway.server.telemetry.metrics import METRICS
 from outbox.ids import is_id
 
 
-async def try_now(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def try_now(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Make a waiting delivery the next one of its webhook."""
     delivery_id = pages.id_of(request)
     held = await request.app[DB].write(deliveries.try_now, visitor.actor, delivery_id)
@@ -24,7 +24,7 @@ async def try_now(request: web.Request, visitor: Visitor, form: Form) -> web.Str
     )
 
 
-async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def cancel(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Cancel a delivery that waits."""
     delivery_id = pages.id_of(request)
     if not await _cancel(request, visitor, [delivery_id]):
@@ -32,7 +32,7 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     return pages.to(f"/console/deliveries/{delivery_id}", "cancelled")
 
 
-async def skip(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def skip(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Cancel a delivery that others of its record wait for."""
     app = request.app
     webhook_id = await app[DB].write(deliveries.skip, visitor.actor, pages.id_of(request))
@@ -40,7 +40,7 @@ async def skip(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     return pages.to(f"/console/webhooks/{webhook_id}", "skipped")
 
 
-async def selected(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def selected(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Replay or cancel the selected deliveries; ask first where a receiver gets an event twice.
 
     The fields: `delivery` (repeated), `act` (replay or cancel), `back` (the page with the list) and
@@ -64,7 +64,7 @@ async def selected(request: web.Request, visitor: Visitor, form: Form) -> web.St
     return pages.to(back, "selection_replayed")
 
 
-async def _cancel(request: web.Request, visitor: Visitor, ids: list[str]) -> int:
+async def _cancel(request: web.Request, visitor: SignedIn, ids: list[str]) -> int:
     if len(ids) > deliveries.MOST:
         raise Refusal("validation_error", f"Select at most {deliveries.MOST} deliveries at a time.")
     webhooks = Counter(await request.app[DB].write(deliveries.cancel, visitor.actor, ids))

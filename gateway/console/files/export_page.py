@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.pages import charge
-from gateway.console.frame.reader import READER
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.pages import charge
+from gateway.console.layout.reader import READER
 from gateway.console.records import listing
 from gateway.console.records.sections import SECTIONS
 from gateway.records.errors import Refusal
@@ -15,7 +15,7 @@ from gateway.server.http.answers import Flow, begun
 from gateway.server.http.rate_limits import COSTS
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Stream the records that the list with this query shows, all pages of it."""
     section = SECTIONS.get(request.match_info["plural"])
     if section is None:

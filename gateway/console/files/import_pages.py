@@ -5,19 +5,19 @@ from collections.abc import AsyncGenerator, Sequence
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, pages, polling, templates, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import error_pages, pages, polling, templates, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.console.records.words import Words, label_of
 from gateway.domain import import_lines
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import columns, jobs, notices, reports, uploads
 from gateway.domain.imports.files import MOST_BYTES, MOST_LINES
+from gateway.domain.imports.import_steps import CHARACTERS, ENTRIES
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
-from gateway.domain.imports.steps import CHARACTERS, ENTRIES
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values.folding import fold
@@ -36,12 +36,12 @@ _LINE = re.compile("line ([0-9]+)", re.ASCII)
 _FORM = ("validation_error", "conflict", "invalid_reference")
 
 
-async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def new(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form that uploads a file, and the latest imports of its kind."""
     return await _form(request, visitor, _entry(request))
 
 
-async def upload(request: web.Request, visitor: Visitor, form: Upload) -> web.StreamResponse:
+async def upload(request: web.Request, visitor: SignedIn, form: Upload) -> web.StreamResponse:
     """Receive a file; its import waits until its columns are chosen."""
     entry = _entry(request)
     try:
@@ -55,12 +55,12 @@ async def upload(request: web.Request, visitor: Visitor, form: Upload) -> web.St
     return pages.to(f"/console/imports/{import_id}")
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show an import: its columns while it waits, how far it is, its faults."""
     return await _show(request, visitor)
 
 
-async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def start(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Check the lines of a waiting import, or import them."""
     db, import_id = request.app[DB], pages.id_of(request)
     job = await db.read(jobs.own, visitor.actor, import_id)
@@ -83,7 +83,7 @@ async def start(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     return pages.to(f"/console/imports/{import_id}")
 
 
-async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def cancel(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Cancel an import; what it has written stays."""
     db, import_id = request.app[DB], pages.id_of(request)
     job = await db.write(jobs.cancel, visitor.actor, import_id)
@@ -91,7 +91,7 @@ async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     return pages.to(f"/console/imports/{job.id}", "import_cancelled")
 
 
-async def faults_file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def faults_file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send the faults of an import as a CSV file in the language of the reader."""
     db, texts = request.app[DB], request[READER].texts
     job = await db.read(reports.of, visitor.actor, pages.id_of(request))
@@ -103,7 +103,7 @@ async def faults_file(request: web.Request, visitor: Visitor) -> web.StreamRespo
     return await _file(pieces, texts("import.faults"))
 
 
-async def lines_file(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def lines_file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send the faulty lines of an import as a file that can be mended and sent again."""
     db = request.app[DB]
     job = await db.read(reports.of, visitor.actor, pages.id_of(request))
@@ -127,7 +127,7 @@ def _entry(request: web.Request) -> Entry:
 
 
 async def _form(
-    request: web.Request, visitor: Visitor, entry: Entry, refusal: Refusal | None = None
+    request: web.Request, visitor: SignedIn, entry: Entry, refusal: Refusal | None = None
 ) -> web.StreamResponse:
     latest = await request.app[DB].read(jobs.listed, visitor.actor)
     plural = entry.resource.plural
@@ -143,7 +143,7 @@ async def _form(
 
 async def _show(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     fields: Sequence[str] | None = None,
     refusal: Refusal | None = None,
 ) -> web.StreamResponse:

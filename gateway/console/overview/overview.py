@@ -7,11 +7,11 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.desk import calendar_days
-from gateway.console.frame import display, polling
-from gateway.console.frame.chart_panel import Window, offered, window
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.crm import calendar_days
+from gateway.console.layout import display, polling
+from gateway.console.layout.chart_panel import Window, offered, window
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.domain.contacts import task_days
 from gateway.domain.reports import today
 from gateway.domain.webhooks import overviews
@@ -45,7 +45,7 @@ class Line:
         return (self.state not in TROUBLED, not failed, -failed, -self.pending.waiting)
 
 
-async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show figures, charts and webhooks of the chosen range; htmx polls them."""
     view = window(request)
     overview = await request.app[DB].read(overviews.overview, visitor.actor, view.steps)
@@ -74,7 +74,7 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return polling.live(request, visitor, "overview.html", "parts/overview.html", context)
 
 
-async def _today(request: web.Request, visitor: Visitor) -> dict[str, Any]:
+async def _today(request: web.Request, visitor: SignedIn) -> dict[str, Any]:
     found = await request.app[DB].scan(visitor.actor.owner_id, today.today, visitor.actor)
     reader = request[READER]
 
@@ -87,7 +87,7 @@ async def _today(request: web.Request, visitor: Visitor) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def compare(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def compare(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show both ranges; the query parameter `webhook` names one webhook."""
     db, webhook_id = request.app[DB], request.query.get("webhook", "")
     if webhook_id and not is_id(webhook_id):

@@ -2,11 +2,11 @@
 
 from aiohttp import web
 
-from gateway.console.frame import pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
-from gateway.console.records.section import Section
+from gateway.console.layout import pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
+from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.words import Words
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records import actions, cascades
@@ -21,7 +21,9 @@ Going = list[tuple[str, Resource, int]]
 """How a delete changes records of a resource, and how many: removed, or kept."""
 
 
-async def ask(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def ask(
+    section: ResourcePages, request: web.Request, visitor: SignedIn
+) -> web.StreamResponse:
     """Ask for confirmation before a record is deleted, and tell what goes with it."""
     record, going = await request.app[DB].read(_going, section, visitor.actor, pages.id_of(request))
     texts = request[READER].texts
@@ -34,7 +36,7 @@ async def ask(section: Section, request: web.Request, visitor: Visitor) -> web.S
 
 
 async def delete(
-    section: Section, request: web.Request, visitor: Visitor, form: Form
+    section: ResourcePages, request: web.Request, visitor: SignedIn, form: Form
 ) -> web.StreamResponse:
     """Delete a record unless it has changed since the question was shown."""
     db, actor, record_id = request.app[DB], visitor.actor, pages.id_of(request)
@@ -51,7 +53,9 @@ async def delete(
     return pages.to(section.path, section.words(request).done("deleted"))
 
 
-async def _going(tx: Tx, section: Section, actor: Actor, record_id: str) -> tuple[Record, Going]:
+async def _going(
+    tx: Tx, section: ResourcePages, actor: Actor, record_id: str
+) -> tuple[Record, Going]:
     record = await actions.read(tx, actor, section.resource, record_id)
     found = []
     for cascade, count in await cascades.counted(tx, section.resource, actor.owner_id, record_id):

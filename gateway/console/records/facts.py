@@ -14,8 +14,8 @@ from babel.dates import format_date
 from markupsafe import Markup, escape
 from msgspec import Raw, json
 
-from gateway.console.frame.display import inert, word_of
-from gateway.console.frame.reader import EPOCH
+from gateway.console.layout.display import inert, word_of
+from gateway.console.layout.reader import EPOCH
 from gateway.console.records import overdue
 from gateway.console.records.inputs import kind_of, plain
 from gateway.console.records.masks import MASKS, masked
@@ -37,7 +37,7 @@ Cell = Callable[[Record], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CellStyle:
     """How a page shows values: the language, its times, and the names of other records."""
 
     texts: Texts
@@ -62,7 +62,7 @@ class Fact:
     """Which columns are amounts and other numbers."""
 
 
-def cell_of(resource: Resource, name: str, look: Look) -> Cell:
+def cell_of(resource: Resource, name: str, look: CellStyle) -> Cell:
     """Return the function that writes one field of a record as HTML."""
     if name in TIMES:
         column = TIMES[name]
@@ -98,7 +98,9 @@ def cell_of(resource: Resource, name: str, look: Look) -> Cell:
     return lambda record: _value(look.texts, schema, record.shown(name))
 
 
-def facts(resource: Resource, record: Record, look: Look, left_out: Iterable[str]) -> list[Fact]:
+def facts(
+    resource: Resource, record: Record, look: CellStyle, left_out: Iterable[str]
+) -> list[Fact]:
     """Return what to show of a whole record, without what is unset."""
     without = set(left_out)
     derived = [one.name for one in resource.derived if one.name not in resource.named]
@@ -144,11 +146,11 @@ def _text(value: Any) -> str:
     return "" if value is None else f"<bdi>{html.escape(inert(str(value)))}</bdi>"
 
 
-def _time(look: Look, micros: int | None) -> str:
+def _time(look: CellStyle, micros: int | None) -> str:
     return "" if micros is None else look.when(micros)
 
 
-def _moment(look: Look, record: Record, column: str, day: str) -> str:
+def _moment(look: CellStyle, record: Record, column: str, day: str) -> str:
     micros = record[column]
     if micros is None or not day or not record[day]:
         return _time(look, micros)
@@ -156,12 +158,12 @@ def _moment(look: Look, record: Record, column: str, day: str) -> str:
     return f'<span class="day" data-day="{shown}">{escape(day_of(look.texts, micros))}</span>'
 
 
-def _due(look: Look, record: Record, column: str, day: str) -> str:
+def _due(look: CellStyle, record: Record, column: str, day: str) -> str:
     shown = _moment(look, record, column, day)
     return f"{shown} {overdue.badge(look.texts)}" if overdue.is_overdue(record, look.at) else shown
 
 
-def _reference(look: Look, record: Record, field: Field) -> str:
+def _reference(look: CellStyle, record: Record, field: Field) -> str:
     target = target_of(record, field, look.links)
     links = []
     for one in ids_in(record, field):
@@ -175,7 +177,7 @@ def _reference(look: Look, record: Record, field: Field) -> str:
     return ", ".join(links)
 
 
-def _derived(look: Look, value: Any) -> str:
+def _derived(look: CellStyle, value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

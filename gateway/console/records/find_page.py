@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 from aiohttp import web
 from markupsafe import Markup
 
-from gateway.console.frame import templates
-from gateway.console.frame.display import inert
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import templates
+from gateway.console.layout.display import inert
+from gateway.console.layout.guard import SignedIn
 from gateway.console.records import facts, listing
-from gateway.console.records.section import Section
+from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.widths import width_of
 from gateway.console.records.words import label_of
 from gateway.records import finding
@@ -29,7 +29,7 @@ MOST_FACTS = 3
 class Group:
     """What was found of one kind."""
 
-    section: Section
+    section: ResourcePages
     title: str
     columns: Sequence[tuple[str, str]]
     """Label and kind of each column, the first of which names the record."""
@@ -42,7 +42,7 @@ class Group:
 
 
 async def show(
-    sections: Mapping[str, Section], request: web.Request, visitor: Visitor
+    sections: Mapping[str, ResourcePages], request: web.Request, visitor: SignedIn
 ) -> web.StreamResponse:
     """Show what the parameter `q` finds; without one, what can be found."""
     text = listing.text_of(request.query.get("q", ""))
@@ -59,7 +59,7 @@ async def show(
     return templates.render(request, visitor, "find.html", context)
 
 
-def _group(section: Section, request: web.Request, found: Found, text: str) -> Group:
+def _group(section: ResourcePages, request: web.Request, found: Found, text: str) -> Group:
     look = section.look(request, {})
     heading, *others = section.columns
     named = section.resource.named

@@ -12,15 +12,15 @@ from typing import Any
 from aiohttp import web
 from markupsafe import Markup
 
-from gateway.console.frame import error_pages, pages, templates, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
-from gateway.console.records import facts, inputs, pickers, references
+from gateway.console.layout import error_pages, pages, templates, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
+from gateway.console.records import facts, inputs, reference_search, references
 from gateway.console.records.inputs import Input, Typed
-from gateway.console.records.picked import Picked
-from gateway.console.records.pickers import Match
-from gateway.console.records.section import Section
+from gateway.console.records.reference_input import Picked
+from gateway.console.records.reference_search import Match
+from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.words import Words
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records.access import Actor
@@ -54,7 +54,9 @@ class Filled:
     """The saved values of the inputs that somebody else changed meanwhile."""
 
 
-async def new(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def new(
+    section: ResourcePages, request: web.Request, visitor: SignedIn
+) -> web.StreamResponse:
     """Show an empty form; a query parameter with the name of a field fills it in."""
     fields = section.writable(creating=True)
     form_inputs = section.inputs(request, creating=True)
@@ -73,7 +75,7 @@ async def new(section: Section, request: web.Request, visitor: Visitor) -> web.S
 
 
 async def create(
-    section: Section, request: web.Request, visitor: Visitor, form: Form
+    section: ResourcePages, request: web.Request, visitor: SignedIn, form: Form
 ) -> web.StreamResponse:
     """Create a record and show it."""
     assert section.entry.create is not None, "no form leads here"
@@ -96,7 +98,9 @@ async def create(
     return pages.to(f"{section.path}/{record.id}", section.words(request).done("created"))
 
 
-async def edit_page(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def edit_page(
+    section: ResourcePages, request: web.Request, visitor: SignedIn
+) -> web.StreamResponse:
     """Show the form with the values of a record."""
     actor = visitor.actor
     record, names = await request.app[DB].read(section.one, actor, pages.id_of(request))
@@ -110,7 +114,7 @@ async def edit_page(section: Section, request: web.Request, visitor: Visitor) ->
 
 
 async def edit(
-    section: Section, request: web.Request, visitor: Visitor, form: Form
+    section: ResourcePages, request: web.Request, visitor: SignedIn, form: Form
 ) -> web.StreamResponse:
     """Save the changed inputs of a record, unless it has changed since the form was made.
 
@@ -149,22 +153,24 @@ async def edit(
     return pages.to(f"{section.path}/{record.id}/edit?saved={group}#of-{group}")
 
 
-async def suggest(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def suggest(
+    section: ResourcePages, request: web.Request, visitor: SignedIn
+) -> web.StreamResponse:
     """Return options for what is typed into an input of a record: the only query parameter."""
     text = next(iter(request.query.values()), "").strip()[:LONGEST].replace("\0", "")
     actor, found = visitor.actor, list[Match]()
     if text:
         found = await request.app[DB].scan(
-            actor.owner_id, pickers.matches, actor, section.resource, text
+            actor.owner_id, reference_search.matches, actor, section.resource, text
         )
-    context = {"options": pickers.options(found)}
+    context = {"options": reference_search.options(found)}
     return templates.render(request, visitor, "parts/record_options.html", context)
 
 
 async def _raced(
-    section: Section,
+    section: ResourcePages,
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     form_inputs: Sequence[Input],
     typed: Typed,
     was: str,
@@ -192,7 +198,11 @@ async def _raced(
 
 
 async def _resolved(
-    section: Section, request: web.Request, actor: Actor, form_inputs: Sequence[Input], form: Form
+    section: ResourcePages,
+    request: web.Request,
+    actor: Actor,
+    form_inputs: Sequence[Input],
+    form: Form,
 ) -> tuple[Typed, Mapping[str, Sequence[Match]]]:
     """Return what was typed with the ids of the records that it names."""
     typed = inputs.of_form(form, form_inputs)
@@ -200,7 +210,7 @@ async def _resolved(
     if not any(_unknown(typed[one.name]) for one in named):
         return typed, {}
     resolved = await request.app[DB].scan(
-        actor.owner_id, pickers.resolve, actor, section.resource, form_inputs, typed
+        actor.owner_id, reference_search.resolve, actor, section.resource, form_inputs, typed
     )
     return resolved.typed, resolved.unclear
 
@@ -211,10 +221,10 @@ def _unknown(value: Picked | list[Picked]) -> bool:
 
 
 async def _named(
-    tx: Tx, section: Section, actor: Actor, one: Input, text: str, request: web.Request
+    tx: Tx, section: ResourcePages, actor: Actor, one: Input, text: str, request: web.Request
 ) -> Picked:
     """Return a record that the address names by its id."""
-    target = pickers.target_of(section.resource, one, request.query)
+    target = reference_search.target_of(section.resource, one, request.query)
     if target is None or not is_id(text):
         return Picked(text)
     names = await references.named(tx, actor, target, [text.lower()])
@@ -225,7 +235,7 @@ def _digests(form_inputs: Sequence[Input], typed: Typed) -> list[str]:
     return [f"{zlib.crc32(repr(_plain(typed[one.name])).encode()):08x}" for one in form_inputs]
 
 
-def _was(section: Section, form_inputs: Sequence[Input], typed: Typed) -> Mapping[str, str]:
+def _was(section: ResourcePages, form_inputs: Sequence[Input], typed: Typed) -> Mapping[str, str]:
     """Return the digests of the inputs by section of the form, under "" where it has none."""
     return {
         group: " ".join(_digests(_grouped(section, form_inputs, group), typed))
@@ -233,7 +243,7 @@ def _was(section: Section, form_inputs: Sequence[Input], typed: Typed) -> Mappin
     }
 
 
-def _grouped(section: Section, form_inputs: Sequence[Input], group: str) -> list[Input]:
+def _grouped(section: ResourcePages, form_inputs: Sequence[Input], group: str) -> list[Input]:
     """Return the inputs of a section of the form in its order; all without one."""
     if not group:
         return list(form_inputs)
@@ -242,7 +252,7 @@ def _grouped(section: Section, form_inputs: Sequence[Input], group: str) -> list
     return sorted(mine, key=lambda one: order.get(one.name, len(order)))
 
 
-def _group_in(section: Section, form: Form) -> str:
+def _group_in(section: ResourcePages, form: Form) -> str:
     """Return the section that a form sends; empty for all of it."""
     group = form.text("section")
     return group if group in section.parts.groups else ""
@@ -277,9 +287,9 @@ def _changed(form_inputs: Sequence[Input], typed: Typed, was: str) -> list[Input
 
 
 async def again(
-    section: Section,
+    section: ResourcePages,
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     form: Form,
     typed: Typed,
     more: Mapping[str, Any],
@@ -297,9 +307,9 @@ async def again(
 
 
 def _show(
-    section: Section,
+    section: ResourcePages,
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     filled: Filled,
     more: Mapping[str, Any] | None = None,
 ) -> web.Response:

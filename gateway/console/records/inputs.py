@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from msgspec import json
 
-from gateway.console.frame import typed_numbers, wording
-from gateway.console.frame.forms import Form
+from gateway.console.layout import typed_numbers, wording
+from gateway.console.layout.forms import Form
 from gateway.console.records.hints import useful
 from gateway.console.records.masks import masked
-from gateway.console.records.picked import Picked, picked, several_picked
+from gateway.console.records.reference_input import Picked, picked, several_picked
 from gateway.console.records.typed_times import instant, local
 from gateway.console.records.words import label_of
 from gateway.records.errors import Fault

@@ -8,15 +8,15 @@ from urllib.parse import urlencode
 from aiohttp import web
 from markupsafe import Markup, escape
 
-from gateway.console.frame import polling, templates
-from gateway.console.frame.display import inert
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
-from gateway.console.records import facts, inputs, listing, offers, references, verbs
-from gateway.console.records.facts import Look
+from gateway.console.layout import polling, templates
+from gateway.console.layout.display import inert
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
+from gateway.console.records import facts, inputs, linked_pages, listing, references, verbs
+from gateway.console.records.facts import CellStyle
 from gateway.console.records.listing import Asked
 from gateway.console.records.references import Names
-from gateway.console.records.section import Section
+from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.widths import width_of
 from gateway.console.records.words import Words, label_of
 from gateway.records import actions
@@ -52,7 +52,7 @@ class Row:
     name: Markup
     cells: Markup
 
-    def head(self, section: Section, label: str) -> str:
+    def head(self, section: ResourcePages, label: str) -> str:
         """Return the begin of the row: the cell with the name, which is still open."""
         return (
             f'<tr><th scope="row" class="is-name" data-label="{label}"><a id="r-{self.record.id}"'
@@ -75,7 +75,9 @@ class Listed:
     previous: str
 
 
-async def index(section: Section, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def index(
+    section: ResourcePages, request: web.Request, visitor: SignedIn
+) -> web.StreamResponse:
     """Show a page of the list; see gateway.console.records.listing."""
     asked = listing.asked(
         section.resource, section.path, request.query, request[READER].texts, section.parts.tabs,
@@ -93,7 +95,7 @@ async def index(section: Section, request: web.Request, visitor: Visitor) -> web
 
 
 async def ordered(
-    section: Section, request: web.Request, visitor: Visitor, view: str, unit: Ordered
+    section: ResourcePages, request: web.Request, visitor: SignedIn, view: str, unit: Ordered
 ) -> web.StreamResponse:
     """Show a list that another unit reads, page by page, at `due/{view}` below the list."""
     plain = listing.asked(
@@ -118,11 +120,11 @@ async def ordered(
 
 
 def _show(
-    section: Section,
+    section: ResourcePages,
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     asked: Asked,
-    look: Look,
+    look: CellStyle,
     listed: Listed,
     view: str = "",
 ) -> web.StreamResponse:
@@ -130,7 +132,7 @@ def _show(
         "section": section, "parts": section.parts, "words": section.words(request),
         "asked": asked, "page": listed, "selecting": asked.selecting and bool(listed.rows),
         "scoped": _scoped(section, asked, look), "filters": _filters(section, look),
-        "choice": _choice(section, asked, look), "offers": offers.of(request, section.name),
+        "choice": _choice(section, asked, look), "offers": linked_pages.of(request, section.name),
         "verbs_of": verbs.of, "row_verbs": verbs.in_rows(section.resource), "view": view,
         "total": _total(asked, look, listed.total),
         "listed_at": verbs.place_of(view, request.query_string) if view else asked.text,
@@ -140,7 +142,7 @@ def _show(
     return polling.live(request, visitor, "records.html", "parts/record_rows.html", context)
 
 
-def _total(asked: Asked, look: Look, total: int) -> str:
+def _total(asked: Asked, look: CellStyle, total: int) -> str:
     """Return how many records the list has; of a narrowed list, which is counted to a bound."""
     if not asked.narrowed:
         return look.texts("records.total", count=total)
@@ -149,7 +151,7 @@ def _total(asked: Asked, look: Look, total: int) -> str:
     return look.texts("records.results", count=count)
 
 
-async def _page(tx: Tx, section: Section, actor: Actor, asked: Asked) -> tuple[Page, Names]:
+async def _page(tx: Tx, section: ResourcePages, actor: Actor, asked: Asked) -> tuple[Page, Names]:
     """Return a page of records and the names of those that its cells and filters refer to."""
     resource, links = section.resource, section.parts.links
     page = await actions.page(tx, actor, resource, asked.query())
@@ -168,7 +170,7 @@ async def _page(tx: Tx, section: Section, actor: Actor, asked: Asked) -> tuple[P
 
 
 async def _ordered(
-    tx: Tx, section: Section, actor: Actor, asked: Asked, unit: Ordered
+    tx: Tx, section: ResourcePages, actor: Actor, asked: Asked, unit: Ordered
 ) -> tuple[Page, Names]:
     page = await unit(tx, actor, asked.page, asked.limit)
     named = section.resource.named
@@ -176,7 +178,7 @@ async def _ordered(
     return page, await references.names_of(tx, actor, page.records, shown, section.parts.links)
 
 
-def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:
+def _listed(section: ResourcePages, asked: Asked, look: CellStyle, page: Page) -> Listed:
     names = tuple(dict.fromkeys((section.columns[0], *(asked.columns or section.columns[1:]))))
     heading, *others = (facts.cell_of(section.resource, name, look) for name in names)
     without = escape(look.texts("records.long"))
@@ -224,7 +226,7 @@ def _listed(section: Section, asked: Asked, look: Look, page: Page) -> Listed:
     )  # fmt: skip
 
 
-def _titles(section: Section, column: Column) -> Callable[[Record], str]:
+def _titles(section: ResourcePages, column: Column) -> Callable[[Record], str]:
     """Return what writes the whole text of a cell that can be cut."""
     field = section.resource.named.get(column.name)
     if column.width not in ("text", "email") or field is None:
@@ -239,7 +241,7 @@ def _title(text: Any) -> str:
     return f' title="{escape(inert(text))}"' if len(text) > facts.NARROW else ""
 
 
-def _column(section: Section, asked: Asked, look: Look, name: str) -> Column:
+def _column(section: ResourcePages, asked: Asked, look: CellStyle, name: str) -> Column:
     label = label_of(look.texts, name, section.resource.noun)
     width = "name" if name == section.columns[0] else width_of(section.resource, name)
     if name not in {one.name for one in section.resource.sorts}:
@@ -251,7 +253,7 @@ def _column(section: Section, asked: Asked, look: Look, name: str) -> Column:
     return Column(name, label, asked.sorted_by(name, "" if rising else "-"), order, width)
 
 
-def _choice(section: Section, asked: Asked, look: Look) -> list[tuple[str, str, bool]]:
+def _choice(section: ResourcePages, asked: Asked, look: CellStyle) -> list[tuple[str, str, bool]]:
     """Return name, label and presence of each column that a reader may choose."""
     shown = asked.columns or section.columns
     return [
@@ -261,7 +263,7 @@ def _choice(section: Section, asked: Asked, look: Look) -> list[tuple[str, str, 
     ]
 
 
-def _scoped(section: Section, asked: Asked, look: Look) -> list[tuple[str, str, str]]:
+def _scoped(section: ResourcePages, asked: Asked, look: CellStyle) -> list[tuple[str, str, str]]:
     """Return label, name and removal of each filter by an id that the list has."""
     return [
         (
@@ -273,7 +275,9 @@ def _scoped(section: Section, asked: Asked, look: Look) -> list[tuple[str, str, 
     ]  # fmt: skip
 
 
-def _filters(section: Section, look: Look) -> list[tuple[Filter, str, list[tuple[str, str]]]]:
+def _filters(
+    section: ResourcePages, look: CellStyle
+) -> list[tuple[Filter, str, list[tuple[str, str]]]]:
     """Return the filters of the form, each with its label and its values with their words."""
     words = Words(look.texts, section.resource)
     found = []

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from multidict import MultiMapping
 
-from gateway.console.frame import typed_numbers
+from gateway.console.layout import typed_numbers
 from gateway.records import cursors
 from gateway.records.places import Place
 from gateway.records.query import Query

@@ -6,9 +6,9 @@ from typing import Any, Literal
 from aiohttp import web
 from msgspec import json
 
-from gateway.console.frame import pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.console.records import verbs
 from gateway.console.records.parts import Parts
 from gateway.domain.sales import order_payments, order_verbs
@@ -48,7 +48,7 @@ ORDER_PARTS = Parts(
 )  # fmt: skip
 
 
-async def selected(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def selected(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Ask for confirmation, then mark the selected orders as paid, or cancel them.
 
     The fields: `order` (repeated), `act` (pay or cancel), `list` (the query of the list) and, from

@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from gateway.console.frame import pages, reveal, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import pages, reveal, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.server.app_keys import DB, IDS, KEYRING
 from outbox.sending.request import SECRET_BYTES, new_secret
@@ -18,7 +18,7 @@ def page_of(store_id: str) -> str:
     return f"/console/stores/{store_id}/payment-secret"
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the step that comes next, and a new secret once."""
     store_id, ring = pages.id_of(request), request.app[KEYRING]
     store, standing = await request.app[DB].read(
@@ -32,7 +32,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return templates.render(request, visitor, "payment_secret.html", context)
 
 
-async def stage(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def stage(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Create the secret, or stage another one; the page then shows it once."""
     store_id = pages.id_of(request)
     secret = new_secret(request.app[IDS].token(SECRET_BYTES))
@@ -43,14 +43,14 @@ async def stage(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     return pages.to(page_of(store_id), "staged" if staged else "payment_secret")
 
 
-async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def activate(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Make the staged secret the current one."""
     store_id = pages.id_of(request)
     await request.app[DB].write(payment_secrets.activate, visitor.actor, store_id)
     return pages.to(page_of(store_id), "rotated")
 
 
-async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def cancel(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Delete the staged secret; the current one stays."""
     store_id = pages.id_of(request)
     await request.app[DB].write(payment_secrets.cancel, visitor.actor, store_id)

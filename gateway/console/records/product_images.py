@@ -2,10 +2,10 @@
 
 from aiohttp import web
 
-from gateway.console.frame import pages, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import pages, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.console.records.view_page import View
 from gateway.domain.sales import products
 from gateway.domain.sales.products import PRODUCTS
@@ -20,7 +20,7 @@ SHOWN = ("validation_error", "conflict", "payload_too_large", "rate_limited", "u
 
 
 async def add(
-    view: View, request: web.Request, visitor: Visitor, form: Upload
+    view: View, request: web.Request, visitor: SignedIn, form: Upload
 ) -> web.StreamResponse:
     """Add the image in the field `file`, with the alternative text in the field `alt` before it."""
     actor, db, product_id = visitor.actor, request.app[DB], pages.id_of(request)
@@ -40,7 +40,7 @@ async def add(
     return pages.to(f"/console/products/{product_id}", "image_added")
 
 
-async def place(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def place(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Make the image `url` the first or remove it, as the field `act` says."""
     product_id, first = pages.id_of(request), form.text("act") == "first"
     await request.app[DB].write(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.console.records.section import Section, field_of
+from gateway.console.records.resource_pages import ResourcePages, field_of
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.query import Query
@@ -20,7 +20,7 @@ MOST = 500
 class Pointing:
     """The records of a section whose field has the id of a record."""
 
-    section: Section
+    section: ResourcePages
     filter: Filter
     records: Sequence[Record]
     total: int
@@ -38,7 +38,9 @@ class Pointing:
         return f"{self.section.path}/new?{field.name}={record.id}"
 
 
-def pointing_at(resource: Resource, sections: Sequence[Section]) -> list[tuple[Section, Filter]]:
+def pointing_at(
+    resource: Resource, sections: Sequence[ResourcePages]
+) -> list[tuple[ResourcePages, Filter]]:
     """Return each section with a filter by a reference to records of `resource`."""
     return [
         (section, offered)
@@ -49,7 +51,7 @@ def pointing_at(resource: Resource, sections: Sequence[Section]) -> list[tuple[S
 
 
 async def of(
-    tx: Tx, actor: Actor, record: Record, pointing: Sequence[tuple[Section, Filter]]
+    tx: Tx, actor: Actor, record: Record, pointing: Sequence[tuple[ResourcePages, Filter]]
 ) -> list[Pointing]:
     """Return the newest records of each list that point to the record, without empty lists.
 

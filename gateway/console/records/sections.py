@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from gateway.console.frame.pages import Handler, action, page, upload
+from gateway.console.layout.pages import Handler, action, page, upload
 from gateway.console.records import delete_page, form_pages, list_page, product_images
 from gateway.console.records.orders import ORDER_PARTS
 from gateway.console.records.parts import Parts
-from gateway.console.records.section import Section
+from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.timeline import KINDS
 from gateway.console.records.view_page import View
 from gateway.domain.catalogue import CATALOGUE
@@ -88,8 +88,8 @@ PARTS: Mapping[str, Parts] = {
 }  # fmt: skip
 """The parts of resources by their plural."""
 
-SECTIONS: Mapping[str, Section] = {
-    entry.resource.plural: Section(entry, PARTS.get(entry.resource.plural, Parts()))
+SECTIONS: Mapping[str, ResourcePages] = {
+    entry.resource.plural: ResourcePages(entry, PARTS.get(entry.resource.plural, Parts()))
     for entry in CATALOGUE
 }
 """The pages of each resource by its plural."""

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from gateway.console.frame.reader import EPOCH
+from gateway.console.layout.reader import EPOCH
 from gateway.records.values import dates
 
 DATE = dates.DAY_LENGTH

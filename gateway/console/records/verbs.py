@@ -11,11 +11,11 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, pages, templates, wording
-from gateway.console.frame.display import word_of
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import error_pages, pages, templates, wording
+from gateway.console.layout.display import word_of
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.console.records import inputs
 from gateway.console.records.inputs import Input, Typed
 from gateway.console.records.references import name_of
@@ -190,7 +190,7 @@ def in_rows(resource: Resource) -> bool:
     return any(verb.listed for verb in VERBS if verb.resource is resource)
 
 
-async def ask(verb: Verb, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def ask(verb: Verb, request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask for the fields of a verb, or whether to do what cannot be undone."""
     record = await _read(verb, request, visitor)
     form_inputs = _inputs(verb, request[READER].texts)
@@ -200,7 +200,9 @@ async def ask(verb: Verb, request: web.Request, visitor: Visitor) -> web.StreamR
     return _page(request, visitor, verb, record, form_inputs, typed, said, 200)
 
 
-async def act(verb: Verb, request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def act(
+    verb: Verb, request: web.Request, visitor: SignedIn, form: Form
+) -> web.StreamResponse:
     """Do it, and show the record, or the one that it made; with the field `list`, the list."""
     record_id, texts = pages.id_of(request), request[READER].texts
     form_inputs = _inputs(verb, texts)
@@ -231,7 +233,7 @@ def _inputs(verb: Verb, texts: Texts) -> list[Input]:
     return inputs.inputs(texts, [named[name] for name in verb.takes])
 
 
-async def _read(verb: Verb, request: web.Request, visitor: Visitor) -> Record:
+async def _read(verb: Verb, request: web.Request, visitor: SignedIn) -> Record:
     record_id = pages.id_of(request)
     return await request.app[DB].read(actions.read, visitor.actor, verb.resource, record_id)
 
@@ -274,7 +276,7 @@ def _heading(record: Record) -> str:
 
 def _page(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     verb: Verb,
     record: Record,
     form_inputs: Sequence[Input],

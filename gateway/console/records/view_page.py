@@ -7,14 +7,14 @@ from typing import Any
 from aiohttp import web
 from markupsafe import Markup
 
-from gateway.console.frame import pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
-from gateway.console.records import facts, offers, related, timeline, verbs
+from gateway.console.layout import pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
+from gateway.console.records import facts, linked_pages, related, timeline, verbs
 from gateway.console.records.references import Names
 from gateway.console.records.related import Pointing
-from gateway.console.records.section import Section, field_of
+from gateway.console.records.resource_pages import ResourcePages, field_of
 from gateway.console.records.words import Words
 from gateway.domain.contacts import activities
 from gateway.domain.contacts.activities import ACTIVITIES, TYPES
@@ -50,20 +50,20 @@ class Viewed:
 class View:
     """The page of the records of one section; `sections` are those whose records point to them."""
 
-    def __init__(self, section: Section, sections: Sequence[Section]) -> None:
+    def __init__(self, section: ResourcePages, sections: Sequence[ResourcePages]) -> None:
         self.section = section
-        self.pointing: Sequence[tuple[Section, Filter]] = [
+        self.pointing: Sequence[tuple[ResourcePages, Filter]] = [
             (other, offered)
             for other, offered in related.pointing_at(section.resource, sections)
             # The timeline shows activities.
             if other.resource is not ACTIVITIES
         ]
 
-    async def show(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    async def show(self, request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         """Show a record."""
         return await self._show(request, visitor, {}, "")
 
-    async def note(self, request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+    async def note(self, request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
         """Add an activity to the timeline of a record; the fields `type` and `description`."""
         resource, record_id = self.section.resource, pages.id_of(request)
         record = await request.app[DB].read(actions.read, visitor.actor, resource, record_id)
@@ -81,7 +81,7 @@ class View:
             return await self._show(request, visitor, typed, refusal.faults[0].message)
         return pages.to(f"{self.section.path}/{record_id}", "note_added")
 
-    async def events(self, request: web.Request, visitor: Visitor) -> web.StreamResponse:
+    async def events(self, request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         """Show the latest events of a record with their deliveries, alone or within its page."""
         db, actor, record_id = request.app[DB], visitor.actor, pages.id_of(request)
         record = await db.read(actions.read, actor, self.section.resource, record_id)
@@ -102,7 +102,7 @@ class View:
         return templates.render(request, visitor, template, context)
 
     async def again(
-        self, request: web.Request, visitor: Visitor, more: Mapping[str, Any]
+        self, request: web.Request, visitor: SignedIn, more: Mapping[str, Any]
     ) -> web.StreamResponse:
         """Show a record once more, with what was wrong with a form on its page."""
         return await self._show(request, visitor, {}, "", more)
@@ -110,7 +110,7 @@ class View:
     async def _show(
         self,
         request: web.Request,
-        visitor: Visitor,
+        visitor: SignedIn,
         note: Mapping[str, str],
         fault: str,
         more: Mapping[str, Any] | None = None,
@@ -129,7 +129,7 @@ class View:
             "kinds": TYPES, "note": note, "note_fault": fault,
             "related": [(one, Words(texts, one.section.resource)) for one in viewed.related],
             "cells_of": lambda one, other: _beside(one, other, request),
-            "offers": offers.of(request, section.name),
+            "offers": linked_pages.of(request, section.name),
             "announces": bool(section.resource.events), "verbs": verbs.of(record),
             **viewed.more, **(more or {}),
         }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.console.frame.display import word_of, words_of
+from gateway.console.layout.display import word_of, words_of
 from gateway.records.resource import Resource
 from gateway.texts import Texts
 

@@ -2,10 +2,10 @@
 
 from aiohttp import web
 
-from gateway.console.frame import pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.domain.webhooks import certification, findings, pings, webhooks
 from gateway.server.app_keys import DB, DOCTOR, KEYRING
 from gateway.server.http.rate_limits import LIMITS
@@ -20,13 +20,13 @@ WORTH = 3
 """The seconds' worth of test events that one costs."""
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the page, without a certification."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
     return _page(request, visitor, webhook)
 
 
-async def certify(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def certify(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Send the test events, and show each finding."""
     app, actor, webhook_id = request.app, visitor.actor, pages.id_of(request)
     db = app[DB]
@@ -48,7 +48,7 @@ async def certify(request: web.Request, visitor: Visitor, form: Form) -> web.Str
 
 def _page(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     webhook: Webhook,
     found: Certification | None = None,
     timeout_s: float = 0.0,

@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from gateway.console.frame import guard, pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import guard, pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.webhooks import connect_links, connecting
 from gateway.domain.webhooks.connect_links import FIELDS, Asked, Faulty, address, origin_of
 from gateway.server.app_keys import CONFIG, DB, GUARD, IDS
@@ -13,7 +13,7 @@ from gateway.server.http.rate_limits import LIMITS
 PATH = "/console/connect"
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask the owner whether the app may have the webhook."""
     try:
         asked = _asked(request, lambda name: request.query.getall(name, []))
@@ -34,7 +34,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return response
 
 
-async def decide(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def decide(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Send the owner back to the app: with a code when he allows it."""
     try:
         asked = _asked(request, form.all)

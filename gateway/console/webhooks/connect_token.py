@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from gateway.console.frame import forms, guard
+from gateway.console.layout import forms, guard
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.webhooks import connecting
 from gateway.domain.webhooks.connect_links import Unusable, proof_of

@@ -6,9 +6,9 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import display, pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import display, pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.webhooks import pings, webhooks
 from gateway.server.app_keys import CONFIG, DB, DOCTOR, KEYRING
 from gateway.server.delivery import settings_of
@@ -32,7 +32,7 @@ class Retry:
     latest: int
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the page of the doctor, without an examination."""
     webhook, schedule = await request.app[DB].read(
         pings.with_schedule, visitor.actor, pages.id_of(request), usual_schedule(request)
@@ -40,7 +40,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return _page(request, visitor, webhook, None, schedule)
 
 
-async def examine(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def examine(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Send a signed test event to the receiver and show each step."""
     app, actor, webhook_id = request.app, visitor.actor, pages.id_of(request)
     delivery, endpoint = await app[DB].read(pings.of_webhook, actor, webhook_id)
@@ -85,7 +85,7 @@ def attempt_of(examination: Examination) -> Attempt | None:
 
 def _page(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     webhook: Webhook,
     examination: Examination | None,
     schedule: Schedule,

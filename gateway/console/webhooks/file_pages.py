@@ -7,10 +7,10 @@ from urllib.parse import quote
 from aiohttp import web
 from msgspec import json
 
-from gateway.console.frame import error_pages, pages, reveal, templates, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import error_pages, pages, reveal, templates, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.domain.webhooks import file_plan, file_text
 from gateway.domain.webhooks.file_plan import Created, Plan, Tools, Wanted
 from gateway.records.errors import Fault, Refusal
@@ -28,7 +28,7 @@ FORM = ("validation_error", "conflict")
 _LINE = re.compile(r"line ([0-9]+), ", re.ASCII)
 
 
-async def export(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def export(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send the file of all webhooks, without secrets."""
     text = await request.app[DB].read(file_plan.export, visitor.actor, request.app[KEYRING])
     return web.Response(
@@ -37,12 +37,12 @@ async def export(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     )  # fmt: skip
 
 
-async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def new(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form that takes a file."""
     return _form(request, visitor)
 
 
-async def upload(request: web.Request, visitor: Visitor, form: Upload) -> web.StreamResponse:
+async def upload(request: web.Request, visitor: SignedIn, form: Upload) -> web.StreamResponse:
     """Show what a file would change; change nothing."""
     content = b"".join([piece async for piece in form.pieces])
     prune = form.fields.get("prune") == "1"
@@ -58,7 +58,7 @@ async def upload(request: web.Request, visitor: Visitor, form: Upload) -> web.St
     return _form(request, visitor, refusal)
 
 
-async def apply(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def apply(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Do what the plan has shown: all of it or nothing."""
     app = request.app
     text = form.text("secret_file").replace("\r\n", "\n")
@@ -81,7 +81,7 @@ async def apply(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     return pages.to(f"{PATH}/made" if applied.created else LIST, "applied")
 
 
-async def made(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def made(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the secrets of new webhooks, once."""
     kept = await reveal.now(request, visitor, SUBJECT)
     if kept is None:
@@ -96,7 +96,7 @@ def _tools(request: web.Request) -> Tools:
 
 
 async def _plan(
-    request: web.Request, visitor: Visitor, text: str, prune: bool, *, stale: bool = False
+    request: web.Request, visitor: SignedIn, text: str, prune: bool, *, stale: bool = False
 ) -> web.StreamResponse:
     """Show a plan. Raises validation_error."""
     if len(quote(text)) > MOST_ENCODED:
@@ -109,7 +109,7 @@ async def _plan(
 
 
 def _form(
-    request: web.Request, visitor: Visitor, refusal: Refusal | None = None
+    request: web.Request, visitor: SignedIn, refusal: Refusal | None = None
 ) -> web.StreamResponse:
     texts = request[READER].texts
     faults: Sequence[Fault] = refusal.faults if refusal else ()

@@ -10,9 +10,9 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.console.webhooks import pasted_request, verification
 from gateway.domain.webhooks import signing
 from gateway.server.app_keys import DB, KEYRING
@@ -83,13 +83,13 @@ def with_secret(request: web.Request, shown: str | None) -> Sequence[Programs]:
     return [] if shown is None else programs(shown, shown, request.app[DB].clock.wall())
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the guide without a secret, and an empty check."""
     webhook, secrets = await _secrets(request, visitor)
     return _page(request, visitor, webhook, secrets, {"pasted": "", "found": None, "fault": ""})
 
 
-async def check(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def check(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Check the signatures of a pasted request; nothing of it is stored."""
     webhook, secrets = await _secrets(request, visitor)
     text = form.text("request")
@@ -104,7 +104,7 @@ async def check(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
 
 
 async def _secrets(
-    request: web.Request, visitor: Visitor
+    request: web.Request, visitor: SignedIn
 ) -> tuple[Webhook, Sequence[signing.Secret]]:
     return await request.app[DB].read(
         signing.secrets, visitor.actor, pages.id_of(request), request.app[KEYRING]
@@ -113,7 +113,7 @@ async def _secrets(
 
 def _page(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     webhook: Webhook,
     secrets: Sequence[signing.Secret],
     context: dict[str, Any],

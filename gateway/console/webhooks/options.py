@@ -5,17 +5,17 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import error_pages, pages, templates, typed_numbers, wording
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import error_pages, pages, templates, typed_numbers, wording
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.console.webhooks import doctor
 from gateway.domain.webhooks import (
-    brakes,
     conditions,
     oauth2,
     schedules,
     subscriptions,
+    webhook_limits,
     webhooks,
 )
 from gateway.domain.webhooks import settings as settings_of
@@ -94,7 +94,7 @@ def kept(request: web.Request, webhook: Webhook) -> tuple[Stored, Fault | None]:
         message = request[READER].texts("webhook.headers_unreadable", reason=reason)
         return stored, Fault("headers", "unreadable", message)
     if "certificate" in stored.broken:
-        return stored, Fault("certificate", "unreadable", brakes.UNREADABLE)
+        return stored, Fault("certificate", "unreadable", webhook_limits.UNREADABLE)
     if "oauth2" in stored.broken:
         return stored, Fault("oauth2", "unreadable", oauth2.UNREADABLE)
     return stored, None
@@ -107,7 +107,7 @@ def own_timeout(request: web.Request) -> str:
 
 def page(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     webhook: Webhook | None,
     typed: Mapping[str, Any],
     refusal: Refusal | None = None,
@@ -137,7 +137,7 @@ def page(
         or any(typed[name] != nothing for name, nothing in FOLDED.items()),
         "least": settings_of.FASTEST, "most": settings_of.SLOWEST, "own": own_timeout(request),
         "most_headers": MOST_CUSTOM, "most_conditions": MOST, "most_retries": schedules.MOST,
-        "most_at_once": brakes.MOST_AT_ONCE, "highest_rate": brakes.HIGHEST_RATE,
+        "most_at_once": webhook_limits.MOST_AT_ONCE, "highest_rate": webhook_limits.HIGHEST_RATE,
         "oauth2": parts, "ways": oauth2.WAYS,
         "proxies": sorted(request.app[GUARD].rules.proxies),
         "formats": (settings_of.CONTRACT, *MODES),
@@ -153,12 +153,12 @@ def page(
     return templates.render(request, visitor, "webhook_form.html", context, status=status)
 
 
-async def preview_new(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def preview_new(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Show what the options in the form of a new webhook would do; save nothing."""
     return _preview(request, visitor, None, form)
 
 
-async def preview(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def preview(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Show what the options in the form of a webhook would do; save nothing."""
     db, actor = request.app[DB], visitor.actor
     webhook, waits = await db.read(subscriptions.has_waiting, actor, pages.id_of(request))
@@ -208,7 +208,7 @@ def _ends_soon(request: web.Request, webhook: Webhook) -> str:
 
 def _preview(
     request: web.Request,
-    visitor: Visitor,
+    visitor: SignedIn,
     webhook: Webhook | None,
     form: Form,
     found: Found | None = None,

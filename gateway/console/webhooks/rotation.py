@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from gateway.console.frame import pages, reveal, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import pages, reveal, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.console.webhooks import guide
 from gateway.domain.webhooks import rotation
 from gateway.server.app_keys import DB, IDS, KEYRING
@@ -18,7 +18,7 @@ def page_of(webhook_id: str) -> str:
     return f"/console/webhooks/{webhook_id}/rotate"
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the step that comes next, and a new secret once."""
     webhook_id = pages.id_of(request)
     webhook, standing = await request.app[DB].read(rotation.standing, visitor.actor, webhook_id)
@@ -30,7 +30,7 @@ async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return templates.render(request, visitor, "rotate.html", context)
 
 
-async def stage(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def stage(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Stage a new secret; the page then shows it once."""
     webhook_id = pages.id_of(request)
     secret = new_secret(request.app[IDS].token(SECRET_BYTES))
@@ -41,14 +41,14 @@ async def stage(request: web.Request, visitor: Visitor, form: Form) -> web.Strea
     return pages.to(page_of(webhook_id), "staged")
 
 
-async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def activate(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Make the staged secret the current one."""
     webhook_id = pages.id_of(request)
     await request.app[DB].write(rotation.activate, visitor.actor, webhook_id, request.app[KEYRING])
     return pages.to(f"/console/webhooks/{webhook_id}", "rotated")
 
 
-async def cancel(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def cancel(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Delete the staged secret; the current one stays."""
     webhook_id = pages.id_of(request)
     await request.app[DB].write(rotation.cancel, visitor.actor, webhook_id)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.console.frame import pages, templates
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
+from gateway.console.layout import pages, templates
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
 from gateway.domain.webhooks import recoveries
 from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
@@ -15,12 +15,12 @@ from outbox.queue.replays.jobs import FASTEST, SLOWEST, Job
 USUAL_RATE = 100
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form of a snapshot: which records, how many there are, and how fast."""
     return await _form(request, visitor, None, str(USUAL_RATE), {})
 
 
-async def start(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def start(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Start the snapshot, and show its job."""
     names, typed = form.all("names"), form.text("rate").strip()
     rate = recoveries.rate_of(typed)
@@ -47,7 +47,7 @@ def tell(request: web.Request, job: Job) -> None:
 
 
 async def _form(
-    request: web.Request, visitor: Visitor, names: Sequence[str] | None, rate: str,
+    request: web.Request, visitor: SignedIn, names: Sequence[str] | None, rate: str,
     faults: dict[str, str],
 ) -> web.StreamResponse:  # fmt: skip
     webhook, counts = await request.app[DB].read(

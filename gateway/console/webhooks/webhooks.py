@@ -5,11 +5,11 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.frame import display, pages, polling, reveal, templates
-from gateway.console.frame.chart_panel import window
-from gateway.console.frame.forms import Form
-from gateway.console.frame.guard import Visitor
-from gateway.console.frame.reader import READER
+from gateway.console.layout import display, pages, polling, reveal, templates
+from gateway.console.layout.chart_panel import window
+from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.reader import READER
 from gateway.console.webhooks import doctor, guide, options
 from gateway.console.webhooks.snapshots import USUAL_RATE, tell
 from gateway.domain.catalogue import EVENT_NAMES
@@ -27,7 +27,7 @@ from outbox.webhooks import Webhook
 LIST = "/console/webhooks"
 
 
-async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List all webhooks with their health; htmx polls the table."""
     rows = await request.app[DB].read(overviews.with_health, visitor.actor)
     deleted = await request.app[DB].read(webhooks.all_deleted, visitor.actor)
@@ -39,7 +39,7 @@ async def index(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return polling.live(request, visitor, "webhooks.html", "parts/webhook_rows.html", context)
 
 
-async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def new(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show an empty form; with `kind=operational`, that of an operational webhook."""
     listens = request.query.get("kind") == options.OPERATIONAL
     every = settings.names_of(True) if listens else ()
@@ -47,7 +47,7 @@ async def new(request: web.Request, visitor: Visitor) -> web.StreamResponse:
     return options.page(request, visitor, None, typed)
 
 
-async def create(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def create(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Create a webhook; its page then shows the secret once."""
     app = request.app
     typed = options.typed_in(form)
@@ -72,7 +72,7 @@ async def create(request: web.Request, visitor: Visitor, form: Form) -> web.Stre
     return pages.to(f"{LIST}/{webhook_id}", "created")
 
 
-async def show(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show a webhook: state, health, settings, latest deliveries, and the secret of a new one."""
     webhook_id = pages.id_of(request)
     view = window(request)
@@ -118,7 +118,7 @@ def _others(webhook: Webhook) -> list[str]:
     return [one for one in settings.names_of(webhook.operational) if one not in webhook.events]
 
 
-async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def edit_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form with the current settings."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
     stored, fault = options.kept(request, webhook)
@@ -127,7 +127,7 @@ async def edit_page(request: web.Request, visitor: Visitor) -> web.StreamRespons
     return options.page(request, visitor, webhook, typed, refusal, status=200)
 
 
-async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def edit(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Save an edited webhook unless it has changed since the form was loaded."""
     webhook_id = pages.id_of(request)
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
@@ -151,7 +151,7 @@ async def edit(request: web.Request, visitor: Visitor, form: Form) -> web.Stream
     return pages.to(f"{LIST}/{webhook_id}", "saved")
 
 
-async def unmatched_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def unmatched_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask what to do with waiting deliveries that do not match the settings."""
     webhook, found = await subscriptions.standing(
         request.app[DB], visitor.actor, pages.id_of(request)
@@ -162,7 +162,7 @@ async def unmatched_page(request: web.Request, visitor: Visitor) -> web.StreamRe
 
 
 async def cancel_unmatched(
-    request: web.Request, visitor: Visitor, form: Form
+    request: web.Request, visitor: SignedIn, form: Form
 ) -> web.StreamResponse:
     """Cancel waiting deliveries that do not match the settings."""
     webhook_id = pages.id_of(request)
@@ -170,14 +170,14 @@ async def cancel_unmatched(
     return pages.to(f"{LIST}/{webhook_id}", "unmatched_canceled", count)
 
 
-async def pause(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def pause(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Pause a webhook; its waiting deliveries are parked."""
     webhook_id = pages.id_of(request)
     done = await request.app[DB].write(webhooks.pause, visitor.actor, webhook_id)
     return pages.to(f"{LIST}/{webhook_id}", "paused" if done else "")
 
 
-async def activate_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def activate_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask what to do with the parked deliveries."""
     webhook, parked, records = await request.app[DB].read(
         webhooks.parked, visitor.actor, pages.id_of(request)
@@ -191,7 +191,7 @@ async def activate_page(request: web.Request, visitor: Visitor) -> web.StreamRes
     return templates.render(request, visitor, "activate.html", context)
 
 
-async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def activate(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Activate a webhook; `parked` selects what is sent: none, newest or all.
 
     Without the field it is none, as programs know it; the form always has it.
@@ -203,7 +203,7 @@ async def activate(request: web.Request, visitor: Visitor, form: Form) -> web.St
     return pages.to(f"{LIST}/{webhook_id}", "activated")
 
 
-async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamResponse:
+async def delete_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask for confirmation before a webhook is deleted."""
     webhook, waiting, sending = await request.app[DB].read(
         webhooks.to_delete, visitor.actor, pages.id_of(request)
@@ -216,14 +216,14 @@ async def delete_page(request: web.Request, visitor: Visitor) -> web.StreamRespo
     return templates.render(request, visitor, "delete.html", context)
 
 
-async def delete(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def delete(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Delete a webhook; its waiting deliveries are cancelled."""
     webhook_id = pages.id_of(request)
     removed = await webhooks.delete(request.app[DB], visitor.actor, webhook_id)
     return pages.to(LIST, "deleted", removed.cancelled if removed else 0)
 
 
-async def test(request: web.Request, visitor: Visitor, form: Form) -> web.StreamResponse:
+async def test(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Send a sample of an event to this webhook only."""
     webhook_id = pages.id_of(request)
     request.app[LIMITS].test(visitor.actor.owner_id)

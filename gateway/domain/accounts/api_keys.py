@@ -2,7 +2,7 @@
 
 The form of a key is `crt_<8 visible>_<43 base62>`; the last 6 of the 43 are a checksum of the
 characters before them, so that a mistyped key is refused without a query. In a cell it has a mark
-at its end (see gateway.domain.cells.marks).
+at its end (see gateway.domain.cells.credential_suffix).
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from gateway.domain.accounts import users
-from gateway.domain.cells.marks import MARK
+from gateway.domain.cells.credential_suffix import MARK
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal

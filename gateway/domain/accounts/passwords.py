@@ -17,7 +17,7 @@ import argon2
 from gateway.domain.accounts.opaque_strings import forbidden, prepared
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
-from outbox.database.fair_limit import Crowded, Places
+from outbox.database.fair_limit import Crowded, FairSemaphore
 from outbox.ids import Ids
 
 T = TypeVar("T")
@@ -47,7 +47,12 @@ class Passwords:
     """The hasher of passwords, off the event loop; clients take turns for its `places`."""
 
     def __init__(
-        self, *, clock: Clock, ids: Ids, observer: PasswordObserver, places: Places | None = None
+        self,
+        *,
+        clock: Clock,
+        ids: Ids,
+        observer: PasswordObserver,
+        places: FairSemaphore | None = None,
     ) -> None:
         self._clock = clock
         self._ids = ids
@@ -55,7 +60,7 @@ class Passwords:
         self._hasher = HASHER
         self._threads = ThreadPoolExecutor(THREADS, "passwords")
         # One client leaves a thread to others.
-        self._places = places or Places(
+        self._places = places or FairSemaphore(
             THREADS, each=THREADS - 1, waiting=WAITING, most=WAITING_MOST
         )
         self._under_way = 0

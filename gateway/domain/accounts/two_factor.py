@@ -45,7 +45,7 @@ update two_factors set last_step = $2, failures = 0, next_at = 0 where owner_id 
 _FAIL = "update two_factors set failures = $2, next_at = $3 where owner_id = $1"
 
 
-class Standing(NamedTuple):
+class TwoFactorState(NamedTuple):
     """How far an account is; `secret` only until it is confirmed, None when no key decrypts it."""
 
     started: bool = False
@@ -61,15 +61,15 @@ class Checked(NamedTuple):
     seconds: int = 0
 
 
-async def standing(tx: Tx, ring: KeyRing, owner_id: str) -> Standing:
+async def standing(tx: Tx, ring: KeyRing, owner_id: str) -> TwoFactorState:
     """Return how far an account is."""
     row = await tx.one(_FIND, owner_id)
     if row is None:
-        return Standing()
+        return TwoFactorState()
     if row["confirmed_at"] is None:
-        return Standing(True, secret=_opened(row, ring))
+        return TwoFactorState(True, secret=_opened(row, ring))
     left = await tx.one(_LEFT, owner_id)
-    return Standing(True, row["confirmed_at"], codes_left=left["n"] if left else 0)
+    return TwoFactorState(True, row["confirmed_at"], codes_left=left["n"] if left else 0)
 
 
 async def start(tx: Tx, ring: KeyRing, owner_id: str, secret: bytes) -> None:

@@ -96,21 +96,21 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AuditPage:
     """One page; `after` is where the next one starts, None at the end."""
 
     entries: Sequence[Entry]
     after: str | None
 
 
-async def page(tx: Tx, actor: Actor, query: Query, after: str, size: int) -> Page:
+async def page(tx: Tx, actor: Actor, query: Query, after: str, size: int) -> AuditPage:
     """Return a page of the actor's own log. Raises forbidden.
 
     `after` is the end of the previous page, or empty.
     """
     actor.must("read")
     if not query.possible:
-        return Page((), None)
+        return AuditPage((), None)
     await by_index(tx)
     examined = SCANNED if query.narrow else size + 1
     values: list[object] = [actor.owner_id, after.lower() or "~", examined]
@@ -136,7 +136,7 @@ async def page(tx: Tx, actor: Actor, query: Query, after: str, size: int) -> Pag
         onward = str(shown[-1]["id"])
     elif query.narrow and int(rows[0]["examined"]) == examined:
         onward = str(rows[0]["reached"])
-    return Page(await _named(tx, actor.owner_id, shown), onward)
+    return AuditPage(await _named(tx, actor.owner_id, shown), onward)
 
 
 async def latest(tx: Tx, actor: Actor, record_id: str) -> Sequence[Entry]:

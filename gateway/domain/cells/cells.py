@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from gateway.domain.cells.credential_suffix import mark_of, marked
 from gateway.domain.cells.directory import CellDirectory, Kind
-from gateway.domain.cells.marks import mark_of, marked
 from gateway.records.errors import Refusal, misdirected, moving
 from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import MoveState
 
 
 class Cells:
@@ -64,7 +64,7 @@ class Cells:
             await self.directory.close()
 
 
-async def _where(tx: Tx, owner_id: str) -> tuple[Standing, bool]:
+async def _where(tx: Tx, owner_id: str) -> tuple[MoveState, bool]:
     """Return how far the last move of an owner is, and whether this cell has the account."""
     at = await owner_moves.standing(tx, owner_id)
     user = await tx.one("select id from users where id = $1", owner_id)

@@ -3,7 +3,7 @@
 from gateway.records.resource import (
     BY_NAME,
     BY_TIME,
-    Beside,
+    DerivedColumn,
     Field,
     Filter,
     Remove,
@@ -23,7 +23,7 @@ COMPANIES = Resource(
             "cnpj", "cnpj", formats.cnpj(),
             "Brazilian company number, digits only or alphanumeric, with or without its mask; "
             "stored unchanged.",
-            "11.222.333/0001-81", beside=(Beside("cnpj_normal", cnpj.normal),),
+            "11.222.333/0001-81", beside=(DerivedColumn("cnpj_normal", cnpj.normal),),
         ),
         Field("website", "website", formats.website(), "URL or host name.", "https://acme.example"),
         Field("industry", "industry", formats.text(200), "Sector.", "Retail"),
@@ -34,7 +34,7 @@ COMPANIES = Resource(
         Field("email", "email", formats.email(), "E-mail address.", "hello@acme.example"),
         Field(
             "phone", "phone", formats.phone(), "Phone with area code, stored unchanged.",
-            "(11) 3333-4444", beside=(Beside("phone_e164", formats.e164),),
+            "(11) 3333-4444", beside=(DerivedColumn("phone_e164", formats.e164),),
         ),
         Field(
             "phoneE164", "phone_e164", formats.text(20),

@@ -7,7 +7,7 @@ from gateway.records.resource import (
     BY_NAME,
     BY_TIME,
     LASTS,
-    Beside,
+    DerivedColumn,
     Drop,
     Field,
     Filter,
@@ -30,11 +30,11 @@ CONTACTS = Resource(
         Field("name", "name", formats.title(), "Full name.", "Maria da Silva", required=True),
         Field(
             "email", "email", formats.email(), "E-mail address; not necessarily unique.",
-            "maria@example.com", beside=(Beside("email_folded", fold_email),),
+            "maria@example.com", beside=(DerivedColumn("email_folded", fold_email),),
         ),
         Field(
             "phone", "phone", formats.phone(), "Phone with area code, stored unchanged.",
-            "+55 11 98888-7777", beside=(Beside("phone_e164", formats.e164),),
+            "+55 11 98888-7777", beside=(DerivedColumn("phone_e164", formats.e164),),
         ),
         Field(
             "phoneE164", "phone_e164", formats.text(20),

@@ -8,7 +8,7 @@ from gateway.records.record import Record
 from gateway.records.resource import (
     BY_TIME,
     LASTS,
-    Beside,
+    DerivedColumn,
     Field,
     Filter,
     Reference,
@@ -43,7 +43,8 @@ TASKS = Resource(
         Field(
             "dueDate", "due_at", instants.instant(),
             "Due date; a date without a time means the end of that day in the owner's time zone.",
-            "2026-12-01T14:30:00.000Z", beside=(Beside("due_day", dates.is_bare, part=True),),
+            "2026-12-01T14:30:00.000Z",
+            beside=(DerivedColumn("due_day", dates.is_bare, part=True),),
         ),
         Field(
             "priority", "priority", formats.one_of(*PRIORITIES), "Priority.", "high",

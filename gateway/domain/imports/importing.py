@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import structlog
 
-from gateway.domain.imports import jobs, steps, upkeep
+from gateway.domain.imports import import_steps, jobs, upkeep
 from gateway.domain.imports.jobs import Import
 from outbox.database.pacing import JobPace
 from outbox.database.transaction import Database
@@ -24,7 +24,7 @@ class Importing:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._pace = JobPace(db.meter, steps.MOST[db.engine], LEAST, clock=db.clock)
+        self._pace = JobPace(db.meter, import_steps.MOST[db.engine], LEAST, clock=db.clock)
 
     async def any_waiting(self) -> bool:
         """Return whether an import runs, or has ended and still has lines."""
@@ -71,9 +71,9 @@ class Importing:
 
     async def _move(self, job: Import, most: int) -> None:
         try:
-            await steps.step(self._db, job, most)
+            await import_steps.step(self._db, job, most)
         except DatabaseUnavailable as error:
             if error.kind != "busy":
                 raise
             # Too much for the time limit of a transaction, on a slow database.
-            await steps.step(self._db, job, 1)
+            await import_steps.step(self._db, job, 1)

@@ -124,7 +124,7 @@ def _be_patient() -> None:
     """Begin the patience of the request again: an upload may last longer than its transactions."""
     current = patience.get()
     if current is not None:
-        current.spent = 0.0
+        current.waited = 0.0
 
 
 class _Store:

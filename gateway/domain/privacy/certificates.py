@@ -13,7 +13,7 @@ from msgspec import json
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.contacts import CONTACTS, KEPT_EVENTS
 from gateway.domain.contacts.person_erasures import Erasure, Person
-from gateway.domain.privacy import steps
+from gateway.domain.privacy import erasure_units
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions, audit
 from gateway.records.access import Actor, must_own
@@ -116,7 +116,7 @@ async def begin(
 ) -> Erasure:
     """Store the erasure of a person, and erase the first records."""
     erasure = await person_erasures.add(tx, owner_id, resource.noun, record_id, person)
-    await steps.step(tx, erasure.id)
+    await erasure_units.step(tx, erasure.id)
     after = await person_erasures.one(tx, erasure.id)
     assert after is not None
     return after

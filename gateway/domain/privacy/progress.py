@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Erasure
-from gateway.domain.privacy import page_sizes, searches, steps, stored_responses, waiting_lines
+from gateway.domain.privacy import (
+    erasure_units,
+    page_sizes,
+    searches,
+    stored_responses,
+    waiting_lines,
+)
 from gateway.domain.privacy.page_sizes import FIRST, PageSize
 from gateway.domain.privacy.searches import Key
 from outbox.database.transaction import Database, Tx
@@ -42,10 +48,10 @@ async def advance(db: Database, erasure_id: str, ahead: Ahead, most: int | None 
         return Ahead(size=await waiting_lines.move_on(db, erasure, size))
     if erasure.stage == "responses":
         return Ahead(size=await stored_responses.move_on(db, erasure, size))
-    found = steps.NOTHING
+    found = erasure_units.NOTHING
     if ahead.wanted:
         found = await searches.search(db, erasure, ahead.wanted, most)
-    return Ahead(await db.write(steps.step, erasure_id, found))
+    return Ahead(await db.write(erasure_units.step, erasure_id, found))
 
 
 async def at_once(db: Database, erasure: Erasure) -> Erasure:

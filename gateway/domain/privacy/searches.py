@@ -93,5 +93,5 @@ async def _named(
     return False, read
 
 
-def _any_within(traces: Traces, page: event_texts.Page) -> bool:
+def _any_within(traces: Traces, page: event_texts.TextPage) -> bool:
     return any(traces.within_coded(text, close=True) for text in page.texts())

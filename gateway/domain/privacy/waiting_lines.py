@@ -46,7 +46,7 @@ class Place(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LinePage:
     """Rows to search: headings of imports by id, or lines of one import by number."""
 
     kind: Kind
@@ -139,20 +139,22 @@ async def move_on(db: Database, erasure: Erasure, size: PageSize) -> PageSize:
     return size.after(len(found.rows), sum(int(row["size"]) for row in found.rows))
 
 
-async def page(tx: Tx, owner_id: str, place: Place, size: PageSize) -> Page | None:
+async def page(tx: Tx, owner_id: str, place: Place, size: PageSize) -> LinePage | None:
     """Return rows of an owner's imports that were not searched; None if all were."""
     which = await _next(await tx.all(_IMPORTS, owner_id), tx, owner_id, place)
     if which is None:
         return None
     kind, row = which
     if row is None:
-        return Page(kind, await tx.all(_HEADINGS, owner_id, place.upto, size.rows, size.bytes))
+        return LinePage(kind, await tx.all(_HEADINGS, owner_id, place.upto, size.rows, size.bytes))
     if kind == "headings":
-        return Page(kind, await tx.all(_HEADINGS_OF, row["id"]), row["id"], row["run"], headed=True)
+        return LinePage(
+            kind, await tx.all(_HEADINGS_OF, row["id"]), row["id"], row["run"], headed=True
+        )
     mark = _mark(place, row)
     query, after = (_LINES, mark.line) if kind == "lines" else (_FAULTY, mark.faulty)
     rows = await tx.all(query, row["id"], after, size.rows, size.bytes)
-    return Page(kind, rows, row["id"], row["run"])
+    return LinePage(kind, rows, row["id"], row["run"])
 
 
 async def _next(
@@ -202,7 +204,7 @@ def _has(cell: str, texts: Iterable[str]) -> bool:
     return any(text in lower for text in texts)
 
 
-async def _drop(tx: Tx, erasure_id: str, page: Page, hits: Sequence[Any]) -> None:
+async def _drop(tx: Tx, erasure_id: str, page: LinePage, hits: Sequence[Any]) -> None:
     """Delete what a page has of the person, and store how far the erasure is."""
     erasure = await person_erasures.one(tx, erasure_id, lock=True)
     if erasure is None or erasure.person is None or erasure.stage != "lines":
@@ -232,7 +234,7 @@ async def _drop(tx: Tx, erasure_id: str, page: Page, hits: Sequence[Any]) -> Non
     )  # fmt: skip
 
 
-def _marked(place: Place, page: Page) -> Place:
+def _marked(place: Place, page: LinePage) -> Place:
     """Return the place after a page of one import."""
     mark = place.marks.get(page.import_id, Mark())
     if mark.run != page.run:

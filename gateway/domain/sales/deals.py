@@ -14,7 +14,7 @@ from gateway.records.record import Record
 from gateway.records.resource import (
     BY_TIME,
     LASTS,
-    Beside,
+    DerivedColumn,
     Field,
     Filter,
     Reference,
@@ -74,7 +74,7 @@ DEALS = Resource(
         Field(
             "expectedCloseDate", "expected_close_at", instants.instant(),
             "Expected date of closing; a date without a time means that whole day.",
-            "2026-12-15", beside=(Beside("expected_close_day", dates.is_bare, part=True),),
+            "2026-12-15", beside=(DerivedColumn("expected_close_day", dates.is_bare, part=True),),
         ),
         Field(
             "closedAt", "closed_at", instants.moment(), "Time when the deal was won or lost.",

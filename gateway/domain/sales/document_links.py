@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from gateway.domain.accounts.api_keys import digest_of
-from gateway.domain.cells import marks
+from gateway.domain.cells import credential_suffix
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
@@ -45,7 +45,7 @@ class Opened(NamedTuple):
 async def add(tx: Tx, owner_id: str, resource: str, record_id: str, token: str) -> int:
     """Store a link to a document; return when it ends. Earlier ones stay valid."""
     ends = tx.now + LIFETIME
-    digest = digest_of(marks.bare(token))
+    digest = digest_of(credential_suffix.bare(token))
     await tx.run(_ADD, digest, owner_id, resource, record_id, tx.now, ends)
     await tx.run(_END_OLDEST, record_id, MOST)
     return ends
@@ -55,7 +55,7 @@ async def opened(tx: Tx, token: str) -> Opened | None:
     """Return what a link opens; None for an unknown, ended or expired one, without a difference."""
     if not token.isascii():
         return None
-    row = await tx.one(_OPEN, digest_of(marks.bare(token)), tx.now)
+    row = await tx.one(_OPEN, digest_of(credential_suffix.bare(token)), tx.now)
     return None if row is None else Opened(*(row[name] for name in (
         "owner_id", "resource", "record_id", "timezone", "language",
     )))  # fmt: skip

@@ -12,7 +12,7 @@ from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import (
     BY_TIME,
-    Beside,
+    DerivedColumn,
     Field,
     Filter,
     Reference,
@@ -75,7 +75,8 @@ INVOICES = Resource(
         Field(
             "dueDate", "due_at", _INSTANT,
             "Due date; a date without a time means the end of that day in the owner's time zone.",
-            "2026-12-15", required=True, beside=(Beside("due_day", dates.is_bare, part=True),),
+            "2026-12-15", required=True,
+            beside=(DerivedColumn("due_day", dates.is_bare, part=True),),
         ),
         Field(
             "paidAt", "paid_at", instants.moment(),

@@ -6,7 +6,7 @@ from gateway.domain.sales import document_lines, documents
 from gateway.records.resource import (
     BY_TIME,
     LASTS,
-    Beside,
+    DerivedColumn,
     Field,
     Filter,
     Kind,
@@ -108,7 +108,7 @@ _FIELDS = (
     _shown("name", "name", formats.title(), "Name of the buyer.", "Maria da Silva", made=True),
     _shown(
         "email", "email", formats.email(), "Email of the buyer.", "maria@example.com",
-        made=True, beside=(Beside("email_folded", fold_email),),
+        made=True, beside=(DerivedColumn("email_folded", fold_email),),
     ),
     _shown("phone", "phone", formats.phone(), "Phone of the buyer.", "(11) 98888-7777"),
     _shown(

@@ -10,7 +10,7 @@ from gateway.records.derived import Derived
 from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
 from gateway.records.record import Record, record_of
-from gateway.records.resource import BY_TIME, Beside, Field, Filter, Resource
+from gateway.records.resource import BY_TIME, DerivedColumn, Field, Filter, Resource
 from gateway.records.values import dates, formats, instants, numbers
 from gateway.records.values.dates import Moment
 from outbox.database.transaction import Tx
@@ -89,7 +89,8 @@ QUOTES = Resource(
             "zone.",
             "2026-12-15",
             beside=(
-                Beside("valid_day", dates.is_bare, part=True), Beside("lapses_at", _lapses_at),
+                DerivedColumn("valid_day", dates.is_bare, part=True),
+                DerivedColumn("lapses_at", _lapses_at),
             ),
         ),
         Field(

@@ -11,14 +11,14 @@ from outbox.database.transaction import Tx
 from outbox.durations import DAY, SECOND
 from outbox.events import feed
 from outbox.events.body import thin
-from outbox.events.feed import Entry, Page, UnknownPlace
+from outbox.events.feed import Entry, FeedPage, UnknownPlace
 from outbox.ids import is_id
 from outbox.queue.log import sequence_feed
 
 
 async def page(
     tx: Tx, actor: Actor, *, after: str, names: Collection[str] | None, limit: int, days: int
-) -> Page:
+) -> FeedPage:
     """Return a page of the owner's events of the last `days`; `names` limits it to these events.
 
     `after` is the id of an event, or empty. Raises forbidden, validation_error.
@@ -39,7 +39,7 @@ async def page(
 
 async def numbered(
     tx: Tx, actor: Actor, webhook_id: str, *, first: int, upto: int, limit: int, site: str
-) -> sequence_feed.Page:
+) -> sequence_feed.SequencePage:
     """Return a page of the deliveries of a webhook with the numbers from `first` to `upto`.
 
     `site` is the public address of the server, for a webhook that gets addresses in place of data.

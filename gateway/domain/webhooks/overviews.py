@@ -15,7 +15,7 @@ from outbox.queue.state import circuits, sequences, waits
 from outbox.queue.state.policy import Schedule
 from outbox.queue.state.waits import Waiting
 from outbox.webhooks import Webhook, rotation
-from outbox.webhooks.rotation import Standing
+from outbox.webhooks.rotation import RotationState
 
 CAP = 1_000
 """Waiting deliveries of a webhook are counted up to this number in an overview."""
@@ -59,7 +59,7 @@ class WebhookPage:
     steps: Sequence[Figures]
     pending: Pending
     since: int
-    standing: Standing
+    standing: RotationState
     schedule: Schedule
     next_probe: int | None
     lines: Lines | None

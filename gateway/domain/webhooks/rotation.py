@@ -6,14 +6,14 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
 from outbox.webhooks import Webhook, rotation
-from outbox.webhooks.rotation import Standing
+from outbox.webhooks.rotation import RotationState
 from outbox.webhooks.secrets import KeyRing
 
 AUDITED = "webhook secret"
 """The word of the audit log for it; the id is that of the webhook."""
 
 
-async def standing(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, Standing]:
+async def standing(tx: Tx, actor: Actor, webhook_id: str) -> tuple[Webhook, RotationState]:
     """Return the webhook and how far its rotation is. Raises not_found, forbidden."""
     webhook = await webhooks.one(tx, actor, webhook_id)
     return webhook, await rotation.standing(tx, webhook_id)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import brakes, conditions, oauth2, schedules
+from gateway.domain.webhooks import conditions, oauth2, schedules, webhook_limits
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import numbers
 from gateway.records.values.format import Wrong
@@ -244,12 +244,12 @@ def _timeout(text: str, about: About) -> int | None:
 
 
 def _concurrency(text: str, about: About) -> int | None:
-    return whole(text, 1, brakes.MOST_AT_ONCE, brakes.AT_ONCE)
+    return whole(text, 1, webhook_limits.MOST_AT_ONCE, webhook_limits.AT_ONCE)
 
 
 def _thin(ticked: bool, about: About) -> bool:
     if ticked and about.listens:
-        raise Wrong("operational", brakes.OPERATIONAL)
+        raise Wrong("operational", webhook_limits.OPERATIONAL)
     return ticked
 
 
@@ -310,16 +310,20 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     setting("ed25519", "flag", lambda ticked, about: ticked, bool),
     setting("concurrency", "number", _concurrency, lambda most: _text(most and str(most))),
-    setting("rate", "text", lambda text, about: brakes.read_rate(text), brakes.written_rate),
+    setting(
+        "rate", "text", lambda text, about: webhook_limits.read_rate(text),
+        webhook_limits.written_rate,
+    ),
     setting(
         "certificate", "text",
-        lambda text, about: brakes.read_certificate(
+        lambda text, about: webhook_limits.read_certificate(
             text, about.url, about.certificate, moved=about.moved
         ),
         lambda one: "" if one is None else MASK, stored=lambda one: one.certificate,
     ),
     setting(
-        "proxy", "text", lambda name, about: brakes.read_proxy(name, about.rules.proxies), _text
+        "proxy", "text",
+        lambda name, about: webhook_limits.read_proxy(name, about.rules.proxies), _text,
     ),
     setting("thin", "flag", _thin, bool),
     setting(

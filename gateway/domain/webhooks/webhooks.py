@@ -6,7 +6,7 @@ gateway.domain.webhooks.settings judges what was typed; outbox.webhooks stores t
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from gateway.domain.webhooks import brakes, settings
+from gateway.domain.webhooks import settings, webhook_limits
 from gateway.domain.webhooks.samples import sample
 from gateway.domain.webhooks.settings import Stored
 from gateway.records import audit
@@ -42,7 +42,7 @@ async def create(
     """Create a webhook for the actor; return its id. Raises conflict above `most` (0: no limit)."""
     actor.must("write")
     await _must_have_own_name(tx, actor, draft)
-    brakes.must_be_valid(draft.certificate, tx.now)
+    webhook_limits.must_be_valid(draft.certificate, tx.now)
     try:
         webhook_id = await webhooks.create(
             tx, owner_id=actor.owner_id, draft=draft, secret=secret, ring=ring, most=most
@@ -92,7 +92,7 @@ async def change_in(
     before = await one(tx, actor, webhook_id)
     known = stored(before, ring)
     if draft.certificate != known.certificate:
-        brakes.must_be_valid(draft.certificate, tx.now)
+        webhook_limits.must_be_valid(draft.certificate, tx.now)
     if not await webhooks.change(tx, webhook_id, version, draft, ring):
         raise Refusal("conflict", "The webhook has changed meanwhile; reload the page.")
     audit.record(tx, actor, "updated", "webhook", webhook_id, settings.changed(known, draft))

@@ -20,7 +20,7 @@ from gateway.graphql.fields import (
     reviews,
     stores,
 )
-from gateway.graphql.visit import FieldResolver, Resolver
+from gateway.graphql.request_context import FieldResolver, Resolver
 
 _PARTS: tuple[Any, ...] = (
     stores,

@@ -7,16 +7,16 @@ from typing import Any
 from gateway.domain.storefront.sign_in import customer_passwords, sign_in
 from gateway.domain.storefront.sign_in.sign_in import SignedIn
 from gateway.domain.storefront.visitors import customers
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql.ids import global_id
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 
 Payload = dict[str, Any]
 
 
-async def client(visit: Visit, args: Args) -> Payload:
+async def client(visit: RequestContext, args: Args) -> Payload:
     """Return the store and, if one is signed in, the customer."""
     visitor = await visit.visitor(args["hostname"])
     user = None
@@ -25,7 +25,7 @@ async def client(visit: Visit, args: Args) -> Payload:
     return {"store": visitor.store, "user": user}
 
 
-async def sign_up(visit: Visit, args: Args) -> Payload:
+async def sign_up(visit: RequestContext, args: Args) -> Payload:
     """Create an account with a password."""
     visitor = await visit.visitor(args["hostname"], strict=False)
     with visit.form():
@@ -51,7 +51,7 @@ async def sign_up(visit: Visit, args: Args) -> Payload:
     return greet(visit, args["hostname"], done)
 
 
-async def log_in(visit: Visit, args: Args) -> Payload:
+async def log_in(visit: RequestContext, args: Args) -> Payload:
     """Sign in with email and password."""
     visitor = await visit.visitor(args["hostname"], strict=False)
     checked = await visit.storefront.passwords.check(
@@ -61,7 +61,7 @@ async def log_in(visit: Visit, args: Args) -> Payload:
     return greet(visit, args["hostname"], done)
 
 
-async def log_out(visit: Visit, args: Args) -> Payload:
+async def log_out(visit: RequestContext, args: Args) -> Payload:
     """End the session and forget the cart."""
     visitor = await visit.visitor(args["hostname"], strict=False)
     await visit.write(sign_in.sign_out, visitor)
@@ -69,7 +69,7 @@ async def log_out(visit: Visit, args: Args) -> Payload:
     return {"success": True}
 
 
-def forget(visit: Visit, hostname: str, visitor: Visitor) -> None:
+def forget(visit: RequestContext, hostname: str, visitor: Shopper) -> None:
     """Clear the cookies of a visitor who continues without customer and cart."""
     same_site = visitor.store["cookie_same_site"]
     visit.cookies.set_auth(None, same_site)
@@ -78,7 +78,7 @@ def forget(visit: Visit, hostname: str, visitor: Visitor) -> None:
     visit.become(hostname, guest)
 
 
-def greet(visit: Visit, hostname: str, done: SignedIn) -> Payload:
+def greet(visit: RequestContext, hostname: str, done: SignedIn) -> Payload:
     """Set the cookies of a new session, and return its token and customer."""
     token = visit.storefront.tokens.sign(done.session)
     same_site = done.visitor.store["cookie_same_site"]
@@ -98,7 +98,7 @@ def _together(refusal: Refusal, wrong: Refusal | None) -> Refusal:
 
 
 def _user(name: str) -> FieldResolver:
-    def resolve(user: Record, visit: Visit, args: Args) -> Any:
+    def resolve(user: Record, visit: RequestContext, args: Args) -> Any:
         return user.shown(name)
 
     return resolve

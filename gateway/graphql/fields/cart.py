@@ -12,11 +12,11 @@ from gateway.domain.storefront.carts.contents import Contents, Item, Warn, curre
 from gateway.domain.storefront.carts.rows import Cart
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql import ids
 from gateway.graphql.ids import global_id
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.graphql.store_language import say_of
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
 from gateway.records.errors import Fault, Refusal
 from gateway.server.http.rate_limits import LIMITS
 from outbox.errors import DatabaseUnavailable
@@ -25,7 +25,7 @@ LIMITS_QUANTITIES = "2026-11-01"
 """From this date on, a quantity above the stock is limited with a warning, not refused."""
 
 
-async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:
+async def shopping_cart(visit: RequestContext, args: Args) -> dict[str, Any]:
     visitor = await visitor_of(visit, args["hostname"])
     contents = await visit.read(current, visitor)
     cart = contents.cart
@@ -35,7 +35,7 @@ async def shopping_cart(visit: Visit, args: Args) -> dict[str, Any]:
     return _showing(visit, visitor, contents, cart)
 
 
-async def add(visit: Visit, sent: Args) -> dict[str, Any]:
+async def add(visit: RequestContext, sent: Args) -> dict[str, Any]:
     product_id = ids.record_id(sent["productId"], "Product", "productId")
     quantity = sent["quantity"]
     if quantity is None:
@@ -44,22 +44,22 @@ async def add(visit: Visit, sent: Args) -> dict[str, Any]:
     return await _change(visit, sent, changes.add, product_id, quantity, limiting=limiting)
 
 
-async def update(visit: Visit, sent: Args) -> dict[str, Any]:
+async def update(visit: RequestContext, sent: Args) -> dict[str, Any]:
     limiting = visit.since(LIMITS_QUANTITIES)
     return await _change(
         visit, sent, changes.update, sent["quantity"], limiting=limiting, **_named(sent["id"])
     )
 
 
-async def remove(visit: Visit, sent: Args) -> dict[str, Any]:
+async def remove(visit: RequestContext, sent: Args) -> dict[str, Any]:
     return await _change(visit, sent, changes.remove, **_named(sent["id"]))
 
 
-async def clear(visit: Visit, sent: Args) -> dict[str, Any]:
+async def clear(visit: RequestContext, sent: Args) -> dict[str, Any]:
     return await _change(visit, sent, changes.clear)
 
 
-async def apply_coupon(visit: Visit, sent: Args) -> dict[str, Any]:
+async def apply_coupon(visit: RequestContext, sent: Args) -> dict[str, Any]:
     visitor = await visit.visitor(sent["hostname"])
     limits, share = visit.request.app[LIMITS], visitor.address
     limits.coupon(share)
@@ -74,15 +74,15 @@ async def apply_coupon(visit: Visit, sent: Args) -> dict[str, Any]:
             limits.coupon_known(share)
 
 
-async def remove_coupon(visit: Visit, sent: Args) -> dict[str, Any]:
+async def remove_coupon(visit: RequestContext, sent: Args) -> dict[str, Any]:
     return await _change(visit, sent, changes.remove_coupon)
 
 
-async def set_shipping(visit: Visit, sent: Args) -> dict[str, Any]:
+async def set_shipping(visit: RequestContext, sent: Args) -> dict[str, Any]:
     return await _change(visit, sent, changes.set_shipping, sent["cep"], sent.get("type"))
 
 
-async def shipping_quote(visit: Visit, args: Args) -> Sequence[dict[str, Any]]:
+async def shipping_quote(visit: RequestContext, args: Args) -> Sequence[dict[str, Any]]:
     visitor = await visit.visitor(args["hostname"])
     cep, quantity = shipping.cep_of(args["cep"]), args.get("quantity")
     product_id = None
@@ -95,7 +95,11 @@ async def shipping_quote(visit: Visit, args: Args) -> Sequence[dict[str, Any]]:
 
 
 async def _change(
-    visit: Visit, sent: Args, unit: Callable[..., Awaitable[Contents]], *args: Any, **kwargs: Any
+    visit: RequestContext,
+    sent: Args,
+    unit: Callable[..., Awaitable[Contents]],
+    *args: Any,
+    **kwargs: Any,
 ) -> dict[str, Any]:
     """Run a change of the visitor's cart and return its payload."""
     visitor = await visitor_of(visit, sent["hostname"])
@@ -107,7 +111,7 @@ async def _change(
     return {"shoppingCart": cart, "warnings": cart["warnings"]}
 
 
-async def visitor_of(visit: Visit, hostname: str) -> Visitor:
+async def visitor_of(visit: RequestContext, hostname: str) -> Shopper:
     """Return the visitor of the store; a new one gets a token."""
     visitor = await visit.visitor(hostname)
     if visitor.customer_id is not None or visitor.cart_token is not None:
@@ -118,7 +122,7 @@ async def visitor_of(visit: Visit, hostname: str) -> Visitor:
     return visitor
 
 
-def _keep(visit: Visit, visitor: Visitor) -> None:
+def _keep(visit: RequestContext, visitor: Shopper) -> None:
     """Prolong the life of the visitor's cookie."""
     visit.cookies.set_cart(visitor.cart_token, visitor.store["cookie_same_site"])
 
@@ -134,7 +138,9 @@ def _named(text: str) -> dict[str, str]:
     return {names[kind]: record_id}
 
 
-def _showing(visit: Visit, visitor: Visitor, contents: Contents, cart: Cart) -> dict[str, Any]:
+def _showing(
+    visit: RequestContext, visitor: Shopper, contents: Contents, cart: Cart
+) -> dict[str, Any]:
     """Return a cart in the form of the schema; `cart` is its row as it is stored now.
 
     When its total is not the one that the visitor saw last, a response with the total stores it.
@@ -169,7 +175,7 @@ def _showing(visit: Visit, visitor: Visitor, contents: Contents, cart: Cart) -> 
 _PARTS = ("totalPrice", "totalDiscount", "totalShipping")
 
 
-def shown_cart(contents: Contents, visitor: Visitor) -> dict[str, Any]:
+def shown_cart(contents: Contents, visitor: Shopper) -> dict[str, Any]:
     """Return a cart in the form of the schema."""
     coupon, cart = contents.coupon, contents.cart
     return {
@@ -216,7 +222,7 @@ def _line(item: Item) -> dict[str, Any]:
     }
 
 
-def warning(warn: Warn, visitor: Visitor) -> dict[str, Any]:
+def warning(warn: Warn, visitor: Shopper) -> dict[str, Any]:
     """Return a warning in the form of the schema, in the language of the visitor's store."""
     of = warn.product_id
     return {

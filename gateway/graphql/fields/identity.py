@@ -8,9 +8,9 @@ from gateway.domain.storefront.sign_in import identities, idp_tokens
 from gateway.domain.storefront.sign_in.identities import Raced
 from gateway.domain.storefront.sign_in.idp_tokens import Identity
 from gateway.domain.storefront.sign_in.sign_in import SignedIn
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql.fields.account import greet
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.errors import Refusal
 
 Payload = dict[str, Any]
@@ -19,7 +19,7 @@ NONCE = "idpNonce"
 ATTEMPTS = 3
 
 
-async def log_in(visit: Visit, args: Args) -> Payload:
+async def log_in(visit: RequestContext, args: Args) -> Payload:
     """Sign in with an id_token; create the account when there is none."""
     visitor = await visit.visitor(args["hostname"], strict=False)
     identity = await _verified(visit, visitor, args)
@@ -33,7 +33,7 @@ async def log_in(visit: Visit, args: Args) -> Payload:
     return greet(visit, args["hostname"], await _again(enter))
 
 
-async def link(visit: Visit, args: Args) -> Payload:
+async def link(visit: RequestContext, args: Args) -> Payload:
     """Link an identity provider to the customer who is signed in."""
     visitor = await visit.visitor(args["hostname"])
     visitor.must_be_customer()
@@ -45,7 +45,7 @@ async def link(visit: Visit, args: Args) -> Payload:
     return greet(visit, args["hostname"], await _again(enter))
 
 
-async def _verified(visit: Visit, visitor: Visitor, args: Args) -> Identity:
+async def _verified(visit: RequestContext, visitor: Shopper, args: Args) -> Identity:
     """Return the identity of the id_token in an input. Raises invalid_token, unavailable."""
     nonce = args.get("nonce") or visit.request.cookies.get(NONCE)
     return await idp_tokens.verify(

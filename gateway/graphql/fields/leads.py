@@ -4,17 +4,17 @@ from collections.abc import Mapping
 
 from gateway.domain.storefront.campaigns import leads
 from gateway.graphql import ids
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 
 
-async def lead(visit: Visit, sent: Args) -> Args:
+async def lead(visit: RequestContext, sent: Args) -> Args:
     with visit.form():
         visitor = await visit.visitor(sent["hostname"])
         await visit.write(leads.lead, visitor, sent)
     return {"success": True}
 
 
-async def ebook_lead(visit: Visit, sent: Args) -> Args:
+async def ebook_lead(visit: RequestContext, sent: Args) -> Args:
     with visit.form():
         visitor = await visit.visitor(sent["hostname"])
         ebook_id = ids.record_id(sent["ebookId"], "Ebook", "ebookId", plain=True)

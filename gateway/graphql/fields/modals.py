@@ -6,14 +6,14 @@ from gateway.domain.storefront.campaigns import modals
 from gateway.graphql import ids
 from gateway.graphql.fields.cart import percent
 from gateway.graphql.ids import global_id
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
 
 CODES = 3
 """Random codes; the write takes the first one that is free."""
 
 
-async def discount_modal(visit: Visit, args: Args) -> Record | None:
+async def discount_modal(visit: RequestContext, args: Args) -> Record | None:
     visitor = await visit.visitor(args["hostname"])
     modal_id = args.get("id")
     if modal_id is not None:
@@ -21,7 +21,7 @@ async def discount_modal(visit: Visit, args: Args) -> Record | None:
     return await visit.read(modals.shown, visitor, modal_id)
 
 
-async def save_user_data(visit: Visit, sent: Args) -> Args:
+async def save_user_data(visit: RequestContext, sent: Args) -> Args:
     with visit.form():
         visitor = await visit.visitor(sent["hostname"])
         modal_id = ids.record_id(

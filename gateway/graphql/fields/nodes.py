@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from gateway.graphql.ids import parse
-from gateway.graphql.visit import Args, Resolver, Visit
+from gateway.graphql.request_context import Args, RequestContext, Resolver
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault
 from gateway.records.query import MOST
@@ -16,17 +16,17 @@ Public = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]
 def queries(public: Public) -> Mapping[str, Resolver]:
     """Return the resolvers of `node` and `nodes` for the types in `public`."""
 
-    async def node(visit: Visit, args: Args) -> Any:
+    async def node(visit: RequestContext, args: Args) -> Any:
         return await _found(visit, args["id"])
 
-    async def nodes(visit: Visit, args: Args) -> list[Any]:
+    async def nodes(visit: RequestContext, args: Args) -> list[Any]:
         if len(args["ids"]) > MOST:
             message = f"Send at most {MOST} ids."
             raise refusal([Fault("ids", "too_many", message)])
         loads = [_found(visit, text) for text in args["ids"]]
         return [await one for one in loads]
 
-    def _found(visit: Visit, text: str) -> Awaitable[Any]:
+    def _found(visit: RequestContext, text: str) -> Awaitable[Any]:
         kind, record_id = parse(text) or ("", "")
         if kind not in public:
             return _none()

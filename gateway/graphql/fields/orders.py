@@ -15,14 +15,14 @@ from gateway.domain.storefront.payments import card_pages, payment_secrets
 from gateway.graphql import connections
 from gateway.graphql.fields.cart import percent, shown_cart, visitor_of, warning
 from gateway.graphql.ids import global_id
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
 from gateway.server.app_keys import CONFIG, KEYRING
 
 
-async def check_out(visit: Visit, sent: Args) -> dict[str, Any]:
+async def check_out(visit: RequestContext, sent: Args) -> dict[str, Any]:
     """Order the cart of the visitor, who has a new one from then on."""
     visitor = await visitor_of(visit, sent["hostname"])
     app = visit.request.app
@@ -60,14 +60,14 @@ async def check_out(visit: Visit, sent: Args) -> dict[str, Any]:
     }
 
 
-async def cancel(visit: Visit, sent: Args) -> dict[str, Any]:
+async def cancel(visit: RequestContext, sent: Args) -> dict[str, Any]:
     """Cancel an order of the visitor."""
     visitor = await visit.visitor(sent["hostname"])
     done = await visit.write(own_orders.cancel, visitor, sent["number"], sent.get("accessToken"))
     return {"order": shown(visitor.store, done)}
 
 
-async def order(visit: Visit, args: Args) -> dict[str, Any] | None:
+async def order(visit: RequestContext, args: Args) -> dict[str, Any] | None:
     """Return an order of the visitor."""
     visitor = await visit.visitor(args["hostname"])
     token = args.get("accessToken")
@@ -75,7 +75,7 @@ async def order(visit: Visit, args: Args) -> dict[str, Any] | None:
     return None if order is None else shown(visitor.store, order)
 
 
-async def orders(visit: Visit, args: Args) -> dict[str, Any]:
+async def orders(visit: RequestContext, args: Args) -> dict[str, Any]:
     """Return a page of the customer's orders."""
     request = connections.slice_request(args)
     visitor = await visit.visitor(args["hostname"])
@@ -84,7 +84,7 @@ async def orders(visit: Visit, args: Args) -> dict[str, Any]:
     async def count() -> int:
         return await visit.read(own_orders.count, visitor, customer_id)
 
-    page = await visit.read(own_orders.stretch, visitor, customer_id, request)
+    page = await visit.read(own_orders.slice_of, visitor, customer_id, request)
     return connections.connection(
         page, request, count, show=lambda record: shown(visitor.store, record)
     )
@@ -138,13 +138,15 @@ def _payment(store: Record, order: Record) -> dict[str, Any]:
     return {"method": method, "pixCode": code}
 
 
-def _checkout_url(order: Mapping[str, Any], visit: Visit, args: Args) -> Awaitable[Any] | None:
+def _checkout_url(
+    order: Mapping[str, Any], visit: RequestContext, args: Args
+) -> Awaitable[Any] | None:
     """Return the page for an order by card; null while its store has no payment secret."""
     page: tuple[Record, Record] | None = order["checkoutUrl"]
     return None if page is None else _page(visit, *page)
 
 
-async def _page(visit: Visit, store: Record, order: Record) -> str | None:
+async def _page(visit: RequestContext, store: Record, order: Record) -> str | None:
     sealed = await visit.loaders.load(payment_secrets.current, store.id)
     if sealed is None:
         return None
@@ -156,7 +158,7 @@ def _time(time: int | None) -> str | None:
     return None if time is None else dates.show(time)
 
 
-def _access(visit: Visit) -> str:
+def _access(visit: RequestContext) -> str:
     return urlsafe_b64encode(visit.token(32)).rstrip(b"=").decode()
 
 

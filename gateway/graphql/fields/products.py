@@ -15,7 +15,7 @@ from gateway.domain.storefront.catalogue.word_search import MOST
 from gateway.graphql import connections
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.ids import global_id, parse, record_id
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.slices import NOTHING, Slice
@@ -32,7 +32,7 @@ DEAREST = 2**53
 """More centavos than a product can cost."""
 
 
-async def product(visit: Visit, args: Args) -> Record | None:
+async def product(visit: RequestContext, args: Args) -> Record | None:
     """Return one product by `id` or by `slug`."""
     sent, slug = args.get("id"), args.get("slug")
     if (sent is None) == (slug is None):
@@ -43,7 +43,7 @@ async def product(visit: Visit, args: Args) -> Record | None:
     return await visit.read(assortment.one, shop, product_id, _known(SLUG, slug))
 
 
-async def products(visit: Visit, args: Args) -> dict[str, Any]:
+async def products(visit: RequestContext, args: Args) -> dict[str, Any]:
     """Return a page of products."""
     search = _checked(SEARCH, args.get("search") or "", "search").strip(" \t\r\n")
     order = args.get("orderBy") or BEST_MATCH
@@ -82,7 +82,7 @@ async def products(visit: Visit, args: Args) -> dict[str, Any]:
     page = NOTHING
     if names:
         by = "" if order == BEST_MATCH else ORDERS[order].column
-        page = await read(by, assortment.stretch, shop, order, request, selection)
+        page = await read(by, assortment.slice_of, shop, order, request, selection)
     return {
         **connections.connection(page, request, count, order),
         "totalIsAtLeast": lambda info: at_least(),
@@ -108,13 +108,13 @@ async def _selected(
     return result, result[0]
 
 
-async def categories_of_store(visit: Visit, args: Args) -> Any:
+async def categories_of_store(visit: RequestContext, args: Args) -> Any:
     """Return the categories of a store."""
     shop = (await visit.visitor(args["hostname"])).store
     return await visit.read(categories.all_of, shop)
 
 
-async def category_pages(visit: Visit, args: Args) -> dict[str, Any]:
+async def category_pages(visit: RequestContext, args: Args) -> dict[str, Any]:
     """Return a page of the categories of a store."""
     request = connections.slice_request(args, BY_NAME, text=True)
     top_level, parent, parent_id = bool(args.get("topLevel")), args.get("parent"), None
@@ -129,7 +129,7 @@ async def category_pages(visit: Visit, args: Args) -> dict[str, Any]:
     async def count() -> int:
         return await visit.read(categories.count, shop, parent_id, top_level=top_level)
 
-    page = await visit.read(categories.stretch, shop, request, parent_id, top_level=top_level)
+    page = await visit.read(categories.slice_of, shop, request, parent_id, top_level=top_level)
     return connections.connection(page, request, count, BY_NAME)
 
 
@@ -172,11 +172,11 @@ def _of(column: str) -> FieldResolver:
 def _text(column: str, show: Callable[[Any], Any] = lambda value: value) -> FieldResolver:
     """Return the resolver of a long text, which a list leaves unread where it is long."""
 
-    async def later(product: Record, visit: Visit) -> Any:
+    async def later(product: Record, visit: RequestContext) -> Any:
         full = await visit.loaders.load(assortment.whole, product.id)
         return None if full is None else show(full[column])
 
-    def resolve(product: Record, visit: Visit, args: Args) -> Any:
+    def resolve(product: Record, visit: RequestContext, args: Args) -> Any:
         # Every product has a list of images, so null means unread.
         return later(product, visit) if product["images"] is None else show(product[column])
 
@@ -184,21 +184,21 @@ def _text(column: str, show: Callable[[Any], Any] = lambda value: value) -> Fiel
 
 
 def _time(column: str) -> FieldResolver:
-    def resolve(record: Record, visit: Visit, args: Args) -> str | None:
+    def resolve(record: Record, visit: RequestContext, args: Args) -> str | None:
         return None if record[column] is None else dates.show(record[column])
 
     return resolve
 
 
-def _available(product: Record, visit: Visit, args: Args) -> bool:
+def _available(product: Record, visit: RequestContext, args: Args) -> bool:
     return product["stock"] is None or product["stock"] > 0
 
 
-def _categories(product: Record, visit: Visit, args: Args) -> Awaitable[Any]:
+def _categories(product: Record, visit: RequestContext, args: Args) -> Awaitable[Any]:
     return visit.loaders.load(categories.of_products, product.id)
 
 
-def _parent(category: Record, visit: Visit, args: Args) -> Awaitable[Any] | None:
+def _parent(category: Record, visit: RequestContext, args: Args) -> Awaitable[Any] | None:
     if category["parent_id"] is None:
         return None
     return visit.loaders.load(categories.some, category["parent_id"])

@@ -7,22 +7,22 @@ from gateway.domain.storefront.orders import addresses
 from gateway.domain.storefront.privacy import erasure
 from gateway.domain.storefront.sign_in import account_changes, customer_passwords
 from gateway.domain.storefront.visitors import customers
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql.fields.account import forget, greet
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.errors import Refusal
 
 Payload = dict[str, Any]
 NO_MAIL = "This server sends no mails, so it cannot reset passwords; its operator sets [mail] host."
 
 
-async def update(visit: Visit, args: Args) -> Payload:
+async def update(visit: RequestContext, args: Args) -> Payload:
     """Change name, phone and marketing."""
     visitor = await _customer(visit, args)
     return {"user": await visit.write(account_changes.update, visitor, args)}
 
 
-async def change_password(visit: Visit, args: Args) -> Payload:
+async def change_password(visit: RequestContext, args: Args) -> Payload:
     """Change the password; only this browser stays signed in."""
     visitor = await _customer(visit, args)
     _must_do(args["newPassword"], "newPassword")
@@ -34,7 +34,7 @@ async def change_password(visit: Visit, args: Args) -> Payload:
     return greet(visit, args["hostname"], done)
 
 
-async def request_reset(visit: Visit, args: Args) -> Payload:
+async def request_reset(visit: RequestContext, args: Args) -> Payload:
     """Send the mail for a new password."""
     visitor = await visit.visitor(args["hostname"], strict=False)
     if not visit.storefront.mails:
@@ -44,7 +44,7 @@ async def request_reset(visit: Visit, args: Args) -> Payload:
     return {"success": True}
 
 
-async def reset_password(visit: Visit, args: Args) -> Payload:
+async def reset_password(visit: RequestContext, args: Args) -> Payload:
     """Set a new password with the token of the mail."""
     visitor = await visit.visitor(args["hostname"], strict=False)
     _must_do(args["password"], "password")
@@ -54,14 +54,14 @@ async def reset_password(visit: Visit, args: Args) -> Payload:
     return {"success": True}
 
 
-async def verify_email(visit: Visit, args: Args) -> Payload:
+async def verify_email(visit: RequestContext, args: Args) -> Payload:
     """Verify the email with the token of the mail."""
     visitor = await visit.visitor(args["hostname"], strict=False)
     await visit.write(account_changes.verify_email, visitor, args["token"])
     return {"success": True}
 
 
-async def save_address(visit: Visit, args: Args) -> Payload:
+async def save_address(visit: RequestContext, args: Args) -> Payload:
     """Create or change an address."""
     visitor = await _customer(visit, args)
     customer_id = visitor.must_be_customer()
@@ -70,20 +70,20 @@ async def save_address(visit: Visit, args: Args) -> Payload:
     return {"address": saved, "addresses": await visit.read(addresses.listed, customer_id)}
 
 
-async def delete_address(visit: Visit, args: Args) -> Payload:
+async def delete_address(visit: RequestContext, args: Args) -> Payload:
     """Delete an address."""
     visitor = await _customer(visit, args)
     await visit.write(addresses.delete, visitor, args["id"])
     return {"success": True}
 
 
-async def export(visit: Visit, args: Args) -> Payload:
+async def export(visit: RequestContext, args: Args) -> Payload:
     """Return all data of the customer."""
     visitor = await _customer(visit, args)
     return {"data": await visit.read(erasure.export, visitor), "success": True}
 
 
-async def delete_account(visit: Visit, args: Args) -> Payload:
+async def delete_account(visit: RequestContext, args: Args) -> Payload:
     """Erase the account."""
     visitor = await _customer(visit, args)
     checked = await visit.read(customers.password_hash, visitor.must_be_customer())
@@ -94,20 +94,22 @@ async def delete_account(visit: Visit, args: Args) -> Payload:
     return {"success": True}
 
 
-async def client_addresses(payload: Payload, visit: Visit, args: Args) -> list[addresses.Address]:
+async def client_addresses(
+    payload: Payload, visit: RequestContext, args: Args
+) -> list[addresses.Address]:
     """Return the addresses of the customer, or none."""
     user = payload["user"]
     return [] if user is None else await visit.read(addresses.listed, user.id)
 
 
-async def _customer(visit: Visit, args: Args) -> Visitor:
+async def _customer(visit: RequestContext, args: Args) -> Shopper:
     """Return the visitor, who is signed in. Raises unauthenticated."""
     visitor = await visit.visitor(args["hostname"])
     visitor.must_be_customer()
     return visitor
 
 
-async def _checked(visit: Visit, visitor: Visitor, password: str, field: str) -> str:
+async def _checked(visit: RequestContext, visitor: Shopper, password: str, field: str) -> str:
     """Return the hash of the customer's own password, sent as `field`."""
     return await visit.storefront.passwords.check_own(
         visitor.store.id, visitor.must_be_customer(), password, visit.address, field

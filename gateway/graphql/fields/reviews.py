@@ -7,22 +7,22 @@ from gateway.domain.storefront.catalogue import reviews
 from gateway.graphql import ids
 from gateway.graphql.connections import connection, slice_request
 from gateway.graphql.fields.nodes import Public
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
 
 
-async def of_hostname(visit: Visit, args: Args) -> Any:
+async def of_hostname(visit: RequestContext, args: Args) -> Any:
     visitor = await visit.visitor(args["hostname"])
     product_id = ids.record_id(args["productId"], "Product", "productId")
     await visit.read(reviews.shown, visitor, product_id)
     return await _page(visit, product_id, args)
 
 
-async def of_product(product: Record, visit: Visit, args: Args) -> Any:
+async def of_product(product: Record, visit: RequestContext, args: Args) -> Any:
     return await _page(visit, product.id, args)
 
 
-async def _page(visit: Visit, product_id: str, args: Args) -> Any:
+async def _page(visit: RequestContext, product_id: str, args: Args) -> Any:
     request = slice_request(args)
     page = await visit.loaders.load(reviews.first_of_products, product_id, request)
     assert page is not None, "each product has a list"
@@ -33,21 +33,21 @@ async def _page(visit: Visit, product_id: str, args: Args) -> Any:
     return connection(page, request, count)
 
 
-async def _totals(visit: Visit, product_id: str) -> tuple[int, int]:
+async def _totals(visit: RequestContext, product_id: str) -> tuple[int, int]:
     """Return the number of published reviews and the sum of their stars."""
     return await visit.loaders.load(reviews.totals_of_products, product_id) or (0, 0)
 
 
-async def reviews_count(product: Record, visit: Visit, args: Args) -> int:
+async def reviews_count(product: Record, visit: RequestContext, args: Args) -> int:
     return (await _totals(visit, product.id))[0]
 
 
-async def average_stars(product: Record, visit: Visit, args: Args) -> float | None:
+async def average_stars(product: Record, visit: RequestContext, args: Args) -> float | None:
     count, stars = await _totals(visit, product.id)
     return round(stars / count, 2) if count else None
 
 
-async def create_review(visit: Visit, sent: Args) -> Args:
+async def create_review(visit: RequestContext, sent: Args) -> Args:
     visitor = await visit.visitor(sent["hostname"])
     visitor.must_be_customer()
     product_id = ids.record_id(sent["productId"], "Product", "productId")

@@ -7,11 +7,11 @@ from msgspec import json
 from gateway.domain.storefront.stores import stores
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.ids import global_id
-from gateway.graphql.visit import Args, FieldResolver, Resolver, Visit
+from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
 
 
-async def store(visit: Visit, args: Args) -> Record:
+async def store(visit: RequestContext, args: Args) -> Record:
     return (await visit.visitor(args["hostname"])).store
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
-from gateway.domain.cells.marks import NAME
+from gateway.domain.cells.credential_suffix import NAME
 from gateway.server.config import fault_texts, source_texts
 from gateway.server.config.checks import CHECKS, NORMAL, together
 from outbox.queue.state.evidence import MOST_EVENTS

@@ -29,7 +29,7 @@ from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.spans import Served, Spans
 from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
-from outbox.database.transaction import Commits, Patience, commits, patience
+from outbox.database.transaction import Commits, RequestBudget, commits, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.events import Cause, cause
 
@@ -178,7 +178,7 @@ class Frame:
             cause.set(Cause(request_id, None if surface == "probe" else trace.traceparent))
         # The requests of a connection share a context.
         commits.set(None if method in READS else Commits())
-        patience.set(Patience(owner=client.address))
+        patience.set(RequestBudget(owner=client.address))
         self._active[surface] += 1
         return Exchange(
             request=request, match=match, began=began, request_id=request_id, trace=trace,

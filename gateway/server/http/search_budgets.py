@@ -12,7 +12,7 @@ from typing import Concatenate
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.networks import WORTHS, networks_of, share_of
 from gateway.records.errors import Refusal
-from outbox.database.fair_limit import Crowded, Places
+from outbox.database.fair_limit import Crowded, FairSemaphore
 from outbox.database.transaction import Database, P, T, Tx
 
 HOLDER = "visitors"
@@ -33,7 +33,7 @@ class SearchBudgets:
         self._db = db
         self._per_minute = per_minute
         self._levels = {worth: keep(f"searched {worth}") for worth in WORTHS}
-        self._places = Places(AT_ONCE, each=1, waiting=WAITING)
+        self._places = FairSemaphore(AT_ONCE, each=1, waiting=WAITING)
 
     async def run(
         self,

@@ -19,11 +19,11 @@ from outbox.database.transaction import (
     PACE,
     Database,
     Idle,
-    LetGo,
     Name,
     Purpose,
     Scrubbed,
     Tx,
+    Unsubscribe,
     Values,
     Wake,
 )
@@ -46,8 +46,8 @@ class TracedDatabase:
         self.batch = inner.batch
         self.clock = inner.clock
         self.ids = inner.ids
-        self.elsewhere, self.absent = inner.elsewhere, inner.absent
-        self.heard = inner.heard
+        self.closed_owners, self.unreadable_owners = inner.closed_owners, inner.unreadable_owners
+        self.moves_seen = inner.moves_seen
         self.reserve = inner.reserve
         self.meter = inner.meter
 
@@ -86,21 +86,23 @@ class TracedDatabase:
     ) -> T:
         return await self._timed("write", unit, self._inner.write(unit, *args, **kwargs))
 
-    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
+    def listen(
+        self, callback: Wake, node: Name | None = None, idle: Idle | None = None
+    ) -> Unsubscribe:
         return self._inner.listen(callback, node, idle)
 
     def announce(self) -> None:
         self._inner.announce()
 
-    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> Unsubscribe:
         return self._inner.on_change(callback)
 
-    def on_move(self, callback: Callable[[], None]) -> LetGo:
+    def on_move(self, callback: Callable[[], None]) -> Unsubscribe:
         return self._inner.on_move(callback)
 
     @property
-    def hearing(self) -> int:
-        return self._inner.hearing
+    def moves_epoch(self) -> int:
+        return self._inner.moves_epoch
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return self._inner.leadership(pace)

@@ -21,7 +21,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from outbox.durations import SECOND
-from outbox.queue.log.gauges import Standing
+from outbox.queue.log.gauges import WebhookHealth
 from outbox.queue.log.waiting_counts import Waiting
 from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.states import End, OutcomeName
@@ -56,7 +56,7 @@ class WebhookSeries(Collector):
         self._other = Series("", 0.0)
         self._newcomers: Counter[str] = Counter()
         self._waiting: Mapping[str, Waiting] | None = {}
-        self._standing: Mapping[str, Standing] = {}
+        self._standing: Mapping[str, WebhookHealth] = {}
 
     def attempt(
         self,
@@ -127,7 +127,7 @@ class WebhookSeries(Collector):
             self._series.setdefault(webhook_id, Series("", now))
 
     def refresh(
-        self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, Standing]
+        self, waiting: Mapping[str, Waiting] | None, standing: Mapping[str, WebhookHealth]
     ) -> None:
         """Set a new reading of the database.
 

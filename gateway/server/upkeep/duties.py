@@ -55,7 +55,7 @@ from outbox.database.pacing import JobPace
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
-from outbox.events.marks import Marks
+from outbox.events.event_index import Marks
 from outbox.queue.log.gauges import Readings
 from outbox.queue.order import ordering
 from outbox.queue.replays import jobs

@@ -23,9 +23,9 @@ import structlog
 
 from outbox.clock import Clock
 from outbox.database.claims import Reserve
-from outbox.database.elsewhere import asking, must_be_here
 from outbox.database.fair_limit import Crowded
 from outbox.database.leadership import Leadership, Pace
+from outbox.database.moving_owners import asking, must_be_here
 from outbox.database.pacing import Meter, working
 from outbox.database.places import read_places, scan_places, write_places
 from outbox.database.postgres.faults import LOST
@@ -51,7 +51,6 @@ from outbox.database.transaction import (
     Batch,
     Home,
     Idle,
-    LetGo,
     Name,
     P,
     Purpose,
@@ -59,6 +58,7 @@ from outbox.database.transaction import (
     SynchronousCommit,
     T,
     Tx,
+    Unsubscribe,
     Values,
     Wake,
     note_commit,
@@ -96,9 +96,9 @@ class PostgresDatabase:
         """Use `home`, if given, for signals: this object is that database on other connections."""
         self.clock = clock
         self.ids = ids
-        self.elsewhere: Mapping[str, Home | None] = {}
-        self.absent: Mapping[str, Home | None] = {}
-        self.heard: int | None = None
+        self.closed_owners: Mapping[str, Home | None] = {}
+        self.unreadable_owners: Mapping[str, Home | None] = {}
+        self.moves_seen: int | None = None
         self.reserve: Reserve | None = None
         self._server = server
         self._home = home or self
@@ -146,21 +146,23 @@ class PostgresDatabase:
     def leadership(self, pace: Pace = PACE) -> Leadership:
         return PostgresLeadership(self._server, self.clock, pace)
 
-    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
+    def listen(
+        self, callback: Wake, node: Name | None = None, idle: Idle | None = None
+    ) -> Unsubscribe:
         return self._signals.listen(callback, node, idle)
 
     def announce(self) -> None:
         self._signals.announce()
 
-    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> Unsubscribe:
         return self._signals.on_change(callback)
 
-    def on_move(self, callback: Callable[[], None]) -> LetGo:
+    def on_move(self, callback: Callable[[], None]) -> Unsubscribe:
         return self._signals.on_move(callback)
 
     @property
-    def hearing(self) -> int:
-        return self._signals.hearing
+    def moves_epoch(self) -> int:
+        return self._signals.moves_epoch
 
     async def scrub(self, tables: Iterable[Scrubbed]) -> bool:
         try:
@@ -193,7 +195,7 @@ class PostgresDatabase:
     async def read(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        must_be_here(self.absent)
+        must_be_here(self.unreadable_owners)
         current = patience.get()
         turn = None
         if current is not None:
@@ -211,7 +213,7 @@ class PostgresDatabase:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        must_be_here(self.absent)
+        must_be_here(self.unreadable_owners)
         turn = Turn(self._places, owner, "PostgreSQL: too many long reads at once")
         return await self._units.read(self._sure(unit), args, kwargs, turn, SCAN_SECONDS)
 
@@ -221,7 +223,7 @@ class PostgresDatabase:
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        must_be_here(self.elsewhere)
+        must_be_here(self.closed_owners)
         meter = self.meter
         began = self.clock.monotonic() if meter.jobs else None
         try:
@@ -241,7 +243,7 @@ class PostgresDatabase:
 
     def _sure(self, unit: Unit[T]) -> Unit[T]:
         """Return the unit, which first asks where the owner is while this process hears nothing."""
-        is_fresh = self.heard is None or 0 < self.hearing == self.heard
+        is_fresh = self.moves_seen is None or 0 < self.moves_epoch == self.moves_seen
         return unit if is_fresh else asking(unit)
 
     def _queue(self) -> Turn | None:

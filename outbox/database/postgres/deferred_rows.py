@@ -36,7 +36,7 @@ async def together(connection: Connection, rows: Deferred) -> Statement:
     any number of rows in any order has the same text: the server prepares few statements. One or
     two rows of each INSERT have texts without arrays: the driver takes long to encode one.
     """
-    parts = sorted(rows.let_out(), key=_place)
+    parts = sorted(rows.drain(), key=_place)
     values: list[Any] = []
     witness: Witness | None = None
     few = True

@@ -15,7 +15,7 @@ from outbox.database.postgres.commit_outcome import CommitOutcomes, Mark, commit
 from outbox.database.postgres.deferred_rows import together
 from outbox.database.postgres.faults import breaks_off
 from outbox.database.postgres.hosts import Connection
-from outbox.database.postgres.limits import UNHURRIED_FATE_SECONDS
+from outbox.database.postgres.limits import UNHURRIED_OUTCOME_SECONDS
 from outbox.database.postgres.server import Server
 from outbox.database.postgres.snapshot import COLUMNS, TABLES, connected
 from outbox.database.postgres.tx import PostgresTx
@@ -210,7 +210,7 @@ class PostgresFilling:
     async def _took_place(self, marked: Mark) -> bool:
         place = self._place
         server = Server(place.url, place.direct_url, place.synchronous_commit)
-        deadline = asyncio.get_running_loop().time() + UNHURRIED_FATE_SECONDS
+        deadline = asyncio.get_running_loop().time() + UNHURRIED_OUTCOME_SECONDS
         return await CommitOutcomes(server).committed(marked, deadline)
 
     async def _continue(self, table: str, last: int) -> None:

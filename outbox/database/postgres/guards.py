@@ -83,7 +83,7 @@ execute function refuse_gone()
 _DROP = "drop function if exists {function}() cascade"
 WAIT_MILLISECONDS = 100
 """A transaction of a move waits for no lock longer than this, as others wait behind it."""
-# The lock of outbox.database.postgres.beside.
+# The lock of outbox.database.postgres.move_connection.
 _ALONE = f"select pg_try_advisory_xact_lock(own_lock({locks.MOVE})) as is_alone"
 _FOUND = """
 select proname as name from pg_proc

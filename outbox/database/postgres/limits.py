@@ -11,7 +11,7 @@ BODY_SECONDS = 8.0
 COMMIT_SECONDS = 9.0
 FATE_SECONDS = 9.4
 ACQUIRE_SECONDS = 6.0
-UNHURRIED_FATE_SECONDS = 8.0
+UNHURRIED_OUTCOME_SECONDS = 8.0
 SCAN_SECONDS = 6.0
 """Limit for one statement of a scan, in place of its connection's limit."""
 TRANSACTION_TIMEOUT_FROM = 17
@@ -26,7 +26,7 @@ class Times:
 
     body: float | None
     commit: float | None
-    fate: float | None
+    outcome: float | None
 
     def late(self, now: float) -> bool:
         """Return whether the time of the unit's statements is over at `now`."""
@@ -36,9 +36,9 @@ class Times:
         """Return the seconds to wait for a free connection."""
         return None if self.body is None else max(0.0, min(ACQUIRE_SECONDS, self.body - now))
 
-    def fate_from(self, now: float) -> float:
+    def outcome_from(self, now: float) -> float:
         """Return the deadline for outcome look-ups; a unit without a limit also gets one."""
-        return now + UNHURRIED_FATE_SECONDS if self.fate is None else self.fate
+        return now + UNHURRIED_OUTCOME_SECONDS if self.outcome is None else self.outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from outbox.database.fair_limit import Places
+from outbox.database.fair_limit import FairSemaphore
 from outbox.database.postgres.faults import LOST, breaks_off
 from outbox.database.postgres.hosts import Connection, is_gone
 from outbox.database.postgres.limits import Times
@@ -22,7 +22,7 @@ ROLLBACK_SECONDS = 1.0
 class Turn(NamedTuple):
     """The queue in which a unit waits for a connection, and the owner it runs for."""
 
-    places: Places
+    places: FairSemaphore
     owner: str
     text: str
     """Says that the wait was too long."""

@@ -19,7 +19,7 @@ from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.server import Server
 from outbox.database.sql import translate
-from outbox.database.transaction import Idle, LetGo, Name, Tx, Wake
+from outbox.database.transaction import Idle, Name, Tx, Unsubscribe, Wake
 
 NOTIFY_SECONDS = 0.005
 NODES_SECONDS = 3.0
@@ -68,7 +68,7 @@ class Signals:
         self._pid: int | None = None
         self._channel = ""
         self._connections = 0
-        self.hearing = 0
+        self.moves_epoch = 0
         """Which connection listens, by its number; 0 while none does."""
         self._named: set[str] = set()
         self._looked = float("-inf")
@@ -79,7 +79,7 @@ class Signals:
         self._said.set()
         self._task: asyncio.Task[None] | None = None
 
-    def listen(self, callback: Wake, node: Name | None, idle: Idle | None = None) -> LetGo:
+    def listen(self, callback: Wake, node: Name | None, idle: Idle | None = None) -> Unsubscribe:
         """Call `callback` when there is work for the node that `node` returns (None: any node).
 
         While `idle` says so, that node takes what this process commits.
@@ -89,13 +89,13 @@ class Signals:
         self._start()
         return partial(self._listeners.remove, listener)
 
-    def on_change(self, callback: Changed) -> LetGo:
+    def on_change(self, callback: Changed) -> Unsubscribe:
         """Call `callback` with the ids of webhooks that any process changed."""
         self._watchers.append(callback)
         self._start()
         return partial(self._watchers.remove, callback)
 
-    def on_move(self, callback: Wake) -> LetGo:
+    def on_move(self, callback: Wake) -> Unsubscribe:
         """Call `callback` when an owner may have moved."""
         self._followers.append(callback)
         self._start()
@@ -192,12 +192,12 @@ class Signals:
                     await self._serve(connection)
                 finally:
                     self._pid = None
-                    self.hearing = 0
+                    self.moves_epoch = 0
                     connection.remove_termination_listener(self._lost)
                     connection.terminate()
 
     def _lost(self, _: object) -> None:
-        self.hearing = 0
+        self.moves_epoch = 0
         self._something.set()
 
     async def _serve(self, connection: Connection) -> None:
@@ -205,7 +205,7 @@ class Signals:
         self._channel, self._pid = await connection.fetchrow(_MINE, timeout=CONNECT_SECONDS)
         await connection.add_listener(self._channel, self._heard)
         self._connections += 1
-        self.hearing = self._connections
+        self.moves_epoch = self._connections
         self._named = set()
         await self._catch_up(connection)
         while True:

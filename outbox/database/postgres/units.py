@@ -197,7 +197,7 @@ class Units:
                 raise
             await let_go(connection)
             # Until its session has ended, it may still take place.
-            deadline = times.fate_from(asyncio.get_running_loop().time())
+            deadline = times.outcome_from(asyncio.get_running_loop().time())
             await self._fates.committed(session, deadline)
             raise unknown() from error
         if not confirmed:
@@ -247,7 +247,7 @@ class Units:
         if isinstance(marked, Mark) and marked.xid is None:
             # The transaction has written nothing, so nothing is in doubt.
             return
-        deadline = times.fate_from(asyncio.get_running_loop().time())
+        deadline = times.outcome_from(asyncio.get_running_loop().time())
         if not await self._fates.committed(marked, deadline):
             raise _CommitLost from lost
 
@@ -262,7 +262,7 @@ class Units:
         loop = asyncio.get_running_loop()
         waits = patience.get()
         # The deadline starts with the first unit of the request, without the time between units.
-        times = self._limits.times(loop.time() - (waits.spent if waits else 0.0))
+        times = self._limits.times(loop.time() - (waits.waited if waits else 0.0))
         races = lost = stale = 0
         try:
             while True:
@@ -307,7 +307,7 @@ class Units:
         finally:
             seconds = self._clock.monotonic() - began
             if waits is not None:
-                waits.spent += seconds
+                waits.waited += seconds
             self._observer().transaction(op, seconds)
 
     async def _once(

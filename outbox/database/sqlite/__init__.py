@@ -24,28 +24,28 @@ from typing import Any, Concatenate, Literal
 from outbox import private_files
 from outbox.clock import Clock
 from outbox.database.claims import Reserve
-from outbox.database.elsewhere import must_be_here
 from outbox.database.leadership import Alone, Leadership, Pace
+from outbox.database.moving_owners import must_be_here
 from outbox.database.pacing import Meter, working
 from outbox.database.places import scan_places
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.refusals import unusable
-from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.streams import Streams
 from outbox.database.sqlite.threads import Reader, Readers, Scanner
+from outbox.database.sqlite.unit_thread import Job
 from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.transaction import (
     PACE,
     Batch,
     Home,
     Idle,
-    LetGo,
     Name,
     P,
     Purpose,
     Scrubbed,
     T,
     Tx,
+    Unsubscribe,
     Values,
     Wake,
     commits,
@@ -71,10 +71,10 @@ class SqliteDatabase:
     def __init__(self, file: File, clock: Clock, ids: Ids) -> None:
         self.clock = clock
         self.ids = ids
-        self.elsewhere: Mapping[str, Home | None] = {}
-        self.absent: Mapping[str, Home | None] = {}
-        self.heard: int | None = None
-        self.hearing = 0
+        self.closed_owners: Mapping[str, Home | None] = {}
+        self.unreadable_owners: Mapping[str, Home | None] = {}
+        self.moves_seen: int | None = None
+        self.moves_epoch = 0
         self.reserve: Reserve | None = None
         self.observer = Observer()
         self.meter = Meter(clock)
@@ -94,7 +94,9 @@ class SqliteDatabase:
     def apart(self, purpose: Purpose) -> SqliteDatabase:
         return self
 
-    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
+    def listen(
+        self, callback: Wake, node: Name | None = None, idle: Idle | None = None
+    ) -> Unsubscribe:
         listeners = self._listeners if node is None else self._drains
         listeners.append(callback)
         return partial(listeners.remove, callback)
@@ -102,11 +104,11 @@ class SqliteDatabase:
     def announce(self) -> None:
         """Do nothing: there is no other node."""
 
-    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> Unsubscribe:
         self._watchers.append(callback)
         return partial(self._watchers.remove, callback)
 
-    def on_move(self, callback: Callable[[], None]) -> LetGo:
+    def on_move(self, callback: Callable[[], None]) -> Unsubscribe:
         return lambda: None
 
     def leadership(self, pace: Pace = PACE) -> Leadership:
@@ -115,8 +117,8 @@ class SqliteDatabase:
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        if self.elsewhere:
-            must_be_here(self.elsewhere)
+        if self.closed_owners:
+            must_be_here(self.closed_owners)
         result: T = await self._put(self._writes, self._job(unit, args, kwargs))
         noted = commits.get()
         if noted is not None:

@@ -11,7 +11,7 @@ from outbox.database.exclusive import Shape
 from outbox.database.sizes import Batches
 from outbox.database.sql import translate
 from outbox.database.sqlite.file import File
-from outbox.database.sqlite.steps import SqliteTx
+from outbox.database.sqlite.unit_thread import SqliteTx
 from outbox.database.transaction import Engine, Tx
 from outbox.database.transfer import OWN_COLUMNS, Column, Place, Table, Values, kind_of
 from outbox.errors import CannotStart

@@ -8,7 +8,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 
 from outbox.clock import Clock
-from outbox.database.sqlite.steps import Job
+from outbox.database.sqlite.unit_thread import Job
 from outbox.database.transaction import DUTIES, patience
 
 TOGETHER = 32

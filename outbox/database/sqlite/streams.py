@@ -19,7 +19,7 @@ from outbox.database.sizes import STREAMED_BYTES, Batches
 from outbox.database.sql import translate
 from outbox.database.sqlite.file import BUSY_MILLISECONDS
 from outbox.database.sqlite.snapshot import address
-from outbox.database.sqlite.steps import fault_of
+from outbox.database.sqlite.unit_thread import fault_of
 from outbox.database.streaming import Close, Streaming
 from outbox.database.transaction import Values
 

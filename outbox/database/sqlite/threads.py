@@ -14,7 +14,7 @@ from typing import Literal
 from outbox.clock import Clock
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.read_queue import LONG_SECONDS, TOGETHER, ReadQueue
-from outbox.database.sqlite.steps import Job, SqliteTx, fault_of
+from outbox.database.sqlite.unit_thread import Job, SqliteTx, fault_of
 from outbox.ids import Ids
 
 LOOK_STEPS = 10_000

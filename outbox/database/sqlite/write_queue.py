@@ -14,8 +14,8 @@ from contextlib import contextmanager
 
 from outbox.clock import Clock
 from outbox.database.sqlite.file import File
-from outbox.database.sqlite.steps import Job
 from outbox.database.sqlite.threads import started
+from outbox.database.sqlite.unit_thread import Job
 from outbox.database.sqlite.writer import LONG_SECONDS, Writer
 from outbox.ids import Ids
 

@@ -12,7 +12,7 @@ from math import inf
 
 from outbox.clock import Clock
 from outbox.database.sqlite.file import BUSY_MILLISECONDS, File
-from outbox.database.sqlite.steps import Batch, Job, SqliteTx, TookTooLong, fault_of
+from outbox.database.sqlite.unit_thread import Batch, Job, SqliteTx, TookTooLong, fault_of
 from outbox.errors import DatabaseFault, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 

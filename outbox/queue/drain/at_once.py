@@ -25,7 +25,7 @@ from outbox.queue.drain.cycle import has_room
 from outbox.queue.drain.fanout import Announced, FannedOut
 from outbox.queue.drain.loading import SMALL_BODY, load
 from outbox.queue.drain.settle import Settlement, attempt_of, event_digest_of
-from outbox.queue.state import chain, deleted_webhooks, figures
+from outbox.queue.state import attempt_counts, chain, deleted_webhooks
 from outbox.queue.state.deliveries import (
     Capacity,
     Claimed,
@@ -101,8 +101,8 @@ async def turn(
     health = {s.delivery.webhook_id: s.outcome and s.outcome.status for s in batch}
     plan: dict[str, Any] = {
         "now": tx.now, "claim": capacity.claim, "node": capacity.node_id, "slots": capacity.slots,
-        "id": tx.new_id(), "step": figures.STEP, "health": list(health.items()),
-        "figures": figures.rows_of(figures.of_results(batch, tx.now)),
+        "id": tx.new_id(), "step": attempt_counts.STEP, "health": list(health.items()),
+        "figures": attempt_counts.rows_of(attempt_counts.of_results(batch, tx.now)),
     }  # fmt: skip
     if windows is not None:
         plan["windows"] = windows

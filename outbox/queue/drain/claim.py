@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.durations import SECOND
-from outbox.queue.drain import brakes, owners, probes
+from outbox.queue.drain import owner_limits, owners, probes
 from outbox.queue.drain.loading import endpoints_of, load
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import (
@@ -19,7 +19,7 @@ from outbox.queue.state.deliveries import (
     Claimed,
     Endpoint,
 )
-from outbox.queue.state.fair_shares import Places, divide
+from outbox.queue.state.fair_shares import ClaimSlots, divide
 
 # When this worker has no capacity for a lane, it checks the lane again after one of its sends is
 # recorded, and at the latest after this time.
@@ -152,9 +152,9 @@ async def claim(
     limit = at_once or CLAIMS_AT_ONCE[tx.engine]
     most = min(slots, limit)
     further = max(min(further, limit - most), 0)
-    places = Places(most, further, capacity.shares)
+    places = ClaimSlots(most, further, capacity.shares)
     failing, healthy, all_seen = await _due(tx, places, capacity, preclaimed)
-    await brakes.narrow(tx, (*failing, *healthy))
+    await owner_limits.narrow(tx, (*failing, *healthy))
     first = divide(failing, places, min(capacity.failing_first, most))
     count = first + divide(healthy, places, most + further)
     count += divide(failing, places, min(capacity.failing_slots - first, places.left))
@@ -195,7 +195,7 @@ def _lanes_for(slots: int) -> int:
 
 
 async def _due(
-    tx: Tx, places: Places, capacity: Capacity, preclaimed: Mapping[str, int]
+    tx: Tx, places: ClaimSlots, capacity: Capacity, preclaimed: Mapping[str, int]
 ) -> tuple[list[_Lane], list[_Lane], dict[bool, bool]]:
     """Return the failing and the healthy lanes whose turn it may be, locked, longest waiting first.
 
@@ -257,5 +257,5 @@ async def _put_back(tx: Tx, due: Collection[_Lane], crowded: frozenset[str]) -> 
             rested.append(lane.webhook_id)
     if turned:
         await tx.run(TURN, items(turned))
-    await brakes.hold(tx, due)
+    await owner_limits.hold(tx, due)
     await lanes.rest(tx, rested)

@@ -9,7 +9,7 @@ from outbox.queue.drain.loading import endpoint_of
 from outbox.queue.drain.subscribers import Subscriber
 from outbox.queue.state import circuits, lanes, sequences
 from outbox.queue.state.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, event_of
-from outbox.queue.state.fair_shares import Places
+from outbox.queue.state.fair_shares import ClaimSlots
 from outbox.states import Origin
 
 UNREADABLE = "the webhook's list of events is damaged"
@@ -38,7 +38,7 @@ class Creations:
         self._tx = tx
         self._capacity = capacity
         self.due = due
-        self._places = Places(capacity.slots, capacity.shares.further, capacity.shares)
+        self._places = ClaimSlots(capacity.slots, capacity.shares.further, capacity.shares)
         self.rows: dict[tuple[str, ...], list[tuple[object, ...]]] = {}
         """The new rows by their columns: ordered and numbered deliveries have more of them."""
         self.numbers: dict[str, tuple[int, int]] = {}

@@ -14,7 +14,7 @@ from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed, Result
-from outbox.queue.state.fair_shares import Places, Shares
+from outbox.queue.state.fair_shares import ClaimSlots, Shares
 
 BESIDE_FAN_OUT = 64
 """Claims in a unit that also fans out, and how much it may have done before it claims again."""
@@ -154,7 +154,7 @@ def has_room(capacity: Capacity, fanned: FannedOut) -> bool:
     counts = fanned.preclaimed()
     slots = capacity.slots - counts.total()
     shares = _with(capacity.shares, fanned.claimed)
-    places = Places(max(slots, 0), shares.further + min(slots, 0), shares)
+    places = ClaimSlots(max(slots, 0), shares.further + min(slots, 0), shares)
     return any(
         counts[webhook_id] < capacity.windows.get(webhook_id, FIRST_WINDOW)
         and places.open_to(owner_id)

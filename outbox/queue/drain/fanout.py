@@ -17,7 +17,7 @@ from outbox.queue.drain import budget, subscribers
 from outbox.queue.drain.budget import Budget
 from outbox.queue.drain.creations import Creations
 from outbox.queue.drain.subscribers import Filters, Subscriber
-from outbox.queue.state import fanout_remainders, figures
+from outbox.queue.state import attempt_counts, fanout_remainders
 from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint
 from outbox.queue.state.fanout_remainders import START, Remainder
 
@@ -148,7 +148,7 @@ async def fan_out(tx: Tx, capacity: Capacity, spent: int = 0) -> FannedOut:
     ended = await current.old(turns, rest, remainders) if turns else []
     await fanout_remainders.save(tx, remainders, ended, creations.due)
     locked = await creations.write()
-    await figures.count_fan_out(tx, events, creations.dead, current.filters.by_webhook())
+    await attempt_counts.count_fan_out(tx, events, creations.dead, current.filters.by_webhook())
     return FannedOut(
         Counter(event["name"] for event in events), creations.created, creations.claimed,
         creations.endpoints, creations.dead,

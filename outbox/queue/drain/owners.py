@@ -11,8 +11,8 @@ from heapq import nsmallest
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
-from outbox.queue.drain import brakes
-from outbox.queue.state.fair_shares import Places
+from outbox.queue.drain import owner_limits
+from outbox.queue.state.fair_shares import ClaimSlots
 
 OWNERS_AT_ONCE = 64
 """Steps of one search."""
@@ -20,7 +20,7 @@ OWNERS_AT_ONCE = 64
 LANE = f"""webhook_id, owner_id, served, failing, due_at,
   probe_at - (select due_now()) as probe_in, (select due_now()) - wait_until as open_for,
   (select due_now()) - rate_until as rate_open,
-  {brakes.COLUMNS}"""
+  {owner_limits.COLUMNS}"""
 """The columns of a due lane."""
 
 # The first lane of the next owner. The order matches one index only: with another one PostgreSQL
@@ -53,7 +53,7 @@ select {LANE} from {IDS} as owners
 """
 
 
-async def hidden(tx: Tx, failing: bool, most: int, places: Places, seen: set[str]) -> list[Row]:
+async def hidden(tx: Tx, failing: bool, most: int, places: ClaimSlots, seen: set[str]) -> list[Row]:
     """Return due lanes, locked, of those of the next owners who come first in the turns.
 
     They are of at most `most` owners, and at most `most` in all or three of each owner. `seen` are

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
-from outbox.queue.state import deleted_webhooks, figures, head_deliveries, lanes
+from outbox.queue.state import attempt_counts, deleted_webhooks, head_deliveries, lanes
 from outbox.queue.state.policy import (
     MOST_RESCUES,
     RESCUES_AT_ONCE,
@@ -133,7 +133,7 @@ async def rescue(
     done = await tx.all(RESCUE, items(ends), node_id) if ends else []
     await deleted_webhooks.end_left(tx, [row["id"] for row in done])
     dead = [row for row in done if row["state"] == "dead"]
-    await figures.count_dead(tx, [row["webhook_id"] for row in dead])
+    await attempt_counts.count_dead(tx, [row["webhook_id"] for row in dead])
     await head_deliveries.promote(tx, [row["id"] for row in dead])
     await lanes.rest(tx, free)
     if done:

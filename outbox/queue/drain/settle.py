@@ -9,7 +9,7 @@ from typing import Any
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Insert, Tx, brief
 from outbox.queue.drain.rescue import uncount
-from outbox.queue.state import chain, circuits, deleted_webhooks, figures, lanes, operational
+from outbox.queue.state import attempt_counts, chain, circuits, deleted_webhooks, lanes, operational
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
@@ -144,7 +144,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         gone = {s.delivery.webhook_id for s in late}
         await deleted_webhooks.go_on(tx, {w: head for w, head in heads.items() if w in gone})
         settled = [s for s in settled if s.delivery.webhook_id not in gone]
-    await figures.count_results(tx, settled)
+    await attempt_counts.count_results(tx, settled)
     by_webhook: dict[str, list[Result]] = {}
     for s in settled:
         by_webhook.setdefault(s.delivery.webhook_id, []).append(s)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from outbox.database.transaction import Row
-from outbox.queue.state.figures import BOUNDS, FILTERED, LOST, TIMES
+from outbox.queue.state.attempt_counts import BOUNDS, FILTERED, LOST, TIMES
 
 REACHED = frozenset(
     {"success", "throttled", "http_3xx", "http_4xx", "http_5xx", "timeout", "protocol_error"}

@@ -98,7 +98,7 @@ select id from deliveries where event_id {GIVEN} and origin <> 'event'
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DeliveryPage:
     """One page; `after` is where the next one starts, None at the end.
 
     `searched` means that the page ended before it was full, because many rows did not match.
@@ -124,7 +124,7 @@ class _Terms:
 async def page(
     tx: Tx, webhooks: Sequence[Logged], query: DeliveryQuery, after: str = "", size: int = 50,
     scanned: int = SCANNED,
-) -> Page:  # fmt: skip
+) -> DeliveryPage:  # fmt: skip
     """Return a page of the matching deliveries: newest first, or waiting ones by due time.
 
     `after` is the end of the previous page; an invalid value starts at the beginning. About
@@ -148,7 +148,7 @@ async def page(
     shown = keys[:size]
     last = shown[-1] if len(keys) > size else horizon
     cursor = None if last is None else f"{last[0]}-{last[1]}" if waiting else last[1]
-    return Page(
+    return DeliveryPage(
         await by_ids(tx, [key[1] for key in shown]), cursor, cursor is not None and len(keys) < size
     )
 

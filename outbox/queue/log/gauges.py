@@ -28,7 +28,7 @@ MOST_ENDING = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WebhookHealth:
     """The condition of one webhook; `last_success_at` is in microseconds UTC."""
 
     up: bool
@@ -58,7 +58,7 @@ class Gauges:
     endpoints: Counter[tuple[str, str]] = field(default_factory=Counter)
     waiting: dict[str, Waiting] = field(default_factory=dict)
     backlogs: Backlogs = field(default_factory=Backlogs)
-    standing: dict[str, Standing] = field(default_factory=dict)
+    standing: dict[str, WebhookHealth] = field(default_factory=dict)
     ending: list[Ending] = field(default_factory=list)
     moves: Counter[str] = field(default_factory=Counter)
     """Owners that move or have moved away, by state."""
@@ -189,12 +189,12 @@ async def _others(tx: Tx) -> Gauges:
     return gauges
 
 
-async def _standing(tx: Tx, webhooks: list[str]) -> dict[str, Standing]:
+async def _standing(tx: Tx, webhooks: list[str]) -> dict[str, WebhookHealth]:
     standings = {}
     for row in await tx.all(STANDING, items(webhooks)):
         up = row["state"] != "disabled" and not (row["state"] == "active" and row["failing"])
         host = _host(row["url"])
-        standings[row["id"]] = Standing(up, row["last_success_at"], host, bool(row["failing"]))
+        standings[row["id"]] = WebhookHealth(up, row["last_success_at"], host, bool(row["failing"]))
     return standings
 
 

@@ -55,7 +55,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SequencePage:
     """Numbered deliveries in their order, and the numbers between them that retention removed.
 
     `last` is the last number of the webhook. `onward` is the number to continue with, None at the
@@ -68,7 +68,7 @@ class Page:
     onward: int | None
 
 
-async def page(tx: Tx, webhook_id: str, first: int, upto: int, limit: int) -> Page | None:
+async def page(tx: Tx, webhook_id: str, first: int, upto: int, limit: int) -> SequencePage | None:
     """Return up to `limit` deliveries with the numbers from `first` to `upto`.
 
     None when the webhook never had numbers.
@@ -96,7 +96,7 @@ async def page(tx: Tx, webhook_id: str, first: int, upto: int, limit: int) -> Pa
         entries.append(_numbered(row))
     if following <= end:
         expired.append(Span(following, end))
-    return Page(entries, expired, last, end + 1 if more else None)
+    return SequencePage(entries, expired, last, end + 1 if more else None)
 
 
 def _numbered(row: Row) -> Numbered:

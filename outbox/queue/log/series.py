@@ -7,7 +7,7 @@ from typing import Literal
 from outbox.database.plans import by_hash
 from outbox.database.transaction import Tx
 from outbox.queue.log.chart_figures import REACHED, Figures, Pending
-from outbox.queue.state.figures import EVENT, TIMES
+from outbox.queue.state.attempt_counts import EVENT, TIMES
 
 RETRIES_SEEN = 1000
 """The age of the oldest waiting delivery is exact up to this number of waiting retries."""

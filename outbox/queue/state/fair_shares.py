@@ -77,7 +77,7 @@ class Lane(Protocol):
     requested: int
 
 
-class Places:
+class ClaimSlots:
     """The places that one claim or one fan-out may use."""
 
     def __init__(self, slots: int, further: int, shares: Shares) -> None:
@@ -112,7 +112,7 @@ class Places:
         return True
 
 
-def divide(due: Sequence[Lane], places: Places, most: int) -> int:
+def divide(due: Sequence[Lane], places: ClaimSlots, most: int) -> int:
     """Request at most `most` places for lanes, within their windows; return how many.
 
     `due` is in the order of the lanes' turns.

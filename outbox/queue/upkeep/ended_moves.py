@@ -15,14 +15,14 @@ from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import Standing, State
+from outbox.queue.upkeep.owner_moves import MoveState, State
 
 KEPT = 7 * 86_400 * SECOND
 """How long a move may stand still before it counts as given up."""
 GIVEN_UP = "ended."
 """Before the id of a move that the target has given up."""
 
-# The lock of outbox.database.postgres.beside: a command has it while it runs.
+# The lock of outbox.database.postgres.move_connection: a command has it while it runs.
 _ALONE = f"""/*postgres and not exists (
   select 1 from pg_locks where locktype = 'advisory' and objsubid = 1
     and (cast(classid as bigint) << 32) | cast(objid as bigint) = own_lock({locks.MOVE})
@@ -66,7 +66,7 @@ async def take(tx: Tx, owner_id: str) -> str | None:
 
     An owner who is gone has no more rows either. Return None when a command has gone on meanwhile.
     """
-    await owner_moves.close(tx, owner_id)
+    await owner_moves.lock_owner(tx, owner_id)
     at = await owner_moves.standing(tx, owner_id)
     if at.state == "gone":
         return at.move_id
@@ -85,6 +85,6 @@ async def forget(tx: Tx, owner_id: str) -> None:
     await tx.run(_FORGET, owner_id)
 
 
-def is_given_up(at: Standing) -> bool:
+def is_given_up(at: MoveState) -> bool:
     """Return whether the target deletes what has arrived."""
     return at.state == "arriving" and at.move_id.startswith(GIVEN_UP)

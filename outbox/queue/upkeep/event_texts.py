@@ -58,7 +58,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TextPage:
     """Bodies and responses, their size in bytes, and where to go on, if so."""
 
     bodies: Sequence[bytes]
@@ -76,7 +76,7 @@ class Page:
             yield show(json.loads(headers), body, truncated=False).text
 
 
-async def page(tx: Tx, owner_id: str, record_id: str, place: Place, size: int) -> Page:
+async def page(tx: Tx, owner_id: str, record_id: str, place: Place, size: int) -> TextPage:
     """Return the next texts of the newest events of a record: up to `size` bytes, at least one."""
     await by_index(tx)
     answers_left = place.left if place.answers_left is None else place.answers_left
@@ -91,11 +91,11 @@ async def page(tx: Tx, owner_id: str, record_id: str, place: Place, size: int) -
             after = Place(place.left, place.before, place.event_ids, last, left)
         elif place.left <= 0:
             after = None
-        return Page((), rows, sum(int(row["size"]) for row in rows), after)
+        return TextPage((), rows, sum(int(row["size"]) for row in rows), after)
     rows = await tx.all(BODIES, owner_id, record_id, place.before, place.left, size)
     if not rows:
-        return Page((), (), 0, None)
+        return TextPage((), (), 0, None)
     ids = tuple(row["id"] for row in rows)
     after = Place(place.left - len(rows), int(rows[-1]["seq"]), ids, answers_left=answers_left)
     bodies = [bytes(row["body"]) for row in rows if row["body"] is not None]
-    return Page(bodies, (), sum(int(row["size"]) for row in rows), after)
+    return TextPage(bodies, (), sum(int(row["size"]) for row in rows), after)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from outbox.database.transaction import Database, Home
 from outbox.errors import DatabaseUnavailable
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import MoveState
 
 RETRY_SECONDS = 1.0
 
@@ -19,7 +19,7 @@ RETRY_SECONDS = 1.0
 async def followed(
     db: Database, addresses: Mapping[str, str] = MappingProxyType({})
 ) -> AsyncIterator[None]:
-    """Let `db.elsewhere` and `db.absent` have these owners for the time of the block.
+    """Let both maps of `db` have these owners while the block runs.
 
     `addresses` are those of other installations by name.
     """
@@ -50,15 +50,15 @@ async def _follow(db: Database, moved: asyncio.Event, addresses: Mapping[str, st
 
 async def _look(db: Database, addresses: Mapping[str, str]) -> None:
     # Before the read: what is told to a later connection may be newer.
-    heard = db.hearing
-    moved = await db.read(owner_moves.elsewhere)
-    db.elsewhere = homes(moved, addresses)
-    db.absent = homes(owner_moves.absent(moved), addresses)
-    db.heard = heard
+    heard = db.moves_epoch
+    moved = await db.read(owner_moves.closed_owners)
+    db.closed_owners = homes(moved, addresses)
+    db.unreadable_owners = homes(owner_moves.unreadable_owners(moved), addresses)
+    db.moves_seen = heard
 
 
 def homes(
-    elsewhere: Mapping[str, Standing], addresses: Mapping[str, str]
+    elsewhere: Mapping[str, MoveState], addresses: Mapping[str, str]
 ) -> Mapping[str, Home | None]:
     """Return where these owners have moved to; None for one who still moves.
 

@@ -77,7 +77,7 @@ _REST = f"update lanes set due_at = {lanes.DUE.format(wait_until='lanes.wait_unt
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MoveState:
     """What a database says of an owner; `peer` is the address of the other one of his move."""
 
     state: State = "here"
@@ -85,13 +85,13 @@ class Standing:
     peer: str = ""
 
 
-async def standing(tx: Tx, owner_id: str) -> Standing:
+async def standing(tx: Tx, owner_id: str) -> MoveState:
     """Return where an owner is, by this database."""
     row = await tx.one(_OF, owner_id)
-    return Standing() if row is None else Standing(row["state"], row["move_id"], row["peer"])
+    return MoveState() if row is None else MoveState(row["state"], row["move_id"], row["peer"])
 
 
-async def stand(tx: Tx, owner_id: str, at: Standing) -> None:
+async def stand(tx: Tx, owner_id: str, at: MoveState) -> None:
     """Store where an owner is."""
     await tx.run(_SET, owner_id, at.state, at.move_id, at.peer, tx.now)
 
@@ -101,13 +101,13 @@ async def touch(tx: Tx, owner_id: str) -> None:
     await tx.run(_TOUCH, owner_id, tx.now)
 
 
-async def elsewhere(tx: Tx) -> Mapping[str, Standing]:
+async def closed_owners(tx: Tx) -> Mapping[str, MoveState]:
     """Return the owners who may not write here, and where each is."""
     rows = await tx.all(_ELSEWHERE)
-    return {row["id"]: Standing(row["state"], row["move_id"], row["peer"]) for row in rows}
+    return {row["id"]: MoveState(row["state"], row["move_id"], row["peer"]) for row in rows}
 
 
-def absent(elsewhere: Mapping[str, Standing]) -> Mapping[str, Standing]:
+def unreadable_owners(elsewhere: Mapping[str, MoveState]) -> Mapping[str, MoveState]:
     """Return those of whom there may be rows here that are not all, or not the newest.
 
     The source of an owner who leaves cannot know whether the target has him already.
@@ -125,13 +125,13 @@ async def release(tx: Tx, owner_id: str) -> None:
     await tx.run(_RELEASE, owner_id)
 
 
-async def stay(tx: Tx, owner_id: str) -> None:
+async def cancel_move(tx: Tx, owner_id: str) -> None:
     """Undo `hold`, and forget that the owner was leaving."""
     await release(tx, owner_id)
     await tx.run(_FORGET, owner_id)
 
 
-async def close(tx: Tx, owner_id: str) -> None:
+async def lock_owner(tx: Tx, owner_id: str) -> None:
     """Wait for the transactions that write rows of a guarded owner, and let no other one begin."""
     await tx.one(_CLOSE, owner_id)
 
@@ -163,7 +163,7 @@ async def forget_changes(tx: Tx, owner_id: str) -> None:
     await tx.run(_FORGET_CHANGES, owner_id)
 
 
-async def leave_alone(tx: Tx, owner_id: str) -> None:
+async def forget_move(tx: Tx, owner_id: str) -> None:
     """Forget that an owner was moving; his guards then do nothing."""
     await tx.run(_FORGET, owner_id)
 
@@ -186,7 +186,7 @@ async def settled_here(tx: Tx, owner_id: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Renumbering:
     """What a queue's rows become in another database: the order stays, the numbers do not.
 
     `seqs` are those of the owner's events before, in order; `numbers` are theirs here, behind the
@@ -209,7 +209,7 @@ class Passage:
             change(self, row)
 
 
-async def passage(source: Tx, target: Tx, owner_id: str) -> Passage:
+async def passage(source: Tx, target: Tx, owner_id: str) -> Renumbering:
     """Compare the clocks, and read which events of an owner both databases have."""
     there, here = await source.one(_DUE), await target.one(_DUE)
     last = await target.one(_LAST_SEQ)
@@ -223,10 +223,10 @@ async def passage(source: Tx, target: Tx, owner_id: str) -> Passage:
             seqs.append(row["seq"])
             numbers.append(known[row["id"]])
     numbers.insert(0, numbers[0] - 1 if numbers else last["seq"])
-    return Passage(seqs, numbers, here["due"], here["due"] - there["due"])
+    return Renumbering(seqs, numbers, here["due"], here["due"] - there["due"])
 
 
-async def number(target: Tx, source: Tx, owner_id: str, passage: Passage) -> None:
+async def number(target: Tx, source: Tx, owner_id: str, passage: Renumbering) -> None:
     """Take numbers in the target for the newer events of an owner, and commit this soon."""
     after = passage.seqs[-1] if passage.seqs else 0
     new = array("q", [row["seq"] for row in await source.all(_EVENTS, owner_id, after)])
@@ -239,16 +239,16 @@ async def number(target: Tx, source: Tx, owner_id: str, passage: Passage) -> Non
     passage.numbers.extend(range(last - len(new) + 1, last + 1))
 
 
-def _event(passage: Passage, row: Values) -> None:
+def _event(passage: Renumbering, row: Values) -> None:
     row["seq"] = passage.seq(row["seq"])
 
 
-def _webhook(passage: Passage, row: Values) -> None:
+def _webhook(passage: Renumbering, row: Values) -> None:
     # All events from before have their deliveries.
     row |= {"since_pos": 0, "since_snapshot": None}
 
 
-def _lane(passage: Passage, row: Values) -> None:
+def _lane(passage: Renumbering, row: Values) -> None:
     row["due_at"] = None
     if row["wait_until"] >= FAR:
         row["wait_until"] -= FAR
@@ -258,7 +258,7 @@ def _lane(passage: Passage, row: Values) -> None:
             row[name] += passage.ahead
 
 
-def _delivery(passage: Passage, row: Values) -> None:
+def _delivery(passage: Renumbering, row: Values) -> None:
     row["seq"] = passage.seq(row["seq"])
     if row["state"] == "in_flight":
         # The sender of the claim has ended, and it may have sent the request or not.
@@ -270,13 +270,13 @@ def _delivery(passage: Passage, row: Values) -> None:
         row["next_at"] += passage.ahead
 
 
-def _job(passage: Passage, row: Values) -> None:
+def _job(passage: Renumbering, row: Values) -> None:
     row["last_seq"] = passage.seq(row["last_seq"])
     if row["kind"] != "snapshot":
         row["place"] = passage.seq(row["place"])
 
 
-CHANGES: Mapping[str, Callable[[Passage, Values], None]] = {
+CHANGES: Mapping[str, Callable[[Renumbering, Values], None]] = {
     "events": _event,
     "webhooks": _webhook,
     "lanes": _lane,

@@ -7,7 +7,7 @@ from typing import Any
 
 from outbox.database.ownership import Ownership, of_owner
 from outbox.database.transaction import Tx
-from outbox.events import marks
+from outbox.events import event_index
 
 SLICE = 1_000
 Key = tuple[Any, ...]
@@ -39,7 +39,7 @@ async def delete_slice(
     seqs = await tx.all(
         f"delete from events where {condition} returning seq", owner_id, *after, *last
     )
-    await marks.renew(tx, [row["seq"] for row in seqs if row["seq"] is not None])
+    await event_index.renew(tx, [row["seq"] for row in seqs if row["seq"] is not None])
     return len(rows), last
 
 

@@ -12,10 +12,10 @@ from typing import Literal, get_args
 
 from outbox.database.transaction import Database, Tx, patience
 from outbox.queue.state import (
+    attempt_counts,
     chain_gaps,
     circuits,
     deleted_webhooks,
-    figures,
     lanes,
     operational,
 )
@@ -214,7 +214,7 @@ async def _remove(tx: Tx, webhook_id: str, also: Also, before: int) -> tuple[Ste
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return "no", 0, 0
     more, ended = await _end_some(tx, webhook_id, deleted_webhooks.REASON)
-    if more or await figures.remove(tx, webhook_id, BATCH):
+    if more or await attempt_counts.remove(tx, webhook_id, BATCH):
         return "more", ended, 0
     # Last, because the fan-out of all nodes waits for this lock. The last one that saw the webhook
     # may have made deliveries only now.
@@ -223,7 +223,7 @@ async def _remove(tx: Tx, webhook_id: str, also: Also, before: int) -> tuple[Ste
     ended += late
     if more:
         return "more", ended, 0
-    await figures.remove(tx, webhook_id, BATCH)
+    await attempt_counts.remove(tx, webhook_id, BATCH)
     await chain_gaps.end_chain(tx, webhook_id)
     await circuits.forget_passes(tx, webhook_id)
     await deleted_webhooks.note(tx, webhook_id, before + ended)

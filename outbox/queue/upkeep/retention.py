@@ -20,11 +20,11 @@ from outbox.database.transaction import DUTIES, Database, Row, Tx
 from outbox.durations import DAY
 from outbox.ids import first_at
 from outbox.queue.state import (
+    attempt_counts,
     chain_gaps,
     deleted_webhooks,
     deletion_marks,
     fanout_remainders,
-    figures,
     head_deliveries,
 )
 
@@ -151,9 +151,9 @@ class Retention:
         """Delete the counts of past attempts, and fold old ones into longer steps."""
         past = await self._db.read(past_of, self._deliveries)
         now = await self._db.read(past_of, 0)
-        while count := await self._db.write(figures.purge, past.at, COUNTS):
+        while count := await self._db.write(attempt_counts.purge, past.at, COUNTS):
             self._db.observer.purged("figures", count)
-        while await self._db.write(figures.fold, now.at, COUNTS):
+        while await self._db.write(attempt_counts.fold, now.at, COUNTS):
             pass
         self._db.observer.swept("figures")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.domain import import_lines
-from gateway.domain.imports import files, jobs, separators, steps
+from gateway.domain.imports import files, import_steps, jobs, separators
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.reading import read_line
 from gateway.domain.imports.sources import Source
@@ -52,7 +52,7 @@ async def waiting(tx: Tx) -> int:
     return 0 if row is None else int(row["n"])
 
 
-@pytest.mark.parametrize("bound", [steps.CHARACTERS, 10**9], ids=["bound", "without"])
+@pytest.mark.parametrize("bound", [import_steps.CHARACTERS, 10**9], ids=["bound", "without"])
 async def test_a_step_takes_so_many_characters_and_parses_each_line_once_before_it(
     api: RestApi, ana: Person, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,8 +66,8 @@ async def test_a_step_takes_so_many_characters_and_parses_each_line_once_before_
         parsed.append(line[0])
         return read_line(resource, filling, line, written)
 
-    monkeypatch.setattr("gateway.domain.imports.steps.read_line", parse)
-    monkeypatch.setattr(steps, "CHARACTERS", bound)
+    monkeypatch.setattr("gateway.domain.imports.import_steps.read_line", parse)
+    monkeypatch.setattr(import_steps, "CHARACTERS", bound)
     await Importing(db).run_once()  # type: ignore[arg-type] # it reads and writes like one
     assert parsed == [*range(2, LINES + 2)]
     assert sum(db.taken) > LINES * LONG

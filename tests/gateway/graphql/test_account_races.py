@@ -10,23 +10,23 @@ from gateway.domain.storefront.sign_in import account_changes, sign_in
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import Credential
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
 from tests.gateway.graphql.test_accounts import sign_up
 from tests.support.shop import Shop
 
 
-async def arrived(shop: Shop) -> tuple[Visitor, Credential]:
+async def arrived(shop: Shop) -> tuple[Shopper, Credential]:
     """Return the visitor of a customer, and the credential before a change of the password."""
     await sign_up(shop.browser())
 
-    async def unit(tx: Tx) -> tuple[Visitor, Credential]:
+    async def unit(tx: Tx) -> tuple[Shopper, Credential]:
         store, zone = await stores.by_hostname(tx, shop.hostname)
         known = await customers.by_email(tx, store.id, "ana@example.com")
         assert known is not None
         await customers.set_password(tx, known.customer_id, "another hash")
-        return Visitor(store=store, zone=zone, customer_id=known.customer_id), known
+        return Shopper(store=store, zone=zone, customer_id=known.customer_id), known
 
     return await shop.db.write(unit)
 

@@ -10,7 +10,7 @@ from gateway.domain.storefront.carts.cart_lifecycle import KEPT
 from gateway.domain.storefront.carts.contents import Contents, current
 from gateway.domain.storefront.carts.rows import LIFETIME
 from gateway.domain.storefront.stores import stores
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
@@ -59,7 +59,7 @@ async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> Non
     await change(browser, "AddProduct", productId=product)
     before = await cart(browser)
     store, zone = await shop.db.read(stores.by_hostname, shop.hostname)
-    visitor = Visitor(store=store, zone=zone, cart_token=token_of(browser))
+    visitor = Shopper(store=store, zone=zone, cart_token=token_of(browser))
 
     async def order(tx: Tx) -> Contents:
         orders = await current(tx, visitor, lock=True)

@@ -15,7 +15,7 @@ from gateway.domain.storefront.mail import mails
 from gateway.domain.storefront.orders import addresses
 from gateway.domain.storefront.sign_in import account_changes, sign_in
 from gateway.domain.storefront.stores import stores
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql.ids import record_id
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import KEYRING
@@ -92,9 +92,9 @@ async def rows(shop: Shop, sql: str) -> list[Row]:
     return await shop.db.read(unit)
 
 
-async def guest(shop: Shop, **more: Any) -> Visitor:
+async def guest(shop: Shop, **more: Any) -> Shopper:
     store, zone = await shop.db.read(stores.by_hostname, shop.hostname)
-    return Visitor(store=store, zone=zone, **({"cart_token": "token"} | more))
+    return Shopper(store=store, zone=zone, **({"cart_token": "token"} | more))
 
 
 async def between(
@@ -152,14 +152,14 @@ async def test_a_repeat_finds_its_order_though_the_next_cart_is_filled(shop: Sho
     assert again.order.id == made["id"]
 
 
-async def customer_of(shop: Shop) -> Visitor:
+async def customer_of(shop: Shop) -> Shopper:
     browser = shop.browser()
     await sign_up(browser)
     [row] = await rows(shop, "select id from customers")
     return await guest(shop, customer_id=row["id"], session_id="s", cart_token=None)
 
 
-async def erase(shop: Shop, visitor: Visitor) -> None:
+async def erase(shop: Shop, visitor: Shopper) -> None:
     reply = await shop.owner.delete(f"/api/clients/{visitor.customer_id}")
     assert reply.status == 200
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from gateway.graphql.visit import Loaders
+from gateway.graphql.request_context import Loaders
 from outbox.database.transaction import Database, Tx
 from tests.support.counted import Counted
 

@@ -6,7 +6,7 @@ from typing import Any
 from gateway.domain.storefront.campaigns import modals
 from gateway.domain.storefront.campaigns.modals import KEPT
 from gateway.domain.storefront.stores import stores
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
 from tests.gateway.graphql.test_carts import refused
@@ -125,7 +125,7 @@ async def test_a_code_that_is_taken_is_not_given(shop: Shop) -> None:
     assert (await shop.owner.post("/api/coupons", body)).status == 201
     store, zone = await shop.db.read(stores.by_hostname, shop.hostname)
     coupon_code = await shop.db.write(
-        modals.save_user_data, Visitor(store=store, zone=zone), campaign["id"],
+        modals.save_user_data, Shopper(store=store, zone=zone), campaign["id"],
         {"email": "maria@example.com"}, [b"\x01" * 5, b"\x02" * 5],
     )  # fmt: skip
     assert coupon_code == modals.code_of("WELCOME", b"\x02" * 5)

@@ -189,7 +189,7 @@ async def _verbs(walk: Walk) -> None:
         path = f"/api/{noun}s/{{id}}/link"
         await walk("POST", path, one, says=[f"sent {noun}: link"])
         await walk("DELETE", path, one, says=[f"revoked {noun}: link"])
-    # It needs a mail server: see tests/gateway/console/desk/test_document_mails.py.
+    # It needs a mail server: see tests/gateway/console/crm/test_document_mails.py.
     walk.done.add(("POST", "/api/invoices/{id}/send"))
     contact = {"name": "Carla", "email": "carla@example.com"}
     await walk("POST", "/api/contacts/upsert", body=contact, says=["created contact"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.imports import jobs, steps, upkeep
+from gateway.domain.imports import import_steps, jobs, upkeep
 from gateway.domain.imports.importing import Importing
 from outbox.database.transaction import Tx
 from tests.gateway.rest.test_imports import counts, imported, upload
@@ -150,14 +150,14 @@ async def test_lines_keep_their_separator_and_no_cell_is_a_formula(
 async def test_a_key_that_a_line_before_has_is_a_fault_of_the_later_line(
     api: RestApi, ana: Person, bia: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "MOST", {"sqlite": 2, "postgres": 2})
+    monkeypatch.setattr(import_steps, "MOST", {"sqlite": 2, "postgres": 2})
     text = "name,price,sku\nA,1,S\nB,x,T\nC,3,U\nD,4,S\nE,5,T\nF,6,\nG,7,\nH,8,U\n"
     for query in ("?dryRun=true", ""):
         path = (await upload(ana, "products", text, query)).headers["Location"]
         for _ in range(3):
             [job] = await api.db.read(upkeep.turns, 1)
             # A restart in the middle: nothing is known but what the database has.
-            await steps.step(api.db, job)
+            await import_steps.step(api.db, job)
         await Importing(api.db).run_once()
         body = (await ana.get(path)).body
         assert counts(body) == (8, 5, 0, 0, 3), body

@@ -11,9 +11,9 @@ import pytest
 
 from gateway.domain import origins
 from gateway.domain.contacts import contacts
-from gateway.domain.imports import jobs, outcomes, steps, upkeep, uploads
+from gateway.domain.imports import import_steps, jobs, outcomes, upkeep, uploads
+from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.importing import Importing
-from gateway.domain.imports.steps import ENTRIES
 from gateway.records.access import Actor
 from outbox.database.transaction import Database, Tx
 from tests.gateway.rest.test_exports import ODD
@@ -321,9 +321,9 @@ async def test_a_cancelled_import_keeps_what_it_wrote(api: RestApi, ana: Person)
     text = "name\n" + "".join(f"Ana {n}\n" for n in range(300))
     path = (await upload(ana, "contacts", text)).headers["Location"]
     [job] = await api.db.read(upkeep.turns, 1)
-    await steps.step(api.db, job, 120)
+    await import_steps.step(api.db, job, 120)
     # As another node that has not seen it: the import has moved on.
-    await steps.step(api.db, job, 120)
+    await import_steps.step(api.db, job, 120)
     body = (await ana.delete(path)).body
     assert (body["state"], body["done"], body["created"]) == ("cancelled", 120, 120)
     await Importing(api.db).run_once()

@@ -18,7 +18,7 @@ from gateway.server.config import Auth, Cell, Config, Peer
 from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.moved_owners import followed, homes
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import MoveState
 from tests.support.console import guest
 from tests.support.databases import PostgresServer
 from tests.support.movers import opened
@@ -210,9 +210,9 @@ async def test_an_owner_who_has_moved(pair: Pair) -> None:
     db = pair.one.db
     async with followed(db, {"two": ADDRESSES["two"]}):
         for state, status in (("leaving", 503), ("gone", 421)):
-            at = Standing(state, "m", "two")  # type: ignore[arg-type]
+            at = MoveState(state, "m", "two")  # type: ignore[arg-type]
             await db.write(owner_moves.stand, maria.user_id, at)
-            db.elsewhere = homes(await db.read(owner_moves.elsewhere), ADDRESSES)
+            db.closed_owners = homes(await db.read(owner_moves.closed_owners), ADDRESSES)
             refused = await maria.post("/api/contacts", {"name": "Lia"})
             assert refused.status == status, refused.text
         is_elsewhere(refused, "two")
@@ -229,7 +229,7 @@ async def test_a_credential_whose_rows_have_not_arrived(pair: Pair) -> None:
     maria = await signed_up(pair.one)
     there = Person(pair.two.http, maria.user_id, maria.headers)
     # The process has not heard of the move.
-    at = Standing("arriving", "m", "one")
+    at = MoveState("arriving", "m", "one")
     await pair.two.db.write(owner_moves.stand, maria.user_id, at)
     refused = await there.get("/api/me")
     assert (refused.status, refused.body["code"]) == (503, "moving")

@@ -13,7 +13,7 @@ from tests.support.site import Site, serving
 @asynccontextmanager
 async def without(db: Database, owner_id: str) -> AsyncIterator[Site]:
     """Serve a database that an owner leaves."""
-    db.elsewhere = {owner_id: None}
+    db.closed_owners = {owner_id: None}
     async with serving(db, UNLIMITED) as site:
         yield site
 
@@ -32,7 +32,7 @@ async def test_the_storefront(db: Database) -> None:
 async def test_the_console(db: Database) -> None:
     async with serving(db, CONFIG) as site:
         user_id = await site.user("maria@example.com")
-        db.elsewhere = {user_id: None}
+        db.closed_owners = {user_id: None}
         async with serving(db, CONFIG) as site, guest(site) as maria:
             await maria.sign_in("maria@example.com")
             page = await maria.submit("/console/contacts", at="/console/contacts/new", name="Lia")

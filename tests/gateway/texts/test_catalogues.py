@@ -21,8 +21,8 @@ from jinja2 import nodes
 
 import gateway
 from gateway import texts
-from gateway.console.frame import wording
-from gateway.console.frame.templates import environment
+from gateway.console.layout import wording
+from gateway.console.layout.templates import environment
 from gateway.console.records.words import Words, label_of
 from gateway.domain.catalogue import RESOURCES
 from gateway.records.errors import Fault, Refusal

@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from outbox.database.fair_limit import Crowded, Places
+from outbox.database.fair_limit import Crowded, FairSemaphore
 
 
 class Crowd:
     """Holders with a place, and all that got one, in order."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: FairSemaphore) -> None:
         self.places = places
         self.given: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
@@ -42,7 +42,7 @@ async def settle() -> None:
 @pytest.fixture
 def crowd() -> Callable[..., Crowd]:
     def make(count: int, each: int = 2, waiting: int = 3, most: int = 8) -> Crowd:
-        return Crowd(Places(count, each=each, waiting=waiting, most=most))
+        return Crowd(FairSemaphore(count, each=each, waiting=waiting, most=most))
 
     return make
 

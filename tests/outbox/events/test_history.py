@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.events import history, marks
+from outbox.events import event_index, history
+from outbox.events.event_index import Marks
 from outbox.events.history import EventQuery
-from outbox.events.marks import Marks
 from outbox.observer import Observer
 
 OWNER = "owner"
@@ -82,9 +82,9 @@ def right(rows: list[dict[str, Any]], query: EventQuery) -> list[str]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks and rounds of few events, so that a test has many of them."""
-    monkeypatch.setattr(marks, "BLOCK", 8)
-    monkeypatch.setattr(marks, "PAGE", 2)
-    monkeypatch.setattr(marks, "BLOCKS", marks.BLOCKS.replace("limit 128", "limit 2"))
+    monkeypatch.setattr(event_index, "BLOCK", 8)
+    monkeypatch.setattr(event_index, "PAGE", 2)
+    monkeypatch.setattr(event_index, "BLOCKS", event_index.BLOCKS.replace("limit 128", "limit 2"))
     monkeypatch.setattr(history, "SCANNED", 5)
 
 
@@ -128,10 +128,10 @@ async def test_marks_are_made_of_whole_blocks_and_go_with_their_events(db: Datab
     await furnish(db, 3, 20)
     await duty.run_once()
     # Places 0 to 15 are complete, 16 to 23 lack the last one.
-    assert await db.read(marks.marked) == 16
+    assert await db.read(event_index.marked) == 16
     await furnish(db, 23, 1)
     await duty.run_once()
-    assert await db.read(marks.marked) == 24
+    assert await db.read(event_index.marked) == 24
 
     async def forget(tx: Tx, before: int) -> None:
         await tx.run("delete from events where seq < $1", before)
@@ -145,4 +145,4 @@ async def test_marks_are_made_of_whole_blocks_and_go_with_their_events(db: Datab
     # After a long rest the next block is that of the next event.
     await furnish(db, 100, 4)
     await duty.run_once()
-    assert await db.read(marks.marked) == 104
+    assert await db.read(event_index.marked) == 104

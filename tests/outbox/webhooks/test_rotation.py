@@ -43,7 +43,7 @@ async def test_the_replaced_secret_ends_after_the_overlap(db: Database) -> None:
             assert trio(got, NEW)
         assert (await db.read(rotation.standing, webhook_id)).old_until
         await db.write(end_overlap)
-        assert await db.read(rotation.standing, webhook_id) == rotation.Standing(False, None)
+        assert await db.read(rotation.standing, webhook_id) == rotation.RotationState(False, None)
         async with drain(db, key):
             await db.write(make, "0-1")
             await box.until(2)

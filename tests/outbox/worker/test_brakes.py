@@ -11,7 +11,7 @@ from aiohttp import web
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.durations import SECOND
-from outbox.queue.drain import brakes
+from outbox.queue.drain import owner_limits
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import settle
@@ -92,7 +92,7 @@ async def test_the_limit_counts_what_all_nodes_have_in_flight(
 
 async def test_the_rate_of_a_webhook_holds_over_all_nodes(db: Database) -> None:
     """A claim takes what its rate allows at once, and its lane waits as long as that may take."""
-    rate = brakes.THOUSAND // 10
+    rate = owner_limits.THOUSAND // 10
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/", rate=rate)
     await db.write(make_many, EVENTS)
     await db.write(fan_out, Capacity("node-0", "claim-0", 0, 0, 0, {}, 0))
@@ -104,7 +104,10 @@ async def test_the_rate_of_a_webhook_holds_over_all_nodes(db: Database) -> None:
         room = Capacity(f"node-{number}", f"c{number}", 64, 16, 16, {webhook_id: 10}, 1 << 20)
         return len((await db.write(claim, room, {})).claimed)
 
-    at_once, pause = brakes.at_once(rate), brakes.pause(rate, brakes.at_once(rate))
+    at_once, pause = (
+        owner_limits.at_once(rate),
+        owner_limits.pause(rate, owner_limits.at_once(rate)),
+    )
     assert [await claims(1), await claims(2)] == [at_once, 0]
     [lane] = await db.read(rows, "select wait_until - due_now() as wait from lanes")
     assert lane["wait"] <= pause
@@ -131,11 +134,11 @@ def test_no_second_has_more_claims_than_the_rate(rate: int) -> None:
     """The worst case: each claim takes all that it may, as soon as it may."""
     at, claims = 0, list[tuple[int, int]]()
     while at < 5 * SECOND:
-        claims.append((at, brakes.at_once(rate)))
-        at += brakes.pause(rate, brakes.at_once(rate))
+        claims.append((at, owner_limits.at_once(rate)))
+        at += owner_limits.pause(rate, owner_limits.at_once(rate))
     most = max(
         sum(count for one, count in claims if start <= one < start + SECOND) for start, _ in claims
     )
-    assert most <= max(-(-rate // brakes.THOUSAND), 1)
-    if rate >= brakes.THOUSAND:
-        assert sum(count for _, count in claims) >= 5 * rate / brakes.THOUSAND * 0.94
+    assert most <= max(-(-rate // owner_limits.THOUSAND), 1)
+    if rate >= owner_limits.THOUSAND:
+        assert sum(count for _, count in claims) >= 5 * rate / owner_limits.THOUSAND * 0.94

@@ -14,10 +14,10 @@ from aiohttp import web
 from outbox.clock import SystemClock
 from outbox.ids import Ids
 from outbox.sending.addresses import Rules
+from outbox.sending.explained import steps_of
 from outbox.sending.guard import Guard
 from outbox.sending.request import Request, new_secret
 from outbox.sending.send import Sender
-from outbox.sending.steps import steps_of
 from outbox.worker import WorkerSettings
 from outbox.worker.doctor import Doctor, Examination
 from tests.support.process import free_port

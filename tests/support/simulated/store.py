@@ -16,8 +16,19 @@ from typing import Any, Concatenate, Literal
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.pacing import Meter
 from outbox.database.sqlite.file import File
-from outbox.database.sqlite.steps import Job, SqliteTx, fault_of
-from outbox.database.transaction import PACE, Batch, Idle, LetGo, Name, P, Purpose, T, Tx, Wake
+from outbox.database.sqlite.unit_thread import Job, SqliteTx, fault_of
+from outbox.database.transaction import (
+    PACE,
+    Batch,
+    Idle,
+    Name,
+    P,
+    Purpose,
+    T,
+    Tx,
+    Unsubscribe,
+    Wake,
+)
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer
@@ -57,18 +68,20 @@ class Store:
     def apart(self, purpose: Purpose) -> Store:
         return self
 
-    def listen(self, callback: Wake, node: Name | None = None, idle: Idle | None = None) -> LetGo:
+    def listen(
+        self, callback: Wake, node: Name | None = None, idle: Idle | None = None
+    ) -> Unsubscribe:
         self._listeners.append(callback)
         return partial(self._listeners.remove, callback)
 
     def announce(self) -> None:
         """Do nothing: there is no other node."""
 
-    def on_change(self, callback: Callable[[Collection[str]], None]) -> LetGo:
+    def on_change(self, callback: Callable[[Collection[str]], None]) -> Unsubscribe:
         self._watchers.append(callback)
         return partial(self._watchers.remove, callback)
 
-    def on_move(self, callback: Callable[[], None]) -> LetGo:
+    def on_move(self, callback: Callable[[], None]) -> Unsubscribe:
         return lambda: None
 
     def leadership(self, pace: Pace = PACE) -> Leadership:

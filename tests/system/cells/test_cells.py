@@ -25,7 +25,7 @@ import pytest
 
 from gateway.cli.moving.live_copy import COUNTS
 from gateway.domain.accounts import api_keys, users
-from gateway.domain.cells.marks import marked
+from gateway.domain.cells.credential_suffix import marked
 from outbox.database.migrate import migrate
 from outbox.database.transaction import Tx
 from outbox.ids import Ids

@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.domain.contacts import upsert
 from gateway.domain.storefront.campaigns.ebooks import EBOOKS
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import store
 from gateway.records.draft import check, refusal
 from gateway.records.errors import Fault
@@ -40,12 +40,12 @@ KEPT = ("name", "phone", "company", "position", "acceptsMarketing")
 """The fields of the form that the note stores as they were sent."""
 
 
-async def lead(tx: Tx, visitor: Visitor, sent: Mapping[str, Any]) -> Record:
+async def lead(tx: Tx, visitor: Shopper, sent: Mapping[str, Any]) -> Record:
     """Save a lead and return its contact. Raises the faults of the values."""
     return await _save(tx, visitor, sent, ["name", "email", "phone", "source"], [TAG])
 
 
-async def ebook_lead(tx: Tx, visitor: Visitor, sent: Mapping[str, Any], ebook_id: str) -> str:
+async def ebook_lead(tx: Tx, visitor: Shopper, sent: Mapping[str, Any], ebook_id: str) -> str:
     """Save the lead of an e-book and return the URL of its file. Raises the faults of the values.
 
     An e-book that is inactive or of another store is unknown.
@@ -59,7 +59,7 @@ async def ebook_lead(tx: Tx, visitor: Visitor, sent: Mapping[str, Any], ebook_id
 
 async def _save(
     tx: Tx,
-    visitor: Visitor,
+    visitor: Shopper,
     sent: Mapping[str, Any],
     takes: list[str],
     tags: list[str],
@@ -94,7 +94,7 @@ async def _save(
     return contact
 
 
-async def _ebook(tx: Tx, visitor: Visitor, ebook_id: str) -> Record:
+async def _ebook(tx: Tx, visitor: Shopper, ebook_id: str) -> Record:
     row = await store.fetch(tx, EBOOKS, ebook_id)
     if row is not None and row[OWNER_ID] == visitor.store.owner_id:
         ebook = record_of(EBOOKS, row, tx.now, visitor.zone)

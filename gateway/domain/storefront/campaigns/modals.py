@@ -8,7 +8,7 @@ from gateway.domain.contacts import upsert
 from gateway.domain.sales import counted_emails, discounts
 from gateway.domain.sales.coupons import COUPONS
 from gateway.domain.storefront.campaigns.leads import LEAD
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, audit, store
 from gateway.records.access import Actor
 from gateway.records.derived import global_id_of
@@ -97,7 +97,7 @@ order by created_at desc, id desc limit 1
 """
 
 
-async def shown(tx: Tx, visitor: Visitor, modal_id: str | None) -> Record | None:
+async def shown(tx: Tx, visitor: Shopper, modal_id: str | None) -> Record | None:
     """Return the store's active modal with this id, or its newest one without an id, or None."""
     if modal_id is None:
         newest = await tx.one(_NEWEST, visitor.store.owner_id, visitor.store.id)
@@ -144,7 +144,7 @@ def code_of(prefix: str, random: bytes) -> str:
 
 
 async def save_user_data(
-    tx: Tx, visitor: Visitor, modal_id: str, sent: Mapping[str, Any], random: Sequence[bytes]
+    tx: Tx, visitor: Shopper, modal_id: str, sent: Mapping[str, Any], random: Sequence[bytes]
 ) -> str:
     """Save the data of a visitor as a contact of the owner; return the code of their coupon.
 
@@ -199,7 +199,7 @@ async def _issued(tx: Tx, modal: Record, holders: tuple[bytes, bytes]) -> str | 
 
 
 async def _issue(
-    tx: Tx, visitor: Visitor, modal: Record, holders: tuple[bytes, bytes], random: Sequence[bytes]
+    tx: Tx, visitor: Shopper, modal: Record, holders: tuple[bytes, bytes], random: Sequence[bytes]
 ) -> str:
     """Create the coupon of an email and return its code."""
     text = await _free(tx, modal, random)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from gateway.domain.storefront.carts import rows
 from gateway.domain.storefront.carts.changes import MOST_LINES
 from gateway.domain.storefront.carts.rows import Cart
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
 from outbox.database.plans import by_index
 from outbox.database.transaction import Tx
@@ -22,7 +22,7 @@ where id = $1 and state = 'active'
 """
 
 
-async def adopt(tx: Tx, visitor: Visitor, customer_id: str) -> None:
+async def adopt(tx: Tx, visitor: Shopper, customer_id: str) -> None:
     """Merge the cart of a visitor who signs in into the customer's.
 
     For each product the visitor's quantity wins. The customer's other lines stay as far as the

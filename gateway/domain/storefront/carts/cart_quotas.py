@@ -2,7 +2,7 @@
 
 import math
 
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
@@ -20,7 +20,7 @@ _BEGAN = "select began_at from cart_quotas where holder = $1"
 EXPIRY = Expiry("cart_quotas", "holder", "began_at", DAY)
 
 
-async def take(tx: Tx, visitor: Visitor) -> None:
+async def take(tx: Tx, visitor: Shopper) -> None:
     """Count a new cart of the visitor's networks. Raises rate_limited.
 
     It locks their counts until the transaction ends, the narrowest network's first.

@@ -17,7 +17,7 @@ from gateway.domain.storefront.carts.contents import (
 from gateway.domain.storefront.carts.rows import Cart, Line
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.numbers import MOST_CENTAVOS
@@ -29,7 +29,7 @@ MOST_LINES = 100
 
 
 async def add(
-    tx: Tx, visitor: Visitor, product_id: str, quantity: int, *, limiting: bool
+    tx: Tx, visitor: Shopper, product_id: str, quantity: int, *, limiting: bool
 ) -> Contents:
     """Add items of a product to the cart.
 
@@ -64,7 +64,7 @@ async def add(
 
 async def update(
     tx: Tx,
-    visitor: Visitor,
+    visitor: Shopper,
     quantity: int,
     *,
     line_id: str = "",
@@ -91,19 +91,19 @@ async def update(
     return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now), warnings)
 
 
-async def remove(tx: Tx, visitor: Visitor, *, line_id: str = "", product_id: str = "") -> Contents:
+async def remove(tx: Tx, visitor: Shopper, *, line_id: str = "", product_id: str = "") -> Contents:
     """Remove the line with this id or this product. Raises product_not_found."""
     return await update(tx, visitor, 0, line_id=line_id, product_id=product_id, limiting=True)
 
 
-async def clear(tx: Tx, visitor: Visitor) -> Contents:
+async def clear(tx: Tx, visitor: Shopper) -> Contents:
     """Remove every line, the coupon and the shipping option."""
     cart = await rows.find(tx, visitor, lock=True)
     emptied = Cart(id=cart.id, new_id=cart.new_id)
     return await _save(tx, visitor, Contents(emptied))
 
 
-async def apply_coupon(tx: Tx, visitor: Visitor, code: str) -> Contents:
+async def apply_coupon(tx: Tx, visitor: Shopper, code: str) -> Contents:
     """Apply the coupon with this code, in place of the one before.
 
     Raises coupon_not_found, coupon_expired, coupon_not_applicable, coupon_usage_limit.
@@ -120,13 +120,13 @@ async def apply_coupon(tx: Tx, visitor: Visitor, code: str) -> Contents:
     return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now))
 
 
-async def remove_coupon(tx: Tx, visitor: Visitor) -> Contents:
+async def remove_coupon(tx: Tx, visitor: Shopper) -> Contents:
     """Remove the coupon, if there is one."""
     cart = await rows.find(tx, visitor, lock=True)
     return await _priced(tx, visitor, replace(cart, coupon_id=None, coupon=None))
 
 
-async def set_shipping(tx: Tx, visitor: Visitor, cep: str, option_type: str | None) -> Contents:
+async def set_shipping(tx: Tx, visitor: Shopper, cep: str, option_type: str | None) -> Contents:
     """Set the destination, and choose the option of the type `option_type`, or none without one.
 
     Raises invalid_cep, shipping_unavailable.
@@ -147,7 +147,7 @@ async def set_shipping(tx: Tx, visitor: Visitor, cep: str, option_type: str | No
 
 
 async def quote(
-    tx: Tx, visitor: Visitor, cep: str, product_id: str | None, quantity: int
+    tx: Tx, visitor: Shopper, cep: str, product_id: str | None, quantity: int
 ) -> Sequence[Option]:
     """Return the ways to ship a product, or the visitor's cart without one; none for a download.
 
@@ -167,14 +167,14 @@ async def quote(
     return shipping.options(visitor.store, digits, total) if ships else []
 
 
-async def _priced(tx: Tx, visitor: Visitor, cart: Cart) -> Contents:
+async def _priced(tx: Tx, visitor: Shopper, cart: Cart) -> Contents:
     """Compute and store a changed cart."""
     sold = await products(tx, visitor, [line.product_id for line in cart.lines])
     return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now))
 
 
 async def _save(
-    tx: Tx, visitor: Visitor, changed: Contents, warnings: list[Warn] | None = None
+    tx: Tx, visitor: Shopper, changed: Contents, warnings: list[Warn] | None = None
 ) -> Contents:
     """Store the settled cart and return its contents, with the warnings of the change itself."""
     if changed.total_price > MOST_CENTAVOS:

@@ -16,7 +16,7 @@ from gateway.domain.storefront.carts import rows
 from gateway.domain.storefront.carts.rows import Cart, Line
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from outbox.database.sql import IDS, items
@@ -119,7 +119,7 @@ where id in {IDS} and store_id = $2 and published and active
 
 
 async def products(
-    tx: Tx, visitor: Visitor, ids: Sequence[str], *, lock: bool = False
+    tx: Tx, visitor: Shopper, ids: Sequence[str], *, lock: bool = False
 ) -> Mapping[str, Product]:
     """Return those of the products that the store sells, by id; `lock` holds them to the end."""
     if not ids:
@@ -135,7 +135,7 @@ async def products(
     }  # fmt: skip
 
 
-async def current(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Contents:
+async def current(tx: Tx, visitor: Shopper, *, lock: bool = False) -> Contents:
     """Return what the visitor's cart holds now; `lock` locks the cart, then its products by id."""
     cart = await rows.find(tx, visitor, lock=lock)
     sold = await products(tx, visitor, [line.product_id for line in cart.lines], lock=lock)

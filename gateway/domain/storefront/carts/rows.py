@@ -21,11 +21,11 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from gateway.domain.accounts.api_keys import digest_of
-from gateway.domain.cells.marks import bare
+from gateway.domain.cells.credential_suffix import bare
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
 from gateway.domain.storefront.carts import cart_quotas
-from gateway.domain.storefront.visitors.visitor import Visitor, hold_customer, hold_store
+from gateway.domain.storefront.visitors.shopper import Shopper, hold_customer, hold_store
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
@@ -122,7 +122,7 @@ update carts set touched_at = $2, expires_at = $3 where id = $1 and expires_at >
 _SHOW = "update carts set shown_total = $3 where id = $1 and state = 'active' and touched_at = $2"
 
 
-async def find(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Cart:
+async def find(tx: Tx, visitor: Shopper, *, lock: bool = False) -> Cart:
     """Return the visitor's cart, an empty one without a row; `lock` holds it to the end."""
     end = _LOCK if lock else ""
     row = None
@@ -136,7 +136,7 @@ async def find(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Cart:
     return _cart(row)
 
 
-def _new_id(visitor: Visitor, last: str | None) -> str:
+def _new_id(visitor: Shopper, last: str | None) -> str:
     """Return the id of the visitor's next cart, after the cart `last`; the same at each look.
 
     A client that keeps objects by id then sees one cart change, not one replaced by another.
@@ -146,7 +146,7 @@ def _new_id(visitor: Visitor, last: str | None) -> str:
     return sha256(f"cart of {whose} in {visitor.store.id}{after}".encode()).hexdigest()[:24]
 
 
-async def opened(tx: Tx, visitor: Visitor) -> Cart:
+async def opened(tx: Tx, visitor: Shopper) -> Cart:
     """Return the visitor's cart, locked; make its row if it has none.
 
     Raises store_not_found or unauthenticated when the store or the account was deleted meanwhile,

@@ -43,7 +43,7 @@ BEST_MATCH = "BEST_MATCH"
 """The order of a search: what fits it best, then the newest."""
 
 
-async def stretch(
+async def slice_of(
     tx: Tx, shop: Record, order: str, request: SliceRequest, selection: Selection
 ) -> Slice:
     """Return a slice of the products that a store shows and that are selected.

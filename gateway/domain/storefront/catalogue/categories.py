@@ -152,7 +152,7 @@ async def all_of(tx: Tx, store: Record) -> Sequence[Record]:
     return [Record(CATEGORIES, row) for row in rows]
 
 
-async def stretch(
+async def slice_of(
     tx: Tx, store: Record, request: SliceRequest, parent_id: str | None, *, top_level: bool
 ) -> Slice:
     """Return a slice of the categories of a store, by name: all, or those below a category.

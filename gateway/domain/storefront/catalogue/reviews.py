@@ -14,7 +14,7 @@ from gateway.domain.storefront.catalogue.assortment import is_shown
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, settled_rows, slices, store
 from gateway.records.access import Actor
 from gateway.records.derived import global_id_of
@@ -113,7 +113,7 @@ _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
 _WRITTEN = "select 1 from reviews where customer_id = $1 and product_id = $2 limit 1"
 
 
-async def create(tx: Tx, visitor: Visitor, product_id: str, sent: Mapping[str, Any]) -> Record:
+async def create(tx: Tx, visitor: Shopper, product_id: str, sent: Mapping[str, Any]) -> Record:
     """Create a review by the customer of a product of the store.
 
     It locks the customer's count of the day. Raises unauthenticated, the faults of the values,
@@ -172,7 +172,7 @@ async def change(
     return await actions.change(tx, actor, REVIEWS, record_id, draft, expected)
 
 
-async def shown(tx: Tx, visitor: Visitor, product_id: str) -> Record:
+async def shown(tx: Tx, visitor: Shopper, product_id: str) -> Record:
     """Return a product that the visitor's store shows. Raises product_not_found."""
     row = await store.fetch(tx, PRODUCTS, product_id)
     product = None if row is None else Record(PRODUCTS, row)
@@ -199,7 +199,7 @@ def _written_already() -> Refusal:
     return refusal([Fault("productId", "already_reviewed", message)])
 
 
-def _too_many(visitor: Visitor, now: int, day: int) -> Refusal:
+def _too_many(visitor: Shopper, now: int, day: int) -> Refusal:
     begins = dates.begin(day + DAY, visitor.zone)
     return Refusal(
         "rate_limited", f"A customer may write {MOST_A_DAY} reviews a day; try again tomorrow.",

@@ -15,7 +15,7 @@ from gateway.domain.accounts.networks import networks_of
 from gateway.domain.sales.counted_emails import counted_email
 from gateway.domain.sales.unpaid import Holder
 from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from outbox.clock import Clock
 from outbox.webhooks.secrets import KeyRing
 
@@ -41,7 +41,7 @@ NO_LIMITS = UnpaidLimits(0, 0, 0, 0)
 
 
 def holders(
-    visitor: Visitor, email: str, total: int, limits: UnpaidLimits, ring: KeyRing
+    visitor: Shopper, email: str, total: int, limits: UnpaidLimits, ring: KeyRing
 ) -> Sequence[Holder]:
     """Return the holders of an order: the visitor's networks and the buyer's email.
 

@@ -27,7 +27,7 @@ from gateway.domain.storefront.checkouts.form import CheckoutInput
 from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
@@ -55,7 +55,7 @@ class Refused:
 
 async def checkout(
     tx: Tx,
-    visitor: Visitor,
+    visitor: Shopper,
     form: CheckoutInput,
     tokens: Tokens,
     ring: KeyRing,
@@ -98,7 +98,7 @@ async def checkout(
     return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
 
 
-async def repeated(tx: Tx, visitor: Visitor, form: CheckoutInput, ring: KeyRing) -> Ordered | None:
+async def repeated(tx: Tx, visitor: Shopper, form: CheckoutInput, ring: KeyRing) -> Ordered | None:
     """Return the order that this request made before, or None. Raises idempotency_mismatch."""
     earlier = await repeats.find(tx, visitor, form, ring)
     if earlier is None:
@@ -109,7 +109,7 @@ async def repeated(tx: Tx, visitor: Visitor, form: CheckoutInput, ring: KeyRing)
 
 async def _place(
     tx: Tx,
-    visitor: Visitor,
+    visitor: Shopper,
     form: CheckoutInput,
     priced: Contents,
     option: Option | None,

@@ -9,7 +9,7 @@ from msgspec import Struct, json
 
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.storefront.checkouts.form import CheckoutInput
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import KEPT
 from outbox.database.expiry import Expiry
@@ -41,7 +41,7 @@ EXPIRY = Expiry("checkouts", "store_id, visitor, key", "created_at", KEPT)
 
 
 async def find(
-    tx: Tx, visitor: Visitor, form: CheckoutInput, ring: KeyRing
+    tx: Tx, visitor: Shopper, form: CheckoutInput, ring: KeyRing
 ) -> tuple[str, Tokens] | None:
     """Return the id and the tokens of the order that this request made before, or None.
 
@@ -65,7 +65,7 @@ async def find(
 
 
 async def keep(
-    tx: Tx, visitor: Visitor, form: CheckoutInput, order_id: str, tokens: Tokens, ring: KeyRing
+    tx: Tx, visitor: Shopper, form: CheckoutInput, order_id: str, tokens: Tokens, ring: KeyRing
 ) -> None:
     """Store the order under the key of the request, if it has one."""
     if form.key is None:
@@ -79,7 +79,7 @@ async def keep(
         )  # fmt: skip
 
 
-def _name(visitor: Visitor, token: str | None) -> str | None:
+def _name(visitor: Shopper, token: str | None) -> str | None:
     """Return the name under which the visitor's keys are stored."""
     if visitor.customer_id is not None:
         return f"customer {visitor.customer_id}"

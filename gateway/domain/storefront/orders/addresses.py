@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.storefront.visitors import customers
-from gateway.domain.storefront.visitors.visitor import Visitor, account_deleted
+from gateway.domain.storefront.visitors.shopper import Shopper, account_deleted
 from gateway.records import audit, draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
@@ -57,7 +57,7 @@ async def listed(tx: Tx, customer_id: str) -> list[Address]:
 
 
 async def save(
-    tx: Tx, visitor: Visitor, address_id: str | None, values: Mapping[str, Any]
+    tx: Tx, visitor: Shopper, address_id: str | None, values: Mapping[str, Any]
 ) -> Address:
     """Create an address of the customer, or replace the one with this id.
 
@@ -87,7 +87,7 @@ async def save(
     return _address(added)
 
 
-async def delete(tx: Tx, visitor: Visitor, address_id: str) -> None:
+async def delete(tx: Tx, visitor: Shopper, address_id: str) -> None:
     """Delete an address of the customer. Raises unauthenticated, not_found."""
     if not is_id(address_id) or not await tx.run(
         "delete from customer_addresses where id = $1 and customer_id = $2",
@@ -97,7 +97,7 @@ async def delete(tx: Tx, visitor: Visitor, address_id: str) -> None:
     _note(tx, visitor)
 
 
-def _note(tx: Tx, visitor: Visitor) -> None:
+def _note(tx: Tx, visitor: Shopper) -> None:
     noun = customers.CUSTOMERS.noun
     audit.record(tx, visitor.actor, "updated", noun, visitor.customer_id, ["addresses"])
 

@@ -6,7 +6,7 @@ A customer sees the orders of the account, and whoever has the token of an order
 from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.sales import order_verbs
 from gateway.domain.sales.orders import ORDERS
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, slices
 from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
@@ -29,7 +29,7 @@ where t.digest = $1 and o.owner_id = $2 and o.number = $3 and o.store_id = $4
 """
 
 
-async def one(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -> Record | None:
+async def one(tx: Tx, visitor: Shopper, number: str, access_token: str | None) -> Record | None:
     """Return the order with this number if it is the visitor's own, else None."""
     number = number.strip()
     store, row = visitor.store, None
@@ -48,7 +48,7 @@ async def one(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -
     return await actions.read(tx, visitor.actor, ORDERS, row["id"])
 
 
-async def cancel(tx: Tx, visitor: Visitor, number: str, access_token: str | None) -> Record:
+async def cancel(tx: Tx, visitor: Shopper, number: str, access_token: str | None) -> Record:
     """Cancel the visitor's own order; a canceled one stays as it is.
 
     Raises invalid_transition, and not_found, also for the order of somebody else.
@@ -61,7 +61,7 @@ async def cancel(tx: Tx, visitor: Visitor, number: str, access_token: str | None
     return await order_verbs.cancel(tx, visitor.actor, order.id, reason)
 
 
-async def stretch(tx: Tx, visitor: Visitor, customer_id: str, request: SliceRequest) -> Slice:
+async def slice_of(tx: Tx, visitor: Shopper, customer_id: str, request: SliceRequest) -> Slice:
     """Return a slice of the customer's orders, the newest first."""
     store = visitor.store
     return await slices.read_slice(
@@ -69,11 +69,11 @@ async def stretch(tx: Tx, visitor: Visitor, customer_id: str, request: SliceRequ
     )
 
 
-async def count(tx: Tx, visitor: Visitor, customer_id: str) -> int:
+async def count(tx: Tx, visitor: Shopper, customer_id: str) -> int:
     """Return the number of the customer's orders."""
     store = visitor.store
     return await slices.count(tx, ORDERS, store.owner_id, _of(visitor, customer_id), visitor.zone)
 
 
-def _of(visitor: Visitor, customer_id: str) -> Query:
+def _of(visitor: Shopper, customer_id: str) -> Query:
     return Query(scope={"store_id": visitor.store.id, "customer_id": customer_id})

@@ -52,7 +52,7 @@ _CURRENT = f"select store_id, secret from payment_secrets where store_id in {IDS
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SecretState:
     """How far a store is; `old_until`: the replaced secret is valid until then, if there is one."""
 
     exists: bool = False
@@ -69,14 +69,16 @@ class Account:
     secrets: Sequence[str]
 
 
-async def standing(tx: Tx, actor: Actor, store_id: str, ring: KeyRing) -> tuple[Record, Standing]:
+async def standing(
+    tx: Tx, actor: Actor, store_id: str, ring: KeyRing
+) -> tuple[Record, SecretState]:
     """Return a store and how far its secret is. Raises not_found, forbidden."""
     store = await actions.read(tx, actor, STORES, store_id)
     row = await tx.one(_FIND, store.id)
     if row is None or opened(bytes(row["secret"]), store.id, ring) is None:
-        return store, Standing()
+        return store, SecretState()
     until = row["old_secret_until"]
-    return store, Standing(
+    return store, SecretState(
         exists=True, staged=row["staged_secret"] is not None,
         old_until=until if until is not None and until > tx.now else None,
     )  # fmt: skip

@@ -28,7 +28,7 @@ from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.orders import addresses
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS, TAG
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, audit, cascades, store
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -53,7 +53,7 @@ select created_at, expires_at from customer_sessions where customer_id = $1 orde
 _CART = "delete from carts where store_id = $1 and customer_id = $2"
 
 
-async def export(tx: Tx, visitor: Visitor) -> str:
+async def export(tx: Tx, visitor: Shopper) -> str:
     """Return all data of the customer who is signed in, as JSON. Raises unauthenticated."""
     customer = await customers.own(tx, visitor)
     data: Mapping[str, Any] = {
@@ -85,7 +85,7 @@ async def export(tx: Tx, visitor: Visitor) -> str:
     return json.encode(data).decode()
 
 
-async def erase_own(tx: Tx, visitor: Visitor, checked: str | None) -> None:
+async def erase_own(tx: Tx, visitor: Shopper, checked: str | None) -> None:
     """Erase the account of the customer who is signed in, whose password was `checked`.
 
     Raises unauthenticated, and invalid_credentials when the password changed since the check.

@@ -8,7 +8,7 @@ from gateway.domain.storefront.sign_in import identities, sign_in
 from gateway.domain.storefront.sign_in.sign_in import PROFILE, SignedIn
 from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, audit, draft
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
@@ -16,7 +16,7 @@ from gateway.records.values.blanks import trimmed
 from outbox.database.transaction import Tx
 
 
-async def update(tx: Tx, visitor: Visitor, values: Mapping[str, Any]) -> Record:
+async def update(tx: Tx, visitor: Shopper, values: Mapping[str, Any]) -> Record:
     """Change the given data of the customer who is signed in; values are unchecked.
 
     Raises unauthenticated, and the faults of the values.
@@ -29,7 +29,7 @@ async def update(tx: Tx, visitor: Visitor, values: Mapping[str, Any]) -> Record:
 
 
 async def change_password(
-    tx: Tx, visitor: Visitor, checked: str | None, hashed: str, cart_token: str | None
+    tx: Tx, visitor: Shopper, checked: str | None, hashed: str, cart_token: str | None
 ) -> SignedIn:
     """Set a new password in place of the `checked` one; all other sessions end.
 
@@ -54,7 +54,7 @@ async def request_reset(tx: Tx, store_id: str, email: str) -> None:
         await mails.add(tx, credential.customer_id, "reset")
 
 
-async def reset_password(tx: Tx, visitor: Visitor, token: str, hashed: str) -> None:
+async def reset_password(tx: Tx, visitor: Shopper, token: str, hashed: str) -> None:
     """Set a new password with the token of a mail, which also proves the email.
 
     Somebody else may have created the account with this email before; the identities that they
@@ -71,7 +71,7 @@ async def reset_password(tx: Tx, visitor: Visitor, token: str, hashed: str) -> N
         await customers.verify_email(tx, visitor.actor, customer)
 
 
-async def verify_email(tx: Tx, visitor: Visitor, token: str) -> None:
+async def verify_email(tx: Tx, visitor: Shopper, token: str) -> None:
     """Record the proof of an email with the token of a mail. Raises invalid_token."""
     customer_id = await mail_tokens.take(tx, visitor.store.id, "verify", token)
     customer = await customers.fetch(tx, visitor, customer_id, lock=True)
@@ -79,7 +79,7 @@ async def verify_email(tx: Tx, visitor: Visitor, token: str) -> None:
         await customers.verify_email(tx, visitor.actor, customer)
 
 
-async def _set(tx: Tx, visitor: Visitor, customer_id: str, hashed: str) -> None:
+async def _set(tx: Tx, visitor: Shopper, customer_id: str, hashed: str) -> None:
     """Set a password; every session and every token for a new password ends."""
     await customers.set_password(tx, customer_id, hashed)
     audit.record(tx, visitor.actor, "updated", CUSTOMERS.noun, customer_id, ["password"])

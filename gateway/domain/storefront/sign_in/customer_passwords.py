@@ -18,7 +18,7 @@ from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.customers import Credential
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.emails import fold_email
-from outbox.database.fair_limit import Crowded, Places
+from outbox.database.fair_limit import Crowded, FairSemaphore
 from outbox.database.transaction import Database
 
 SHORTEST, LONGEST = 6, 128
@@ -38,7 +38,7 @@ class CustomerPasswords:
         """Let an address try `most` wrong passwords of all accounts in TRIES_SECONDS; 0: any."""
         self._db = db
         self._passwords = passwords
-        self._places = Places(1, each=1, waiting=WAITING)
+        self._places = FairSemaphore(1, each=1, waiting=WAITING)
         self._tries = AttemptLimit(
             db.clock, TRIES, TRIES_SECONDS, "Too many sign-ins; wait before you try again.", keep
         )

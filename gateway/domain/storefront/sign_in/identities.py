@@ -19,7 +19,7 @@ from gateway.domain.storefront.sign_in import sign_in
 from gateway.domain.storefront.sign_in.idp_tokens import Identity
 from gateway.domain.storefront.sign_in.sign_in import SignedIn
 from gateway.domain.storefront.visitors import customer_sessions, customers
-from gateway.domain.storefront.visitors.visitor import Visitor, hold_store
+from gateway.domain.storefront.visitors.shopper import Shopper, hold_store
 from gateway.records import actions, audit
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
@@ -49,7 +49,7 @@ class Raced(Exception):
 
 
 async def enter(
-    tx: Tx, visitor: Visitor, identity: Identity, cart_token: str, *, mail: bool
+    tx: Tx, visitor: Shopper, identity: Identity, cart_token: str, *, mail: bool
 ) -> SignedIn:
     """Sign in with an identity; create or link the account when it is new.
 
@@ -77,7 +77,7 @@ async def enter(
     return await sign_in.welcome(tx, visitor, customer, cart_token)
 
 
-async def link(tx: Tx, visitor: Visitor, identity: Identity, *, mail: bool) -> SignedIn:
+async def link(tx: Tx, visitor: Shopper, identity: Identity, *, mail: bool) -> SignedIn:
     """Link an identity to the customer who is signed in.
 
     `mail`: whether the installation sends mails. Raises unauthenticated, invalid_token, and
@@ -96,7 +96,7 @@ async def link(tx: Tx, visitor: Visitor, identity: Identity, *, mail: bool) -> S
     return await sign_in.renew(tx, visitor, known, visitor.cart_token)
 
 
-async def _known(tx: Tx, visitor: Visitor, identity: Identity) -> Record | None:
+async def _known(tx: Tx, visitor: Shopper, identity: Identity) -> Record | None:
     row = await tx.one(_KNOWN, visitor.store.id, identity.issuer, identity.subject)
     if row is None:
         return None
@@ -104,7 +104,7 @@ async def _known(tx: Tx, visitor: Visitor, identity: Identity) -> Record | None:
 
 
 async def _return(
-    tx: Tx, visitor: Visitor, identity: Identity, customer: Record, cart_token: str, *, mail: bool
+    tx: Tx, visitor: Shopper, identity: Identity, customer: Record, cart_token: str, *, mail: bool
 ) -> SignedIn:
     """Sign in a customer who has the identity."""
     known = await _complete(tx, visitor, identity, customer)
@@ -115,7 +115,7 @@ async def _return(
     return welcomed
 
 
-async def _complete(tx: Tx, visitor: Visitor, identity: Identity, customer: Record) -> Record:
+async def _complete(tx: Tx, visitor: Shopper, identity: Identity, customer: Record) -> Record:
     """Store what the provider knows now and the account lacks: name, email, and its proof."""
     changes: dict[str, Any] = {}
     if identity.name is not None and customer["name"] in NAMELESS.values():
@@ -132,7 +132,7 @@ async def _complete(tx: Tx, visitor: Visitor, identity: Identity, customer: Reco
 
 
 async def _create(
-    tx: Tx, visitor: Visitor, identity: Identity, cart_token: str, *, mail: bool
+    tx: Tx, visitor: Shopper, identity: Identity, cart_token: str, *, mail: bool
 ) -> SignedIn:
     await hold_store(tx, visitor)
     try:
@@ -150,7 +150,7 @@ async def _create(
 
 
 async def _welcome_email(
-    tx: Tx, visitor: Visitor, identity: Identity, customer: Record, *, mail: bool
+    tx: Tx, visitor: Shopper, identity: Identity, customer: Record, *, mail: bool
 ) -> None:
     """Save the contact of a customer's new email, and ask for its proof where the mail can."""
     await customers.save_contact(tx, visitor, customer)
@@ -158,7 +158,7 @@ async def _welcome_email(
         await mails.add(tx, customer.id, "verify")
 
 
-async def _secure(tx: Tx, visitor: Visitor, customer: Record) -> None:
+async def _secure(tx: Tx, visitor: Shopper, customer: Record) -> None:
     """Remove all access of whoever created the account: see the module."""
     await customers.set_password(tx, customer.id, None)
     await customer_sessions.end_all(tx, customer.id)
@@ -176,7 +176,7 @@ async def remove_links(tx: Tx, customer_id: str) -> None:
         await tx.run(f"delete from {table} where customer_id = $1", customer_id)
 
 
-async def _link(tx: Tx, visitor: Visitor, identity: Identity, customer_id: str) -> None:
+async def _link(tx: Tx, visitor: Shopper, identity: Identity, customer_id: str) -> None:
     """Link an identity that is not linked. Raises Raced, conflict."""
     linked = await tx.run(
         _LINK, visitor.store.id, identity.issuer, identity.subject, customer_id, tx.now, MOST
@@ -190,7 +190,7 @@ async def _link(tx: Tx, visitor: Visitor, identity: Identity, customer_id: str) 
     raise Refusal("conflict", f"This account has {MOST} identities, the limit.")
 
 
-async def _use_nonce(tx: Tx, visitor: Visitor, identity: Identity) -> None:
+async def _use_nonce(tx: Tx, visitor: Shopper, identity: Identity) -> None:
     if identity.nonce is not None:
         await _store_nonce(tx, visitor.store.id, identity.nonce, identity.expires_at)
 

@@ -10,7 +10,7 @@ from gateway.domain.storefront.sign_in.customer_passwords import invalid_credent
 from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.customer_sessions import Session
 from gateway.domain.storefront.visitors.customers import CUSTOMERS, Credential
-from gateway.domain.storefront.visitors.visitor import Visitor, hold_store
+from gateway.domain.storefront.visitors.shopper import Shopper, hold_store
 from gateway.records import draft
 from gateway.records.draft import Draft
 from gateway.records.record import Record
@@ -46,7 +46,7 @@ class SignedIn:
 
     customer: Record
     session: Session
-    visitor: Visitor
+    visitor: Shopper
 
 
 def check_sign_up(values: Mapping[str, Any]) -> Draft:
@@ -58,7 +58,7 @@ def check_sign_up(values: Mapping[str, Any]) -> Draft:
 
 async def sign_up(
     tx: Tx,
-    visitor: Visitor,
+    visitor: Shopper,
     values: Mapping[str, Any],
     hashed: str,
     cart_token: str,
@@ -82,7 +82,7 @@ async def sign_up(
     return welcomed
 
 
-async def sign_in(tx: Tx, visitor: Visitor, checked: Credential, cart_token: str) -> SignedIn:
+async def sign_in(tx: Tx, visitor: Shopper, checked: Credential, cart_token: str) -> SignedIn:
     """Sign a customer in whose password was `checked`.
 
     Raises invalid_credentials when the account or its password changed since the check.
@@ -93,13 +93,13 @@ async def sign_in(tx: Tx, visitor: Visitor, checked: Credential, cart_token: str
     return await welcome(tx, visitor, customer, cart_token)
 
 
-async def welcome(tx: Tx, visitor: Visitor, customer: Record, cart_token: str) -> SignedIn:
+async def welcome(tx: Tx, visitor: Shopper, customer: Record, cart_token: str) -> SignedIn:
     """Start a session for a customer, and give them the visitor's cart under a new token."""
     await cart_lifecycle.adopt(tx, visitor, customer.id)
     return await renew(tx, visitor, customer, cart_token)
 
 
-async def renew(tx: Tx, visitor: Visitor, customer: Record, cart_token: str | None) -> SignedIn:
+async def renew(tx: Tx, visitor: Shopper, customer: Record, cart_token: str | None) -> SignedIn:
     """Continue as the customer who is signed in, with another session and the same cart."""
     session = await customer_sessions.start(tx, customer.id, visitor.store.id, visitor.session_id)
     renewed = replace(
@@ -108,7 +108,7 @@ async def renew(tx: Tx, visitor: Visitor, customer: Record, cart_token: str | No
     return SignedIn(customer, session, renewed)
 
 
-async def sign_out(tx: Tx, visitor: Visitor) -> None:
+async def sign_out(tx: Tx, visitor: Shopper) -> None:
     """End the session of the visitor."""
     if visitor.session_id is not None:
         await customer_sessions.end(tx, visitor.session_id)

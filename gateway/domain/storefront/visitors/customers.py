@@ -4,7 +4,7 @@ from typing import Any
 
 from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.domain.contacts import upsert
-from gateway.domain.storefront.visitors.visitor import Visitor, account_deleted
+from gateway.domain.storefront.visitors.shopper import Shopper, account_deleted
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
@@ -103,7 +103,7 @@ async def by_email(tx: Tx, store_id: str, email: str) -> Credential | None:
     return Credential(row["id"], row["password_hash"], bool(row["email_verified"]))
 
 
-async def fetch(tx: Tx, visitor: Visitor, customer_id: str, *, lock: bool = False) -> Record | None:
+async def fetch(tx: Tx, visitor: Shopper, customer_id: str, *, lock: bool = False) -> Record | None:
     """Return the customer of the visitor's store with this id, or None."""
     row = await store.fetch(tx, CUSTOMERS, customer_id, lock=lock)
     if row is None or row[CUSTOMERS.position["store_id"]] != visitor.store.id:
@@ -111,7 +111,7 @@ async def fetch(tx: Tx, visitor: Visitor, customer_id: str, *, lock: bool = Fals
     return record_of(CUSTOMERS, row, tx.now, visitor.zone)
 
 
-async def own(tx: Tx, visitor: Visitor, *, lock: bool = False) -> Record:
+async def own(tx: Tx, visitor: Shopper, *, lock: bool = False) -> Record:
     """Return the customer who is signed in. Raises unauthenticated."""
     customer = await fetch(tx, visitor, visitor.must_be_customer(), lock=lock)
     if customer is None:
@@ -133,7 +133,7 @@ async def password_hash(tx: Tx, customer_id: str) -> str | None:
 
 async def create(
     tx: Tx,
-    visitor: Visitor,
+    visitor: Shopper,
     *,
     name: str,
     email: str | None,
@@ -164,7 +164,7 @@ async def claim_email(tx: Tx, store_id: str, email: str, customer_id: str) -> bo
     return await tx.run(_CLAIM, store_id, fold_email(email), customer_id) > 0
 
 
-async def save_contact(tx: Tx, visitor: Visitor, customer: Record) -> None:
+async def save_contact(tx: Tx, visitor: Shopper, customer: Record) -> None:
     """Create or complete the contact of a new customer for the store's owner."""
     email = customer["email"]
     if email is None:

@@ -13,7 +13,7 @@ from joserfc.jwk import OctKey
 from gateway.domain.storefront.visitors import compact_jws, customer_sessions
 from gateway.domain.storefront.visitors.compact_jws import Unreadable
 from gateway.domain.storefront.visitors.customer_sessions import Session
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
 from outbox.ids import is_id
@@ -102,7 +102,7 @@ class TokenRing:
         return claim if claim.expires_at * SECOND > now else None
 
 
-async def recognise(tx: Tx, visitor: Visitor, claim: Claim) -> Visitor:
+async def recognise(tx: Tx, visitor: Shopper, claim: Claim) -> Shopper:
     """Return the visitor with the customer and the session of `claim`.
 
     For a claim of another store or an ended session, return the visitor unchanged.

@@ -10,7 +10,7 @@ from gateway.domain.cells.directory import Name
 from gateway.records.values.emails import fold_email
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
-from outbox.queue.state.figures import STEP, start_of
+from outbox.queue.state.attempt_counts import STEP, start_of
 from tests.gateway.cli.moving.test_cells import Cells, cells, names
 from tests.support.movers import opened
 from tests.support.process import command

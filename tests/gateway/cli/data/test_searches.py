@@ -35,7 +35,7 @@ async def opened(url: str) -> Database:
 async def found(db: Database, search: str = "", *, in_stock: bool = False) -> list[str]:
     selection = Selection(search=search, in_stock=in_stock)
     order = "BEST_MATCH" if search else "NEWEST"
-    page = await db.read(assortment.stretch, SHOP, order, SliceRequest(100), selection)
+    page = await db.read(assortment.slice_of, SHOP, order, SliceRequest(100), selection)
     return [record["name"] for record in page.records]
 
 

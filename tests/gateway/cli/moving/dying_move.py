@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from gateway.__main__ import main
-from outbox.database.postgres.beside import Beside
 from outbox.database.postgres.exclusive import PostgresExclusive
+from outbox.database.postgres.move_connection import MoveConnection
 from outbox.database.sqlite.exclusive import SqliteExclusive
 from tests.support.moved import PATIENT, Pair, run
 from tests.support.process import environment
@@ -64,7 +64,7 @@ def ending(when: str, at: str, end: End) -> Iterator[None]:
                     one, "transaction", _ending(one.transaction, when, int(at), seen, end)
                 )
         else:
-            patch.setattr(Beside, "step", _ending_step(Beside.step, when, at, end))
+            patch.setattr(MoveConnection, "step", _ending_step(MoveConnection.step, when, at, end))
         yield
 
 

@@ -16,7 +16,7 @@ from gateway.server.cells import directory_of
 from gateway.server.config import Cell, Config
 from outbox.clock import SystemClock
 from outbox.ids import Ids
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import MoveState
 from tests.support.databases import PostgresServer, SqliteFiles
 from tests.support.moved import PATIENT, Pair, has_moved, standing
 from tests.support.movers import House, furnished, keys_at
@@ -51,7 +51,7 @@ class Cells(Pair):
         )
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> MoveState:
         """Where the first owner is, by the source."""
         return asyncio.run(standing(self.house.url, self.house.mover))
 
@@ -112,7 +112,7 @@ def test_a_name_that_another_cell_has_is_refused(cells: Cells) -> None:
     cells.alone(cells.house)
     said = cells.move(to=str(cells.folder / "two.toml"), config="alone.toml", status=1)
     assert "another cell has the hostname ana.example" in said
-    assert cells.standing == Standing()
+    assert cells.standing == MoveState()
 
 
 def test_an_owner_of_a_single_sqlite_installation_enters_a_cell(
@@ -149,4 +149,4 @@ def test_a_directory_that_is_wrong_changes_nothing(cells: Cells) -> None:
     cells.alone(cells.house)
     said = cells.move(to=str(config), config="alone.toml", status=1)
     assert "cell.directory of the target: PostgreSQL: connection lost" in said
-    assert cells.standing == Standing()
+    assert cells.standing == MoveState()

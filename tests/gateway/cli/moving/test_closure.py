@@ -25,13 +25,13 @@ from gateway.cli.moving.moved_rows import TABLES
 from gateway.domain.ownership import OWNERSHIP, UNOWNED
 from outbox.database.ownership import Common, of_owner
 from outbox.database.transaction import Tx
-from outbox.events import marks
+from outbox.events import event_index
 from tests.support.moved import Pair, run
 from tests.support.movers import PAYMENT, House, opened
 
 SHORTEST = 6
 """Shorter values are in any dump."""
-DIGITS = marks.WIDTH * 2
+DIGITS = event_index.WIDTH * 2
 """Hex digits of one mark."""
 PROGRAMS = "select setting from pg_config where name = 'BINDIR'"
 
@@ -126,7 +126,7 @@ def _forms(word: str) -> tuple[str, str]:
 
 
 def _mark(one: str) -> str:
-    return pack("<I", marks.checksum(one)).hex()
+    return pack("<I", event_index.checksum(one)).hex()
 
 
 def _marks(dump: str) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _marks(dump: str) -> Iterator[str]:
         if "event_marks" in line and "values" in line:
             for part in line.split("'"):
                 digits = part.removeprefix("\\x")
-                if len(digits) == marks.BLOCK * DIGITS:
+                if len(digits) == event_index.BLOCK * DIGITS:
                     yield from (digits[at : at + DIGITS] for at in range(0, len(digits), DIGITS))
 
 

@@ -14,14 +14,14 @@ from gateway.server.upkeep import left_moves
 from gateway.server.upkeep.left_moves import LeftMoves
 from outbox import database
 from outbox.clock import Clock, SystemClock
-from outbox.database.postgres.beside import open_beside
+from outbox.database.postgres.move_connection import open_beside
 from outbox.database.transaction import Database
 from outbox.database.transfer import Place
 from outbox.durations import SECOND
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 from outbox.queue.upkeep import ended_moves, owner_moves
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import MoveState
 from tests.gateway.cli.moving.dying_move import cut
 from tests.support.moved import Pair, goes_on, has_moved, run
 
@@ -149,12 +149,12 @@ def test_the_target_opens_nobody_whom_it_gave_up(
 
 @ON_POSTGRES
 async def test_the_target_opens_only_this_move(db: Database) -> None:
-    here = Standing("here", "m", "there")
-    for other in (Standing("arriving", "n", "there"), Standing("gone", "m", "there")):
+    here = MoveState("here", "m", "there")
+    for other in (MoveState("arriving", "n", "there"), MoveState("gone", "m", "there")):
         await db.write(owner_moves.stand, "o", other)
         with pytest.raises(CannotStart, match="gave this move up"):
             await db.write(_open, "o", here, (None, None))
-    await db.write(owner_moves.stand, "o", Standing("arriving", "m", "there"))
+    await db.write(owner_moves.stand, "o", MoveState("arriving", "m", "there"))
     await db.write(_open, "o", here, (None, None))
     assert await db.read(owner_moves.standing, "o") == here
 
@@ -162,20 +162,20 @@ async def test_the_target_opens_only_this_move(db: Database) -> None:
 @ON_POSTGRES
 async def test_a_move_that_was_given_up_meanwhile_closes_nobody(db: Database) -> None:
     """Its notes may be gone."""
-    resting = Standing("resting", "m", "there")
+    resting = MoveState("resting", "m", "there")
     with pytest.raises(CannotStart, match="given up"):
         await db.write(_rest, "o", resting)
-    await db.write(owner_moves.stand, "o", Standing("copying", "another", "there"))
+    await db.write(owner_moves.stand, "o", MoveState("copying", "another", "there"))
     with pytest.raises(CannotStart, match="given up"):
         await db.write(_rest, "o", resting)
-    await db.write(owner_moves.stand, "o", Standing("copying", "m", "there"))
+    await db.write(owner_moves.stand, "o", MoveState("copying", "m", "there"))
     await db.write(_rest, "o", resting)
     assert await db.read(owner_moves.standing, "o") == resting
 
 
 @ON_POSTGRES
 async def test_a_move_that_ended_before_it_made_triggers(db: Database, db_url: str) -> None:
-    await db.write(owner_moves.stand, "o", Standing("arriving", "m", "there"))
-    await db.write(owner_moves.stand, "g", Standing("gone", "m", "there"))
+    await db.write(owner_moves.stand, "o", MoveState("arriving", "m", "there"))
+    await db.write(owner_moves.stand, "g", MoveState("gone", "m", "there"))
     await duty(db_url, Later())
-    assert list(await db.read(owner_moves.elsewhere)) == ["g"]
+    assert list(await db.read(owner_moves.closed_owners)) == ["g"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from outbox.durations import HOUR
-from outbox.queue.state.figures import STEP
+from outbox.queue.state.attempt_counts import STEP
 from tests.support.console import Guest
 from tests.support.figures import fill
 from tests.support.site import Site

@@ -12,8 +12,8 @@ from aiohttp import web
 from gateway.server.config import Retry
 from outbox.database.transaction import Database, Tx
 from outbox.durations import HOUR
-from outbox.queue.state import figures
-from outbox.queue.state.figures import LOST, STEP
+from outbox.queue.state import attempt_counts
+from outbox.queue.state.attempt_counts import LOST, STEP
 from tests.support.console import CONFIG, Guest, guest
 from tests.support.drain import Inbox, inbox, rows
 from tests.support.figures import of_log, stored
@@ -117,9 +117,9 @@ async def _health(tx: Tx, ids: dict[str, str]) -> None:
         ("busy", "success", 900), ("some", "success", 90), ("some", "timeout", 10),
         ("failing", "http_5xx", 3),
     ):  # fmt: skip
-        times = [0, 0, count, *[0] * (len(figures.TIMES) - 3)]
+        times = [0, 0, count, *[0] * (len(attempt_counts.TIMES) - 3)]
         key = (ids[name], at, result)
-        await figures.add(tx, STEP, {key: [count, 15_000 * count, *times]})
+        await attempt_counts.add(tx, STEP, {key: [count, 15_000 * count, *times]})
 
 
 async def test_a_poll_that_finds_nothing_new_is_empty(maria: Guest, db: Database) -> None:

@@ -6,7 +6,7 @@ import html
 import re
 from typing import Any
 
-from gateway.console.records.section import Section
+from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.sections import SECTIONS
 from gateway.records.resource import Field
 from outbox.database.transaction import Database
@@ -52,7 +52,7 @@ def fields_of(page: str) -> list[tuple[str, str]]:
     return sent
 
 
-def typed_of(field: Field, ids: dict[str, str], section: Section) -> list[tuple[str, str]]:
+def typed_of(field: Field, ids: dict[str, str], section: ResourcePages) -> list[tuple[str, str]]:
     """Return what a person types into the inputs of a field for its declared example."""
     example: Any = field.example
     if example is None:
@@ -140,7 +140,7 @@ async def test_a_list_takes_every_filter_and_refuses_none(console: Site, maria: 
 async def test_a_record_is_shown_and_what_it_says_is_inert(console: Site, maria: Guest) -> None:
     ids = await stocked(console)
 
-    async def spoil(tx: Any, section: Section, record_id: str) -> None:
+    async def spoil(tx: Any, section: ResourcePages, record_id: str) -> None:
         for one in section.resource.fields:
             if (
                 one.format.schema.get("type") == "string" and one.reference is None

@@ -8,8 +8,8 @@ from html import unescape
 import pytest
 
 from gateway.console.records import listing
-from tests.gateway.console.desk.conftest import api
-from tests.gateway.console.desk.test_verbs import made
+from tests.gateway.console.crm.conftest import api
+from tests.gateway.console.crm.test_verbs import made
 from tests.support.console import Guest
 from tests.support.rest import Person
 

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from gateway import texts
-from gateway.console.frame.told_steps import step_text
+from gateway.console.layout.told_steps import step_text
 from gateway.domain.accounts import users
 from gateway.domain.webhooks import pings
 from gateway.records.access import Actor

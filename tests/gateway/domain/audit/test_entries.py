@@ -8,7 +8,7 @@ import pytest
 
 from gateway.domain.accounts import users
 from gateway.domain.audit import entries
-from gateway.domain.audit.entries import Page, Query
+from gateway.domain.audit.entries import AuditPage, Query
 from gateway.records import audit
 from gateway.records.access import Actor
 from outbox.database.transaction import Database, Tx
@@ -29,7 +29,7 @@ async def write(db: Database, who: Actor, action: audit.Action, record_id: str) 
     await db.write(unit)
 
 
-async def page(db: Database, query: Query = Query(), after: str = "", size: int = 20) -> Page:  # noqa: B008 - it is frozen
+async def page(db: Database, query: Query = Query(), after: str = "", size: int = 20) -> AuditPage:  # noqa: B008 - it is frozen
     return await db.read(entries.page, actor(), query, after, size)
 
 
@@ -67,7 +67,7 @@ async def test_a_rare_entry_is_found_page_after_page(
     for _ in range(20):
         await write(db, actor(), "updated", "r" * 24)
     for query in (Query(action="erased"), Query(record_id="f" * 24, action="erased")):
-        pages, after = list[Page](), ""
+        pages, after = list[AuditPage](), ""
         while True:
             pages.append(await page(db, query, after))
             if pages[-1].after is None:

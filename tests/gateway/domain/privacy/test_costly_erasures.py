@@ -10,7 +10,7 @@ import pytest
 from gateway.domain import import_lines
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Person as Whom
-from gateway.domain.privacy import page_sizes, persons, progress, searches, steps
+from gateway.domain.privacy import erasure_units, page_sizes, persons, progress, searches
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.privacy.traces import Traces
 from gateway.server.app_keys import KEYRING
@@ -117,7 +117,7 @@ async def test_a_record_that_changes_after_its_search_is_searched_again(
             found = await searches.search(api.db, erasure, [("tasks", row["id"])])
             path = f"/api/tasks/{row['id']}"
             assert (await ana.put(path, {"description": f"New: {NAME}."})).status == 200
-            again = await api.db.write(steps.step, erasure_id, found)
+            again = await api.db.write(erasure_units.step, erasure_id, found)
             assert ("tasks", row["id"]) in again
             changed += 1
     assert changed

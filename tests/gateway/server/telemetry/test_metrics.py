@@ -17,7 +17,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.observer import Observer
 from outbox.queue.log.backlogs import Backlog, Backlogs
-from outbox.queue.log.gauges import Ending, Gauges, Standing
+from outbox.queue.log.gauges import Ending, Gauges, WebhookHealth
 from outbox.queue.log.waiting_counts import Waiting
 from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.states import OutcomeName
@@ -282,8 +282,8 @@ def test_a_webhook_has_its_series_from_its_first_waiting_delivery_on() -> None:
     series.refresh(
         waiting,
         {
-            "b": Standing(False, None, "b.example", True),
-            "c": Standing(True, 5_000_000, "c.example"),
+            "b": WebhookHealth(False, None, "b.example", True),
+            "c": WebhookHealth(True, 5_000_000, "c.example"),
         },
     )
     found = Values(series).found

@@ -31,9 +31,9 @@ from outbox.database.plans import by_index
 from outbox.database.sql import insert, translate
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
-from outbox.events import marks
+from outbox.events import event_index
 from outbox.ids import Ids
-from outbox.queue.state import figures
+from outbox.queue.state import attempt_counts
 from outbox.queue.upkeep import erasure_requests
 from tests.outbox.queue.upkeep.test_retention import Past
 from tests.support.clocks import Wall
@@ -244,8 +244,10 @@ async def _everything_old(db: Database) -> None:
         )  # fmt: skip
         for table, row in old:
             await insert(tx, table, tuple(row), [tuple(row.values())])
-        await figures.add(tx, figures.STEP, {(user_id, 0, "event"): [1] * len(figures.SUMS)})
-        await marks.store(tx, -2 * marks.BLOCK, b"", b"")
+        await attempt_counts.add(
+            tx, attempt_counts.STEP, {(user_id, 0, "event"): [1] * len(attempt_counts.SUMS)}
+        )
+        await event_index.store(tx, -2 * event_index.BLOCK, b"", b"")
         await erasure_requests.request(tx, user_id, ["record"])
         await tx.run(
             "update webhooks set old_secret = secret, old_secret_until = 1 where id = $1",

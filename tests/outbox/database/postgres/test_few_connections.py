@@ -90,7 +90,7 @@ async def node(db: Database) -> AsyncIterator[None]:
     try:
         yield
         # Whoever has no connection gets one of those that have several.
-        await until(lambda: leadership.leads and db.hearing)
+        await until(lambda: leadership.leads and db.moves_epoch)
         for purpose in ("lease", "drain"):
             await db.apart(purpose).read(names)
     finally:

@@ -49,7 +49,7 @@ async def test_each_purpose_has_its_limits(url: str, handle: Open) -> None:
         assert await db.apart("lease").read(current) == (["1s", "8s", "2s", "4s"], {"on"})
         assert await db.apart("migration").write(current) == (["0"] * 4, {"on"})
         times = REQUESTS.times(0.0)
-        assert (times.body, times.commit, times.fate) == (8.0, 9.0, 9.4)
+        assert (times.body, times.commit, times.outcome) == (8.0, 9.0, 9.4)
 
 
 @pytest.mark.usefixtures("hasty")

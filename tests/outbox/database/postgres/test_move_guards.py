@@ -10,14 +10,14 @@ import pytest
 from outbox.clock import SystemClock
 from outbox.database.ownership import OUTBOX
 from outbox.database.postgres import guards
-from outbox.database.postgres.beside import Beside, open_beside
 from outbox.database.postgres.guards import Guarded
+from outbox.database.postgres.move_connection import MoveConnection, open_beside
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Place
 from outbox.errors import CannotStart, OwnerElsewhere
 from outbox.ids import Ids
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import Standing, State
+from outbox.queue.upkeep.owner_moves import MoveState, State
 from tests.support.databases import PostgresServer
 from tests.support.drain import OWNER, add_webhook, make, ring
 from tests.support.movers import opened
@@ -42,13 +42,13 @@ async def url(postgres_server: PostgresServer) -> AsyncIterator[str]:
     await postgres_server.drop(url)
 
 
-async def guarded(stack: AsyncExitStack, url: str, state: State) -> Beside:
+async def guarded(stack: AsyncExitStack, url: str, state: State) -> MoveConnection:
     place = Place(url, SystemClock(), Ids())
     beside = await stack.enter_async_context(open_beside(place))
-    await beside.step(owner_moves.stand, OWNER, Standing("copying", "m", "there"))
+    await beside.step(owner_moves.stand, OWNER, MoveState("copying", "m", "there"))
     for table in TABLES:
         await beside.execute(guards.at_source(OUTBOX, table, OWNER))
-    await beside.step(owner_moves.stand, OWNER, Standing(state, "m", "there"))
+    await beside.step(owner_moves.stand, OWNER, MoveState(state, "m", "there"))
     return beside
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import asyncpg
 
-from outbox.database.transaction import Database, Patience, Tx, patience
+from outbox.database.transaction import Database, RequestBudget, Tx, patience
 from tests.outbox.database.postgres.conftest import Open
 from tests.outbox.database.postgres.units import names, put
 from tests.support.waiting import until
@@ -19,7 +19,7 @@ async def touch(tx: Tx, name: str) -> None:
 
 
 async def write_as(db: Database, owner: str, name: str) -> None:
-    patience.set(Patience(owner=owner))
+    patience.set(RequestBudget(owner=owner))
     await db.write(touch, name)
 
 

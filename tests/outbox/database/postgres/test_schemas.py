@@ -15,8 +15,8 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.database.postgres import signals
-from outbox.database.postgres.beside import open_beside
 from outbox.database.postgres.exclusive import open_exclusive
+from outbox.database.postgres.move_connection import open_beside
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Place
 from outbox.errors import CannotStart
@@ -97,7 +97,7 @@ async def test_each_hears_its_own_signals(two: Two, handle: Open) -> None:
 
     for name, (first, second) in handles.items():
         first.on_change(partial(tell, name))
-        await until(partial(getattr, first, "hearing"))
+        await until(partial(getattr, first, "moves_epoch"))
         await second.write(change, f"w{name}")
     await until(lambda: "b: wb" in told)
     assert told == ["a: wa", "b: wb"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from outbox.database.sqlite import writer
-from outbox.database.sqlite.steps import Job
+from outbox.database.sqlite.unit_thread import Job
 from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
 from tests.outbox.database.sqlite.units import later, long_note, note, noted, watch

@@ -7,8 +7,8 @@ import pytest
 
 from outbox.database.sqlite import read_queue
 from outbox.database.sqlite.read_queue import LONG_FOR_SECONDS, LONG_SECONDS, ReadQueue
-from outbox.database.sqlite.steps import Job
-from outbox.database.transaction import Patience, patience
+from outbox.database.sqlite.unit_thread import Job
+from outbox.database.transaction import RequestBudget, patience
 from tests.support.clocks import Stopped
 
 
@@ -16,7 +16,7 @@ def job(name: str) -> Job:
     """Return a read of the owner who is the first letter of the name."""
 
     def of_owner() -> Context:
-        patience.set(Patience(owner=name[0]))
+        patience.set(RequestBudget(owner=name[0]))
         return copy_context()
 
     read = Job(None, (name,), {}, None, 0.0)  # type: ignore[arg-type]

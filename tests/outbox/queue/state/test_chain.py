@@ -13,7 +13,7 @@ from outbox.ids import Ids
 from outbox.queue.state import chain
 from outbox.queue.state.chain import COVERED, LINK
 from outbox.queue.upkeep import owner_moves
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import MoveState
 from outbox.sending.request import new_secret
 from outbox.webhooks import rotation
 from outbox.webhooks.secrets import KeyRing
@@ -164,7 +164,7 @@ async def test_an_owner_from_another_database_has_his_own_first_place(
     db, keys, webhooks = log
     await add(db, ("came", "old", "w", 1), db.clock.wall())
     assert [one.delivery_id for one in (await walked(db_url, keys)).faults] == ["old"]
-    await db.write(owner_moves.stand, "came", Standing("here", "m", "one"))
+    await db.write(owner_moves.stand, "came", MoveState("here", "m", "one"))
     assert (await walked(db_url, keys)).faults == []
     # His places do not count as those of this database either.
     await db.write(run, "update attempts set started_at = 1 where delivery_id = 'old'")

@@ -7,14 +7,14 @@ import pytest
 from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import ended_moves, owner_moves
 from outbox.queue.upkeep.ended_moves import KEPT
-from outbox.queue.upkeep.owner_moves import Standing
+from outbox.queue.upkeep.owner_moves import MoveState
 
 STORE = "insert into owners (id, state, move_id, peer, changed_at) values ($1, $2, 'm', '', $3)"
 
 
 @pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 async def test_the_target_gives_up_who_does_not_arrive(db: Database) -> None:
-    arriving = Standing("arriving", "m", "")
+    arriving = MoveState("arriving", "m", "")
 
     async def unit(tx: Tx) -> None:
         for owner, state, age in (
@@ -39,7 +39,7 @@ async def test_the_target_gives_up_who_does_not_arrive(db: Database) -> None:
         assert await owner_moves.standing(tx, "left") == left
         for owner in ("left", "gone"):
             await ended_moves.forget(tx, owner)
-        assert await owner_moves.standing(tx, "left") == Standing()
+        assert await owner_moves.standing(tx, "left") == MoveState()
         assert (await owner_moves.standing(tx, "gone")).state == "gone"
 
     await db.write(unit)

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from outbox.database.transaction import Database, Patience, Tx, patience
+from outbox.database.transaction import Database, RequestBudget, Tx, patience
 from outbox.errors import OwnerElsewhere
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.moved_owners import followed
-from outbox.queue.upkeep.owner_moves import Standing, State
+from outbox.queue.upkeep.owner_moves import MoveState, State
 from tests.support.databases import PostgresServer
 from tests.support.movers import opened
 from tests.support.waiting import until
@@ -26,7 +26,7 @@ async def db(postgres_server: PostgresServer) -> AsyncIterator[Database]:
     """A database of a process that hears of moves."""
     db = await opened(url := await postgres_server.fresh())
     async with followed(db):
-        await until(lambda: 0 < db.hearing == db.heard)
+        await until(lambda: 0 < db.moves_epoch == db.moves_seen)
         yield db
     await db.close()
     await postgres_server.drop(url)
@@ -39,7 +39,7 @@ async def one(tx: Tx) -> int:
 
 async def reads(db: Database, owner: str, how: str = "read") -> int:
     """Read as a request of an owner does; how: in a read, a scan or a write."""
-    noted = patience.set(Patience(owner=owner))
+    noted = patience.set(RequestBudget(owner=owner))
     try:
         if how == "scan":
             return await db.scan(owner, one)
@@ -50,7 +50,7 @@ async def reads(db: Database, owner: str, how: str = "read") -> int:
 
 async def unheard(db: Database, state: State) -> None:
     """Store where the owner `ana` is, and tell nobody."""
-    await db.write(owner_moves.stand, "ana", Standing(state, "m", "two"))
+    await db.write(owner_moves.stand, "ana", MoveState(state, "m", "two"))
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ async def test_who_hears_asks_nothing(db: Database) -> None:
 
 
 async def test_who_does_not_hear_asks(db: Database) -> None:
-    db.heard = 0
+    db.moves_seen = 0
     await unheard(db, "resting")
     assert await reads(db, "ana") == 1
     states: tuple[State, ...] = ("leaving", "gone", "arriving")
@@ -75,13 +75,13 @@ async def test_who_does_not_hear_asks(db: Database) -> None:
 
 
 async def test_a_lost_connection_is_noticed_and_what_was_missed_is_read(db: Database) -> None:
-    heard = db.hearing
+    heard = db.moves_epoch
     await unheard(db, "leaving")
 
     async def end(tx: Tx) -> int:
         return len(await tx.all(LISTENERS))
 
     assert await db.read(end) == 1
-    await until(lambda: db.hearing != heard)
-    await until(lambda: 0 < db.hearing == db.heard)
-    assert "ana" in db.absent
+    await until(lambda: db.moves_epoch != heard)
+    await until(lambda: 0 < db.moves_epoch == db.moves_seen)
+    assert "ana" in db.unreadable_owners

@@ -6,10 +6,10 @@ from typing import Any
 from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.moved_owners import homes
-from outbox.queue.upkeep.owner_moves import Passage, Standing
+from outbox.queue.upkeep.owner_moves import MoveState, Renumbering
 
 NUMBERS = array("q", [100, 101, 102, 103])
-ON_THE_WAY = Passage(array("q", [10, 12, 20]), NUMBERS, due=7_000, ahead=500)
+ON_THE_WAY = Renumbering(array("q", [10, 12, 20]), NUMBERS, due=7_000, ahead=500)
 
 
 def changed(table: str, **row: Any) -> dict[str, Any]:
@@ -33,21 +33,26 @@ def test_numbers_keep_their_order_and_have_no_holes() -> None:
 
 async def test_who_is_elsewhere(db: Database) -> None:
     async def unit(tx: Tx) -> None:
-        assert await owner_moves.elsewhere(tx) == {}
-        leaving, gone = Standing("leaving", "m", "there"), Standing("gone", "m", "there")
-        for owner, at in (("a", Standing("here", "m", "there")), ("b", leaving), ("c", gone)):
+        assert await owner_moves.closed_owners(tx) == {}
+        leaving, gone = MoveState("leaving", "m", "there"), MoveState("gone", "m", "there")
+        for owner, at in (("a", MoveState("here", "m", "there")), ("b", leaving), ("c", gone)):
             await owner_moves.stand(tx, owner, at)
         assert await owner_moves.standing(tx, "b") == leaving
-        assert await owner_moves.elsewhere(tx) == {"b": leaving, "c": gone}
-        assert owner_moves.absent(await owner_moves.elsewhere(tx)) == {"b": leaving, "c": gone}
-        arriving = Standing("arriving", "m", "there")
-        assert owner_moves.absent({"a": Standing("resting"), "b": arriving}) == {"b": arriving}
+        assert await owner_moves.closed_owners(tx) == {"b": leaving, "c": gone}
+        assert owner_moves.unreadable_owners(await owner_moves.closed_owners(tx)) == {
+            "b": leaving,
+            "c": gone,
+        }
+        arriving = MoveState("arriving", "m", "there")
+        assert owner_moves.unreadable_owners({"a": MoveState("resting"), "b": arriving}) == {
+            "b": arriving
+        }
         assert homes({"b": leaving, "c": gone}, {"there": "https://t"}) == {
             "b": None, "c": ("there", "https://t"),
         }  # fmt: skip
         assert homes({"c": gone}, {}) == {"c": None}
-        await owner_moves.stay(tx, "b")
-        assert await owner_moves.elsewhere(tx) == {"c": gone}
-        assert await owner_moves.standing(tx, "b") == Standing()
+        await owner_moves.cancel_move(tx, "b")
+        assert await owner_moves.closed_owners(tx) == {"c": gone}
+        assert await owner_moves.standing(tx, "b") == MoveState()
 
     await db.write(unit)

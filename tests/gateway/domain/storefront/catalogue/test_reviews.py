@@ -10,7 +10,7 @@ import pytest
 from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors import customers
-from gateway.domain.storefront.visitors.visitor import Visitor
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.slices import SliceRequest
@@ -41,10 +41,10 @@ async def product(shop: Shop, **values: Any) -> str:
     return str(reply.body["id"])
 
 
-async def visitor(tx: Tx, shop: Shop, email: str) -> Visitor:
+async def visitor(tx: Tx, shop: Shop, email: str) -> Shopper:
     """Return the customer with this email, who signs up at the first visit."""
     store, zone = await stores.by_hostname(tx, shop.hostname)
-    visitor = Visitor(store=store, zone=zone)
+    visitor = Shopper(store=store, zone=zone)
     known = await customers.by_email(tx, store.id, email)
     if known is None:
         customer = await customers.create(tx, visitor, name=f"Customer {email[:3]}", email=email)
@@ -67,7 +67,7 @@ async def review(shop: Shop, product_id: str, email: str = ANA, **sent: Any) -> 
 
     async def unit(tx: Tx) -> Record:
         store, zone = await stores.by_hostname(tx, shop.hostname)
-        writer = Visitor(store=store, zone=zone, customer_id=who)
+        writer = Shopper(store=store, zone=zone, customer_id=who)
         return await reviews.create(tx, writer, product_id, {"stars": 5, "text": "Good."} | sent)
 
     return await shop.db.write(unit)
@@ -190,7 +190,7 @@ async def test_only_a_customer_of_the_store_writes(shop: Shop) -> None:
 
     async def unit(tx: Tx, customer_id: str | None) -> Record:
         store, zone = await stores.by_hostname(tx, shop.hostname)
-        writer = Visitor(store=store, zone=zone, customer_id=customer_id)
+        writer = Shopper(store=store, zone=zone, customer_id=customer_id)
         return await reviews.create(tx, writer, product_id, {"stars": 5, "text": "Good."})
 
     for customer_id in (None, theirs, gone):

@@ -68,7 +68,7 @@ COLOURS = ("azul", "verde", "preta", "branca")
 async def page(
     db: Database, selection: Selection, order: str = BEST_MATCH, first: int = 100
 ) -> list[str]:
-    found = await db.read(assortment.stretch, SHOP, order, SliceRequest(first), selection)
+    found = await db.read(assortment.slice_of, SHOP, order, SliceRequest(first), selection)
     return [record["name"] for record in found.records]
 
 
@@ -81,7 +81,7 @@ async def whole(
     while more:
         position = {"before": place} if last else {"after": place}
         request = SliceRequest(size, last, **position)
-        found = await db.read(assortment.stretch, SHOP, order, request, selection)
+        found = await db.read(assortment.slice_of, SHOP, order, request, selection)
         part = [record["name"] for record in found.records]
         names = part + names if last else names + part
         more, pages = found.more, pages + 1
@@ -156,7 +156,7 @@ async def test_a_large_list_is_read_in_bounded_work(db_url: str) -> None:
             cases = [(name, (each, BEST_MATCH)) for name, each in searches.items()]
             for name, (selection, order) in (*cases, *lists.items()):
                 counted.units.clear()
-                await db.write(assortment.stretch, SHOP, order, SliceRequest(20), selection)
+                await db.write(assortment.slice_of, SHOP, order, SliceRequest(20), selection)
                 if selection.searches:
                     await db.write(assortment.count, SHOP, selection)
                 work.setdefault(name, []).append(sum(done for _, done in counted.units))
@@ -173,7 +173,7 @@ async def test_a_large_list_is_read_in_bounded_work(db_url: str) -> None:
         await shelve(db, [Shelved(f"Rara {n}", 9_000) for n in range(LISTED + 1)])
         await shelve(db, [product(n) for n in range(WALKED + 10)])
         first = await db.read(
-            assortment.stretch, SHOP, "NEWEST", SliceRequest(20), Selection(lowest=9_000)
+            assortment.slice_of, SHOP, "NEWEST", SliceRequest(20), Selection(lowest=9_000)
         )
         assert (first.records, first.more) == ([], True)
         assert first.end is not None

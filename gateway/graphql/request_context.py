@@ -1,0 +1,255 @@
+"""The context of one GraphQL request: its database units, its visitor and its cookies.
+
+A loader is a domain unit `async (tx, keys, …) -> mapping of values by key`. Fields that are
+resolved together ask for one key each; the units then run once, with all keys, on one snapshot.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Concatenate, TypeVar
+
+from aiohttp import web
+
+from gateway.domain.accounts.networks import share_of
+from gateway.domain.storefront.carts.rows import TOKEN_BYTES, make_token, token_of_store
+from gateway.domain.storefront.visitors.session_tokens import recognise
+from gateway.domain.storefront.visitors.shopper import Shopper
+from gateway.graphql.admission import RELEASES, cookies_of, effective_version, must_be_allowed_by
+from gateway.records.errors import Refusal
+from gateway.records.record import Record
+from gateway.server.app_keys import CELLS, CONFIG, DB, DIRECTORY, REQUEST_ID
+from gateway.server.http.proxies import CLIENT
+from gateway.server.http.rate_limits import LIMITS
+from gateway.server.storefront import STOREFRONT, Storefront
+from outbox.database.transaction import Commits, P, T, Tx, belongs_to, commits
+
+V = TypeVar("V")
+Unit = Callable[..., Awaitable[Mapping[str, V]]]
+_Batch = tuple[Unit[Any], tuple[str, ...], tuple[Hashable, ...]]
+TICKS = 3
+"""Turns of the event loop to wait for more keys: fields of one level resume a few turns apart."""
+
+
+class Loaders:
+    """The loads of one request; `read` runs a unit on a snapshot."""
+
+    def __init__(self, read: Callable[..., Awaitable[Any]]) -> None:
+        self._read = read
+        self._known: dict[Hashable, asyncio.Future[Any]] = {}
+        self._batches: dict[Hashable, tuple[Unit[Any], tuple[Hashable, ...], list[str]]] = {}
+        self._running: set[asyncio.Task[None]] = set()
+
+    def load(self, unit: Unit[V], key: str, *args: Hashable) -> "asyncio.Future[V | None]":
+        """Return the value of `key` in the mapping of `unit(tx, keys, *args)`; None when absent."""
+        known = self._known.get((unit, args, key))
+        if known is not None:
+            return known
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[V | None] = loop.create_future()
+        self._known[unit, args, key] = future
+        if not self._batches:
+            loop.call_soon(self._wait, TICKS)
+        self._batches.setdefault((unit, args), (unit, args, []))[2].append(key)
+        return future
+
+    def forget(self) -> None:
+        """Read everything anew from now on, because the request has written."""
+        self._known.clear()
+
+    def _wait(self, ticks: int) -> None:
+        if ticks:
+            asyncio.get_running_loop().call_soon(self._wait, ticks - 1)
+            return
+        task = asyncio.get_running_loop().create_task(self._run())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _run(self) -> None:
+        batches = [*self._batches.values()]
+        self._batches = {}
+        futures = [[self._known[unit, args, key] for key in keys] for unit, args, keys in batches]
+        units = [(unit, tuple(keys), args) for unit, args, keys in batches]
+        results: Sequence[Any]
+        try:
+            results = await self._read(_together, units)
+        except Exception as error:  # noqa: BLE001 - each field that waits raises it
+            results = [error] * len(units)
+        for (_, keys, _), theirs, values in zip(units, futures, results, strict=True):
+            for key, future in zip(keys, theirs, strict=True):
+                _settle(future, values, key)
+
+
+def _settle(future: "asyncio.Future[Any]", values: Any, key: str) -> None:
+    # The request may have ended meanwhile.
+    if future.done():
+        return
+    if isinstance(values, Exception):
+        future.set_exception(values)
+    else:
+        future.set_result(values.get(key))
+
+
+async def _together(tx: Tx, batches: Sequence[_Batch]) -> list[Any]:
+    """Return the mapping of each batch, or its refusal."""
+    results: list[Any] = []
+    for unit, keys, args in batches:
+        try:
+            results.append(await unit(tx, keys, *args))
+        except Refusal as refusal:
+            results.append(refusal)
+    return results
+
+
+FAULTY = frozenset(
+    {
+        "validation_error", "invalid_reference", "password_too_short", "store_not_found",
+        "origin_not_allowed", "discount_modal_not_found",
+    }
+)  # fmt: skip
+"""Refusals of a form that reveal nothing about anybody and store nothing."""
+
+
+class RequestContext:
+    """One request. Resolvers get it as `info.context`."""
+
+    def __init__(self, request: web.Request) -> None:
+        self.request = request
+        self.request_id = request[REQUEST_ID]
+        self.version = effective_version(request.headers)
+        """The date of the behaviour that the request selects; see RELEASES."""
+        self.cookies = cookies_of(request)
+        self._db = request.app[DB]
+        self._visitors: dict[str, Shopper] = {}
+        self.loaders = Loaders(self._db.read)
+        """Loads what the fields of many objects need, together."""
+        self.commits: dict[str | int, Commits] = {}
+        """The commits of each mutation, by its key in the response."""
+        self.wrote = False
+        """Whether a write has begun, however it ended."""
+
+    @property
+    def now(self) -> int:
+        """Microseconds UTC."""
+        return self._db.clock.wall()
+
+    def token(self, size: int = 32) -> bytes:
+        """Return random bytes."""
+        return self._db.ids.token(size)
+
+    def since(self, release: str) -> bool:
+        """Return whether the request selects the changes of a release (RELEASES)."""
+        assert release in RELEASES, f"{release} is not in RELEASES"
+        return self.version >= release
+
+    async def read(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a unit on a snapshot."""
+        return await self._db.read(unit, *args, **kwargs)
+
+    async def write(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a unit in a transaction."""
+        self.wrote = True
+        return await self._db.write(unit, *args, **kwargs)
+
+    def begin_mutation(self, key: str | int) -> None:
+        """Note the commits from here on as those of the mutation with this key."""
+        noted = self.commits[key] = Commits()
+        commits.set(noted)
+
+    async def search(
+        self,
+        unit: Callable[Concatenate[Tx, P], Awaitable[tuple[T, int]]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run a long read, which returns its result and the rows that it looked at.
+
+        The client's address pays for the rows. Raises rate_limited.
+        """
+        return await self.storefront.searches.run(self.address, unit, *args, **kwargs)
+
+    @property
+    def address(self) -> str:
+        """The address of the client."""
+        return self.request[CLIENT].address
+
+    @property
+    def storefront(self) -> Storefront:
+        """The parts that serve customers."""
+        return self.request.app[STOREFRONT]
+
+    async def visitor(self, hostname: str, *, strict: bool = True) -> Shopper:
+        """Return the visitor of the store with this hostname.
+
+        Raises store_not_found, origin_not_allowed for a page that is not one of the store's, and
+        invalid_token for an Authorization header without a live session
+        of the store, unless not `strict`. A cookie without one is no error: browsers keep cookies.
+        """
+        visitor = self._visitors.get(hostname)
+        if visitor is None:
+            store, zone = await self.request.app[DIRECTORY].find(hostname)
+            await must_be_allowed_by(self.request, store)
+            belongs_to(store.owner_id)
+            cookies = self.cookies
+            token = cookies.bearer or cookies.auth
+            claim = None if token is None else self.storefront.tokens.read(token, self.now)
+            visitor = Shopper(
+                store=store, zone=zone, cart_token=token_of_store(store.id, cookies.carts),
+                address=share_of(self.address), networks=self.storefront.networks.of(self.address),
+                carts_per_day=self.request.app[CONFIG].limits.carts_per_day,
+            )  # fmt: skip
+            if claim is not None:
+                visitor = await self._db.read(recognise, visitor, claim)
+            self._visitors[hostname] = visitor
+        if strict and self.cookies.bearer is not None and visitor.customer_id is None:
+            raise Refusal(
+                "invalid_token",
+                "The token in the Authorization header is not valid in this store; "
+                "sign in again, or send no header.",
+            )
+        return visitor
+
+    @property
+    def stores(self) -> list[Record]:
+        """The stores that the request has asked for."""
+        return [visitor.store for visitor in self._visitors.values()]
+
+    def cart_token(self, store: Record) -> str:
+        """Return a new token for a cart in a store."""
+        token = make_token(store.id, self.token(TOKEN_BYTES))
+        return self.request.app[CELLS].marked(token, store.owner_id)
+
+    @contextmanager
+    def form(self) -> Iterator[None]:
+        """Count the public form that the block saves; one with faulty values does not count.
+
+        Raises rate_limited.
+        """
+        limits, share = self.request.app[LIMITS], share_of(self.address)
+        limits.form(share)
+        try:
+            yield
+        except Refusal as refusal:
+            if refusal.code in FAULTY:
+                limits.form_faulty(share)
+            raise
+
+    def become(self, hostname: str, visitor: Shopper) -> None:
+        """Continue the request as another visitor, after a sign-in or a sign-out."""
+        self._visitors = {
+            name: other
+            for name, other in self._visitors.items()
+            if other.store.id != visitor.store.id
+        }
+        self._visitors[hostname] = visitor
+
+
+Args = dict[str, Any]
+Resolver = Callable[[RequestContext, Args], Awaitable[Any]]
+"""The resolver of a query or mutation: (visit, arguments) → value. A mutation gets its input."""
+FieldResolver = Callable[[Any, RequestContext, Args], Any]
+"""The resolver of a field of another type: (object, visit, arguments) → value or awaitable."""

@@ -1,0 +1,272 @@
+"""Quotes and invoices that are sent: links, the page of the customer, decisions, files."""
+
+import io
+import re
+from base64 import b64decode
+from html import unescape
+from urllib.parse import urlsplit
+
+import pixcanvas
+import pytest
+from PIL import Image
+from pypdf import PdfReader
+
+from gateway.domain.sales import document_links, logos, sheet_pdf
+from tests.gateway.console.crm.test_verbs import ITEMS, made
+from tests.support.console import CONFIG, Guest, Seen
+from tests.support.drain import run
+from tests.support.rest import Person, RestApi
+
+
+async def link_to(guest: Guest, plural: str, record_id: str) -> str:
+    """Return the address of a new link to a document, without its host."""
+    path = f"/console/{plural}/{record_id}/send"
+    made = (await guest.submit(path, by="link")).test_id("document-link")
+    assert made is not None
+    parts = urlsplit(made)
+    return f"{parts.path}?{parts.query}"
+
+
+async def decided(guest: Guest, link: str, decision: str) -> Seen:
+    token = link.partition("token=")[2]
+    return await guest.submit("/documents", at=link, token=token, decision=decision)
+
+
+async def events(guest: Guest, name: str) -> int:
+    return sum(row[0] == name for row in await RestApi(guest.site).events())
+
+
+async def test_a_customer_accepts_a_quote_once(maria: Guest, nobody: Guest, api: Person) -> None:
+    quote = await made(api, "quotes", items=ITEMS, validUntil="2999-12-31")
+    link = await link_to(maria, "quotes", quote["id"])
+    assert (await api.get(f"/api/quotes/{quote['id']}")).body["status"] == "sent"
+    # It is shown once.
+    again = await maria.get(f"/console/quotes/{quote['id']}/send")
+    assert again.test_id("document-link") is None
+    page = await nobody.get(link)
+    assert (page.status, "Coffee &lt;beans&gt;" in page.html) == (200, True)
+    assert "script" not in page.headers["Content-Security-Policy"]
+    assert "<script" not in page.html
+    assert page.headers["X-Robots-Tag"].startswith("noindex")
+    assert page.headers["Referrer-Policy"] == "same-origin"
+    assert page.headers["Cache-Control"] == "no-store"
+    before = await events(maria, "quote.updated")
+    seen = await decided(nobody, link, "accept")
+    assert (seen.status, "This quote was accepted" in seen.html) == (200, True)
+    assert (await api.get(f"/api/quotes/{quote['id']}")).body["status"] == "accepted"
+    assert await events(maria, "quote.updated") == before + 1
+    # The page has no form any more; who sends it again, or the other decision, changes nothing.
+    for decision in ("accept", "decline"):
+        token = link.partition("token=")[2]
+        fields = [("csrf_token", page.csrf), ("token", token), ("decision", decision)]
+        late = await nobody.post("/documents", fields)
+        assert (late.status, "already accepted" in late.html) == (409, True)
+    assert await events(maria, "quote.updated") == before + 1
+    entries = (await api.get(f"/api/audit?recordId={quote['id']}")).body["data"]
+    assert [(one["action"], one["actor"]["kind"]) for one in entries[:3]] == [
+        ("updated", "system"), ("sent", "account"), ("updated", "account"),
+    ]  # fmt: skip
+    assert entries[0]["actor"]["name"] == "customer"
+    # It is in the language of the account, whatever the browser asks for.
+    await maria.site.db.write(run, "update users set language = 'pt-BR'")
+    page = await nobody.get(link, Accept_Language="en")
+    assert ("Este orçamento foi aceito" in page.html, 'lang="pt-BR"' in page.html) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "said"),
+    [
+        ("update quotes set valid_until = 1, valid_day = false", "expired", "has expired"),
+        ("update quotes set status = 'canceled'", "canceled", "was canceled"),
+        ("update quotes set status = 'rejected'", "rejected", "already declined"),
+    ],
+)
+async def test_a_quote_that_is_over_says_so(
+    maria: Guest, nobody: Guest, api: Person, change: str, status: str, said: str
+) -> None:
+    quote = await made(api, "quotes", items=ITEMS, validUntil="2999-12-31")
+    link = await link_to(maria, "quotes", quote["id"])
+    csrf = (await nobody.get(link)).csrf
+    await maria.site.db.write(run, change)
+    assert 'name="decision"' not in (await nobody.get(link)).html
+    token = link.partition("token=")[2]
+    fields = [("csrf_token", csrf), ("token", token), ("decision", "accept")]
+    late = await nobody.post("/documents", fields)
+    assert (late.status, said in late.html) == (409, True)
+    assert (await api.get(f"/api/quotes/{quote['id']}")).body["status"] == status
+
+
+async def test_what_is_no_link_shows_nothing(maria: Guest, nobody: Guest, api: Person) -> None:
+    quote = await made(api, "quotes", items=ITEMS)
+    invoice = await made(api, "invoices", total=50, dueDate="2999-12-20")
+    link = await link_to(maria, "quotes", quote["id"])
+    other = await link_to(maria, "invoices", invoice["id"])
+    page = await nobody.get(link)
+    # Without the token of this browser, or from another site, nothing is decided.
+    token = link.partition("token=")[2]
+    for fields, headers in (
+        ([("token", token), ("decision", "accept")], {}),
+        ([("csrf_token", page.csrf), ("token", token), ("decision", "accept")],
+         {"Origin": "https://evil.example"}),
+    ):  # fmt: skip
+        assert (await nobody.post("/documents", fields, follow=True, **headers)).status == 403
+    # An invoice cannot be accepted, and there is no third decision.
+    for wrong, decision in ((other, "accept"), (link, "maybe")):
+        fields = [("csrf_token", page.csrf), ("token", wrong.partition("token=")[2]),
+                  ("decision", decision)]  # fmt: skip
+        assert (await nobody.post("/documents", fields)).status == 404
+    for path in ("/documents", "/documents?token=x", "/documents?token=%C3%A9", link[:-1],
+                 f"/documents?token={quote['id']}", "/documents/pdf?token=x"):  # fmt: skip
+        assert (await nobody.get(path)).status == 404, path
+    await maria.submit(f"/console/quotes/{quote['id']}/send", by="end")
+    assert (await nobody.get(link)).status == 404
+    assert (await nobody.get(other)).status == 200
+    lifetime = document_links.LIFETIME
+    await maria.site.db.write(
+        run, "update document_links set expires_at = expires_at - $1", lifetime
+    )
+    assert (await nobody.get(other)).status == 404
+    assert await maria.site.db.write(document_links.EXPIRY.purge, 10) == 1
+
+
+async def test_an_address_decides_a_few_times_a_minute(maria: Guest, nobody: Guest) -> None:
+    csrf = (await nobody.get("/console/sign-in")).csrf
+    fields = [("csrf_token", csrf), ("token", "x"), ("decision", "accept")]
+    most = CONFIG.limits.forms_per_minute
+    assert {(await nobody.post("/documents", fields)).status for _ in range(most)} == {404}
+    slowed = await nobody.post("/documents", fields)
+    assert (slowed.status, "Retry-After" in slowed.headers) == (429, True)
+
+
+async def test_nobody_sends_the_document_of_another(maria: Guest, rui: Guest, api: Person) -> None:
+    quote = await made(api, "quotes", items=ITEMS)
+    path = f"/console/quotes/{quote['id']}"
+    csrf = (await rui.get("/console/account")).csrf
+    for by in ("link", "mail", "end", ""):
+        fields = [("csrf_token", csrf), ("by", by), ("email", "x@example.com")]
+        assert (await rui.post(f"{path}/send", fields)).status == 403, by
+    for page in ("send", "pdf"):
+        assert (await rui.get(f"{path}/{page}")).status == 403
+    assert (await api.get(f"/api/quotes/{quote['id']}")).body["status"] == "draft"
+
+
+async def bytes_of(guest: Guest, path: str) -> bytes:
+    async with guest.http.get(path) as answer:
+        assert (answer.status, answer.content_type) == (200, "application/pdf")
+        return await answer.read()
+
+
+def code_in(text: str) -> str:
+    """Return the Pix code of a page or a file, where it may stand on several lines."""
+    found = re.search(r"000201[\s\S]*?6304(?:\s*[0-9A-F]){4}", unescape(text))
+    assert found is not None, text
+    return found[0].replace("\n", "")
+
+
+async def test_an_invoice_has_the_company_and_its_pix_code(
+    maria: Guest, nobody: Guest, api: Person
+) -> None:
+    settings = {
+        "tradeName": "Café São João & Filhos Ímpar Ltda", "cnpj": "12ABC34501DE35",
+        "legalName": "São João Comércio de Café Ltda", "address": "Rua A, 1\n01001-000 São Paulo",
+        "phone": "(11) 3333-4444", "bankDetails": "Banco 001\nConta 1-2",
+        "pixKey": "Pix@Cafe.example", "invoicePrefix": "FAT", "quotePrefix": "ORÇ",
+    }  # fmt: skip
+    first = await made(api, "invoices", total=1, dueDate="2999-12-20")
+    answer = await api.put("/api/settings/company", settings)
+    assert (answer.status, answer.body["pixKey"]) == (200, "pix@cafe.example")
+    assert (await api.get("/api/settings/company")).body == answer.body
+    invoice = await made(api, "invoices", total=1234.5, dueDate="2020-12-20", notes="Olá €")
+    assert (first["number"], invoice["number"]) == ("INV-000001", "FAT-000002")
+    assert (await made(api, "quotes", items=ITEMS))["number"] == "ORÇ-000001"
+    answer = await api.post(f"/api/invoices/{invoice['id']}/link")
+    assert answer.status == 201
+    link = answer.body["url"].partition("/documents")[2]
+    page = (await nobody.get(f"/documents{link}")).html
+    file = PdfReader(io.BytesIO(await bytes_of(nobody, f"/documents/pdf{link}")))
+    text = "\n".join(one.extract_text() for one in file.pages)
+    code = code_in(page)
+    assert code == code_in(text)
+    read = pixcanvas.parse_pix(code)
+    assert (read.pix_key, str(read.amount), read.merchant_name, read.txid) == (
+        "pix@cafe.example", "1234.50", "SAO JOAO COMERCIO DE CAFE", "FAT000002",
+    )  # fmt: skip
+    for words in ("Café São João", "CNPJ 12.ABC.345/01DE-35", "01001-000 São Paulo", "Conta 1-2",
+                  "Overdue", "Olá €", "FAT-000002"):  # fmt: skip
+        assert words in unescape(page), words
+        assert words in text, words
+    # What is paid asks for no payment.
+    assert (await api.post(f"/api/invoices/{invoice['id']}/pay")).status == 200
+    assert "000201" not in (await nobody.get(f"/documents{link}")).html
+    assert (await api.delete(f"/api/invoices/{invoice['id']}/link")).body == {"ended": 1}
+    assert (await nobody.get(f"/documents{link}")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("Łukasz Ćwik", "Lukasz Cwik"),
+        ("Иван Петров", "Ivan Petrov"),
+        ("王小明", "WangXiaoMing"),
+        ("a\u0301gua e c\u0327a\u0303o", "água e ção"),
+        ("<b>&amp; “aspas” – €", "<b>&amp; “aspas” – €"),
+        ("☕\u202e\u0007", ":coffee:"),
+    ],
+)
+def test_a_file_has_every_script_in_its_letters(sent: str, shown: str) -> None:
+    assert " ".join(sheet_pdf.plain(sent).split()) == shown
+
+
+async def test_a_long_quote_has_several_pages(maria: Guest, api: Person) -> None:
+    line = {"description": "Ação " + "x" * 480, "quantity": 1, "unitPrice": 1}
+    notes = "n" * 20_000 + "\n" * 300
+    quote = await made(api, "quotes", items=[line] * 200, notes=notes)
+    path = f"/console/quotes/{quote['id']}/pdf"
+    file = PdfReader(io.BytesIO(await bytes_of(maria, path)))
+    assert 10 < len(file.pages) < 60
+    assert file.metadata is not None
+    assert file.metadata.title == "Quote Q-000001"
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "status"),
+    [("PNG", (900, 300), 200), ("JPEG", (50, 500), 200), ("GIF", (9, 9), 400), ("", (0, 0), 400),
+     ("PNG", (5000, 4000), 400)],
+)  # fmt: skip
+async def test_a_logo_is_checked_and_stored_small(
+    maria: Guest, api: Person, kind: str, size: tuple[int, int], status: int
+) -> None:
+    data = io.BytesIO(b"" if kind else b"<svg onload='x'/>")
+    if kind:
+        Image.new("RGB", size).save(data, kind)
+    path = "/console/settings/company"
+    token = (await maria.get(path)).csrf
+    seen = await maria.upload(f"{path}/logo", data.getvalue(), token=token)
+    assert seen.status == status
+    quote = await made(api, "quotes", items=ITEMS)
+    page = await maria.get(f"/console/quotes/{quote['id']}/print")
+    found = re.search(r'class="logo" src="data:image/(png|jpeg);base64,([^"]*)', page.html)
+    assert (found is not None) == (status == 200)
+    if found is not None:
+        stored = Image.open(io.BytesIO(b64decode(found[2])))
+        assert stored.width <= logos.BOX[0]
+        assert stored.height <= logos.BOX[1]
+        assert await bytes_of(maria, f"/console/quotes/{quote['id']}/pdf")
+        await maria.submit(f"{path}/logo/remove", at=path)
+        assert 'class="logo"' not in (await maria.get(path)).html
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("cnpj", "11.222.333/0001-82"), ("cnpj", "00000000000000"), ("cnpj", "12ABC34501DE36"),
+     ("pixKey", "11988887777x"), ("invoicePrefix", "A B"), ("phone", "abc")],
+)  # fmt: skip
+async def test_what_is_wrong_about_a_company_is_named(
+    maria: Guest, api: Person, field: str, value: str
+) -> None:
+    answer = await api.put("/api/settings/company", {field: value})
+    assert (answer.status, answer.body["details"][0]["field"]) == (400, field)
+    path = "/console/settings/company"
+    [version] = re.findall('name="version" value="([^"]*)"', (await maria.get(path)).html)
+    seen = await maria.submit(path, version=version, follow=True, **{field: value})
+    assert (seen.status, f'id="{field}-fault"' in seen.html) == (400, True)
