@@ -25,9 +25,10 @@ Facts = Mapping[str, str]
 """What a mail says beside the data of its time, by name."""
 NO_FACTS: Facts = {}
 
+# Documents come last: an owner queues hundreds at once, and somebody waits for a link to sign in.
 _TAKE = """
 update queued_mails set attempts = attempts + 1, due_at = $1 + $2 where id in (
-  select id from queued_mails where due_at <= $1 order by due_at limit 1
+  select id from queued_mails where due_at <= $1 order by document_id is not null, due_at limit 1
   /*postgres for update skip locked*/)
 returning id, owner_id, kind, customer_id, order_id, document_id, address, facts, created_at,
   attempts

@@ -7,7 +7,7 @@ mode.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import get_args
@@ -136,7 +136,7 @@ def encoded(text: str) -> str:
 
 def sent(body: bytes, named: Mapping[str, str], record_id: str, occurred_at: int) -> bytes:
     """Return the body of a request with these headers; `body` is that of the contract."""
-    if f"{PREFIX}specversion" in named and f"{PREFIX}id" in named:
+    if _is_binary(named):
         return data_of(body)
     if named.get("Content-Type") != STRUCTURED_TYPE:
         return body
@@ -151,9 +151,17 @@ def sent(body: bytes, named: Mapping[str, str], record_id: str, occurred_at: int
     return structured(facts, body)
 
 
-def is_context(header: Header) -> bool:
-    """Return whether a header belongs to the form of its request."""
-    return header[0] == SOURCE or header[0].startswith(PREFIX)
+def context_of(headers: Sequence[Header]) -> tuple[Header, ...]:
+    """Return the headers that belong to the form of their request; none for the contract's."""
+    if _is_binary(dict(headers)):
+        return tuple(one for one in headers if one[0].startswith(PREFIX))
+    return tuple(one for one in headers if one[0] == SOURCE)
+
+
+def _is_binary(named: Mapping[str, str]) -> bool:
+    """Return whether headers are of the binary mode; a webhook's own ones have no id of events."""
+    event_id = named.get("X-Webhook-Id")
+    return event_id is not None and named.get(f"{PREFIX}id") == encoded(event_id)
 
 
 def _time(moment: int) -> str:

@@ -59,13 +59,13 @@ RESERVED = frozenset(
 )  # fmt: skip
 RESERVED_PREFIXES = ("x-webhook-", "webhook-", "x-forwarded-", "sec-", "proxy-")
 
-OF_FORMS = frozenset(
+OF_BINARY = frozenset(
     (
-        REQUEST_ORIGIN, "X-Webhook-Source", "ce-dataschema", "ce-id", "ce-recordversion",
-        "ce-sequence", "ce-snapshot", "ce-source", "ce-specversion", "ce-subject", "ce-test",
-        "ce-time", "ce-type",
+        "ce-dataschema", "ce-id", "ce-recordversion", "ce-sequence", "ce-snapshot", "ce-source",
+        "ce-specversion", "ce-subject", "ce-test", "ce-time", "ce-type",
     )
 )  # fmt: skip
+OF_FORMS = OF_BINARY | {REQUEST_ORIGIN, "X-Webhook-Source"}
 """Those of CloudEvents and of handshakes."""
 OURS = OF_FORMS | frozenset(
     (
@@ -256,12 +256,18 @@ def trace_of(traceparent: str | None) -> str | None:
     return None if match is None else match[1]
 
 
-def masked(headers: Sequence[Header]) -> list[Header]:
-    """Return the headers for the log: values of a webhook's own headers are masked."""
-    return [header if header[0] in OURS else (header[0], MASK) for header in headers]
+def masked(headers: Sequence[Header], form: EventForm | None = None) -> list[Header]:
+    """Return the headers for the log: values of a webhook's own headers are masked.
+
+    Without a form those of CloudEvents, too, are its own: their names are not reserved then.
+    """
+    return [
+        (name, value if name in OURS and (form or name not in OF_BINARY) else MASK)
+        for name, value in headers
+    ]
 
 
-def kept(headers: Sequence[Header]) -> Kept:
+def kept(headers: Sequence[Header], form: EventForm | None = None) -> Kept:
     """Return what to store of the headers of `compose`; values of custom headers are masked.
 
     What is constant, and what the attempt's row has in another column, is not stored: it was a
@@ -271,7 +277,7 @@ def kept(headers: Sequence[Header]) -> Kept:
         return []
     values: Kept = [
         headers[1][1], headers[2][1], headers[3][1], headers[4][1], headers[7][1], headers[10][1],
-        *masked(headers[EVERY:]),
+        *masked(headers[EVERY:], form),
     ]  # fmt: skip
     if headers[0][1] != JSON_TYPE:
         values.append(headers[0])

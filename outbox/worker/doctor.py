@@ -103,7 +103,7 @@ class Doctor:
             own = with_handshake(own, permission, refusal)
         return Examination(
             request.url, (*steps, *own), outcome, self._decide(outcome, schedule), schedule,
-            started_at, () if refusal is not None else tuple(masked(headers)),
+            started_at, () if refusal is not None else tuple(masked(headers, request.form)),
         )  # fmt: skip
 
     def _decide(self, outcome: Outcome, schedule: Schedule) -> Decision:

@@ -163,12 +163,11 @@ class Duties:
             and self._is_due(duty, mark := marks.get(duty.name, NEVER), now)
         ]
         self._awaited.difference_update(duty.name for duty, _ in due)
-        asked = [_is_needed(duty) for duty, _ in due]
         if self._db.one_writer:
             # Together in one snapshot; on PostgreSQL each would open a connection.
-            answers: Iterable[bool] = await asyncio.gather(*asked)
+            answers: Iterable[bool] = await asyncio.gather(*(_is_needed(duty) for duty, _ in due))
         else:
-            answers = [await one for one in asked]
+            answers = [await _is_needed(duty) for duty, _ in due]
         for (duty, mark), needed in zip(due, answers, strict=True):
             # Another look may have begun it meanwhile.
             if needed and duty.name not in self._running:

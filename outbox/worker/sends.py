@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -243,10 +243,11 @@ class Sends:
                     objection=lambda: sending.objection or self._objection(),
                     via=request.via,
                 )  # fmt: skip
-                if request.oauth2 is not None:
-                    self._tokens.judge(delivery.webhook_id, request, outcome, repeated=repeated)
             else:
-                outcome = refused
+                # A copy: several attempts share one answer to a handshake.
+                outcome = replace(refused)
+            if request.oauth2 is not None:
+                self._tokens.judge(delivery.webhook_id, request, outcome, repeated=repeated)
         except asyncio.CancelledError:
             outcome = _aborted(sending, self._clock.monotonic() - began)
         except Exception as fault:
@@ -255,8 +256,9 @@ class Sends:
         decision = self._decide(delivery, outcome, schedule, wall + outcome.total_us)
         self._finish(sending, decision.window, began + outcome.total_us / SECOND)
         self._hand_over(
-            delivery, decision, outcome, request.url, node_id, wall, kept(headers), permission
-        )
+            delivery, decision, outcome, request.url, node_id, wall,
+            kept(headers, request.form), permission,
+        )  # fmt: skip
 
     def _finish(self, sending: Sending, window: WindowStep, now: float) -> None:
         width = self.windows.finish(sending, window, now)

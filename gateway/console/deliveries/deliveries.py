@@ -13,7 +13,7 @@ from gateway.domain.webhooks import deliveries
 from gateway.domain.webhooks.deliveries import DeliveryPage
 from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
-from outbox.events.cloud_events import is_context
+from outbox.events.cloud_events import context_of
 from outbox.events.sent_body import sent
 from outbox.queue.log.delivery_types import Attempt, shown
 
@@ -43,9 +43,7 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         "waits": page.waits, "waiting": page.waits.get(delivery.id),
         "curl_of": lambda attempt: curl(attempt, _sent(page, attempt)),
         "thin": _thin(page),
-        "other_form": any(
-            is_context(header) for one in page.attempts[:1] for header in one.request_headers
-        ),
+        "other_form": any(context_of(one.request_headers) for one in page.attempts[:1]),
     }  # fmt: skip
     return polling.live(request, visitor, "delivery.html", "parts/delivery.html", context)
 

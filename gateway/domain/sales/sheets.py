@@ -1,6 +1,7 @@
 """Writes a quote or an invoice as a sheet for the customer: what a page and a PDF file show."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -178,7 +179,11 @@ def _dates(source: Source, texts: Texts) -> Sequence[tuple[str, str]]:
 def day_text(at: int, is_day: bool, zone: str, texts: Texts) -> str:
     """Return a day as text: a bare date as it is, an instant in the zone."""
     moment = _EPOCH + timedelta(microseconds=at)
-    day = moment.date() if is_day else moment.astimezone(ZoneInfo(zone)).date()
+    day = moment.date()
+    if not is_day:
+        # The zone may lead out of the years 1 to 9999.
+        with suppress(OverflowError):
+            day = moment.astimezone(ZoneInfo(zone)).date()
     return str(format_date(day, "long", locale=texts.locale))
 
 

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
-from typing import Literal
+from typing import Any, Literal
 
 import aiosmtplib
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_fixed
 
 from gateway.domain import queued_mail
 from gateway.domain.accounts import account_letters, account_mails, password_resets
-from gateway.domain.queued_mail import Letter, Post, QueuedMail
+from gateway.domain.queued_mail import Letter, Post, Queued, QueuedMail
 from gateway.domain.sales import document_letters, document_mails, order_mails
 from gateway.domain.storefront.mail import mail_tokens, mails, order_letters
 from gateway.domain.webhooks import notice_mails
@@ -62,15 +62,17 @@ WRITERS: Mapping[str, Write] = {
 """What writes the mails of each kind."""
 
 
-async def next_letter(tx: Tx, post: Post) -> Letter | None:
-    """Start an attempt at the mail that is due first, and write it; None when none is due."""
+async def _take(tx: Tx) -> QueuedMail | None:
+    """Start an attempt at the mail that is due first; return None when none is due."""
     await password_resets.queue_mails(tx)
-    while (mail := await queued_mail.take(tx)) is not None:
-        letter = await WRITERS[mail.kind](tx, mail, post)
-        if letter is not None:
-            return letter
+    return await queued_mail.take(tx)
+
+
+async def _write(tx: Tx, mail: QueuedMail, post: Post) -> Letter | None:
+    letter = await WRITERS[mail.kind](tx, mail, post)
+    if letter is None:
         await queued_mail.sent(tx, mail)
-    return None
+    return letter
 
 
 class Mailer:
@@ -118,27 +120,41 @@ class Mailer:
             await self._attempt(letter)
 
     async def _next(self) -> Letter | None:
-        post = Post(mail_tokens.make(self._db.ids), self._service, self._site, self._mark)
         letter = await self._db.write(notice_mails.next_letter, self._service, self._site)
-        return letter or await self._db.write(next_letter, post)
+        while letter is None and (mail := await self._db.write(_take)) is not None:
+            letter = await self._written(mail)
+        return letter
+
+    async def _written(self, mail: QueuedMail) -> Letter | None:
+        """Write a mail; return None when nobody should get it any more, or when that fails.
+
+        The attempt is counted already, so that such a mail holds up no other.
+        """
+        post = Post(mail_tokens.make(self._db.ids), self._service, self._site, self._mark)
+        try:
+            return await self._db.write(_write, mail, post)
+        except Exception as error:  # noqa: BLE001 - whatever one mail breaks, the others go on
+            await self._failed(mail, error)
+            return None
 
     async def _attempt(self, letter: Letter) -> None:
         mail = letter.mail
-        fields = {"mail": mail.id, "kind": mail.kind, "attempt": mail.attempts}
-        queue = queued_mail if isinstance(mail, QueuedMail) else notice_mails
         try:
             async with asyncio.timeout(self._settings.timeout_seconds * STEPS):
                 await self._send(letter)
         except Exception as error:  # noqa: BLE001 - whatever one mail breaks, the others go on
-            reason = _reason(error)
-            again = await self._db.write(queue.failed, mail, reason, final=_is_final(error))
-            result: Result = "put_off" if again else "given_up"
-            self._count(mail.kind, result)
-            logger().warning(f"mail_{result}", error=reason, **fields)
+            await self._failed(mail, error)
             return
-        await self._db.write(queue.sent, mail)
+        await self._db.write(_queue(mail).sent, mail)
         self._count(mail.kind, "sent")
-        logger().info("mail_sent", **fields)
+        logger().info("mail_sent", **_fields(mail))
+
+    async def _failed(self, mail: Queued, error: Exception) -> None:
+        reason = _reason(error)
+        again = await self._db.write(_queue(mail).failed, mail, reason, final=_is_final(error))
+        result: Result = "put_off" if again else "given_up"
+        self._count(mail.kind, result)
+        logger().warning(f"mail_{result}", error=reason, **_fields(mail))
 
     async def _send(self, letter: Letter) -> None:
         if "=?" in letter.to:
@@ -186,6 +202,16 @@ class Mailer:
         if letter.html:
             message.add_alternative(letter.html, subtype="html")
         return message
+
+
+def _queue(mail: Queued) -> Any:
+    """Return the queue of a mail."""
+    return queued_mail if isinstance(mail, QueuedMail) else notice_mails
+
+
+def _fields(mail: Queued) -> dict[str, Any]:
+    """Return what the log tells of a mail."""
+    return {"mail": mail.id, "kind": mail.kind, "attempt": mail.attempts}
 
 
 def _passes(error: BaseException) -> bool:

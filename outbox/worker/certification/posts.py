@@ -113,7 +113,7 @@ class Kit:
             self._template, event_id=post.event_id, event_name=post.value("x-webhook-event"),
             timestamp=int(post.value("x-webhook-timestamp")), attempt=attempt, origin="test",
             record_version=int(post.value("x-webhook-record-version")), body=post.body,
-            secrets=(self.secret,), context=tuple(filter(cloud_events.is_context, post.headers)),
+            secrets=(self.secret,), context=cloud_events.context_of(post.headers),
         )  # fmt: skip
         return self._composed(request, self._clock.wall())
 

@@ -165,6 +165,20 @@ def test_sequences_compare_like_numbers() -> None:
 )
 def test_the_log_tells_the_bytes_that_were_sent(mode: Mode, facts: dict[str, Any]) -> None:
     headers, body = dressed(mode, "ã", owner="o/ã", **facts)
-    shown = restored(json.dumps(kept(headers)), "e1", 1, NOW)
+    shown = restored(json.dumps(kept(headers, EventForm(mode, "s"))), "e1", 1, NOW)
     assert sorted(shown) == sorted(headers)
     assert sent(message("contact.created", NOW, DATA), shown, "ã", NOW) == body
+
+
+def test_own_headers_with_such_names_are_masked_and_make_no_cloud_event() -> None:
+    """A webhook of the contract may have them: they stood in requests before the forms were."""
+    body = message("contact.created", NOW, DATA)
+    own = (("ce-specversion", "1.0"), ("ce-id", "hush"), ("ce-source", "/mine"))
+    request = Request(
+        "e1", "contact.created", NOW // 1_000_000, 3, 1, "event", "https://x.example", body,
+        (SECRET,), own,
+    )  # fmt: skip
+    headers = compose(request, service="Carteiro", now_wall=NOW, span_id="")
+    shown = restored(json.dumps(kept(headers)), "e1", 1, NOW)
+    assert shown[-3:] == [(name, "***") for name, _ in own]
+    assert (sent(body, shown, "c1", NOW), cloud_events.context_of(shown)) == (body, ())

@@ -154,7 +154,8 @@ async def test_what_is_no_token_endpoint_sends_nothing(db: Database) -> None:
         for path in expected:
             url = path if "//" in path else server.box.url + path
             credentials = replace(server.credentials(), token_url=url)
-            await running.webhook(box.url, oauth2=credentials, schedule=(), timeout_ms=500)
+            timeout = 1_000 if path == "/hangs" else None
+            await running.webhook(box.url, oauth2=credentials, schedule=(), timeout_ms=timeout)
         await db.write(make, "r1")
         await running.watch.until("delivery_finished", len(expected))
         errors = sorted(str(one["error"]) for one in await attempts(db))

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import pytest
 from pypdf import PdfReader
 
+from gateway.domain import queued_mail
+from gateway.domain.accounts import account_mails
+from gateway.domain.queued_mail import QueuedMail
 from gateway.domain.sales import document_mails
 from gateway.server.upkeep.mailer import Mailer
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from tests.gateway.console.account.test_account_mails import SITE, sending, settings, visitor
 from tests.gateway.console.crm.conftest import by_rest
 from tests.gateway.console.crm.test_verbs import ITEMS, made
@@ -133,3 +136,33 @@ async def test_a_server_without_mail_says_so(maria: Guest, api: Person) -> None:
         assert (await maria.submit(at, by="mail", email="a@example.com")).status == 409
         assert (await api.get(f"/api/{plural}/{record['id']}")).body["status"] != "sent"
     assert (await api.post(f"/api/quotes/{'0' * 24}/send", sent)).status == 404
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_a_mail_that_cannot_be_written_holds_up_no_other(office: Office) -> None:
+    """The date of a document may be at the ends of time."""
+    db = office.site.db
+    await db.write(account_mails.add, office.api.user_id, "password_changed", {"no such fact": "x"})
+    for due in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
+        invoice = await made(office.api, "invoices", items=ITEMS, dueDate=due)
+        path = f"/api/invoices/{invoice['id']}/send"
+        assert (await office.api.post(path, {"email": "a@example.com"})).status == 200
+    await office.post()
+    assert sorted(mail["Subject"] for mail in office.box.mails) == [
+        f"Fatura {number} - Maria" for number in ("INV-000001", "INV-000002")
+    ]
+    [broken] = await db.read(rows, "select error, attempts from queued_mails where error <> ''")
+    assert (broken["error"], broken["attempts"]) == ("KeyError", 1)
+
+
+async def test_documents_are_sent_after_the_mails_that_somebody_waits_for(db: Database) -> None:
+    taken = await db.write(_two_taken)
+    assert [mail and mail.kind for mail in taken] == ["password_reset", "invoice_sent"]
+
+
+async def _two_taken(tx: Tx) -> list[QueuedMail | None]:
+    add = """insert into queued_mails (id, owner_id, kind, document_id, created_at, attempts,
+      due_at, expires_at) values ($1, 'o', $2, $3, 0, 0, $4, $5)"""
+    await tx.run(add, "a", "invoice_sent", "d", 1, tx.now)
+    await tx.run(add, "b", "password_reset", None, 2, tx.now)
+    return [await queued_mail.take(tx) for _ in range(2)]
