@@ -379,20 +379,6 @@ def _rate(text: str) -> float:
     return rate
 
 
-def cells_map(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--folder", metavar="FOLDER", default="/etc/haproxy",
-        help="where HAProxy reads its maps (default: /etc/haproxy)",
-    )  # fmt: skip
-
-
-def cells_push(parser: argparse.ArgumentParser) -> None:
-    cells_map(parser)
-    parser.add_argument(
-        "--socket", metavar="PATH", required=True, help="the stats socket of HAProxy, level admin"
-    )
-
-
 def demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="run a fixed number of writes and exit")
     parser.add_argument(

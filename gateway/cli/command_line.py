@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
-from gateway.cli import arguments, webhook_arguments
+from gateway.cli import arguments, cell_arguments, webhook_arguments
 from gateway.cli.language import of_declaration
 from gateway.server.config import FILE_VARIABLE, FILES, Config
 from gateway.server.program import program_revision, program_version
@@ -258,12 +258,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "cells map", "Write the maps by which HAProxy finds the cell of a request.",
         "carteiro cells map --folder /etc/haproxy", _from("cells.commands", "mapped"),
-        arguments.cells_map,
+        cell_arguments.cells_map,
     ),
     Command(
         "cells push", "Replace the maps of a running HAProxy.",
         "carteiro cells push --socket /run/haproxy/carteiro.sock",
-        _from("cells.commands", "pushed"), arguments.cells_push,
+        _from("cells.commands", "pushed"), cell_arguments.cells_push,
     ),
     Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",

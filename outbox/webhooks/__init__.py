@@ -6,7 +6,7 @@ It is one module because each setting has its place in all of these statements.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +18,7 @@ from outbox.sending.client_credentials import ClientCredentials
 from outbox.webhooks import conditions, operational
 from outbox.webhooks.conditions import Condition
 from outbox.webhooks.operational import is_operational
+from outbox.webhooks.sealed_settings import seal_headers
 from outbox.webhooks.secrets import KeyRing
 
 State = Literal["active", "paused", "disabled"]
@@ -332,34 +333,6 @@ def _trouble(row: Row) -> Trouble:
     if row["state"] != "disabled":
         return "failing"
     return "gone" if row["disabled_reason"] == "gone" else "disabled"
-
-
-def seal_headers(
-    headers: Sequence[tuple[str, str]], ring: KeyRing, webhook_id: str
-) -> bytes | None:
-    """Encrypt custom headers for storage, because one of them may be an Authorization."""
-    return ring.seal(json.dumps(headers).encode(), webhook_id) if headers else None
-
-
-def open_headers(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> list[tuple[str, str]]:
-    """Decrypt the custom headers of `Webhook.headers`. Raise SealBroken."""
-    if sealed is None:
-        return []
-    return [(name, value) for name, value in json.loads(ring.open(sealed, webhook_id))]
-
-
-def open_certificate(
-    sealed: bytes | None, until: int | None, ring: KeyRing, webhook_id: str
-) -> ClientCertificate | None:
-    """Decrypt the client certificate of `Webhook.certificate`. Raise SealBroken."""
-    if sealed is None:
-        return None
-    return ClientCertificate(ring.open(sealed, webhook_id).decode("ascii"), until or 0)
-
-
-def open_oauth2(sealed: bytes | None, ring: KeyRing, webhook_id: str) -> ClientCredentials | None:
-    """Decrypt the client credentials of `Webhook.oauth2`. Raise SealBroken."""
-    return None if sealed is None else client_credentials.stored(ring.open(sealed, webhook_id))
 
 
 def _options(draft: Draft, ring: KeyRing, webhook_id: str) -> tuple[object, ...]:

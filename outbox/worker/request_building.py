@@ -18,7 +18,8 @@ from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.request import DIRECT, EventForm, Request, Via, check_headers, sign_standard
-from outbox.webhooks import open_certificate, open_headers, open_oauth2, signing_keys
+from outbox.webhooks import signing_keys
+from outbox.webhooks.sealed_settings import open_certificate, open_headers, open_oauth2
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 REMEMBERED = 10_000

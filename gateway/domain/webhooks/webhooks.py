@@ -24,7 +24,7 @@ from outbox.queue.upkeep.parking import Removed
 from outbox.sending.client_certificates import ClientCertificate
 from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.request import Header
-from outbox.webhooks import Draft, Webhook
+from outbox.webhooks import Draft, Webhook, sealed_settings
 from outbox.webhooks.deleted import DeletedWebhook
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
@@ -117,18 +117,18 @@ def stored(webhook: Webhook, ring: KeyRing) -> Stored:
     certificate: ClientCertificate | None = None
     broken: dict[str, str] = {}
     try:
-        headers = tuple(webhooks.open_headers(webhook.headers, ring, webhook.id))
+        headers = tuple(sealed_settings.open_headers(webhook.headers, ring, webhook.id))
     except SealBroken as error:
         broken["headers"] = str(error)
     try:
-        certificate = webhooks.open_certificate(
+        certificate = sealed_settings.open_certificate(
             webhook.certificate, webhook.certificate_until, ring, webhook.id
         )
     except SealBroken as error:
         broken["certificate"] = str(error)
     credentials: ClientCredentials | None = None
     try:
-        credentials = webhooks.open_oauth2(webhook.oauth2, ring, webhook.id)
+        credentials = sealed_settings.open_oauth2(webhook.oauth2, ring, webhook.id)
     except (SealBroken, ValueError) as error:
         broken["oauth2"] = str(error)
     return Stored(webhook, headers, certificate, credentials, broken)

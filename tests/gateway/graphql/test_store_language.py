@@ -20,7 +20,8 @@ SOURCES = (
     *Path(storefront.__path__[0]).rglob("*.py"),
     *Path(graphql.__path__[0]).rglob("fields/*.py"),
     *(ROOT / "gateway" / name for name in (
-        "graphql/ids.py", "graphql/connections.py", "graphql/execution.py", "graphql/visit.py",
+        "graphql/ids.py", "graphql/connections.py", "graphql/execution.py",
+        "graphql/request_context.py",
         "graphql/errors.py", "records/values/cep.py", "records/values/emails.py",
         "records/values/postal.py", "records/values/taxpayer.py", "records/errors.py",
         "domain/sales/discounts.py", "domain/sales/stock.py", "domain/sales/unpaid.py",
@@ -33,6 +34,11 @@ ELSEWHERE = ("/stores/", "/payments/", "/privacy/", "categories.py", "reviews.py
 
 AROUND = "7 It was removed."
 """Another message stands in it."""
+ENGLISH = (
+    AROUND, "Send one JSON object as the body; batches are not supported.",
+    "Send the body as application/json, in UTF-8.",
+)  # fmt: skip
+"""What is said before the store is known, or around a text that is translated."""
 
 
 def messages(path: Path) -> Iterator[str]:
@@ -70,7 +76,9 @@ def test_every_message_of_the_storefront_is_in_the_catalogue() -> None:
         for text in messages(path)
     }
     assert len(found) > 60
-    missing = {text: name for text, name in found.items() if say(text) == text and text != AROUND}
+    missing = {
+        text: name for text, name in found.items() if say(text) == text and text not in ENGLISH
+    }
     assert missing == {}
 
 

@@ -21,6 +21,7 @@ from outbox.queue.state.deliveries import Capacity
 from outbox.queue.upkeep.erasure_requests import request as erase_events
 from tests.gateway.rest.test_imports import imported, upload
 from tests.gateway.rest.test_resources import Town, town_of
+from tests.gateway.server.images.test_product_images import drawn, file_of
 from tests.support.document import answer_faults
 from tests.support.drain import add_webhook, ring
 from tests.support.kept_pages import kept_pages_are_true
@@ -118,7 +119,21 @@ async def walked(api: RestApi) -> set[tuple[str, str]]:
     await _shop(walk)
     await _account(walk, token)
     await _deliveries(walk)
+    await _image(walk)
     return walk.done
+
+
+async def _image(walk: Walk) -> None:
+    route = ("POST", "/api/products/{id}/images")
+    if walk.api.db.engine == "postgres":
+        # It has no folder of its own for images.
+        walk.done.add(route)
+        return
+    made = await walk.owner.post("/api/products", {"name": "Coffee", "price": 10})
+    await walk(
+        *route, made.body["id"], data=file_of(drawn(), "PNG"), Content_Type="image/png",
+        says=["updated product: images"],
+    )  # fmt: skip
 
 
 async def _of_resource(walk: Walk, town: Town, resource: Resource, made: bool) -> None:

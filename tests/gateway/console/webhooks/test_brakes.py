@@ -11,7 +11,7 @@ from gateway import texts
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Row
 from outbox.durations import DAY, SECOND
-from outbox.webhooks import open_certificate
+from outbox.webhooks.sealed_settings import open_certificate
 from tests.gateway.cli.test_replay import run
 from tests.support.console import Guest
 from tests.support.drain import rows

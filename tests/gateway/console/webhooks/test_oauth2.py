@@ -10,7 +10,7 @@ from aiohttp import web
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Database
 from outbox.sending.client_credentials import ClientCredentials
-from outbox.webhooks import open_oauth2
+from outbox.webhooks.sealed_settings import open_oauth2
 from tests.gateway.console.webhooks.test_doctor import delivering, examine
 from tests.support.authorization_server import issuer
 from tests.support.console import Guest

@@ -10,6 +10,7 @@ from gateway.server.config import Config, Egress, Limits
 from gateway.server.telemetry.metrics import METRICS
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Database, Tx
+from outbox.webhooks import sealed_settings
 from tests.support.console import Guest, guest
 from tests.support.drain import make, rows
 from tests.support.lines import fanned
@@ -155,7 +156,7 @@ async def test_custom_headers_are_stored_but_not_shown_again(maria: Guest) -> No
     async def stored() -> list[tuple[str, str]]:
         webhook = await maria.site.db.read(endpoints.one, created.id)
         assert webhook is not None
-        return endpoints.open_headers(webhook.headers, maria.site.app[KEYRING], created.id)
+        return sealed_settings.open_headers(webhook.headers, maria.site.app[KEYRING], created.id)
 
     assert await stored() == [("Authorization", "Bearer hush"), ("X-Team", "blue")]
     fields: dict[str, Any] = {"url": URL, "events": "contact.created", "at": f"{path}/edit"}

