@@ -49,7 +49,7 @@ class Folder:
 
     async def delete(self, name: str) -> None:
         try:
-            await asyncio.to_thread(self._file(name).unlink, missing_ok=True)
+            await asyncio.to_thread(_remove, self._file(name))
         except OSError as error:
             raise StorageUnavailable(f"cannot delete in {self._path}: {error.strerror}") from error
 
@@ -63,7 +63,7 @@ class Folder:
 
 def _write(file: Path, data: bytes) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".new-")
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".new-{file.name}-")
     try:
         with os.fdopen(handle, "wb") as writing:
             writing.write(data)
@@ -79,3 +79,10 @@ def _write(file: Path, data: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _remove(file: Path) -> None:
+    """Delete a file, and what servers have left of it that were ended while they wrote."""
+    file.unlink(missing_ok=True)
+    for left in file.parent.glob(f".new-{file.name}-*"):
+        left.unlink(missing_ok=True)

@@ -288,6 +288,9 @@ async def test_the_file_of_an_image_goes_a_week_after_its_last_product(
         url = (await send(who, one, file)).body["url"]
         other = (await send(who, one, file_of(drawn((70, 40)), "PNG"))).body["url"]
         await who.call("PATCH", f"/api/products/{two}", {"images": [{"url": url}]})
+        # What a server leaves that is ended while it writes goes with the image.
+        name = url.rpartition("/")[2]
+        (Path(config.images.folder) / name[:2] / f".new-{name}-x").touch()
         await age(db)
         await images.sweep()
         assert len(await names(db)) == 2
@@ -309,6 +312,19 @@ async def test_the_file_of_an_image_goes_a_week_after_its_last_product(
         await age(db)
         await images.sweep()
         assert not any(path.is_file() for path in Path(config.images.folder).rglob("*"))
+
+
+async def test_a_removal_ends_also_when_a_product_takes_the_image_meanwhile(shop: RestApi) -> None:
+    who = await shop.person()
+    at = await product(who)
+    url = (await send(who, at, file_of(drawn(), "PNG"))).body["url"]
+    await who.delete(f"/api/products/{at}")
+    await age(shop.db)
+    # The server is ended before the file is deleted.
+    await shop.db.write(uploads.removable)
+    await product(who, images=[{"url": url}])
+    await shop.site.app[IMAGES].sweep()
+    assert await names(shop.db) == set()
 
 
 async def age(db: Database) -> None:
