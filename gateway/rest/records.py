@@ -39,6 +39,7 @@ Ready = Callable[[web.Request, Draft], None]
 
 PLACE = frozenset({"page", "cursor"})
 """The parameters that select a page of a list."""
+LONGEST_LINK = 4_096
 _encode = msgspec.json.Encoder().encode
 
 
@@ -214,7 +215,9 @@ def _link(request: web.Request, cursor: str | None) -> dict[str, str]:
         for name, value in request.query.items()
         if name not in PLACE
     ]
-    return {"Link": f'<{request.rel_url.raw_path}?{"".join(onward)}cursor={cursor}>; rel="next"'}
+    link = f'<{request.rel_url.raw_path}?{"".join(onward)}cursor={cursor}>; rel="next"'
+    # Clients and proxies refuse a response with a longer header; `nextCursor` says the same.
+    return {"Link": link} if len(link) <= LONGEST_LINK else {}
 
 
 async def _once(

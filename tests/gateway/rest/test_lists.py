@@ -90,6 +90,21 @@ SMALL = Config(limits=Limits(answer_bytes=FLOWING * 8, read_per_second=0))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_a_link_that_clients_refuse_is_left_out(ana: Person, db: Database) -> None:
+    """aiohttp, nginx and others take no header of more than 8 KB, or less."""
+    await db.write(tasks, ana.user_id, [1] * 300)
+    pages = [(await ana.get(f"/api/tasks?limit=100&page={n}")).body["data"] for n in (1, 2, 3)]
+    ids = [one["id"] for page in pages for one in page]
+    for many, linked in ((120, True), (300, False)):
+        reply = await ana.get(f"/api/tasks?limit=100&ids={','.join(ids[:many])}")
+        assert ("Link" in reply.headers) is linked
+        assert len(reply.body["data"]) == 100
+        after = await ana.get(
+            f"/api/tasks?limit=100&ids={','.join(ids[:many])}&cursor={reply.body['nextCursor']}"
+        )
+        assert len(after.body["data"]) == min(100, many - 100)
+
+
 async def test_a_list_refuses_paging_that_it_lacks(ana: Person) -> None:
     spellings = (
         "offset", "skip", "$skip", "per_page", "page[size]", "pageToken", "starting_after",
