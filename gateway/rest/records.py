@@ -13,7 +13,7 @@ from gateway.records.access import Actor
 from gateway.records.cursors import text_of
 from gateway.records.draft import Draft
 from gateway.records.idempotency import Outcomes
-from gateway.records.query import costly
+from gateway.records.query import MOST, costly
 from gateway.records.record import Record
 from gateway.records.resource import Form, Resource
 from gateway.rest import first_pages, lists, selections
@@ -31,6 +31,7 @@ from gateway.rest.selections import selection_of
 from gateway.rest.stored_responses import Response, keep, respond, respond_to_write, restore
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
+from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Tx, brief
 
 Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
@@ -179,6 +180,9 @@ def page(resource: Resource, **of: str) -> Operation:
         caller = await authenticate(request)
         fixed = {name: request.match_info[parameter] for name, parameter in of.items()}
         query = query_of(resource, {**request.query, **fixed} if of else request.query)
+        if query.ids is not None and len(query.ids) > MOST:
+            # Each hundred after the first costs as much as a page.
+            request.app[LIMITS].read_more(caller.owner_id, (len(query.ids) - 1) // MOST)
         chosen = selection_of(request, resource) if request.query_string else None
         if chosen is not None:
             content, included = await selections.read(request, caller, resource, query, chosen)

@@ -13,7 +13,7 @@ from gateway.rest.routes import ROUTES
 from gateway.server.config import Config, Limits
 from gateway.server.http.answers import FLOWING
 from outbox.database.transaction import Database, Tx
-from tests.support.rest import Person
+from tests.support.rest import Person, RestApi
 from tests.support.site import Site, serving
 from tests.support.waiting import until
 
@@ -103,6 +103,18 @@ async def test_a_link_that_clients_refuse_is_left_out(ana: Person, db: Database)
             f"/api/tasks?limit=100&ids={','.join(ids[:many])}&cursor={reply.body['nextCursor']}"
         )
         assert len(after.body["data"]) == min(100, many - 100)
+
+
+async def test_hundreds_of_ids_cost_as_much_as_their_pages(db: Database) -> None:
+    served = []
+    async with serving(db, Config(limits=Limits(read_per_second=6))) as site:
+        api = RestApi(site)
+        for count in (100, 300):
+            who, ids = await api.person(), ",".join(f"{n:024x}" for n in range(count))
+            statuses = [(await who.get(f"/api/tasks?ids={ids}")).status for _ in range(40)]
+            served.append(statuses.count(200))
+    # 300 cost three times as much; tokens return meanwhile.
+    assert served[1] <= served[0] // 2, served
 
 
 async def test_a_list_refuses_paging_that_it_lacks(ana: Person) -> None:
