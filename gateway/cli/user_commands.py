@@ -4,13 +4,12 @@ import getpass
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
-from typing import Any
 
 from gateway.cli import language, tables
 from gateway.cli.commands import Say, existing, filled, user_of
 from gateway.domain.accounts import account_mails, sessions, two_factor, users
 from gateway.domain.accounts.passwords import Passwords, fault_of
-from gateway.domain.sales import pipelines
+from gateway.domain.sales import new_accounts
 from gateway.records.values import dates, formats, zones
 from gateway.records.values.format import Wrong
 from gateway.server.config import Config
@@ -33,19 +32,12 @@ async def user_add(config: Config, arguments: Namespace, say: Say) -> None:
                 "`carteiro user set-password` changes its password"
             )
         hashed = await _hash(db, _ask_password(arguments.password_stdin, email))
-        user_id = await db.write(
-            _create, arguments.language or language.code(), email=email,
+        user = await db.write(
+            new_accounts.create, arguments.language or language.code(), email=email,
             name=arguments.name.strip(), password_hash=hashed, timezone=arguments.timezone,
             language=arguments.language,
         )  # fmt: skip
-    say(user_id)
-
-
-async def _create(tx: Tx, spoken: str, /, **values: Any) -> str:
-    """Create an account whose stages are in the language that its owner speaks."""
-    user_id = await users.add(tx, **values)
-    await pipelines.begin(tx, user_id, spoken)
-    return user_id
+    say(user["id"])
 
 
 async def user_list(config: Config, arguments: Namespace, say: Say) -> None:

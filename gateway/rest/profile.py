@@ -1,7 +1,5 @@
 """Handles sign-up, and changes of an account's name, time zone and language."""
 
-from typing import Any
-
 from aiohttp import web
 from msgspec import Struct
 
@@ -10,7 +8,7 @@ from gateway.domain.accounts import users
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import sentence_of, weakness_of
 from gateway.domain.accounts.users import PROFILE, SIGN_UP
-from gateway.domain.sales import pipelines
+from gateway.domain.sales import new_accounts
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import dates, zones
@@ -23,7 +21,7 @@ from gateway.rest.document.operations import operation
 from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, PASSWORDS
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Row
 
 CLOSED = "Sign-up is closed on this server; ask its administrator for an account."
 
@@ -69,17 +67,10 @@ async def sign_up(request: web.Request) -> web.Response:
     language = values.get("language")
     spoken = language or texts.asked(request.headers.get("Accept-Language", ""))
     user = await request.app[DB].write(
-        _create, spoken, email=values["email"], name=values["name"], password_hash=hashed,
-        timezone=values["timezone"], language=language,
+        new_accounts.create, spoken, via="session", email=values["email"], name=values["name"],
+        password_hash=hashed, timezone=values["timezone"], language=language,
     )  # fmt: skip
     return respond(_user(user), 201, draft)
-
-
-async def _create(tx: Tx, spoken: str, /, **values: Any) -> Row:
-    """Create an account whose stages are in the language that its owner speaks."""
-    user = await users.made(tx, **values, via="session")
-    await pipelines.begin(tx, user["id"], spoken)
-    return user
 
 
 @operation(

@@ -109,15 +109,9 @@ class AccessTokens:
         credentials = request.oauth2
         assert credentials is not None
         if entry is None or entry.credentials != credentials:
-            now = self._clock.monotonic()
-            ended = [
-                name for name, one in self._entries.items()
-                if one.task is None and (one.token is None or now >= one.token.ends_at)
-            ]  # fmt: skip
-            self.forget(ended)
-            entry = self._entries[webhook_id] = _Entry(credentials)
-            if len(self._entries) > MOST:
+            if len(self._entries) >= MOST:
                 self._entries.popitem(last=False)
+            entry = self._entries[webhook_id] = _Entry(credentials)
         return entry
 
     def _start(self, webhook_id: str, entry: _Entry, request: Request) -> asyncio.Task[Fetched]:

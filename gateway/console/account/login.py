@@ -8,10 +8,10 @@ from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.kept_forms import Kept
 from gateway.console.layout.reader import READER
-from gateway.domain.accounts import account_mails, sessions, users
+from gateway.domain.accounts import account_mails, sessions
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
 from gateway.domain.queued_mail import Facts
-from gateway.domain.sales import pipelines
+from gateway.domain.sales import new_accounts
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
@@ -141,11 +141,10 @@ async def _create_first(
     tx: Tx, token: str, email: str, name: str, password_hash: str, language: str
 ) -> str:
     await sessions.take_first_account(tx, token)
-    user_id = await users.add(
-        tx, email=email, name=name, password_hash=password_hash, via="session"
-    )
-    await pipelines.begin(tx, user_id, language)
-    return user_id
+    user = await new_accounts.create(
+        tx, language, email=email, name=name, password_hash=password_hash, via="session",
+    )  # fmt: skip
+    return str(user["id"])
 
 
 def _goodbye(request: web.Request, done: str) -> web.StreamResponse:
