@@ -21,7 +21,7 @@ update attempts set url = 'http://other' where (delivery_id, number) in (
   select delivery_id, number from attempts where place is not null and webhook_id = {0} limit 1)
 """
 LOSE = """
-delete from audit_log where id = (select min(id) from audit_log where owner_id = $1)
+delete from audit where id = (select min(id) from audit where owner_id = $1)
 """
 WHY = "the delivery log is damaged in the target, not in the source"
 AS_IT_IS = "It was so before, and moves as it is."
@@ -66,7 +66,7 @@ def test_damage_before_the_owner_is_closed(pair: Pair, monkeypatch: pytest.Monke
 
 
 def test_a_row_that_the_target_has_lost(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The owner is not closed for the comparison of all rows, which takes as long as they are many."""
+    """To compare the numbers of all rows takes long, and the owner is not closed for it."""
     before = pair.source()
     copy = LiveCopy.all
 
@@ -81,7 +81,7 @@ def test_a_row_that_the_target_has_lost(pair: Pair, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patch:
         patch.setattr(LiveCopy, "all", lost)
         patch.delattr(LiveMove, "_flip")
-        assert "audit_log has " in run(pair, status=1)
+        assert "audit has " in run(pair, status=1)
     run(pair)
     has_moved(pair, before)
 
