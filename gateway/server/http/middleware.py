@@ -159,10 +159,6 @@ class Frame:
         match = await self._app.router.resolve(request)
         match.add_app(self._app)
         request._match_info = match
-        if "Expect" in headers:
-            # 100, or it raises 417.
-            await match.expect_handler(request)
-            await request.writer.drain()
         marks = self._watch.marks
         request_id = headers.get("X-Request-Id")
         if request_id is None or WELL_FORMED.fullmatch(request_id) is None:
@@ -189,6 +185,10 @@ class Frame:
         """Return the response of the route, or that of its error."""
         request = exchange.request
         try:
+            if "Expect" in request.headers:
+                # 100, or it raises 417.
+                await exchange.match.expect_handler(request)
+                await request.writer.drain()
             coding = request.headers.get("Transfer-Encoding")
             if coding is not None and coding.strip().lower() != "chunked":
                 raise web.HTTPNotImplemented
