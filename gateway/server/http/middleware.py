@@ -18,7 +18,7 @@ from msgspec import Struct
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.config import Config
-from gateway.server.http import cors
+from gateway.server.http import bodies, cors
 from gateway.server.http.answers import carried
 from gateway.server.http.proxies import CLIENT, Client, Proxies
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
@@ -195,6 +195,7 @@ class Frame:
             response = carried(request, await exchange.match.handler(request))
         except Exception as error:  # noqa: BLE001 - every error gets a response
             exchange.failure = error
+            await bodies.close(request)
             if isinstance(error, Refusal) and error.code == "rate_limited":
                 await slow_down(request)
             response = answer_to(error, request, exchange.surface, self._refuse)
