@@ -1,7 +1,5 @@
 """Handles imports: a CSV file becomes a job, which a client reads and can cancel."""
 
-import csv
-import io
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -169,7 +167,7 @@ def import_of(entry: Entry) -> Operation:
         return web.Response(status=202, body=msgspec.json.encode(shown(job, [])), headers=headers)
 
     plural = "".join(word.capitalize() for word in resource.plural.split("-"))
-    headings, example = _example(resource)
+    headings, example = shapes.file(resource)
     accepted = shapes.struct(RUNNING)
     key = f" or by {resource.key}" if resource.key else ""
     return Operation(
@@ -202,17 +200,6 @@ def import_of(entry: Entry) -> Operation:
         body=Shape({"type": "string", "format": "binary"}, example), body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
-
-
-def _example(resource: Resource) -> tuple[list[str], str]:
-    """Return the headings of a file with one record, and the file."""
-    names = dict.fromkeys((*resource.required, *resource.creatable))
-    fields = [resource.named[name] for name in names]
-    fields = [f for f in fields if f.example is not None and (f.required or not f.reference)][:3]
-    cells = [f.example if isinstance(f.example, str) else json.dumps(f.example) for f in fields]
-    headings, file = [f.name for f in fields], io.StringIO()
-    csv.writer(file).writerows([headings, cells])
-    return headings, file.getvalue()
 
 
 def _parts(resource: Resource) -> str:
