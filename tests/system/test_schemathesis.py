@@ -39,9 +39,14 @@ RULES = {
     "conflict": "A number or a name is taken, or the record is in another state.",
     "precondition_failed": "If-Match is about the state of the record.",
     "idempotency_mismatch": "A key was used before, for another body.",
+    "unknown_field": "A schema cannot depend on Prefer: handling=strict.",
+    "unknown_parameter": "The same, of a name in `fields` and `include` too.",
     "invalid_cnpj": "A regular expression has no check digits.",
+    "cursor": "A place comes from the page before, in the same order.",
+    "after": "The same.",
+    "columns": "They are those of the file.",
 }
-"""Why a request is refused that its schema allows, by the code of the refusal or of a fault."""
+"""Why a request is refused that its schema allows: by code, or by parameter."""
 
 
 async def run_generated_calls(
@@ -87,7 +92,7 @@ def _run(
         if failure["code"] != REFUSED
     ]
     refused = [why for why in map(_why, done.stdout.split("\n- ")) if why is not None]
-    findings += [f"{REFUSED}: {why}" for why in refused if not RULES.keys() & {*why}]
+    findings += [f"{REFUSED}: {why}" for why in refused if not RULES.keys() >= {*why}]
     findings += [f"error: {error}" for error in told["errors"]]
     findings += [] if told["complete"] else [f"stopped: {told['stop_reason']}"]
     if findings:
@@ -100,11 +105,14 @@ def _run(
 
 
 def _why(failure: str) -> list[str] | None:
-    """Return the codes of a refusal of what the schema allows, as the run prints it."""
+    """Return the faults of a request that the schema allows, as the run prints it."""
     if not failure.startswith(REFUSED):
         return None
     body = json.loads(failure.partition("    `")[2].partition("`\n")[0])
-    return [body.get("code", ""), *(fault["code"] for fault in body.get("details", ()))]
+    return [
+        fault["field"] if fault["code"] == "invalid_parameter" else fault["code"]
+        for fault in body.get("details", ())
+    ] or [body.get("code", "")]
 
 
 def _command(folder: Path, settings: dict[str, str], *words: str) -> str:
