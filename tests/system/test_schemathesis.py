@@ -41,10 +41,17 @@ RULES = {
     "idempotency_mismatch": "A key was used before, for another body.",
     "unknown_field": "A schema cannot depend on Prefer: handling=strict.",
     "unknown_parameter": "The same, of a name in `fields` and `include` too.",
+    "invalid_json": "U+0000 is refused in members that no schema names, too.",
     "invalid_cnpj": "A regular expression has no check digits.",
     "cursor": "A place comes from the page before, in the same order.",
     "after": "The same.",
     "columns": "They are those of the file.",
+    "webhook": "The numbers of deliveries are those of a webhook.",
+    "sequence": "One number leaves no range.",
+    "from": "A range ends after it begins.",
+    "to": "The same.",
+    "groupBy": "A range has a bounded number of parts.",
+    "timezone": "The schema has the form of a name, not the zones of the server.",
 }
 """Why a request is refused that its schema allows: by code, or by parameter."""
 
