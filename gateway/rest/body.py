@@ -14,7 +14,7 @@ from gateway.records.resource import Form
 from gateway.records.values.format import of_json
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
-from gateway.rest.preferences import APPLIED, is_strict
+from gateway.rest.preferences import APPLIED, is_strict, unasked
 from gateway.server.http import bodies
 from gateway.server.http.bodies import READING
 
@@ -56,6 +56,8 @@ def draft_of(
         return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the body."))
     draft = check(form, sent, read=of_json, creating=creating, takes=takes)
     draft.strict = is_strict(request)
+    if draft.strict:
+        draft.ignored += unasked(request)
     return draft
 
 

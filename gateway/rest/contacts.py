@@ -32,6 +32,9 @@ async def _upsert(request: web.Request) -> web.Response:
     new = draft_of(request, CONTACTS, body, creating=True)
     # Its unsent fields stay, also those with a default.
     changes = draft_of(request, CONTACTS, body)
+    if changes.strict:
+        # A field that only a new contact takes is ignored, but not unknown.
+        changes.ignored = new.ignored
 
     def response(outcome: tuple[Record, bool]) -> Written:
         record, created = outcome

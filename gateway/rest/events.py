@@ -111,6 +111,7 @@ EXAMPLE = Events(
         Parameter("to", NUMBER, "Only deliveries with this number or a lower one.", 20),
         page_size(),
     ),
+    refusals=("not_found",),
 )  # fmt: skip
 async def list_events(request: web.Request) -> web.Response:
     """GET /api/events: list the events after a given one."""

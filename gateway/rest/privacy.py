@@ -161,6 +161,7 @@ def erase(resource: Resource) -> Operation:
         "responses. A repeat returns the same erasure. When it is done, `person.erased` goes to "
         "operational webhooks.",
         parameters=(id_of(resource.noun),),
+        refusals=("payload_too_large", "unsupported_media_type"),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ gzip or deflate; the limit applies to the result while it is decompressed.
 import asyncio
 import zlib
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from functools import lru_cache
 
 from aiohttp import web
@@ -60,11 +60,23 @@ async def whole(request: web.Request) -> bytes:
     return await _read(request, request.app[CONFIG].limits.body_bytes)
 
 
-async def pieces(request: web.Request, most: int) -> AsyncIterator[bytes]:
+def pieces(request: web.Request, most: int) -> AsyncIterator[bytes]:
     """Yield an uncompressed body piece by piece; a consumed piece no longer counts as waiting.
 
     Raise payload_too_large, unsupported_media_type, or rate_limited beyond UPLOADS.
     """
+    upload = request[UPLOAD] = _pieces(request, most)
+    return upload
+
+
+async def close(request: web.Request) -> None:
+    """End the upload of a refused request, of which nobody reads the rest."""
+    upload = request.get(UPLOAD)
+    if upload is not None:
+        await upload.aclose()
+
+
+async def _pieces(request: web.Request, most: int) -> AsyncGenerator[bytes, None]:
     if _coding(request):
         raise _unknown_coding("Send the file uncompressed, without Content-Encoding.", "identity")
     length = request.content_length
@@ -159,6 +171,7 @@ def _unknown_coding(text: str, known: str = "") -> Refusal:
     return Refusal("unsupported_media_type", text, facts=facts)
 
 
+UPLOAD = web.RequestKey("UPLOAD", AsyncGenerator[bytes, None])
 UPLOADING: web.AppKey[Counter[str]] = web.AppKey("UPLOADING")
 """The open uploads of each account or address."""
 READING = web.AppKey("READING", asyncio.Lock)

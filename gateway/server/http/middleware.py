@@ -18,7 +18,7 @@ from msgspec import Struct
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.config import Config
-from gateway.server.http import cors
+from gateway.server.http import bodies, cors
 from gateway.server.http.answers import carried
 from gateway.server.http.proxies import CLIENT, Client, Proxies
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
@@ -159,10 +159,6 @@ class Frame:
         match = await self._app.router.resolve(request)
         match.add_app(self._app)
         request._match_info = match
-        if "Expect" in headers:
-            # 100, or it raises 417.
-            await match.expect_handler(request)
-            await request.writer.drain()
         marks = self._watch.marks
         request_id = headers.get("X-Request-Id")
         if request_id is None or WELL_FORMED.fullmatch(request_id) is None:
@@ -189,12 +185,17 @@ class Frame:
         """Return the response of the route, or that of its error."""
         request = exchange.request
         try:
+            if "Expect" in request.headers:
+                # 100, or it raises 417.
+                await exchange.match.expect_handler(request)
+                await request.writer.drain()
             coding = request.headers.get("Transfer-Encoding")
             if coding is not None and coding.strip().lower() != "chunked":
                 raise web.HTTPNotImplemented
             response = carried(request, await exchange.match.handler(request))
         except Exception as error:  # noqa: BLE001 - every error gets a response
             exchange.failure = error
+            await bodies.close(request)
             if isinstance(error, Refusal) and error.code == "rate_limited":
                 await slow_down(request)
             response = answer_to(error, request, exchange.surface, self._refuse)

@@ -275,7 +275,8 @@ async def test_a_form_that_is_broken_or_in_another_encoding(api: RestApi, ana: P
     kind = "multipart/form-data; boundary=x"
     half = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\na'
     twice = half.replace(b"file", b"mode") + b"\r\n"
-    for data in (b"", b"--x--\r\n", half, twice * 2 + half + b"\r\n--x--\r\n"):
+    # More than an account may send at once: a refused one is no longer being sent.
+    for data in (b"", b"--x--\r\n", half, *[twice * 2 + half + b"\r\n--x--\r\n"] * 9):
         reply = await ana.call("POST", "/api/import/contacts", data=data, Content_Type=kind)
         assert (reply.status, reply.body["error"]) == (
             400, "Send the whole form, with the file in the part file.",

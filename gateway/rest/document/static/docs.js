@@ -14,7 +14,7 @@ function withoutOptions(spec) {
       for (const one of entry.parameters) {
         if (one.in === "path") delete one.example;
         if (one.required) continue;
-        one.description += ` Example: ${one.example}`;
+        if (one.example !== undefined) one.description += ` Example: ${one.example}`;
         delete one.example;
         if (one.schema.default !== undefined) {
           const { default: usual, ...schema } = one.schema;
