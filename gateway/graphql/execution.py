@@ -39,7 +39,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values.strictjson import Digits, InvalidJson, decode
 from gateway.server.http import bodies
-from gateway.server.http.bodies import READING
+from gateway.server.http.turns import PARSING, turn
 
 IN_TURN_BYTES = 8_192
 """A body from this size on is parsed in turn, so that the loop is free between any two of them."""
@@ -65,7 +65,7 @@ async def from_body(request: web.Request) -> OperationRequest:
         raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
     body = await bodies.whole(request)
     if len(body) >= IN_TURN_BYTES:
-        async with request.app[READING]:
+        async with turn(request, PARSING):
             await asyncio.sleep(0)
             return _asked(_decoded(body))
     return _asked(_decoded(body))

@@ -29,6 +29,7 @@ from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.spans import Served, Spans
 from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import Commits, RequestBudget, commits, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.events import Cause, cause
@@ -296,6 +297,9 @@ def refusal_of(error: Exception) -> Refusal:
         return error
     if isinstance(error, DatabaseUnavailable):
         return of_database(error, commits.get(), ADVICE)
+    if isinstance(error, Crowded):
+        text = "Too many requests of this account are waiting; send fewer at once."
+        return Refusal("rate_limited", text, facts={"retry_after": error.seconds})
     if isinstance(error, RequestPayloadError):
         return Refusal("invalid_json", "The body is incomplete or malformed.")
     return Refusal("internal_error", "Internal server error; report it with the requestId.")

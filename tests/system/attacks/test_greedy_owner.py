@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
-from collections import Counter, defaultdict
+from asyncio.subprocess import PIPE
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,9 +26,11 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.tasks import TASKS
 from gateway.records.resource import Resource
 from outbox.database.transaction import Tx
+from tests.architecture.tree import ROOT
 from tests.support.deployed import deployed
 from tests.support.engines import Engine
 from tests.system.attacks import greedy_jobs as jobs
+from tests.system.attacks import honest_client
 from tests.system.attacks.attack import Target
 from tests.system.attacks.test_work import Values, contact, many
 
@@ -50,7 +54,7 @@ COMPOSED = {
 class Honest:
     """What the honest owner noticed, by kind of request."""
 
-    took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    took: dict[str, list[float]] = field(default_factory=dict)
     wrong: Counter[str] = field(default_factory=Counter)
     made: int = 0
 
@@ -112,39 +116,20 @@ async def run_greed(name: str, greed: Greed, engine: Engine, broken: str = "") -
 
 @asynccontextmanager
 async def _working(target: Target, honest: Honest) -> AsyncIterator[None]:
-    """Send RATE requests a second, whenever the one before was answered."""
-    sent: set[asyncio.Task[None]] = set()
-    paths = ("/api/me", "/api/contacts", "POST", "/api/contacts?limit=100")
-
-    async def once(http: aiohttp.ClientSession, path: str) -> None:
-        kind, body = ("write", {"name": "Maria"}) if path == "POST" else ("read", None)
-        began = time.monotonic()
-        try:
-            async with http.request(
-                "GET" if body is None else "POST", "/api/contacts" if body else path, json=body
-            ) as answer:
-                await answer.read()
-                if answer.status not in (200, 201):
-                    honest.wrong[f"{path} got {answer.status}"] += 1
-                honest.made += answer.status == 201
-        except (aiohttp.ClientError, TimeoutError) as error:
-            honest.wrong[f"{path} got {type(error).__name__}"] += 1
-        honest.took[kind].append(time.monotonic() - began)
-
-    async def work() -> None:
-        began = time.monotonic()
-        for number in count():
-            await asyncio.sleep(max(0.0, began + number / RATE - time.monotonic()))
-            sent.add(task := asyncio.create_task(once(http, paths[number % len(paths)])))
-            task.add_done_callback(sent.discard)
-
-    async with target.client(1, X_Forwarded_For=HONEST, Connection="close") as http:
-        working = asyncio.create_task(work())
-        try:
-            yield
-        finally:
-            working.cancel()
-            await asyncio.gather(working, *sent, return_exceptions=True)
+    """Let the honest owner work."""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", honest_client.__name__, target.address,
+        str(target.site.product.pid), target.keys[1], HONEST,
+        str(RATE), cwd=ROOT, stdin=PIPE, stdout=PIPE, limit=2**24,
+    )  # fmt: skip
+    assert child.stdout is not None
+    await child.stdout.readline()
+    try:
+        yield
+    finally:
+        out, _ = await child.communicate(b"")
+        told = json.loads(out)
+        honest.took, honest.wrong, honest.made = told["took"], Counter(told["wrong"]), told["made"]
 
 
 async def _late(target: Target, made: int) -> int:
