@@ -15,6 +15,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 from msgspec import Struct
 
+from gateway.domain.accounts.networks import share_of
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.config import Config
@@ -264,9 +265,10 @@ class Frame:
 
 
 async def slow_down(request: web.Request) -> None:
-    """Let the refusal of a known caller wait that does not wait itself."""
+    """Let the refusal wait of an account or address that does not wait itself."""
     caller = request.get(CALLER)
-    if caller is not None and (seconds := request.app[LIMITS].refused(caller.owner_id)):
+    holder = share_of(request[CLIENT].address) if caller is None else caller.owner_id
+    if seconds := request.app[LIMITS].refused(holder):
         await asyncio.sleep(seconds)
 
 
