@@ -65,4 +65,5 @@ async def main(address: str, pid: int, key: str, client: str, rate: float) -> No
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:5], float(sys.argv[5])))
+    _, address, pid, key, client, rate = sys.argv
+    asyncio.run(main(address, int(pid), key, client, float(rate)))
