@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -53,7 +54,7 @@ async def imports(lines: int, characters: int, target: Target) -> Counter[int]:
 
     data = "name,notes\n" + "".join(f"Maria da Silva {n},{notes}\n" for n in range(lines))
     async with target.client(0) as http:
-        async with http.post("/api/import/contacts", data=data.encode(), headers=CSV) as answer:
+        async with http.post("/api/import/contacts", data=io.BytesIO(data.encode()), headers=CSV) as answer:
             got = Counter({answer.status: 1})
             if answer.status != 202:
                 target.findings.append(f"an import got {await answer.text()}")
