@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 from asyncio.subprocess import PIPE
@@ -29,8 +30,10 @@ from outbox.database.transaction import Tx
 from tests.architecture.tree import ROOT
 from tests.support.deployed import deployed
 from tests.support.engines import Engine
+from tests.support.product import Product
 from tests.system.attacks import greedy_jobs as jobs
 from tests.system.attacks import honest_client
+from tests.system.attacks import slow_clients as slow
 from tests.system.attacks.attack import Target
 from tests.system.attacks.test_work import Values, contact, many
 
@@ -89,8 +92,8 @@ async def run_greed(name: str, greed: Greed, engine: Engine, broken: str = "") -
             await asyncio.sleep(ALONE_SECONDS)
         began = time.monotonic()
         async with _working(target, beside):
-            got = await greed.run(target)
-            memory.append(product.rss())
+            async with _looking(product, memory, files := list[int]()):
+                got = await greed.run(target)
             await asyncio.sleep(max(0.0, LEAST_SECONDS - (time.monotonic() - began)))
         late = await _late(target, alone.made + beside.made)
         figures = {
@@ -100,7 +103,8 @@ async def run_greed(name: str, greed: Greed, engine: Engine, broken: str = "") -
         }
         print(json.dumps({
             "greed": name, "engine": engine, "got": dict(got), **figures, "late": late,
-            "mib": round(max(memory) - start, 1), "seconds": round(time.monotonic() - began, 1),
+            "mib": round(max(memory) - start, 1), "files": max(files),
+            "seconds": round(time.monotonic() - began, 1),
         }))  # fmt: skip
     findings = [*target.findings, *(f"{what}: {n}" for what, n in beside.wrong.items())]
     for kind in ("read", "write"):
@@ -130,6 +134,25 @@ async def _working(target: Target, honest: Honest) -> AsyncIterator[None]:
         out, _ = await child.communicate(b"")
         told = json.loads(out)
         honest.took, honest.wrong, honest.made = told["took"], Counter(told["wrong"]), told["made"]
+
+
+@asynccontextmanager
+async def _looking(product: Product, memory: list[float], files: list[int]) -> AsyncIterator[None]:
+    """Note the memory and the open files of the server each half second, and at the end."""
+
+    async def look() -> None:
+        while True:
+            memory.append(product.rss())
+            files.append(len(os.listdir(f"/proc/{product.pid}/fd")))
+            await asyncio.sleep(0.5)
+
+    looking = asyncio.create_task(look())
+    await asyncio.sleep(0)
+    try:
+        yield
+    finally:
+        looking.cancel()
+    memory.append(product.rss())
 
 
 async def _late(target: Target, made: int) -> int:
@@ -332,6 +355,25 @@ GREED = {
     "an import of long lines": Greed(partial(jobs.imports, 200, 60_000)),
     "an import of many lines": Greed(partial(jobs.imports, 20_000, 8)),
     "nested lists of a shop": Greed(jobs.nested_lists, jobs.a_shop),
+    "heads of a byte a second": Greed(
+        partial(slow.held, "GET /api/me HTTP/1.1\r\nHost: a\r\nX-A: ", "x", None)
+    ),
+    "connections that say nothing": Greed(partial(slow.held, "", "", None)),
+    "upgrades without a word after them": Greed(
+        partial(
+            slow.held,
+            "GET /api/me HTTP/1.1\r\nHost: a\r\n{key}Connection: Upgrade\r\n"
+            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eHl6\r\n\r\n",
+            "",
+            0,
+        )
+    ),
+    "unread lists": Greed(
+        partial(slow.unread, ["/api/contacts?limit=100"], 40), partial(owned, CONTACTS, contact)
+    ),
+    "10,000 requests at once on a connection": Greed(
+        partial(slow.unread, ["/api/me", "/livez", "/api/none"], 10_000)
+    ),
     "eight slow readers of exports": Greed(exports, of_all, owners=10, broken="patient_streams"),
 }
 """What an owner asks for. Whoever bounds another kind of work adds its line."""
