@@ -32,6 +32,7 @@ from tests.support.deployed import deployed
 from tests.support.engines import Engine
 from tests.support.product import Product
 from tests.system.attacks import greedy_jobs as jobs
+from tests.system.attacks import greedy_pages as doors
 from tests.system.attacks import honest_client
 from tests.system.attacks import slow_clients as slow
 from tests.system.attacks.attack import Target
@@ -79,7 +80,11 @@ class Greed:
 
 async def run_greed(name: str, greed: Greed, engine: Engine, broken: str = "") -> list[str]:
     """Run the greedy owner beside the honest one; return what missed a bar."""
-    settings = {f"CARTEIRO_LIMITS__{key}": text for key, text in COMPOSED.items()}
+    settings = {f"CARTEIRO_LIMITS__{key}": text for key, text in COMPOSED.items()} | {
+        "CARTEIRO_IMAGES__FOLDER": "images",
+        "CARTEIRO_MAIL__HOST": "127.0.0.1", "CARTEIRO_MAIL__PORT": "9",
+        "CARTEIRO_MAIL__FROM_ADDRESS": "crm@example.com",
+    }  # fmt: skip
     async with deployed(
         engine, 1, owners=greed.owners, webhooks=1, broken=broken, settings=settings
     ) as site:
@@ -242,25 +247,6 @@ async def drips(target: Target, *, known: bool, seconds: float = 20.0) -> Counte
     return got
 
 
-async def pages(target: Target) -> Counter[int]:
-    """Ask for pages of the console on 50 connections of one session."""
-    got: Counter[int] = Counter()
-    async with target.site.console(0) as forms:
-        cookies = {one.key: one.value for one in forms.http.cookie_jar}
-
-    async def several(http: aiohttp.ClientSession) -> None:
-        end = time.monotonic() + LEAST_SECONDS
-        while time.monotonic() < end:
-            async with http.get("/console/contacts", allow_redirects=False) as answer:
-                await answer.read()
-                got[answer.status] += 1
-
-    async with target.client(X_Forwarded_For=GREEDY) as http:
-        http.cookie_jar.update_cookies(cookies)
-        await asyncio.gather(*(several(http) for _ in range(50)))
-    return got
-
-
 async def exports(target: Target) -> Counter[int]:
     """Read large exports of eight owners slowly; a small one and a large one come through."""
     got: Counter[int] = Counter()
@@ -340,7 +326,9 @@ GREED = {
         partial(drips, known=False), broken="patient_server"
     ),
     "pages of the console": Greed(
-        pages, partial(owned, CONTACTS, contact), broken="unmetered_console"
+        partial(doors.of_the_console, "/console/contacts"),
+        partial(owned, CONTACTS, contact),
+        broken="unmetered_console",
     ),
     "100 exports": Greed(
         partial(asks, ["/api/export/contacts.csv"], at_once=100), partial(owned, CONTACTS, contact)
@@ -355,6 +343,15 @@ GREED = {
     "an import of long lines": Greed(partial(jobs.imports, 200, 60_000)),
     "an import of many lines": Greed(partial(jobs.imports, 20_000, 8)),
     "nested lists of a shop": Greed(jobs.nested_lists, jobs.a_shop),
+    "searches of all kinds": Greed(
+        partial(doors.of_the_console, "/console/find?q=nobody"), partial(owned, CONTACTS, contact)
+    ),
+    "home pages": Greed(partial(doors.of_the_console, "/console"), partial(owned, TASKS, task)),
+    "messages of MCP": Greed(doors.mcp_messages, partial(owned, CONTACTS, contact)),
+    "PDF files of a link": Greed(doors.files_of_a_link),
+    "images": Greed(doors.images),
+    "forgotten passwords": Greed(doors.forgotten_passwords),
+    "schemas": Greed(partial(asks, ["/api/schemas", "/api/openapi.json"])),
     "heads of a byte a second": Greed(
         partial(slow.held, "GET /api/me HTTP/1.1\r\nHost: a\r\nX-A: ", "x", None)
     ),
