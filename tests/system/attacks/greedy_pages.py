@@ -17,7 +17,7 @@ SECONDS = 12.0
 AT_ONCE = 50
 LIST = {
     "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-    "params": {"name": "list_records", "arguments": {"type": "contacts", "limit": 100}},
+    "params": {"name": "list", "arguments": {"type": "contacts", "limit": 100}},
 }  # fmt: skip
 MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 QUOTE = {

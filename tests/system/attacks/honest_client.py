@@ -27,8 +27,8 @@ async def main(address: str, pid: int, key: str, client: str, rate: float) -> No
     took: dict[str, list[float]] = defaultdict(list)
     wrong, made, sent = Counter[str](), Counter[str](), set[asyncio.Task[None]]()
 
-    def waited() -> float:
-        return queued_seconds(pid) + queued_seconds(os.getpid())
+    def waited() -> tuple[float, float]:
+        return queued_seconds(pid), queued_seconds(os.getpid())
 
     async def once(http: aiohttp.ClientSession, path: str) -> None:
         kind, body = ("write", {"name": "Maria"}) if path == "POST" else ("read", None)
@@ -43,7 +43,8 @@ async def main(address: str, pid: int, key: str, client: str, rate: float) -> No
                 made[kind] += answer.status == 201
         except (aiohttp.ClientError, TimeoutError) as error:
             wrong[f"{path} got {type(error).__name__}"] += 1
-        took[kind].append(time.monotonic() - began - (waited() - queued))
+        lost = max(now - then for now, then in zip(waited(), queued, strict=True))
+        took[kind].append(max(0.0, time.monotonic() - began - lost))
 
     async def work(http: aiohttp.ClientSession) -> None:
         began = time.monotonic()
