@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from tests.system.attacks.attack import Target
@@ -76,6 +76,30 @@ async def unread(paths: Sequence[str], at_once: int, target: Target) -> Counter[
     return got
 
 
+async def exports(target: Target) -> Counter[int]:
+    """Read large exports of eight owners slowly; a small one and a large one come through."""
+    got: Counter[int] = Counter()
+    writers = []
+    for key in target.keys[2:]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", target.port, limit=4_096)
+        writer.write(
+            f"GET /api/export/contacts.csv HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode()
+        )
+        got[int((await reader.readline())[9:12])] += 1
+        writers.append(writer)
+    for number, longest in ((1, 5.0), (0, 40.0)):
+        try:
+            async with asyncio.timeout(longest), target.client(number) as http:
+                async with http.get("/api/export/contacts.csv") as answer:
+                    await answer.read()
+                    got[answer.status] += 1
+        except TimeoutError:
+            target.findings.append(f"an export takes more than {longest:.0f} s")
+    for writer in writers:
+        writer.transport.abort()
+    return got
+
+
 async def _connected(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     wire = socket.socket()
     wire.setblocking(False)
@@ -85,9 +109,9 @@ async def _connected(target: Target) -> tuple[asyncio.StreamReader, asyncio.Stre
     return await asyncio.open_connection(sock=wire, limit=1_024)
 
 
-async def _together(one, count: int) -> None:  # type: ignore[no-untyped-def]
-    tasks = []
+async def _together(one: Callable[[], Awaitable[None]], count: int) -> None:
+    tasks = list[asyncio.Future[None]]()
     for _ in range(count):
-        tasks.append(asyncio.create_task(one()))
+        tasks.append(asyncio.ensure_future(one()))
         await asyncio.sleep(0.005)
     await asyncio.gather(*tasks)

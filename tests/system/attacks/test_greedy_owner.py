@@ -36,7 +36,7 @@ from tests.system.attacks import greedy_pages as doors
 from tests.system.attacks import honest_client
 from tests.system.attacks import slow_clients as slow
 from tests.system.attacks.attack import Target
-from tests.system.attacks.test_work import Values, contact, many
+from tests.system.attacks.test_work import Values, contact, insert, many
 
 RATE = 20.0
 ALONE_SECONDS = 12.0
@@ -247,30 +247,6 @@ async def drips(target: Target, *, known: bool, seconds: float = 20.0) -> Counte
     return got
 
 
-async def exports(target: Target) -> Counter[int]:
-    """Read large exports of eight owners slowly; a small one and a large one come through."""
-    got: Counter[int] = Counter()
-    writers = []
-    for key in target.keys[2:]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", target.port, limit=4_096)
-        writer.write(
-            f"GET /api/export/contacts.csv HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode()
-        )
-        got[int((await reader.readline())[9:12])] += 1
-        writers.append(writer)
-    for number, longest in ((1, 5.0), (0, 40.0)):
-        try:
-            async with asyncio.timeout(longest), target.client(number) as http:
-                async with http.get("/api/export/contacts.csv") as answer:
-                    await answer.read()
-                    got[answer.status] += 1
-        except TimeoutError:
-            target.findings.append(f"an export takes more than {longest:.0f} s")
-    for writer in writers:
-        writer.transport.abort()
-    return got
-
-
 def task(number: int) -> dict[str, object]:
     return {
         "title": f"Call {number}", "due_at": 1_764_600_000_000_000 + number * 1_000_000,
@@ -281,6 +257,17 @@ def task(number: int) -> dict[str, object]:
 async def owned(kind: Resource, values: Values, target: Target) -> None:
     """Insert 100,000 records of the greedy owner, and a few of the honest one's."""
     await many(kind, values, target)
+
+
+def wide(number: int) -> dict[str, object]:
+    return {**contact(number), "notes": "a b " * 4_000}
+
+
+async def some_wide(target: Target) -> None:
+    """Insert contacts of the greedy owner with long notes, and a few of the honest one's."""
+    async with target.site.opened() as db:
+        await db.write(insert, CONTACTS, target.owners[0], map(wide, range(400)))
+        await db.write(insert, CONTACTS, target.owners[1], map(contact, range(1_000)))
 
 
 async def of_all(target: Target) -> None:
@@ -319,6 +306,9 @@ GREED = {
         partial(asks, DEEP), partial(owned, CONTACTS, contact), broken="unmetered_lists"
     ),
     "300 ids": Greed(by_ids, partial(owned, CONTACTS, contact), broken="unmetered_lists"),
+    "pages of long records": Greed(
+        partial(asks, [f"/api/contacts?limit=100&page={n}" for n in (2, 3)]), some_wide
+    ),
     "bodies of a byte a second with a key": Greed(
         partial(drips, known=True), broken="patient_server"
     ),
@@ -371,7 +361,9 @@ GREED = {
     "10,000 requests at once on a connection": Greed(
         partial(slow.unread, ["/api/me", "/livez", "/api/none"], 10_000)
     ),
-    "eight slow readers of exports": Greed(exports, of_all, owners=10, broken="patient_streams"),
+    "eight slow readers of exports": Greed(
+        slow.exports, of_all, owners=10, broken="patient_streams"
+    ),
 }
 """What an owner asks for. Whoever bounds another kind of work adds its line."""
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")
