@@ -6,7 +6,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
+from gateway.console.layout import pages
 from gateway.server.http import turns
+from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.http.turns import BUILDING, PARSING, WRITING, Turns
 from outbox.database.transaction import RequestBudget, patience
 
@@ -30,3 +32,27 @@ async def test_whoever_asks_for_much_waits_behind_itself_alone(of: Turns, each: 
     await asyncio.gather(*greedy, honest)
     # One more has its turn first, which has waited for longer.
     assert order.index("honest") <= each + 1, order
+
+
+async def test_visitors_without_a_session_take_turns_by_address() -> None:
+    app, order, ends = web.Application(), list[str](), asyncio.Event()
+    pages.set_up(app)
+
+    async def visit(address: str) -> None:
+        request = make_mocked_request("GET", "/console/sign-in", app=app)
+        request[CLIENT] = Client(address, "http", "a", outside=False)
+
+        async def make() -> web.Response:
+            order.append(address)
+            await ends.wait()
+            return web.Response()
+
+        await pages._as_stranger(request, make)
+
+    many = [asyncio.create_task(visit("203.0.113.9")) for _ in range(6)]
+    await asyncio.sleep(0)
+    one = asyncio.create_task(visit("198.51.100.7"))
+    await asyncio.sleep(0)
+    assert order == ["203.0.113.9"] * pages.STRANGERS_AT_ONCE + ["198.51.100.7"]
+    ends.set()
+    await asyncio.gather(*many, one)
