@@ -88,7 +88,8 @@ BOUNDS: Mapping[str, float] = {
     "operations_each": turns.OPERATIONS_EACH, "weighed": costs.WEIGHED, "part": execution.PART,
     "file_weight": customer_page.FILE_WEIGHT, "niceness": encoder.NICENESS,
     "soon": host_proofs.SOON // MINUTE, "ends": host_proofs.ENDS // DAY,
-    "resets": password_resets.MOST, "strangers": pages.STRANGERS_AT_ONCE, "tokens": access_tokens.MOST,
+    "resets": password_resets.MOST, "tokens": access_tokens.MOST,
+    "strangers": pages.STRANGERS_AT_ONCE,
 }  # fmt: skip
 """The bounds that costs.toml names, from where they hold."""
 _PLURAL = re.compile(rf"/(?:{'|'.join(sorted((r.plural for r in RESOURCES), key=len)[::-1])})\b")
