@@ -13,7 +13,6 @@ from functools import cache
 import msgspec
 from aiohttp import web
 
-from gateway.console.crm.printing import WRITING
 from gateway.console.layout.pages import set_up
 from gateway.console.routes import add_console
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
@@ -50,9 +49,9 @@ from gateway.server.app_keys import (
 from gateway.server.cells import cells_of, registration_of
 from gateway.server.config import Config
 from gateway.server.delivery import DELIVERY, Delivery, doctor_of, rules_of
-from gateway.server.http import answers
+from gateway.server.http import answers, turns
 from gateway.server.http.address import public_address
-from gateway.server.http.bodies import READING, UPLOADING
+from gateway.server.http.bodies import UPLOADING
 from gateway.server.http.connections import FRAME
 from gateway.server.http.middleware import Frame, Refuse, Watch, surface_of
 from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
@@ -146,9 +145,8 @@ def build_app(
     app[KEYRING] = keyring
     app[GUARD] = guard
     app[METRICS] = metrics
-    app[answers.BUILDING] = asyncio.Semaphore(answers.BUILDERS)
-    app[WRITING] = asyncio.Semaphore(1)
-    app[READING], app[UPLOADING] = asyncio.Lock(), Counter[str]()
+    turns.set_up(app)
+    app[UPLOADING] = Counter[str]()
     app[answers.ANSWERS] = answers.budget(config.limits)
     app[FIRST_PAGES] = FirstPages()
     app[EXPOSITION] = exposition

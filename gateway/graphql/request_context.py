@@ -27,6 +27,8 @@ from outbox.database.transaction import Commits, P, T, Tx, belongs_to, commits
 V = TypeVar("V")
 Unit = Callable[..., Awaitable[Mapping[str, V]]]
 _Batch = tuple[Unit[Any], tuple[str, ...], tuple[Hashable, ...]]
+PART = 100
+"""Fields that get what was loaded for them in one turn of the event loop."""
 TICKS = 3
 """Turns of the event loop to wait for more keys: fields of one level resume a few turns apart."""
 
@@ -76,8 +78,11 @@ class Loaders:
         except Exception as error:  # noqa: BLE001 - each field that waits raises it
             results = [error] * len(units)
         for (_, keys, _), theirs, values in zip(units, futures, results, strict=True):
-            for key, future in zip(keys, theirs, strict=True):
+            for number, (key, future) in enumerate(zip(keys, theirs, strict=True), 1):
                 _settle(future, values, key)
+                if not number % PART:
+                    # Each of these fields now completes its objects.
+                    await asyncio.sleep(0)
 
 
 def _settle(future: "asyncio.Future[Any]", values: Any, key: str) -> None:
@@ -125,6 +130,7 @@ class RequestContext:
         """Loads what the fields of many objects need, together."""
         self.commits: dict[str | int, Commits] = {}
         """The commits of each mutation, by its key in the response."""
+        self._pace: asyncio.Lock | None = None
         self.wrote = False
         """Whether a write has begun, however it ended."""
 
@@ -146,7 +152,9 @@ class RequestContext:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a unit on a snapshot."""
-        return await self._db.read(unit, *args, **kwargs)
+        result = await self._db.read(unit, *args, **kwargs)
+        await self._pause()
+        return result
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -170,7 +178,24 @@ class RequestContext:
 
         The client's address pays for the rows. Raises rate_limited.
         """
-        return await self.storefront.searches.run(self.address, unit, *args, **kwargs)
+        result = await self.storefront.searches.run(self.address, unit, *args, **kwargs)
+        await self._pause()
+        return result
+
+    def in_parts(self) -> None:
+        """Let the event loop serve others between the lists of this request, which are large."""
+        self._pace = asyncio.Lock()
+
+    @property
+    def paced(self) -> bool:
+        """Whether the lists of this request are large."""
+        return self._pace is not None
+
+    async def _pause(self) -> None:
+        if self._pace is not None:
+            async with self._pace:
+                # Several lists read at once would be completed in one turn of the loop.
+                await asyncio.sleep(0)
 
     @property
     def address(self) -> str:

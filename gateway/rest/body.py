@@ -16,7 +16,7 @@ from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
 from gateway.rest.preferences import APPLIED, is_strict, unasked
 from gateway.server.http import bodies
-from gateway.server.http.bodies import READING
+from gateway.server.http.turns import PARSING, turn
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}", re.ASCII)
 PRIVATE = {"Content-Type": JSON, "Cache-Control": "no-store"}
@@ -34,7 +34,7 @@ async def read_body(request: web.Request) -> bytes:
     body = await bodies.read(request)
     if len(body) >= IN_TURN_BYTES:
         # The loop serves other requests between two large bodies; then this one is parsed.
-        async with request.app[READING]:
+        async with turn(request, PARSING):
             await asyncio.sleep(0)
     return body
 

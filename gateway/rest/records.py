@@ -212,7 +212,7 @@ def page(resource: Resource, **of: str) -> Operation:
 
 def _link(request: web.Request, cursor: str | None) -> dict[str, str]:
     """Return the header Link to the next page, if there is one: this page's query and `cursor`."""
-    if cursor is None:
+    if cursor is None or len(request.rel_url.raw_query_string) > LONGEST_LINK:
         return {}
     onward = [
         f"{quote_plus(name, errors='replace')}={quote_plus(value, errors='replace')}&"

@@ -6,7 +6,6 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.crm.printing import WRITING
 from gateway.console.layout import error_pages, pages, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
@@ -20,6 +19,7 @@ from gateway.records.errors import Refusal
 from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from gateway.server.http.multipart import Upload
+from gateway.server.http.turns import WRITING, turn
 
 PATH = "/console/settings/company"
 
@@ -57,7 +57,7 @@ async def upload_logo(request: web.Request, visitor: SignedIn, form: Upload) -> 
     """Store the logo, smaller if needed, without the other data of its file."""
     data = b"".join([piece async for piece in form.pieces])
     try:
-        async with request.app[WRITING]:
+        async with turn(request, WRITING):
             logo = await asyncio.to_thread(logos.logo_of, data)
     except Refusal as refusal:
         texts = request[READER].texts

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
@@ -20,6 +21,7 @@ from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER, reader_of
 from gateway.console.layout.templates import TROUBLES
+from gateway.domain.accounts.networks import share_of
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, CONFIG, REQUEST_ID
 from gateway.server.http import multipart
@@ -42,6 +44,10 @@ WAITING = 256
 PAUSE_SECONDS = 0.02
 """Between the pages of an account that asks for more at a time."""
 TURNS = web.AppKey("CONSOLE_TURNS", FairSemaphore)
+STRANGERS_AT_ONCE = 2
+"""The same for an address whose visitors are not signed in: no rate limits their pages."""
+STRANGERS_PAUSE_SECONDS = 0.05
+STRANGERS = web.AppKey("STRANGERS_TURNS", FairSemaphore)
 
 ENROL = "/console/account/two-factor"
 """The page on which an account sets up two-factor authentication."""
@@ -67,6 +73,7 @@ def set_up(app: web.Application) -> None:
     app[templates.ENVIRONMENT] = templates.environment()
     app[error_pages.SLOWED] = {}
     app[TURNS] = FairSemaphore(WAITING * AT_ONCE, each=AT_ONCE, waiting=WAITING)
+    app[STRANGERS] = FairSemaphore(WAITING, each=STRANGERS_AT_ONCE, waiting=WAITING)
     menu.set_up(app)
 
 
@@ -152,16 +159,20 @@ async def _answer(
             request[CALLER] = visitor.actor
             request[READER] = reader_of(request, visitor)
             request[TROUBLES] = troubles.of(request, visitor)
-        if visitor.session is None and not public:
-            response = await kept_forms.ask(request, visitor) or to_sign_in(request)
+        if visitor.session is None:
+            stranger = visitor
+            response = await _as_stranger(
+                request, lambda: _to_stranger(request, stranger, act, public=public)
+            )
         elif not enrolling and _must_enrol(request, visitor):
             response = _to_page(request, ENROL)
-        elif visitor.session is None or not brief:
+        elif not brief:
             response = await _acted(request, visitor, act)
         else:
             response = await _in_turn(request, visitor, visitor.session.owner_id, act)
     except Refusal as refusal:
-        response = refused(request, visitor, refusal)
+        refusal_page = partial(_refused, request, visitor, refusal)
+        response = await _as_stranger(request, refusal_page)
     except Crowded as crowded:
         facts = {"retry_after": crowded.seconds}
         response = refused(request, visitor, Refusal("rate_limited", "error.crowded", facts=facts))
@@ -185,6 +196,38 @@ async def _answer(
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response
+
+
+async def _as_stranger(
+    request: web.Request, make: Callable[[], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Return a response in its turn among those of the visitor's address."""
+    turns, holder = request.app[STRANGERS], share_of(guard.client_of(request).address)
+    try:
+        await turns.take(holder)
+    except Crowded as crowded:
+        return await _slowed(request, crowded.seconds)
+    try:
+        response = await make()
+        if turns.waits(holder):
+            await asyncio.sleep(STRANGERS_PAUSE_SECONDS)
+        return response
+    finally:
+        turns.leave(holder)
+
+
+async def _to_stranger(
+    request: web.Request, visitor: SignedIn, act: Act, *, public: bool
+) -> web.StreamResponse:
+    if public:
+        return await _acted(request, visitor, act)
+    return await kept_forms.ask(request, visitor) or to_sign_in(request)
+
+
+async def _refused(
+    request: web.Request, visitor: SignedIn | None, refusal: Refusal
+) -> web.StreamResponse:
+    return refused(request, visitor, refusal)
 
 
 async def _in_turn(

@@ -4,7 +4,6 @@ The limit is `[limits] answer_bytes`, of which one caller may use an eighth. The
 the bytes back when it has sent the response (gateway.server.http.connections).
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Protocol
@@ -23,8 +22,6 @@ SMALL = 16_384
 FLOWING = 1_048_576
 """The most memory, in bytes, of a response that is read from the database while it is sent."""
 SHARE = 8
-BUILDERS = 16
-"""Lists that are built at the same time; each may need megabytes before it counts."""
 
 
 class Carrier(Protocol):
@@ -144,4 +141,3 @@ def _full() -> Refusal:
 
 
 ANSWERS = web.AppKey("ANSWERS", Budget)
-BUILDING = web.AppKey("BUILDING", asyncio.Semaphore)

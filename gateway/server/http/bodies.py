@@ -4,7 +4,6 @@ A client cannot choose a character set: text is UTF-8. Only a known caller may c
 gzip or deflate; the limit applies to the result while it is decompressed.
 """
 
-import asyncio
 import zlib
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -174,4 +173,3 @@ def _unknown_coding(text: str, known: str = "") -> Refusal:
 UPLOAD = web.RequestKey("UPLOAD", AsyncGenerator[bytes, None])
 UPLOADING: web.AppKey[Counter[str]] = web.AppKey("UPLOADING")
 """The open uploads of each account or address."""
-READING = web.AppKey("READING", asyncio.Lock)

@@ -15,6 +15,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 from msgspec import Struct
 
+from gateway.domain.accounts.networks import share_of
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.config import Config
@@ -29,6 +30,7 @@ from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.spans import Served, Spans
 from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import Commits, RequestBudget, commits, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.events import Cause, cause
@@ -264,9 +266,10 @@ class Frame:
 
 
 async def slow_down(request: web.Request) -> None:
-    """Let the refusal of a known caller wait that does not wait itself."""
+    """Let the refusal wait of an account or address that does not wait itself."""
     caller = request.get(CALLER)
-    if caller is not None and (seconds := request.app[LIMITS].refused(caller.owner_id)):
+    holder = share_of(request[CLIENT].address) if caller is None else caller.owner_id
+    if seconds := request.app[LIMITS].refused(holder):
         await asyncio.sleep(seconds)
 
 
@@ -297,6 +300,9 @@ def refusal_of(error: Exception) -> Refusal:
         return error
     if isinstance(error, DatabaseUnavailable):
         return of_database(error, commits.get(), ADVICE)
+    if isinstance(error, Crowded):
+        text = "Too many requests of this account are waiting; send fewer at once."
+        return Refusal("rate_limited", text, facts={"retry_after": error.seconds})
     if isinstance(error, RequestPayloadError):
         return Refusal("invalid_json", "The body is incomplete or malformed.")
     return Refusal("internal_error", "Internal server error; report it with the requestId.")
