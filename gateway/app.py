@@ -159,7 +159,8 @@ def build_app(
     app[CREDENTIALS] = credentials
     app[PASSWORDS] = passwords
     app[SIGN_IN] = SignIn(db, passwords, metrics, keep)
-    app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, config.limits, keep)
+    storefront = build_storefront(db, keyring, passwords, fetcher, mailer, cells, config, keep)
+    app[STOREFRONT] = storefront
     app[CELLS] = cells
     app[IMAGES] = images
     proven = config.storefront.verify_hostnames
@@ -188,6 +189,7 @@ def build_app(
         unwatch = db.on_change(directory.committed)
         unkeep = db.on_change(app[FIRST_PAGES].committed)
         await reserve_hostnames(config, db)
+        storefront.looks.start()
         await upkeep.start()
         if member is None:
             await work()
@@ -196,6 +198,7 @@ def build_app(
         yield
         if delivery is not None:
             await delivery.drain(config.server.shutdown_seconds / 2)
+        await storefront.looks.settle_all()
         await upkeep.stop()
         unwatch()
         unkeep()
