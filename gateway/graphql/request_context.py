@@ -12,13 +12,13 @@ from typing import Any, Concatenate, TypeVar
 from aiohttp import web
 
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.storefront.carts.rows import TOKEN_BYTES, make_token, token_of_store
+from gateway.domain.storefront.carts.rows import token_of_store
 from gateway.domain.storefront.visitors.session_tokens import recognise
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql.admission import RELEASES, cookies_of, effective_version, must_be_allowed_by
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.server.app_keys import CELLS, CONFIG, DB, DIRECTORY, REQUEST_ID
+from gateway.server.app_keys import DB, DIRECTORY, REQUEST_ID
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.storefront import STOREFRONT, Storefront
@@ -160,8 +160,16 @@ class RequestContext:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a unit in a transaction."""
-        self.wrote = True
+        await self.begin_write()
         return await self._db.write(unit, *args, **kwargs)
+
+    async def begin_write(self) -> None:
+        """Note that a write begins, and write first what the visitor's looks mean."""
+        self.wrote = True
+        looks = self.storefront.looks
+        if looks.waiting:
+            for visitor in self._visitors.values():
+                await looks.settle(visitor)
 
     def begin_mutation(self, key: str | int) -> None:
         """Note the commits from here on as those of the mutation with this key."""
@@ -225,7 +233,7 @@ class RequestContext:
             visitor = Shopper(
                 store=store, zone=zone, cart_token=token_of_store(store.id, cookies.carts),
                 address=share_of(self.address), networks=self.storefront.networks.of(self.address),
-                carts_per_day=self.request.app[CONFIG].limits.carts_per_day,
+                carts_per_day=self.storefront.carts_per_day,
             )  # fmt: skip
             if claim is not None:
                 visitor = await self._db.read(recognise, visitor, claim)
@@ -245,8 +253,7 @@ class RequestContext:
 
     def cart_token(self, store: Record) -> str:
         """Return a new token for a cart in a store."""
-        token = make_token(store.id, self.token(TOKEN_BYTES))
-        return self.request.app[CELLS].marked(token, store.owner_id)
+        return self.storefront.carts.new(store.id, store.owner_id)
 
     @contextmanager
     def form(self) -> Iterator[None]:

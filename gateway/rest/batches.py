@@ -27,7 +27,8 @@ from gateway.rest.document.operations import Operation
 from gateway.rest.errors import STATUS
 from gateway.rest.params import once_of
 from gateway.rest.preferences import is_strict, unasked
-from gateway.rest.stored_responses import Response, keep, respond, restore
+from gateway.rest.record_json import Response, respond
+from gateway.rest.stored_responses import keep, restore
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Database, Tx, brief
 

@@ -55,7 +55,7 @@ def draft_of(
     if not isinstance(sent, dict):
         return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the body."))
     draft = check(form, sent, read=of_json, creating=creating, takes=takes)
-    draft.strict = is_strict(request)
+    draft.strict = "Prefer" in request.headers and is_strict(request)
     if draft.strict:
         draft.ignored += unasked(request)
     return draft

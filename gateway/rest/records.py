@@ -25,10 +25,10 @@ from gateway.rest.document.parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
 from gateway.rest.params import expected_of, once_of, query_of
-from gateway.rest.record_json import View, view
+from gateway.rest.record_json import Response, View, respond, respond_to_write, view
 from gateway.rest.scans import scan
 from gateway.rest.selections import selection_of
-from gateway.rest.stored_responses import Response, keep, respond, respond_to_write, restore
+from gateway.rest.stored_responses import keep, restore
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from gateway.server.http.rate_limits import LIMITS

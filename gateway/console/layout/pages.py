@@ -158,7 +158,7 @@ async def _answer(
         if visitor.session is not None:
             request[CALLER] = visitor.actor
             request[READER] = reader_of(request, visitor)
-            request[TROUBLES] = troubles.of(request, visitor)
+            request[TROUBLES] = troubles.of(request, visitor) if visitor.troubled else troubles.NONE
         if visitor.session is None:
             stranger = visitor
             response = await _as_stranger(
@@ -263,7 +263,10 @@ async def _acted(request: web.Request, visitor: SignedIn, act: Act) -> web.Strea
         response = await act(visitor)
     except Refusal as refusal:
         response = refused(request, visitor, refusal)
-    return await kept_forms.bring_back(request, visitor, response)
+    session = visitor.session
+    if request.method == "GET" and session is not None and session.reveals:
+        return await kept_forms.bring_back(request, visitor, response)
+    return response
 
 
 def charge(request: web.Request, visitor: SignedIn, tokens: int) -> None:

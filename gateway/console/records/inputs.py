@@ -6,6 +6,7 @@ false for a box, the list of the ticked options, and a list of the same for rows
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 from msgspec import json
@@ -64,6 +65,7 @@ def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
     return [_of_field(texts, field) for field in fields]
 
 
+@cache
 def _of_field(texts: Texts, field: Field) -> Input:
     one = _input(
         texts,

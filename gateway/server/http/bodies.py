@@ -12,7 +12,7 @@ from functools import lru_cache
 from aiohttp import web
 
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CALLER, CONFIG
+from gateway.server.app_keys import CALLER
 from gateway.server.http.inbound import Connection
 
 ANONYMOUS_BYTES = 65_536
@@ -31,7 +31,7 @@ async def read(request: web.Request) -> bytes:
     """
     if CALLER not in request:
         return await plain(request)
-    most = request.app[CONFIG].limits.body_bytes
+    most = request.client_max_size
     coding = _coding(request)
     if coding not in ("", "gzip", "deflate"):
         raise _unknown_coding("Send the body uncompressed or with gzip or deflate.", CODINGS)
@@ -46,7 +46,7 @@ async def plain(request: web.Request) -> bytes:
     """
     if _coding(request):
         raise _unknown_coding("Send the body uncompressed.")
-    return await _read(request, min(ANONYMOUS_BYTES, request.app[CONFIG].limits.body_bytes))
+    return await _read(request, min(ANONYMOUS_BYTES, request.client_max_size))
 
 
 async def whole(request: web.Request) -> bytes:
@@ -56,7 +56,7 @@ async def whole(request: web.Request) -> bytes:
     """
     if _coding(request):
         raise _unknown_coding("Send the body uncompressed.")
-    return await _read(request, request.app[CONFIG].limits.body_bytes)
+    return await _read(request, request.client_max_size)
 
 
 def pieces(request: web.Request, most: int) -> AsyncIterator[bytes]:

@@ -166,7 +166,17 @@ class Frame:
         if request_id is None or WELL_FORMED.fullmatch(request_id) is None:
             request_id = marks.request_id()
         trace = marks.begin(headers.get("traceparent") if self._listens_to_traces else None)
-        client = self._proxies.client(request.remote or "", request.scheme, request.host, headers)
+        peer, scheme, host = request.remote or "", request.scheme, request.host
+        # Without a loop, because it runs for every request.
+        if (
+            "X-Forwarded-For" in headers
+            or "X-Forwarded-Proto" in headers
+            or "X-Forwarded-Host" in headers
+            or "Forwarded" in headers
+        ):
+            client = self._proxies.client(peer, scheme, host, headers)
+        else:
+            client = Client(peer, scheme, host, False)
         request[REQUEST_ID] = request_id
         request[CLIENT] = client
         surface = surface_of(path)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.carts.rows import LIFETIME
+from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 from tests.support.carts import EMPTY, cart, change, sell
@@ -106,6 +107,7 @@ async def test_a_cart_lives_for_a_week_after_its_last_use(shop: Shop) -> None:
     assert answer.data["shoppingCart"]["totalQuantity"] == 1
     # A look prolongs it, and the cookie with it.
     assert "Max-Age=2592000" in answer.cookies["cartSession"]
+    await shop.api.site.app[STOREFRONT].looks.settle_all()
     [row] = await shop.db.read(rows)
     assert row["expires_at"] - row["touched_at"] == LIFETIME
     await shop.db.write(age, 6)
