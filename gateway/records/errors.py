@@ -1,5 +1,6 @@
 """Lists the error codes of refusals. Each door renders them in its own format."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -61,11 +62,21 @@ CODES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error in one field: `field` as the client wrote it, `message` names the fix."""
+    """An error in one field: `field` as the client wrote it, `text` names the fix in English.
+
+    `values` are the parameters of the sentence: the text has a place `{name}` for each, and other
+    languages have a text of their own for these names.
+    """
 
     field: str
     code: str
-    message: str
+    text: str
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+
+    @property
+    def message(self) -> str:
+        """The text in English with its values."""
+        return self.text.format(**self.values) if self.values else self.text
 
     @property
     def sentence(self) -> str:
