@@ -1,6 +1,7 @@
 """Lists the error codes of refusals. Each door renders them in its own format."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -107,6 +108,12 @@ class Refusal(Exception):
         self.message = message
         self.faults = tuple(faults)
         self.facts = dict(facts or {})
+
+
+def rate_limited(text: str, seconds: float, **facts: Any) -> Refusal:
+    """Return the refusal of one thing too many; the client may try again after `seconds`."""
+    facts["retry_after"] = max(1, math.ceil(seconds))
+    return Refusal("rate_limited", text, facts=facts)
 
 
 def misdirected(cell: str, url: str) -> Refusal:

@@ -56,7 +56,7 @@ async def sign_up(request: web.Request) -> web.Response:
     address = request[CLIENT].address
     share = share_of(address)
     request.app[LIMITS].sign_in(address)
-    request.app[LIMITS].form(share)
+    request.app[LIMITS].count("form", share)
     draft = draft_of(request, SIGN_UP, await read_body(request), creating=True)
     draft.must_hold()
     values = draft.values

@@ -41,7 +41,7 @@ async def ask(request: web.Request, visitor: SignedIn, form: Form) -> web.Stream
         fault = wording.together(request[READER].texts, wrong.faults("email"))
         return _ask(request, visitor, email, fault)
     try:
-        request.app[LIMITS].form(share_of(guard.client_of(request).address))
+        request.app[LIMITS].count("form", share_of(guard.client_of(request).address))
     except Refusal as slow:
         failure = proofs.slow_failure(request, "email", slow.facts.get("retry_after", 60))
         return failure.answer(_ask(request, visitor, email, failure.text, failure.status))
