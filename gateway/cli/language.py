@@ -4,6 +4,7 @@ What programs read, JSON and the log, is the same in every language.
 """
 
 import os
+import re
 from collections.abc import Mapping
 
 from gateway import texts
@@ -14,9 +15,9 @@ VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 
 def code(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the language of CODES: `pt-BR` for a locale such as `pt_BR.UTF-8`, else English."""
+    """Return the language of CODES that a locale such as `pt_BR.UTF-8` means, else English."""
     locale = next(filter(None, (environment.get(name) for name in VARIABLES)), "")
-    return "pt-BR" if locale.lower().startswith(("pt_", "pt.", "pt-")) else CODES[0]
+    return texts.known(re.split("[_.-]", locale.lower())[0]) or CODES[0]
 
 
 def spoken() -> Texts:

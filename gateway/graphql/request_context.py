@@ -262,12 +262,12 @@ class RequestContext:
         Raises rate_limited.
         """
         limits, share = self.request.app[LIMITS], share_of(self.address)
-        limits.form(share)
+        limits.count("form", share)
         try:
             yield
         except Refusal as refusal:
             if refusal.code in FAULTY:
-                limits.form_faulty(share)
+                limits.take_back("form", share)
             raise
 
     def become(self, hostname: str, visitor: Shopper) -> None:

@@ -285,8 +285,9 @@ async def reference_faults(
         owned = await store.owned_of(tx, table, actor.owner_id, ids)
         wrong = missing(noun)
         faults += [
-            Fault(name + (f"[{i}]" if field.listed_in else ""), wrong.code, wrong.message)
+            fault
             for i, target in enumerate(ids)
             if target not in owned
+            for fault in wrong.faults(name + (f"[{i}]" if field.listed_in else ""))
         ]
     return faults

@@ -115,7 +115,7 @@ def _take(draft: Draft, field: Field, value: Any, read: Read) -> None:
         else:
             stored = form.parts(value, read)
     except Wrong as wrong:
-        draft.faults += [Fault(field.name + w.at, w.code, w.message) for w in (wrong, *wrong.more)]
+        draft.faults += wrong.faults(field.name)
         return
     draft.sent[field.name] = stored
     draft.values[field.column] = stored

@@ -1,5 +1,7 @@
 """Lists the error codes of refusals. Each door renders them in its own format."""
 
+import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -61,11 +63,21 @@ CODES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error in one field: `field` as the client wrote it, `message` names the fix."""
+    """An error in one field: `field` as the client wrote it, `text` names the fix in English.
+
+    `values` are the parameters of the sentence: the text has a place `{name}` for each, and other
+    languages have a text of their own for these names.
+    """
 
     field: str
     code: str
-    message: str
+    text: str
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+
+    @property
+    def message(self) -> str:
+        """The text in English with its values."""
+        return self.text.format(**self.values) if self.values else self.text
 
     @property
     def sentence(self) -> str:
@@ -96,6 +108,12 @@ class Refusal(Exception):
         self.message = message
         self.faults = tuple(faults)
         self.facts = dict(facts or {})
+
+
+def rate_limited(text: str, seconds: float, **facts: Any) -> Refusal:
+    """Return the refusal of one thing too many; the client may try again after `seconds`."""
+    facts["retry_after"] = max(1, math.ceil(seconds))
+    return Refusal("rate_limited", text, facts=facts)
 
 
 def misdirected(cell: str, url: str) -> Refusal:

@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 from gateway.domain.accounts import tokens, two_factor, users
 from gateway.domain.accounts.users import SIGN_IN as SIGN_IN_FIELDS
 from gateway.records.access import Actor
-from gateway.records.errors import Fault, Refusal
+from gateway.records.errors import Fault, Refusal, rate_limited
 from gateway.records.values import dates
 from gateway.records.values.emails import fold_email
 from gateway.records.values.schemas import Id, Instant
@@ -96,10 +96,9 @@ async def _check_code(request: web.Request, user: Row, code: str, address: str) 
         user["version"],
     )  # fmt: skip
     if checked.result == "wait":
-        raise Refusal(
-            "rate_limited",
+        raise rate_limited(
             "Too many wrong codes; wait before you try again, or send a recovery code.",
-            facts={"retry_after": checked.seconds},
+            checked.seconds,
         )
     if checked.result != "right":
         raise _no_code("invalid", "The code is wrong or was used; send the app's next one.")

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.records.errors import Refusal
+from gateway.records.errors import rate_limited
 from gateway.records.exports import NUMBERS, SEPARATORS, export
 from gateway.records.resource import Resource
 from gateway.records.values.written_numbers import POINT
@@ -40,10 +40,8 @@ def export_of(resource: Resource) -> Operation:
         try:
             pieces = await begun(lines)
         except Crowded as crowded:
-            raise Refusal(
-                "rate_limited",
-                "Exports of this account run and wait already; one runs at a time.",
-                facts={"retry_after": crowded.seconds},
+            raise rate_limited(
+                "Exports of this account run and wait already; one runs at a time.", crowded.seconds
             ) from None
         headers = {
             "Content-Type": CSV,

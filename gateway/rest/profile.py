@@ -1,16 +1,18 @@
 """Handles sign-up, and changes of an account's name, time zone and language."""
 
+from dataclasses import replace
+
 from aiohttp import web
 from msgspec import Struct
 
 from gateway import texts
 from gateway.domain.accounts import users
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.accounts.passwords import sentence_of, weakness_of
+from gateway.domain.accounts.passwords import weakness_of
 from gateway.domain.accounts.users import PROFILE, SIGN_UP
 from gateway.domain.sales import new_accounts
 from gateway.records.draft import refusal
-from gateway.records.errors import Fault, Refusal
+from gateway.records.errors import Refusal
 from gateway.records.values import dates, zones
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.account import ME_EXAMPLE, me_of
@@ -54,15 +56,14 @@ async def sign_up(request: web.Request) -> web.Response:
     address = request[CLIENT].address
     share = share_of(address)
     request.app[LIMITS].sign_in(address)
-    request.app[LIMITS].form(share)
+    request.app[LIMITS].count("form", share)
     draft = draft_of(request, SIGN_UP, await read_body(request), creating=True)
     draft.must_hold()
     values = draft.values
     weakness = weakness_of(values["password"], values["email"])
     if weakness is not None:
-        code = "invalid_characters" if weakness == "password_character" else "too_common"
-        sentence = sentence_of(weakness, values["password"])
-        raise refusal([Fault("password", code, sentence)])
+        code = "invalid_characters" if weakness.code == "password_character" else "too_common"
+        raise refusal([replace(fault, code=code) for fault in weakness.faults("password")])
     hashed = await request.app[PASSWORDS].hash(values["password"], share)
     language = values.get("language")
     spoken = language or texts.asked(request.headers.get("Accept-Language", ""))

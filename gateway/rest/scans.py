@@ -7,7 +7,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from aiohttp import web
 
 from gateway.records.access import Actor
-from gateway.records.errors import Refusal
+from gateway.records.errors import rate_limited
 from gateway.rest.auth import charge
 from gateway.server.app_keys import DB
 from gateway.server.http.inbound import Connection
@@ -43,10 +43,8 @@ async def scan(
     try:
         return await work
     except Crowded:
-        raise Refusal(
-            "rate_limited",
-            "Too many searches and reports of this account are waiting; send fewer at once.",
-            facts={"retry_after": 1},
+        raise rate_limited(
+            "Too many searches and reports of this account are waiting; send fewer at once.", 1
         ) from None
     except asyncio.CancelledError:
         if request.transport is not None:

@@ -19,8 +19,12 @@ from babel.numbers import format_currency, format_decimal
 from outbox.durations import SECOND
 
 FOLDER = Path(__file__).parent
-CODES = ("en", "pt-BR")
+HOME = "pt-BR"
+"""The language of stores, and of mails to people who have chosen none."""
+CODES = ("en", HOME)
 """The languages, as HTML and HTTP name them; the first is used when a reader asks for no other."""
+BOTH = (HOME, CODES[0])
+"""The languages of a mail to an account whose language is not known."""
 CURRENCY = "BRL"
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 LARGEST = 1e13
@@ -70,6 +74,16 @@ class Texts:
         return str(format_decimal(value, pattern, self.locale))
 
     @property
+    def name(self) -> str:
+        """The name of the language in itself: `Português (Brasil)`."""
+        return _named(self.locale, self.locale)
+
+    @property
+    def separator(self) -> str:
+        """What separates the cells of a CSV file in spreadsheets of this language."""
+        return ";" if self.numbers.endswith(",56") else ","
+
+    @property
     def numbers(self) -> str:
         """The form of numbers in this language, by the name that it has in files: `1,234.56`."""
         return self.number(1234.56, 2)
@@ -79,8 +93,8 @@ class Texts:
         if not 0 <= amount < LARGEST:
             return str(format_currency(amount, CURRENCY, locale=self.locale))
         # As Babel writes it, which takes as long as all the rest of a cell of a list.
-        before, signs = _signs(self.code)
-        return before + f"{amount:,.2f}".translate(signs)
+        before, signs, after = _signs(self.code)
+        return before + f"{amount:,.2f}".translate(signs) + after
 
     def percent(self, part: float | None) -> str:
         """Return a part of 1 as text, rounded down: `100 %` only when nothing is missing."""
@@ -114,19 +128,21 @@ class Texts:
 
 
 @cache
-def _signs(code: str) -> tuple[str, Mapping[int, str]]:
-    """Return what stands before an amount, and the language's signs for those of Python."""
-    shown = str(format_currency(1_234.5, CURRENCY, locale=Locale.parse(code, sep="-")))
-    before, _, rest = shown.partition("1")
-    return before, str.maketrans({",": rest[0], ".": rest[4]})
+def _signs(code: str) -> tuple[str, Mapping[int, str], str]:
+    """Return what stands before an amount, the signs for those of Python, and what stands after."""
+    shown = str(format_currency(12_345.6, CURRENCY, locale=Locale.parse(code, sep="-")))
+    before, _, rest = shown.partition("12")
+    return before, str.maketrans({",": rest[0], ".": rest[4]}), rest[7:]
 
 
 @cache
 def of(code: str) -> Texts:
     """Return the texts of a language of CODES."""
     own, plural = _read(code)
+    locale = Locale.parse(code, sep="-")
+    names = {f"option.{one}": (_named(Locale.parse(one, sep="-"), locale),) for one in CODES}
     every = own if code == CODES[0] else {**of(CODES[0]).forms, **own}
-    return Texts(code, Locale.parse(code, sep="-"), every, plural)
+    return Texts(code, locale, {**every, **names, "lang": (code,)}, plural)
 
 
 def own_keys(code: str) -> frozenset[str]:
@@ -145,12 +161,19 @@ def asked(header: str) -> str:
             continue
         if quality > 0:
             wanted.append((-quality, place, tag.strip().lower()))
-    for _, _, tag in sorted(wanted):
-        language = tag.partition("-")[0]
-        for code in CODES:
-            if language == code.partition("-")[0]:
-                return code
-    return CODES[0]
+    return next((code for _, _, tag in sorted(wanted) if (code := known(tag))), CODES[0])
+
+
+def known(tag: str) -> str:
+    """Return the language of CODES that a lower-case tag such as `pt` or `pt-pt` means, or ""."""
+    language = tag.partition("-")[0]
+    return next((code for code in CODES if code.partition("-")[0] == language), "")
+
+
+def _named(language: Locale, reader: Locale) -> str:
+    """Return the name of a language in that of the reader, as it begins a line."""
+    name = language.get_display_name(reader) or str(language)
+    return f"{name[0].upper()}{name[1:]}"
 
 
 def _read(code: str) -> tuple[Mapping[str, Sequence[str]], Callable[[int], int]]:

@@ -15,7 +15,8 @@ from outbox.database.transaction import Database, Engine, Tx
 from outbox.errors import CannotStart
 
 _TABLE = re.compile(r"^(?:create table(?: if not exists)?|alter table \w+ rename to) (\w+)", re.M)
-_FUNCTION = re.compile(r"^create function (\w+)", re.M)
+# A later form of a function may be made of the text of the one `before`, under another name.
+_FUNCTION = re.compile(r"(?:^create function |before, '[^']*', ')(\w+)", re.M)
 _LEDGER = """
 create table if not exists schema_migrations (
   component text not null,

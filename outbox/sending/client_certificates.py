@@ -10,10 +10,11 @@ import re
 import ssl
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -67,11 +68,16 @@ class ClientCertificate:
 
 
 class CertificateFault(ValueError):
-    """What is wrong with a pasted certificate; `code` names the kind of fault."""
+    """What is wrong with a pasted certificate; `code` names the kind of fault.
 
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
+    The text has a place `{name}` for each of `values`.
+    """
+
+    def __init__(self, code: str, text: str, **values: Any) -> None:
+        super().__init__(text.format(**values))
         self.code = code
+        self.text = text
+        self.values: Mapping[str, Any] = values
 
 
 def read(text: str) -> ClientCertificate:
@@ -81,7 +87,9 @@ def read(text: str) -> ClientCertificate:
     """
     if len(text) > LONGEST:
         raise CertificateFault(
-            "too_long", f"The certificate and its key can have at most {LONGEST} characters."
+            "too_long",
+            "The certificate and its key can have at most {most} characters.",
+            most=LONGEST,
         )
     pem = text.encode("ascii", "replace")
     chain = _chain(pem)
@@ -167,7 +175,7 @@ def _chain(pem: bytes) -> list[x509.Certificate]:
         ) from None
     if len(chain) > MOST_IN_CHAIN:
         raise CertificateFault(
-            "too_many", f"A certificate can have a chain of at most {MOST_IN_CHAIN}."
+            "too_many", "A certificate can have a chain of at most {most}.", most=MOST_IN_CHAIN
         )
     return chain
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import idna
@@ -33,12 +34,15 @@ Kind = Literal["spelling", "form", "http", "address"]
 class Refused(Exception):
     """A URL or an address that deliveries may not use.
 
-    The texts of all kinds but `address` name the fix to the owner.
+    The texts of all kinds but `address` name the fix to the owner; a text has a place `{name}` for
+    each of `values`.
     """
 
-    def __init__(self, text: str, kind: Kind) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, kind: Kind, **values: Any) -> None:
+        super().__init__(text.format(**values) if values else text)
+        self.text = text
         self.kind: Kind = kind
+        self.values: Mapping[str, Any] = values
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +208,7 @@ def _standard(form: str | None) -> Refused:
     text = "the host name must be in its standard form"
     if form is None:
         return _misspelt(f"{text}, and has none")
-    return Refused(f"{text}: {form}", "form")
+    return Refused(f"{text}: {{form}}", "form", form=form)
 
 
 def _again(name: str) -> str | None:

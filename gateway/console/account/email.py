@@ -12,7 +12,7 @@ from gateway.console.layout.reader import READER
 from gateway.domain.accounts import account_tokens, email_changes
 from gateway.domain.accounts.account_tokens import Opened
 from gateway.domain.accounts.users import LONGEST_EMAIL
-from gateway.records.errors import Fault, Refusal
+from gateway.records.errors import Refusal
 from gateway.records.values import formats
 from gateway.records.values.emails import fold_email
 from gateway.records.values.format import Wrong
@@ -37,8 +37,7 @@ async def change(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
     try:
         email = formats.email().check(email)
     except Wrong as wrong:
-        fault = Fault("email", wrong.code, wrong.message)
-        return _page(request, visitor, email, {"email": wording.said(texts, fault)})
+        return _page(request, visitor, email, wording.by_field(texts, wrong.faults("email")))
     if fold_email(email) == fold_email(session.user_email):
         return _page(request, visitor, email, {"email": texts("email.same")})
     failure = await proofs.password_failure(request, visitor, form)

@@ -14,8 +14,8 @@ from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts import account_tokens, password_resets
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
-from gateway.records.errors import Fault, Refusal
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST, weakness_of
+from gateway.records.errors import Refusal
 from gateway.records.values import formats
 from gateway.records.values.emails import fold_email
 from gateway.records.values.format import Wrong
@@ -38,10 +38,10 @@ async def ask(request: web.Request, visitor: SignedIn, form: Form) -> web.Stream
     try:
         email = formats.email().check(email)
     except Wrong as wrong:
-        fault = wording.said(request[READER].texts, Fault("email", wrong.code, wrong.message))
+        fault = wording.together(request[READER].texts, wrong.faults("email"))
         return _ask(request, visitor, email, fault)
     try:
-        request.app[LIMITS].form(share_of(guard.client_of(request).address))
+        request.app[LIMITS].count("form", share_of(guard.client_of(request).address))
     except Refusal as slow:
         failure = proofs.slow_failure(request, "email", slow.facts.get("retry_after", 60))
         return failure.answer(_ask(request, visitor, email, failure.text, failure.status))
@@ -92,7 +92,7 @@ def new_password_faults(request: web.Request, email: str, new: str, again: str) 
     texts = request[READER].texts
     weakness = weakness_of(new, email)
     if weakness is not None:
-        return {"new": wording.said(texts, Fault("new", weakness, sentence_of(weakness, new)))}
+        return wording.by_field(texts, weakness.faults("new"))
     return {} if new == again else {"again": texts("password.differs")}
 
 

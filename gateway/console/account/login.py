@@ -9,7 +9,7 @@ from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.kept_forms import Kept
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts import account_mails, sessions
-from gateway.domain.accounts.passwords import LONGEST, SHORTEST, sentence_of, weakness_of
+from gateway.domain.accounts.passwords import LONGEST, SHORTEST, weakness_of
 from gateway.domain.queued_mail import Facts
 from gateway.domain.sales import new_accounts
 from gateway.records.access import Actor
@@ -204,10 +204,10 @@ def _account_faults(email: str, name: str, password: str) -> list[Fault]:
     try:
         formats.email().check(email)
     except Wrong as wrong:
-        faults.append(Fault("email", wrong.code, wrong.message))
+        faults += wrong.faults("email")
     if not name or len(name) > 200 or NOT_TEXT.search(name):
         faults.append(Fault("name", "required", "Enter your name, at most 200 characters."))
     weakness = weakness_of(password, email)
     if weakness is not None:
-        faults.append(Fault("password", weakness, sentence_of(weakness, password)))
+        faults += weakness.faults("password")
     return faults

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
+from gateway import texts as languages
 from gateway.console.layout import pages, templates, wording
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
@@ -15,7 +16,6 @@ from gateway.records.draft import check
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import zones
 from gateway.server.app_keys import CREDENTIALS, DB
-from gateway.texts import CODES
 from outbox.database.transaction import Row, Tx
 
 ADDRESS = "/console/account"
@@ -53,7 +53,7 @@ async def _page(
         "email": user["email"],
         "typed": typed or {name: user[name] or "" for name in FIELDS},
         # The account's zone is always an option, even if this system does not know it.
-        "languages": CODES,
+        "languages": [languages.of(code) for code in languages.CODES],
         "zones": sorted(zones.names() | {user["timezone"]}),
         "faults": wording.by_field(request[READER].texts, faults),
     }

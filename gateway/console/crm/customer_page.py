@@ -61,7 +61,7 @@ async def file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 async def decide(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Accept or decline the quote of a link; the first decision counts."""
     try:
-        request.app[LIMITS].form(share_of(guard.client_of(request).address))
+        request.app[LIMITS].count("form", share_of(guard.client_of(request).address))
     except Refusal as slow:
         raise Refusal("rate_limited", "error.slowed_help", facts=slow.facts) from None
     token = form.text("token")

@@ -11,7 +11,7 @@ from gateway.domain.sales import document_links, sending, sheets
 from gateway.domain.sales.quotes import QUOTES
 from gateway.domain.sales.sheets import Source
 from gateway.records.access import Actor
-from gateway.records.errors import Fault, Refusal
+from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong
@@ -53,7 +53,7 @@ async def send(
             return pages.to(here, f"{resource.noun}_mailed")
         await db.write(sending.mark, actor, resource, record_id)
     except Wrong as wrong:
-        fault = wording.said(request[READER].texts, Fault("email", wrong.code, wrong.message))
+        fault = wording.together(request[READER].texts, wrong.faults("email"))
         return await _page(resource, request, visitor, email, fault=fault, status=400)
     except Refusal as refusal:
         if refusal.code not in TOLD:

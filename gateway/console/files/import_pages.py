@@ -97,7 +97,7 @@ async def faults_file(request: web.Request, visitor: SignedIn) -> web.StreamResp
     job = await db.read(reports.of, visitor.actor, pages.id_of(request))
     headings = [texts(f"import.{name}") for name in ("line", "column", "value", "fix", "result")]
     pieces = reports.faults(
-        db, job, headings=headings, separator=";" if texts.code == "pt-BR" else ",", bom=True,
+        db, job, headings=headings, separator=texts.separator, bom=True,
         say=lambda one: (_told(texts, one), _result(texts, one)),
     )  # fmt: skip
     return await _file(pieces, texts("import.faults"))

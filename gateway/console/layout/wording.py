@@ -1,14 +1,15 @@
 """Says in the reader's language what the declarations and the domain say in English.
 
-The English text of a hint is the description of its field, that of a fault or a refusal is its
-message. Other languages have it in their catalogue by `hint.<noun>.<field>`, `fault.<code>` and
-`refused.<code>`; a fault may have a text of its own for a field (`fault.<code>.<field>`), for a
-character that its message names (`fault.<code>.character`), or for so many numbers in its message
-(`fault.<code>.2`), which it then repeats, or repeat as `{after}` what follows the last colon.
+The English text of a hint is the description of its field, that of a fault or a refusal stands
+beside its rule. Other languages have it in their catalogue by `hint.<noun>.<field>`,
+`fault.<code>` and `refused.<code>`; a fault may have a text of its own for a field
+(`fault.<code>.<field>`), or for the names of its parameters (`fault.<code>.least_most`).
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
 
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.sales.company_settings import COMPANY
@@ -17,9 +18,6 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.texts import Texts
 
-NAMES = ("first", "second", "third")
-_NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?![\w])", re.ASCII)
-_CHARACTER = re.compile(r"U\+[0-9A-F]{4,6} [\w -]+")
 _WORD = re.compile("[A-Za-z]+")
 FORMS: Sequence[Form] = (*RESOURCES, PIPELINE, COMPANY)
 """What pages have forms of."""
@@ -39,16 +37,11 @@ def noun_of(field: Field) -> str:
 
 def said(texts: Texts, fault: Fault) -> str:
     """Return what is wrong and how to mend it."""
-    named = _CHARACTER.search(fault.message)
-    if named is not None and (key := f"fault.{fault.code}.character") in texts:
-        return texts(key, character=named[0])
     field = (_WORD.findall(fault.field) or [""])[-1]
-    numbers = [_shown(texts, number) for number in _NUMBER.findall(fault.message)][: len(NAMES)]
     code = f"fault.{fault.code}"
-    for key in (f"{code}.{field}", f"{code}.{len(numbers)}", code):
+    for key in (f"{code}.{field}", f"{code}.{'_'.join(fault.values)}", code):
         if key in texts:
-            after = fault.message.rpartition(": ")[2].removesuffix(".")
-            return texts(key, after=after, **dict(zip(NAMES, numbers, strict=False)))
+            return texts(key, **{name: _shown(texts, one) for name, one in fault.values.items()})
     return fault.message
 
 
@@ -71,5 +64,5 @@ def together(texts: Texts, faults: Sequence[Fault]) -> str:
     return " ".join(dict.fromkeys(said(texts, fault) for fault in faults))
 
 
-def _shown(texts: Texts, number: str) -> str:
-    return texts.number(float(number), 3) if "." in number else texts.number(int(number))
+def _shown(texts: Texts, value: Any) -> Any:
+    return texts.number(float(value), 3) if isinstance(value, float | Decimal) else value

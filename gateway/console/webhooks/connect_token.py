@@ -34,7 +34,7 @@ async def exchange(request: web.Request) -> web.StreamResponse:
     try:
         if not guard.on_our_host(request):
             raise Refusal("not_found", "This host has no such endpoint.")
-        request.app[LIMITS].exchange(share)
+        request.app[LIMITS].count("exchange", share)
         return await _exchanged(request, share)
     except Refusal as refusal:
         return _refused(refusal)
@@ -56,7 +56,7 @@ async def _exchanged(request: web.Request, share: str) -> web.Response:
     if isinstance(done, Failed):
         return _error("invalid_grant", done.reason)
     # Only failures count, which may be guesses.
-    app[LIMITS].exchanged(share)
+    app[LIMITS].take_back("exchange", share)
     body = {
         "webhook_id": done.webhook_id, "secret": secret, "url": done.url, "events": done.events,
         "signature": {"scheme": "standard-webhooks", "versions": ["v1"]},

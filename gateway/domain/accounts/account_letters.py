@@ -14,8 +14,6 @@ from gateway.domain.queued_mail import Letter, Post, QueuedMail
 from gateway.records.values import dates
 from outbox.database.transaction import Row, Tx
 
-BOTH = ("pt-BR", "en")
-"""The languages of a mail to an account that has chosen none."""
 LINKS: dict[Kind, tuple[account_tokens.Kind, str]] = {
     "password_reset": ("reset", "/console/reset-password"),
     "email_confirm": ("email", "/console/confirm-email"),
@@ -44,7 +42,7 @@ async def letter(tx: Tx, mail: QueuedMail, post: Post) -> Letter | None:
 
 def _letter(mail: QueuedMail, user: Row, service: str, link: str, site: str) -> Letter:
     language = user["language"]
-    chosen = [texts.of(code) for code in ([language] if language else BOTH)]
+    chosen = [texts.of(code) for code in ([language] if language else texts.BOTH)]
 
     def of(key: str, between: str = " / ") -> str:
         return between.join(one(f"account_mail.{key}") for one in chosen)

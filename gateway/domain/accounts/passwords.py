@@ -6,16 +6,17 @@ fills the queue for others.
 
 import asyncio
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import argon2
 
 from gateway.domain.accounts.opaque_strings import forbidden, prepared
 from gateway.records.errors import Refusal
+from gateway.records.values.format import Wrong
 from outbox.clock import Clock
 from outbox.database.fair_limit import Crowded, FairSemaphore
 from outbox.ids import Ids
@@ -135,39 +136,30 @@ SHORTEST, LONGEST = 8, 128
 COMMON_PASSWORDS = Path(__file__).parent / "vendor" / "common_passwords.txt"
 
 
-Weakness = Literal["password_length", "password_character", "password_common", "password_email"]
-_SENTENCES: Mapping[Weakness, str] = {
-    "password_length": f"A password must have {SHORTEST} to {LONGEST} characters.",
-    "password_common": "This password is too common; use a few random words instead.",
-    "password_email": "This password is your e-mail address; use a few random words instead.",
-}
-
-
-def weakness_of(password: str, email: str) -> Weakness | None:
+def weakness_of(password: str, email: str) -> Wrong | None:
     """Return why `password` is not allowed, or None when it is."""
     if not SHORTEST <= len(password) <= LONGEST:
-        return "password_length"
-    text = prepared(password)
-    if text is None:
-        return "password_character"
-    folded = _folded(text)
+        text = "A password must have {least} to {most} characters."
+        return Wrong("password_length", text, least=SHORTEST, most=LONGEST)
+    normal = prepared(password)
+    if normal is None:
+        text = "A password must not contain this character: {character}."
+        return Wrong("password_character", text, character=forbidden(password))
+    folded = _folded(normal)
     if folded in _common() or len(set(folded)) == 1:
-        return "password_common"
+        text = "This password is too common; use a few random words instead."
+        return Wrong("password_common", text)
     address = _folded(email)
-    return "password_email" if folded in (address, address.partition("@")[0]) else None
+    if folded in (address, address.partition("@")[0]):
+        text = "This password is your e-mail address; use a few random words instead."
+        return Wrong("password_email", text)
+    return None
 
 
 def fault_of(password: str, email: str) -> str | None:
     """Return a sentence that says why `password` is not allowed, or None when it is."""
     weakness = weakness_of(password, email)
-    return None if weakness is None else sentence_of(weakness, password)
-
-
-def sentence_of(weakness: Weakness, password: str) -> str:
-    """Return a sentence that says why `password` is not allowed."""
-    if weakness == "password_character":
-        return f"A password must not contain this character: {forbidden(password)}."
-    return _SENTENCES[weakness]
+    return None if weakness is None else weakness.message
 
 
 def _folded(text: str) -> str:

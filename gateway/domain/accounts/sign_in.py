@@ -7,7 +7,6 @@ it.
 """
 
 import hashlib
-import math
 
 from gateway.domain.accounts import users
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
@@ -15,7 +14,7 @@ from gateway.domain.accounts.credentials import AuthObserver
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.users import LONGEST_EMAIL
-from gateway.records.errors import Refusal
+from gateway.records.errors import Refusal, rate_limited
 from gateway.records.values.emails import fold_email
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.clock import Clock
@@ -88,11 +87,7 @@ class SignInDelays:
             wrong = 0
         wait = last + DELAYS[min(int(wrong), len(DELAYS) - 1)] - now
         if wait > 0:
-            raise Refusal(
-                "rate_limited",
-                "Too many wrong passwords; wait before you try again.",
-                facts={"retry_after": math.ceil(wait)},
-            )
+            raise rate_limited("Too many wrong passwords; wait before you try again.", wait)
         self._wrong.put(holder, wrong + 1, now)
 
     def right(self, email: str, share: str) -> None:

@@ -12,7 +12,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, zones
 from gateway.records.values.emails import earlier_fold, fold_email
-from gateway.texts import CODES
+from gateway.texts import CODES, HOME
 from outbox.database.claims import Claim
 from outbox.database.transaction import Row, Tx
 
@@ -51,7 +51,7 @@ _ZONE = Field(
 )  # fmt: skip
 _LANGUAGE = Field(
     "language", "language", formats.one_of(*CODES),
-    "Language of the console and of mails to you; `null` as the browser asks.", "pt-BR",
+    "Language of the console and of mails to you; `null` as the browser asks.", HOME,
 )  # fmt: skip
 SIGN_UP = Form(
     noun="sign-up",

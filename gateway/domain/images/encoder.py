@@ -1,10 +1,11 @@
 """The program that encodes an image anew: a file on its input becomes a file on its output.
 
 It takes the pixels of the longer side, runs as a process of its own with limits of memory and time
-(gateway.domain.images.encoding), and is the only place that imports Pillow. Nothing of the sent
-file survives but its pixels: no EXIF with the place of a photo, no profile, no comment, no second
-file behind the first. The first line of the output is JSON: `width`, `height` and `media_type`, or
-the code of its `fault`.
+(gateway.domain.images.encoding), and is the only place that imports Pillow; a logo, which is small,
+is decoded by it in the server (gateway.domain.sales.logos). Nothing of the sent file survives but
+its pixels: no EXIF with the place of a photo, no profile, no comment, no second file behind the
+first. The first line of the output is JSON: `width`, `height` and `media_type`, or the code of its
+`fault`.
 """
 
 import io
@@ -13,7 +14,7 @@ import os
 import struct
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PIL import Image, ImageCms, ImageFile, ImageOps, UnidentifiedImageError
@@ -42,35 +43,7 @@ class Unfit(Exception):
 
 def encode(data: bytes, side: int) -> tuple[dict[str, Any], bytes]:
     """Return what the image is, and its new file, of up to `side` pixels. Raise Unfit."""
-    if data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS and b"avif" not in data[8:64]:
-        raise Unfit("heic_image")
-    try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            return _encoded(image, side)
-    except (UnidentifiedImageError, Image.DecompressionBombError):
-        raise Unfit("unknown_image") from None
-    except MemoryError:
-        raise Unfit("too_many_pixels") from None
-    # Decoders raise these for files that are cut off or damaged.
-    except (OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, struct.error):
-        raise Unfit("broken_image") from None
-
-
-def _encoded(image: ImageFile.ImageFile, side: int) -> tuple[dict[str, Any], bytes]:
-    width, height = image.size
-    whole = image.format not in ("JPEG", "MPO") or "progressive" in image.info
-    if width * height > (MOST_PLAIN_PIXELS if whole else MOST_PIXELS):
-        raise Unfit("too_many_pixels")
-    profile = image.info.get("icc_profile")
-    if image.format in ("JPEG", "MPO"):
-        # The decoder then computes a half, a quarter or an eighth of the pixels.
-        image.draft(None, (side, side))
-    image.load()
-    plain = _upright(image)
-    plain.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=3.0)
-    plain = _in_srgb(_with_eight_bits(plain), profile)
-    # A comment and the profile would be written again.
-    plain.info.clear()
+    plain, _ = decoded(data, (side, side))
     out = io.BytesIO()
     if plain.mode == "RGBA":
         media_type = "image/webp"
@@ -80,6 +53,47 @@ def _encoded(image: ImageFile.ImageFile, side: int) -> tuple[dict[str, Any], byt
         plain.save(out, "JPEG", quality=QUALITY, optimize=True, progressive=True)
     facts = {"width": plain.width, "height": plain.height, "media_type": media_type}
     return facts, out.getvalue()
+
+
+def decoded(
+    data: bytes,
+    box: tuple[int, int],
+    formats: Sequence[str] = FORMATS,
+    most: int = MOST_PIXELS,
+    most_plain: int = MOST_PLAIN_PIXELS,
+) -> tuple[Image.Image, str]:
+    """Return the pixels of a file in a box, upright and in sRGB, and its format. Raise Unfit."""
+    if data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS and b"avif" not in data[8:64]:
+        raise Unfit("heic_image")
+    try:
+        with Image.open(io.BytesIO(data), formats=formats) as image:
+            # A phone writes a JPEG with a second picture behind the first, an MPO.
+            kind = "JPEG" if image.format == "MPO" else str(image.format)
+            whole = kind != "JPEG" or "progressive" in image.info
+            if image.width * image.height > (most_plain if whole else most):
+                raise Unfit("too_many_pixels")
+            return _reduced(image, box), kind
+    except (UnidentifiedImageError, Image.DecompressionBombError):
+        raise Unfit("unknown_image") from None
+    except MemoryError:
+        raise Unfit("too_many_pixels") from None
+    # Decoders raise these for files that are cut off or damaged.
+    except (OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, struct.error):
+        raise Unfit("broken_image") from None
+
+
+def _reduced(image: ImageFile.ImageFile, box: tuple[int, int]) -> Image.Image:
+    profile = image.info.get("icc_profile")
+    if image.format in ("JPEG", "MPO"):
+        # The decoder then computes a half, a quarter or an eighth of the pixels.
+        image.draft(None, box)
+    image.load()
+    plain = _upright(image)
+    plain.thumbnail(box, Image.Resampling.LANCZOS, reducing_gap=3.0)
+    plain = _in_srgb(_with_eight_bits(plain), profile)
+    # A comment and the profile would be written again.
+    plain.info.clear()
+    return plain
 
 
 def _upright(image: Image.Image) -> Image.Image:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.records.errors import Fault, Refusal
+from gateway.records.errors import Fault, Refusal, rate_limited
 from outbox.database.fair_limit import FairSemaphore
 
 PROGRAM = Path(__file__).with_name("encoder.py")
@@ -60,7 +60,7 @@ class Encoder:
         """Hold a place for a file while it is received and encoded. Raise rate_limited."""
         if self._busy[owner_id] >= EACH or self._busy.total() >= WAITING:
             text = "Other images are being received; send this one again in a few seconds."
-            raise Refusal("rate_limited", text, facts={"retry_after": 3})
+            raise rate_limited(text, 3)
         self._busy[owner_id] += 1
         try:
             yield

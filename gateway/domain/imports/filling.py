@@ -96,8 +96,9 @@ class Filling:
             images = filled.values.get("images", ())
             if len(images) > goods.MOST_IMAGES:
                 filled.values["images"] = images[: goods.MOST_IMAGES]
-                text = f"A product has at most {goods.MOST_IMAGES} images; the others are left out."
-                filled.faults.append(Fault("images", "too_many", text))
+                text = "A product has at most {most} images; the others are left out."
+                most = {"most": goods.MOST_IMAGES}
+                filled.faults.append(Fault("images", "too_many", text, most))
         if "employees" in found and "size" not in filled.cells:
             filled.cells["size"] = _size(plain(found["employees"][0][1]))
         self._note(filled, found.get("notes", ()))

@@ -337,6 +337,6 @@ def _one_each(faults: Sequence[Fault]) -> Sequence[Fault]:
 def _crowded(columns: int) -> Fault:
     return Fault(
         "", "crowded",
-        f"This line has more cells than the {columns} of the heading; put a cell that contains the "
-        "separator in quotes.",
+        "This line has more cells than the {columns} of the heading; put a cell that contains the "
+        "separator in quotes.", {"columns": columns},
     )  # fmt: skip

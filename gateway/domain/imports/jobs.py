@@ -6,8 +6,10 @@ failed or cancelled. Its lines go with its end.
 It is one module because every statement on the row of an import is here.
 """
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec import json
 
@@ -103,11 +105,17 @@ class LineFault:
     """The beginning of the cell, if the line is kept."""
     warning: bool = False
     """Whether the line was imported without the cell."""
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """The parameters of the error, for its sentence in other languages."""
 
     @property
     def fault(self) -> Fault:
         """The fault as an error of its field; without a code, the error is all that is known."""
-        return Fault(self.field, self.code, self.error.removeprefix(f"{self.field}: "))
+        text = self.error.removeprefix(f"{self.field}: ")
+        if self.values:
+            # They stand in the text already.
+            text = text.replace("{", "{{").replace("}", "}}")
+        return Fault(self.field, self.code, text, self.values)
 
 
 async def begin(tx: Tx, actor: Actor, plural: str) -> str:
@@ -307,7 +315,7 @@ async def faults(tx: Tx, import_id: str, after: int, most: int) -> Sequence[Line
     return [
         LineFault(
             row["line"], row["heading"], row["error"], row["field"] or "", row["code"] or "",
-            row["value"], bool(row["warning"]),
+            row["value"], bool(row["warning"]), json.decode(row["parameters"]),
         )
         for row in rows
     ]  # fmt: skip
@@ -335,7 +343,9 @@ def line_faults(
         heading = heading_of(job.headings, job.fields, name) if name else ""
         place = job.headings.index(heading) if heading else len(cells)
         value = cells[place][:MOST_VALUE] if place < len(cells) else ""
-        told.append(LineFault(number, heading, said, fault.field, fault.code, value, warning))
+        told.append(
+            LineFault(number, heading, said, fault.field, fault.code, value, warning, fault.values)
+        )
     return told
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
+from msgspec import json
+
 from gateway.domain import import_lines
 from gateway.domain.import_lines import FaultyLine
 from gateway.domain.imports import jobs, repeats
@@ -15,7 +17,11 @@ from outbox.database.transaction import Tx
 MOST_KEPT = 10_000
 """Faulty lines of an import that are kept."""
 MOST_KEPT_CHARACTERS = 16 * 1024 * 1024
-_COLUMNS = ("import_id", "nth", "line", "heading", "error", "field", "code", "value", "warning")
+_COLUMNS = (
+    "import_id", "nth", "line", "heading", "error", "field", "code", "value", "warning",
+    "parameters",
+)  # fmt: skip
+_PARAMETERS = json.Encoder(decimal_format="number")
 
 
 @dataclass(slots=True)
@@ -81,7 +87,8 @@ class Outcomes:
         there = {line.line for line in kept}
         rows = [
             (job.id, nth, one.line, one.heading, one.error, one.field, one.code,
-             one.value if one.line in there else "", one.warning)
+             one.value if one.line in there else "", one.warning,
+             _PARAMETERS.encode(one.values).decode())
             for nth, one in enumerate(self.faults[: jobs.MOST_FAULTS - had], start=had + 1)
         ]  # fmt: skip
         await insert(tx, "import_faults", _COLUMNS, rows)

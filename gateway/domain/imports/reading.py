@@ -67,7 +67,7 @@ def read_line(resource: Resource, filling: Filling, line: Line, written: Written
         try:
             must_be_name(company)
         except Wrong as fault:
-            wrong.append(Fault("companyId", fault.code, fault.message))
+            wrong += fault.faults("companyId")
             company = ""
     new = check(resource, matching.with_source(resource, fresh), read=of_json, creating=True)
     new.faults[:0] = wrong
@@ -86,12 +86,12 @@ def _values(
         try:
             sent[name] = texts.read(resource.named[name].format, cell, written)
         except Wrong as fault:
-            wrong.append(Fault(name, fault.code, fault.message))
+            wrong += fault.faults(name)
     if filled.grams and "weightGrams" not in sent:
         try:
             weight = Decimal(texts.read(resource.named["price"].format, filled.grams, written))
             grams = (weight * headings.grams()[filled.unit]).to_integral_value(ROUND_HALF_UP)
             sent["weightGrams"] = int(grams)
         except Wrong as fault:
-            wrong.append(Fault("weightGrams", fault.code, fault.message))
+            wrong += fault.faults("weightGrams")
     return sent, wrong

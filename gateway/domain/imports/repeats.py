@@ -64,10 +64,10 @@ class Repeats:
             if first is not None:
                 name = "id" if line.record_id else self._resource.key
                 text = (
-                    f"Line {first} of the file has the same {name}; delete one of the two, or "
+                    "Line {line} of the file has the same {name}; delete one of the two, or "
                     "import with duplicates=last, which lets the last one win."
                 )
-                return Fault(name, "repeated", text)
+                return Fault(name, "repeated", text, {"line": first, "name": name})
         return None
 
     def note(self, line: ReadLine) -> None:

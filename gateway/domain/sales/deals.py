@@ -214,8 +214,8 @@ async def too_many_stages(tx: Tx, actor: Actor, stage: str | None) -> list[Fault
     row = await tx.one(_COUNT_STAGES, actor.owner_id, MOST_STAGES)
     if row is None or row["n"] < MOST_STAGES:
         return []
-    message = f"Your deals are in {MOST_STAGES} stages already; use one of them."
-    return [Fault("stage", "too_many", message)]
+    text = "Your deals are in {most} stages already; use one of them."
+    return [Fault("stage", "too_many", text, {"most": MOST_STAGES})]
 
 
 def closing(before: Record, changes: Mapping[str, Any], now: int) -> dict[str, Any]:

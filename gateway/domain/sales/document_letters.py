@@ -18,8 +18,6 @@ SENT: Mapping[str, Resource] = {
 }
 ENDED = ("canceled", "rejected", "expired")
 """States of a document that nobody should get any more."""
-LANGUAGE = "pt-BR"
-"""The language of a mail when the account has chosen none."""
 LONGEST_NAME = 60
 
 
@@ -40,7 +38,7 @@ async def letter(tx: Tx, mail: QueuedMail, post: Post) -> Letter | None:
     token = post.mark(post.token, mail.owner_id)
     await document_links.add(tx, mail.owner_id, resource.noun, document.id, token)
     source = await sheets.read(tx, actor, resource, document.id)
-    words = texts.of(user["language"] or LANGUAGE)
+    words = texts.of(user["language"] or texts.HOME)
     sheet = sheets.written(source, words)
     sender = line(sheet.sender)[:LONGEST_NAME]
     parts = [

@@ -114,9 +114,10 @@ async def product_faults(
     owned = await store.owned_of(tx, "products", owner_id, ids)
     wrong = formats.missing("product")
     return [
-        Fault(f"items[{i}].productId", wrong.code, wrong.message)
+        fault
         for i, line in enumerate(lines)
         if line.product_id in ids and line.product_id not in owned
+        for fault in wrong.faults(f"items[{i}].productId")
     ]
 
 

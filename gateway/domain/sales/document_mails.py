@@ -6,7 +6,7 @@ The document, its PDF file and the link are those of the time at which the mail 
 from typing import Literal, get_args
 
 from gateway.domain.sales import counted_emails
-from gateway.records.errors import Refusal
+from gateway.records.errors import rate_limited
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
@@ -39,9 +39,8 @@ async def add(tx: Tx, document: Record, address: str) -> None:
         address, tx.now, tx.now + KEPT, MOST, MOST_TO_ONE, tx.now - DAY,
     )  # fmt: skip
     if not added:
-        raise Refusal(
-            "rate_limited",
+        raise rate_limited(
             f"A day has at most {MOST} mails with a document, and {MOST_TO_ONE} to one address; "
             "send a link.",
-            facts={"retry_after": 3600},
+            3600,
         )

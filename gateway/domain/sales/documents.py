@@ -235,8 +235,8 @@ def _compute_amounts(
         message = f"total must be {show(total)}, the sum of the items, or absent."
         return [Fault("total", "disagrees", message)]
     if max(subtotal, total) > numbers.MOST_CENTAVOS:
-        most = show(numbers.MOST_CENTAVOS)
-        return [Fault("total", "out_of_range", f"total must be at most {most}.")]
+        most = {"most": show(numbers.MOST_CENTAVOS)}
+        return [Fault("total", "out_of_range", "total must be at most {most}.", most)]
     return []
 
 

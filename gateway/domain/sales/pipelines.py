@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import json
 
+from gateway import texts
 from gateway.records import actions, audit
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, refusal
@@ -16,8 +17,6 @@ from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Row, Tx
 
 STAGES = ("lead", "qualified", "proposal", "negotiation", "closing")
-STAGES_OF = {"pt-BR": ("Contato", "Qualificação", "Proposta", "Negociação", "Fechamento")}
-"""The stages with which accounts begin in other languages than English."""
 
 PIPELINE = Form(
     noun="pipeline",
@@ -57,8 +56,9 @@ returning stages, strict, version
 
 async def begin(tx: Tx, owner_id: str, language: str) -> None:
     """Give a new account stages in its language; without a row it has the English ones."""
-    if language in STAGES_OF:
-        await tx.run(_INSERT, owner_id, dumps(STAGES_OF[language]))
+    stages = texts.of(language)("pipeline.first_stages").split(", ")
+    if stages != [*STAGES]:
+        await tx.run(_INSERT, owner_id, dumps(stages))
 
 
 async def of(tx: Tx, actor: Actor) -> Pipeline:

@@ -6,7 +6,7 @@ import math
 
 from gateway.records import audit
 from gateway.records.access import Actor
-from gateway.records.errors import Refusal
+from gateway.records.errors import Refusal, rate_limited
 from outbox.database.transaction import Database, Tx
 from outbox.durations import MINUTE, SECOND
 from outbox.queue.proof import checkpoints
@@ -59,10 +59,9 @@ async def _make(
         ) from None
     except TooSoon as error:
         retry = math.ceil(error.wait / SECOND)
-        raise Refusal(
-            "rate_limited", f"The last checkpoint is less than a minute old; try after {retry} s.",
-            facts={"retry_after": retry},
-        ) from None  # fmt: skip
+        raise rate_limited(
+            f"The last checkpoint is less than a minute old; try after {retry} s.", retry
+        ) from None
     if made is None:
         return []
     audit.record(tx, actor, "created", AUDITED, None)

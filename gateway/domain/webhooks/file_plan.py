@@ -6,7 +6,7 @@ transactions afterwards, as the end of what waits at a deleted webhook, has begu
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gateway.domain.webhooks import file_text, settings, webhooks
@@ -131,9 +131,7 @@ async def plan(tx: Tx, actor: Actor, wanted: Wanted, tools: Tools) -> Plan:
         try:
             step = _step(entry, found, tools)
         except Refusal as refusal:
-            faults += [
-                Fault(entry.place.at(one.field), one.code, one.message) for one in refusal.faults
-            ]
+            faults += [replace(one, field=entry.place.at(one.field)) for one in refusal.faults]
             continue
         steps += [step] if step is not None else []
     if faults:
@@ -208,7 +206,7 @@ async def _delete(db: Database, actor: Actor, webhook_id: str) -> None:
 
 def _of(step: Step, refusal: Refusal) -> Refusal:
     """Return a refusal that names the webhook of the step."""
-    faults = [Fault(f"{step.title}, {one.field}", one.code, one.message) for one in refusal.faults]
+    faults = [replace(one, field=f"{step.title}, {one.field}") for one in refusal.faults]
     return Refusal(refusal.code, refusal.message, faults=faults, facts=refusal.facts)
 
 

@@ -19,7 +19,7 @@ from gateway.domain.webhooks.long_keys import MOST_PARTS, has_long_key
 from gateway.domain.webhooks.settings import EMPTY, SETTINGS, Setting, Typed
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.format import Wrong
-from outbox.ids import is_id
+from outbox.ids import ID_LENGTH, is_id
 from outbox.sending.request import key_of
 
 MOST_BYTES = 512 * 1024
@@ -109,7 +109,8 @@ def read(text: str, lookup: Lookup = no_lookup) -> list[Entry]:
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         raise _refused([Fault(TABLE, "file_type", f"Write each webhook below [[{TABLE}]].")])
     if len(tables) > MOST:
-        raise _refused([Fault(TABLE, "too_many", f"A file has at most {MOST} webhooks.")])
+        text = "A file has at most {most} webhooks."
+        raise _refused([Fault(TABLE, "too_many", text, {"most": MOST})])
     lines = _lines(text)
     entries = [
         _entry(table, lines[place] if place < len(lines) else {}, place, lookup, faults)
@@ -149,7 +150,7 @@ def _entry(
     where = Place(label, lines)
 
     def fault(key: str, wrong: Wrong) -> None:
-        faults.append(Fault(where.at(key), wrong.code, wrong.message))
+        faults.extend(wrong.faults(where.at(key)))
 
     for key in table:
         if key not in KEYS and len(faults) < MOST_FAULTS:
@@ -165,9 +166,8 @@ def _entry(
                 fault(one.name, wrong)
     webhook_id, secret = table.get("id"), None
     if webhook_id is not None and not (isinstance(webhook_id, str) and is_id(webhook_id)):
-        fault(
-            "id", Wrong("file_id", "An id has 24 hexadecimal digits; leave it out for a new one.")
-        )
+        text = "An id has {size} hexadecimal digits; leave it out for a new one."
+        fault("id", Wrong("file_id", text, size=ID_LENGTH))
         webhook_id = None
     if "secret" in table:
         try:
@@ -261,7 +261,8 @@ def _secret(value: Any, lookup: Lookup) -> str:
     except ValueError:
         size = 0
     if size not in SECRET_SIZES:
-        raise Wrong("file_secret_form", "A secret is whsec_ and the base64 of 24 to 64 bytes.")
+        text = "A secret is whsec_ and the base64 of {least} to {most} bytes."
+        raise Wrong("file_secret_form", text, least=SECRET_SIZES[0], most=SECRET_SIZES[-1])
     return secret
 
 

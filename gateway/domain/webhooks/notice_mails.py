@@ -16,13 +16,11 @@ from outbox.queue.state.notices import Kind
 from outbox.queue.state.operational import bare
 
 LONGEST_URL = 200
-BOTH = ("pt-BR", "en")
-"""The languages of a mail to an account that has chosen none."""
 
 
 def _written(kind: Kind, language: str | None, **facts: str) -> tuple[str, str]:
     """Return subject and body of a notice in the language of the account, or in both."""
-    chosen = [texts.of(code) for code in ([language] if language else BOTH)]
+    chosen = [texts.of(code) for code in ([language] if language else texts.BOTH)]
 
     def of(key: str, between: str = " / ") -> str:
         return between.join(one(f"notice.{key}") for one in chosen)

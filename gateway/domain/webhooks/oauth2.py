@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Mapping
 from typing import cast
 
-from gateway.records.values.format import Wrong
+from gateway.records.values.format import Wrong, together
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.sending import addresses, urls
 from outbox.sending.client_credentials import ClientAuthentication, ClientCredentials
@@ -88,12 +88,11 @@ def read(
             wrongs.append(wrong)
         pairs.append((name, kept(part, value, known.get(name, ""))))
     if len(parameters) > MOST_PARAMETERS:
-        message = f"There can be at most {MOST_PARAMETERS} parameters."
-        wrongs.append(Wrong("oauth2_many", message, f".{PARAMETERS}"))
+        text = "There can be at most {most} parameters."
+        wrongs.append(Wrong("oauth2_many", text, f".{PARAMETERS}", most=MOST_PARAMETERS))
     secret = kept("clientSecret", typed["clientSecret"], stored.client_secret if stored else "")
     if wrongs:
-        first = wrongs[0]
-        raise Wrong(first.code, first.message, first.at, wrongs[1:])
+        raise together(wrongs)
     return ClientCredentials(
         typed["tokenUrl"], typed["clientId"], secret, " ".join(typed["scope"].split()),
         typed["audience"], tuple(pairs), cast(ClientAuthentication, way),
@@ -154,12 +153,18 @@ def _parted(text: str, wrongs: list[Wrong]) -> tuple[dict[str, str], dict[str, s
     return typed, parameters
 
 
+def refused_url(refused: urls.Refused, at: str = "") -> Wrong:
+    """Return the error of a URL that is refused."""
+    text = f"{refused.text[0].upper()}{refused.text[1:]}."
+    return Wrong(f"refused_{refused.kind}", text, at, **refused.values)
+
+
 def _judged(part: str, value: str, rules: addresses.Rules) -> Wrong | None:
     at = f".{part}"
     if not value:
         return Wrong("required", REQUIRED[part], at) if part in REQUIRED else None
     if len(value) > LONGEST[part]:
-        return Wrong("too_long", f"It must have at most {LONGEST[part]} characters.", at)
+        return Wrong("too_long", "It must have at most {most} characters.", at, most=LONGEST[part])
     if NOT_TEXT.search(value):
         return Wrong("invalid", "It must not contain control characters.", at)
     if part == "scope" and not set(value) <= SCOPE_SIGNS | {" "}:
@@ -171,19 +176,18 @@ def _judged(part: str, value: str, rules: addresses.Rules) -> Wrong | None:
         try:
             urls.check_url(value, rules)
         except urls.Refused as refused:
-            said = str(refused)
-            return Wrong(f"refused_{refused.kind}", f"{said[0].upper()}{said[1:]}.", at)
+            return refused_url(refused, at)
     return None
 
 
 def _judged_parameter(name: str, value: str) -> Wrong | None:
     at = f".{PREFIX}{name[:80]}"
     if not TOKEN.fullmatch(name) or len(name) > LONGEST_NAME:
-        message = f"The name of a parameter has up to {LONGEST_NAME} letters, digits, _ and -."
-        return Wrong("oauth2_name", message, at)
+        message = "The name of a parameter has up to {most} letters, digits, _ and -."
+        return Wrong("oauth2_name", message, at, most=LONGEST_NAME)
     if name in OWN:
         return Wrong("oauth2_own", f"{name} is set by its own field, or by Carteiro.", at)
     if len(value) > LONGEST_PARAMETER or NOT_TEXT.search(value):
-        message = f"Its value has at most {LONGEST_PARAMETER} characters, none of control."
-        return Wrong("oauth2_value", message, at)
+        message = "Its value has at most {most} characters, none of control."
+        return Wrong("oauth2_value", message, at, most=LONGEST_PARAMETER)
     return None

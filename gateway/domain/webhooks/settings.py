@@ -28,12 +28,13 @@ LONGEST_URL = 2048
 LONGEST_DESCRIPTION = 200
 FASTEST, SLOWEST = 1, 30
 """Limits of a webhook's timeout, in seconds."""
-NAME = re.compile("[a-z0-9][a-z0-9._-]{0,62}")
+LONGEST_NAME = 63
+NAME = re.compile(f"[a-z0-9][a-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
 NAME_SIGNS = (
-    "A name has up to 63 lowercase letters, digits, dots, hyphens and underscores, a letter or "
+    "A name has up to {most} lowercase letters, digits, dots, hyphens and underscores, a letter or "
     "digit first."
 )
-TIMEOUT = f"The timeout must be a whole number of seconds from {FASTEST} to {SLOWEST}."
+TIMEOUT = "The timeout must be a whole number of seconds from {least} to {most}."
 HEADER_LINES = "Write each header on its own line, as Name: value."
 CONTEXT_HEADER = "{name} is set by the format; remove the header."
 CONTRACT = "contract"
@@ -149,10 +150,7 @@ def judge(
         try:
             values[one.column] = one.read(typed[one.name], about)
         except Wrong as wrong:
-            faults += [
-                Fault(f"{one.name}{each.at}", each.code, each.message)
-                for each in (wrong, *wrong.more)
-            ]
+            faults += wrong.faults(one.name)
         except ValueError as wrong:
             faults.append(Fault(one.name, "invalid", str(wrong)))
     if values.get("format") and (own := _own_context(values.get("headers", ()))):
@@ -190,7 +188,7 @@ def _text(value: str | None) -> str:
 def _name(text: str, about: About) -> str | None:
     name = text.strip()
     if name and not NAME.fullmatch(name):
-        raise Wrong("webhook_name", NAME_SIGNS)
+        raise Wrong("webhook_name", NAME_SIGNS, most=LONGEST_NAME)
     return name or None
 
 
@@ -199,12 +197,11 @@ def _url(text: str, about: About) -> str:
     if not url:
         raise Wrong("required", "Enter the URL of the receiver.")
     if len(url) > LONGEST_URL:
-        raise Wrong("too_long", f"The URL must have at most {LONGEST_URL} characters.")
+        raise Wrong("too_long", "The URL must have at most {most} characters.", most=LONGEST_URL)
     try:
         urls.check_url(url, about.rules)
     except urls.Refused as refused:
-        said = str(refused)
-        raise Wrong(f"refused_{refused.kind}", f"{said[0].upper()}{said[1:]}.") from None
+        raise oauth2.refused_url(refused) from None
     return url
 
 
@@ -221,20 +218,20 @@ def _events(chosen: tuple[str, ...], about: About) -> tuple[str, ...]:
 def _description(text: str, about: About) -> str | None:
     description = text.strip()
     if len(description) > LONGEST_DESCRIPTION:
-        most = LONGEST_DESCRIPTION
-        raise Wrong("too_long", f"The description must have at most {most} characters.")
+        text = "The description must have at most {most} characters."
+        raise Wrong("too_long", text, most=LONGEST_DESCRIPTION)
     if NOT_TEXT.search(description):
         raise Wrong("invalid", "The description must not contain control characters.")
     return description or None
 
 
-def whole(text: str, least: int, most: int, message: str) -> int | None:
-    """Return the whole number of a text, None for an empty one. Raise Wrong with `message`."""
-    number = text.strip()
+def whole(typed: str, least: int, most: int, text: str) -> int | None:
+    """Return the whole number that was typed, None for an empty one. Raise Wrong with `text`."""
+    number = typed.strip()
     if not number:
         return None
     if (read := numbers.typed(number, least, most)) is None:
-        raise Wrong("out_of_range", message)
+        raise Wrong("out_of_range", text, least=least, most=most)
     return read
 
 

@@ -19,8 +19,8 @@ THOUSAND = 1_000
 
 DECIMAL = re.compile(r"([0-9]{1,4})(?:[.,]([0-9]{1,3}))?", re.ASCII)
 
-AT_ONCE = f"The requests at once must be a whole number from 1 to {MOST_AT_ONCE}."
-RATE = f"The requests per second must be a number from 0.001 to {HIGHEST_RATE}, such as 5 or 0.5."
+AT_ONCE = "The requests at once must be a whole number from {least} to {most}."
+RATE = "The requests per second must be a number from {least} to {most}, such as 5 or 0.5."
 UNREADABLE = (
     "The stored certificate cannot be decrypted. Paste the certificate and its key again, or empty "
     "the field."
@@ -43,7 +43,7 @@ def read_rate(text: str) -> int | None:
     match = DECIMAL.fullmatch(text)
     rate = 0 if match is None else int(match[1]) * THOUSAND + int((match[2] or "0").ljust(3, "0"))
     if not 1 <= rate <= HIGHEST_RATE * THOUSAND:
-        raise Wrong("out_of_range", RATE)
+        raise Wrong("out_of_range", RATE, least=1 / THOUSAND, most=HIGHEST_RATE)
     return rate
 
 
@@ -73,7 +73,7 @@ def read_certificate(
     try:
         return client_certificates.read(text)
     except CertificateFault as wrong:
-        raise Wrong(wrong.code, str(wrong)) from None
+        raise Wrong(wrong.code, wrong.text, **wrong.values) from None
 
 
 def must_be_valid(certificate: ClientCertificate | None, now: int) -> None:
@@ -83,7 +83,7 @@ def must_be_valid(certificate: ClientCertificate | None, now: int) -> None:
     try:
         client_certificates.must_be_valid(certificate, now)
     except CertificateFault as wrong:
-        fault = Fault("certificate", wrong.code, str(wrong))
+        fault = Fault("certificate", wrong.code, wrong.text, wrong.values)
         raise Refusal("validation_error", "The webhook was not saved.", faults=[fault]) from None
 
 

@@ -57,7 +57,7 @@ async def clear(visit: RequestContext, sent: Args) -> dict[str, Any]:
 async def apply_coupon(visit: RequestContext, sent: Args) -> dict[str, Any]:
     visitor = await visit.visitor(sent["hostname"])
     limits, share = visit.request.app[LIMITS], visitor.address
-    limits.coupon(share)
+    limits.count("coupon", share)
     guessed = False
     try:
         return await _change(visit, sent, changes.apply_coupon, sent["code"])
@@ -66,7 +66,7 @@ async def apply_coupon(visit: RequestContext, sent: Args) -> dict[str, Any]:
         raise
     finally:
         if not guessed:
-            limits.coupon_known(share)
+            limits.take_back("coupon", share)
 
 
 async def remove_coupon(visit: RequestContext, sent: Args) -> dict[str, Any]:

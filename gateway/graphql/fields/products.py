@@ -152,7 +152,7 @@ def _checked(form: Format, text: str, field: str) -> str:
     try:
         value: str = form.check(text)
     except Wrong as wrong:
-        fault = Fault(field, wrong.code, wrong.message)
+        [fault] = wrong.faults(field)
         raise Refusal("validation_error", fault.sentence, faults=[fault]) from None
     return value
 

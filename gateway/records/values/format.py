@@ -1,22 +1,49 @@
 """Defines the Format of a value: its check, its stored form and its JSON form."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from gateway.records.errors import Fault
 
 
 class Wrong(ValueError):
-    """The error of a value that does not fit its format. `code` names the rule, `message` the fix.
+    """The error of a value that does not fit its format. `code` names the rule, `text` the fix.
 
-    `at` is the place inside the value, such as `[3].quantity`; `more` are further faults.
+    `at` is the place inside the value, such as `[3].quantity`; `more` are further faults. The text
+    has a place `{name}` for each of `values`.
     """
 
-    def __init__(self, code: str, message: str, at: str = "", more: Sequence["Wrong"] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self, code: str, text: str, at: str = "", more: Sequence["Wrong"] = (), **values: Any
+    ) -> None:
         self.code = code
-        self.message = message
         self.at = at
         self.more = more
+        self._fault = Fault("", code, text, values)
+        super().__init__(self.message)
+
+    @property
+    def message(self) -> str:
+        """The text in English with its values."""
+        return self._fault.message
+
+    def faults(self, field: str) -> list[Fault]:
+        """Return this and the further errors as faults of a field."""
+        return [replace(one._fault, field=f"{field}{one.at}") for one in (self, *self.more)]
+
+    def beneath(self, place: str) -> list["Wrong"]:
+        """Return this and the further errors as those of a part of a value, at its place."""
+        return [
+            Wrong(one.code, one._fault.text, f"{place}{one.at}", **one._fault.values)
+            for one in (self, *self.more)
+        ]
+
+
+def together(wrongs: Sequence[Wrong]) -> Wrong:
+    """Return several errors of one value as the first of them, with the others."""
+    first, *more = wrongs
+    return Wrong(first.code, first._fault.text, first.at, more, **first._fault.values)
 
 
 Read = Callable[["Format", Any], Any]

@@ -88,8 +88,10 @@ def email() -> Format:
     def check(value: Any) -> str:
         sent = string(value, 254)
         if hidden := invisible(sent):
-            name = character_name(hidden)
-            raise Wrong("invalid_email", f"Remove this character from the address: {name}.")
+            raise Wrong(
+                "invalid_email", "Remove this character from the address: {character}.",
+                character=character_name(hidden),
+            )  # fmt: skip
         if _EMAIL.fullmatch(sent) is None or sent.index("@") > 64:
             raise Wrong("invalid_email", "Send an e-mail address such as maria@example.com.")
         return sent
@@ -241,9 +243,10 @@ def string(value: Any, most: int = 40, least: int = 0) -> str:
         raise Wrong("wrong_type", "Send a string.")
     size = len(value)
     if size > most:
-        raise Wrong("too_long", f"Send at most {most} characters.")
+        raise Wrong("too_long", "Send at most {most} characters.", most=most)
     if size < least:
-        raise Wrong("too_short", f"Send at least {least} character{'s' * (least > 1)}.")
+        text = f"Send at least {{least}} character{'s' * (least > 1)}."
+        raise Wrong("too_short", text, least=least)
     # The REST door's parser refuses these before; other doors have parsers of their own.
     if "\0" in value or not (value.isascii() or _is_utf8(value)):
         raise Wrong("invalid_characters", "Send text without U+0000 and lone surrogates.")

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Raw, json
 
 from gateway.records.values import formats
-from gateway.records.values.format import Format, Read, Wrong, typed
+from gateway.records.values.format import Format, Read, Wrong, together, typed
 from gateway.records.values.schemas import or_null
 from gateway.records.values.strictjson import depth, dumps
 
@@ -29,9 +29,9 @@ def list_of(item: Format, most: int, least: int = 0) -> Format:
         if not isinstance(value, list):
             raise Wrong("wrong_type", "Send an array.")
         if len(value) > most:
-            raise Wrong("too_many", f"Send at most {most} items.")
+            raise Wrong("too_many", "Send at most {most} items.", most=most)
         if len(value) < least:
-            raise Wrong("too_few", f"Send at least {least} item{'s' * (least > 1)}.")
+            raise Wrong("too_few", f"Send at least {{least}} item{'s' * (least > 1)}.", least=least)
         return dumps(list(dict.fromkeys(items(item, value, read))))
 
     schema: dict[str, Any] = {"type": "array", "items": item.schema, "maxItems": most}
@@ -96,9 +96,9 @@ def several(item: Format, value: Any, read: Read, most: int, least: int = 0) -> 
     if not isinstance(value, list):
         raise Wrong("wrong_type", "Send an array.")
     if len(value) > most:
-        raise Wrong("too_many", f"Send at most {most} items.")
+        raise Wrong("too_many", "Send at most {most} items.", most=most)
     if len(value) < least:
-        raise Wrong("too_few", f"Send at least {least} item{'s' * (least > 1)}.")
+        raise Wrong("too_few", f"Send at least {{least}} item{'s' * (least > 1)}.", least=least)
     return items(item, value, read)
 
 
@@ -127,10 +127,9 @@ def object_of(members: Sequence[Member]) -> Format:
             try:
                 stored[member.name] = member.format.accept(sent, read)
             except Wrong as wrong:
-                wrongs.append(Wrong(wrong.code, wrong.message, f".{member.name}{wrong.at}"))
+                wrongs += wrong.beneath(f".{member.name}")
         if wrongs:
-            first, *more = wrongs
-            raise Wrong(first.code, first.message, first.at, more)
+            raise together(wrongs)
         return stored
 
     shows = [(m.name, m.format.show) for m in members if m.format.show is not None]
@@ -175,14 +174,11 @@ def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
         try:
             stored.append(item.accept(value, read))
         except Wrong as wrong:
-            wrongs += [
-                Wrong(w.code, w.message, f"[{position}]{w.at}") for w in (wrong, *wrong.more)
-            ]
+            wrongs += wrong.beneath(f"[{position}]")
             if len(wrongs) >= 20:
                 break
     if wrongs:
-        first, *more = wrongs
-        raise Wrong(first.code, first.message, first.at, more)
+        raise together(wrongs)
     return stored
 
 
@@ -193,10 +189,10 @@ def free_object(most_bytes: int = 16_384, most_depth: int = 8) -> Format:
         if not isinstance(value, dict):
             raise Wrong("wrong_type", "Send an object.")
         if depth(value) > most_depth:
-            raise Wrong("too_deep", f"Nest at most {most_depth} levels.")
+            raise Wrong("too_deep", "Nest at most {most} levels.", most=most_depth)
         text = dumps(value)
         if len(text.encode()) > most_bytes:
-            raise Wrong("too_long", f"Send at most {most_bytes} bytes of JSON.")
+            raise Wrong("too_long", "Send at most {most} bytes of JSON.", most=most_bytes)
         return text
 
     # Raw, because a JSON integer has any size.

@@ -30,7 +30,8 @@ def integer(least: int, most: int) -> Format:
     def check(value: Any) -> int:
         number = _number(value)
         if not least <= number <= most:
-            raise Wrong("out_of_range", f"Send a whole number from {least} to {most}.")
+            text = "Send a whole number from {least} to {most}."
+            raise Wrong("out_of_range", text, least=least, most=most)
         if number != int(number):
             raise Wrong("wrong_type", "Send a whole number.")
         return int(number)
@@ -46,13 +47,15 @@ def money(least: int = 0) -> Format:
     def check(value: Any) -> int:
         centavos = _whole(value)
         if not least <= centavos <= MOST_CENTAVOS:
-            raise Wrong("out_of_range", f"Send an amount from {least} to {MOST_CENTAVOS} centavos.")
+            text = "Send an amount from {least} to {most} centavos."
+            raise Wrong("out_of_range", text, least=least, most=MOST_CENTAVOS)
         return centavos
 
     def read(value: Any) -> int:
         number = _number(value)
         if not lowest <= number <= _MOST:
-            raise Wrong("out_of_range", f"Send an amount from {lowest} to {_MOST}.")
+            text = "Send an amount from {least} to {most}."
+            raise Wrong("out_of_range", text, least=lowest, most=_MOST)
         return _hundredths(number, "an amount")
 
     schema = {
@@ -67,13 +70,13 @@ def percentage() -> Format:
     def check(value: Any) -> int:
         hundredths = _whole(value)
         if not 0 < hundredths <= WHOLE:
-            raise Wrong("out_of_range", "Send a percentage above 0 and up to 100.")
+            raise _no_percentage()
         return hundredths
 
     def read(value: Any) -> int:
         number = _number(value)
         if not 0 < number <= 100:
-            raise Wrong("out_of_range", "Send a percentage above 0 and up to 100.")
+            raise _no_percentage()
         return _hundredths(number, "a percentage")
 
     schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 100, "multipleOf": 0.01}
@@ -86,18 +89,18 @@ def quantity() -> Format:
     def check(value: Any) -> int:
         thousandths = _whole(value)
         if not 0 < thousandths <= MOST_THOUSANDTHS:
-            raise Wrong(
-                "out_of_range", f"Send a quantity from 1 to {MOST_THOUSANDTHS} thousandths."
-            )
+            text = "Send a quantity from {least} to {most} thousandths."
+            raise Wrong("out_of_range", text, least=1, most=MOST_THOUSANDTHS)
         return thousandths
 
     def read(value: Any) -> int:
         number = _number(value)
         if not 0 < number <= _MUCH:
-            raise Wrong("out_of_range", f"Send a quantity above 0 and up to {_MUCH}.")
+            text = "Send a quantity above {least} and up to {most}."
+            raise Wrong("out_of_range", text, least=0, most=_MUCH)
         amount = Decimal(number).quantize(_THOUSANDTH)
         if amount != number:
-            raise Wrong("too_precise", "Send a quantity with at most 3 decimals.")
+            raise Wrong("too_precise", "Send a quantity with at most {most} decimals.", most=3)
         return int(amount * 1000)
 
     schema = {
@@ -121,8 +124,13 @@ def _hundredths(number: int | Decimal, what: str) -> int:
     amount = Decimal(number).quantize(_CENTAVO)
     # A comparison is exact for any number of digits; arithmetic would round.
     if amount != number:
-        raise Wrong("too_precise", f"Send {what} with at most 2 decimals.")
+        raise Wrong("too_precise", f"Send {what} with at most {{most}} decimals.", most=2)
     return int(amount * 100)
+
+
+def _no_percentage() -> Wrong:
+    text = "Send a percentage above {least} and up to {most}."
+    return Wrong("out_of_range", text, least=0, most=100)
 
 
 def _whole(value: Any) -> int:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from aiohttp import web
 
-from gateway.records.errors import Refusal
+from gateway.records.errors import Refusal, rate_limited
 from gateway.server.app_keys import CALLER
 from gateway.server.http.inbound import Connection
 
@@ -84,10 +84,9 @@ async def _pieces(request: web.Request, most: int) -> AsyncGenerator[bytes, None
     connection, open_uploads = request.protocol, request.app[UPLOADING]
     holder = connection.holder if isinstance(connection, Connection) else ""
     if open_uploads[holder] >= UPLOADS:
-        raise Refusal(
-            "rate_limited", f"{UPLOADS} files are being sent already; wait until one has arrived.",
-            facts={"retry_after": 5},
-        )  # fmt: skip
+        raise rate_limited(
+            f"{UPLOADS} files are being sent already; wait until one has arrived.", 5
+        )
     open_uploads[holder] += 1
     try:
         size = 0

@@ -15,7 +15,7 @@ from aiohttp import web
 from gateway.domain.accounts.counter_store import CounterStore, NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import AuthObserver
 from gateway.domain.accounts.networks import WORTHS, networks_of
-from gateway.records.errors import Refusal
+from gateway.records.errors import Refusal, rate_limited
 from gateway.server.config import Limits
 from outbox.clock import Clock
 
@@ -24,6 +24,14 @@ Costly = Literal["filtered", "searched", "reported"]
 COSTS: Mapping[Costly, int] = {"filtered": 2, "searched": 5, "reported": 10}
 """The cost in tokens of reads that scan more than a page: a list with filters or another order, a
 search (or the feed of selected events), a report."""
+Public = Literal["form", "coupon", "exchange"]
+PUBLIC: Mapping[Public, str] = {
+    "form": "Too many forms from this address; try again later.",
+    "coupon": "Too many unknown coupon codes from this address; try again later.",
+    "exchange": "Too many failed exchanges from this address; try again later.",
+}
+"""What anybody may send, forms_per_minute of each from an address: how it is refused. Of codes,
+coupons and those of an exchange, only wrong ones count."""
 EXAMINATIONS = 8
 """Examinations of receivers at the same time, of all accounts."""
 EXAMINING_SECONDS = 60.0
@@ -119,9 +127,7 @@ class RateLimits:
         self._visits = by_worth("visit", visits)
         self.policies["storefront"] = f'"storefront";q={visits};w=60'
         forms = limits.forms_per_minute
-        self._forms = buckets("form", forms / 60, forms)
-        self._codes = buckets("code", forms / 60, forms)
-        self._exchanges = buckets("exchange", forms / 60, forms)
+        self._public = {kind: buckets(kind, forms / 60, forms) for kind in PUBLIC}
         self._sign_in = by_worth("sign in", limits.sign_in_per_minute)
 
     def call(self, kind: Kind, holder: str, tokens: int = 1) -> str | None:
@@ -136,16 +142,14 @@ class RateLimits:
         if rest >= 0:
             # The bucket may contain a burst, but the header promises the rest of this second.
             return f'"{kind}";r={int(min(rest, buckets.rate - 1))};t=1'
+        raise self._exceeded(kind, f"{buckets.rate:g} {kind}s per second", wait)
+
+    def _exceeded(self, name: str, limit: str, wait: float) -> Refusal:
         retry = math.ceil(wait)
-        raise Refusal(
-            "rate_limited",
-            f"The limit is {buckets.rate:g} {kind}s per second; try again after {retry} s.",
-            facts={
-                "retry_after": retry,
-                "rate_limit": f'"{kind}";r=0;t={retry}',
-                "rate_limit_policy": self.policies[kind],
-            },
-        )
+        return rate_limited(
+            f"The limit is {limit}; try again after {retry} s.", retry,
+            rate_limit=f'"{name}";r=0;t={retry}', rate_limit_policy=self.policies[name],
+        )  # fmt: skip
 
     def return_call(self, kind: Kind, holder: str, tokens: int) -> None:
         """Take back the count of an API call that was refused after its first tokens."""
@@ -176,10 +180,7 @@ class RateLimits:
         the receiver takes. Raise rate_limited.
         """
         if not self._examinations or self._examining.take(owner_id)[0] < 0:
-            raise Refusal(
-                "rate_limited", "Another examination is running; try again when it has ended.",
-                facts={"retry_after": 1},
-            )  # fmt: skip
+            raise rate_limited("Another examination is running; try again when it has ended.", 1)
         self._examinations -= 1
         try:
             self.test(owner_id, max(1, seconds * int(self._callers["write"].rate)))
@@ -204,16 +205,7 @@ class RateLimits:
         policy = self.policies["storefront"]
         if rest >= 0:
             return f'"storefront";r={int(rest)};t=60', policy
-        retry = math.ceil(wait)
-        raise Refusal(
-            "rate_limited",
-            f"The limit is {own.depth:g} requests per minute; try again after {retry} s.",
-            facts={
-                "retry_after": retry,
-                "rate_limit": f'"storefront";r=0;t={retry}',
-                "rate_limit_policy": policy,
-            },
-        )
+        raise self._exceeded("storefront", f"{own.depth:g} requests per minute", wait)
 
     def sign_in(self, address: str) -> None:
         """Count a sign-in attempt from an address and its networks.
@@ -225,53 +217,19 @@ class RateLimits:
             rest, wait = self._sign_in[worth].take(network)
             if rest < 0:
                 self._observer.authenticated("password", "throttled")
-                raise Refusal(
-                    "rate_limited",
-                    "Too many sign-in attempts from this address; try again later.",
-                    facts={"retry_after": math.ceil(wait)},
+                raise rate_limited(
+                    "Too many sign-in attempts from this address; try again later.", wait
                 )
 
-    def form(self, share: str) -> None:
-        """Count a public form from an address. Raise rate_limited."""
-        rest, wait = self._forms.take(share)
+    def count(self, kind: Public, share: str) -> None:
+        """Count what anybody may send from an address. Raise rate_limited."""
+        rest, wait = self._public[kind].take(share)
         if rest < 0:
-            raise Refusal(
-                "rate_limited",
-                "Too many forms from this address; try again later.",
-                facts={"retry_after": math.ceil(wait)},
-            )
+            raise rate_limited(PUBLIC[kind], wait)
 
-    def form_faulty(self, share: str) -> None:
-        """Take back the count of a form that was not saved because of its values."""
-        self._forms.give_back(share)
-
-    def exchange(self, share: str) -> None:
-        """Count an exchange of a connect code from an address. Raise rate_limited."""
-        rest, wait = self._exchanges.take(share)
-        if rest < 0:
-            raise Refusal(
-                "rate_limited",
-                "Too many failed exchanges from this address; try again later.",
-                facts={"retry_after": math.ceil(wait)},
-            )
-
-    def exchanged(self, share: str) -> None:
-        """Take back the count of an exchange that was no guess."""
-        self._exchanges.give_back(share)
-
-    def coupon(self, share: str) -> None:
-        """Count a coupon code from an address, against guessing. Raise rate_limited."""
-        rest, wait = self._codes.take(share)
-        if rest < 0:
-            raise Refusal(
-                "rate_limited",
-                "Too many unknown coupon codes from this address; try again later.",
-                facts={"retry_after": math.ceil(wait)},
-            )
-
-    def coupon_known(self, share: str) -> None:
-        """Take back the count of a code that exists: only guesses count."""
-        self._codes.give_back(share)
+    def take_back(self, kind: Public, share: str) -> None:
+        """Take back the count of a code that exists, or of a form that was not saved."""
+        self._public[kind].give_back(share)
 
 
 LIMITS = web.AppKey("LIMITS", RateLimits)

@@ -5,13 +5,12 @@ the address waits until the account is balanced. It pays under its address alone
 store's owner, whose own searches have the other places.
 """
 
-import math
 from collections.abc import Awaitable, Callable
 from typing import Concatenate
 
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.networks import WORTHS, networks_of, share_of
-from gateway.records.errors import Refusal
+from gateway.records.errors import rate_limited
 from outbox.database.fair_limit import Crowded, FairSemaphore
 from outbox.database.transaction import Database, P, T, Tx
 
@@ -54,7 +53,7 @@ class SearchBudgets:
                 result, rows = await self._measured(address, unit, *args, **kwargs)
         except Crowded:
             text = "Too many searches of this address are waiting; send fewer at once."
-            raise Refusal("rate_limited", text, facts={"retry_after": 1}) from None
+            raise rate_limited(text, 1) from None
         self._pay(address, max(rows, LEAST))
         return result
 
@@ -81,11 +80,10 @@ class SearchBudgets:
             level = self._level(network, worth)
             if level <= 0:
                 wait = (1 - level) / (self._per_minute * worth / 60)
-                raise Refusal(
-                    "rate_limited",
+                raise rate_limited(
                     "The searches of this address have looked at too many products; try again "
                     "later.",
-                    facts={"retry_after": math.ceil(wait)},
+                    wait,
                 )
 
     def _pay(self, address: str, rows: int) -> None:

@@ -1,9 +1,7 @@
 """Bounds how many carts a network begins within a day: anybody can begin one, without a sign-in."""
 
-import math
-
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.records.errors import Refusal
+from gateway.records.errors import rate_limited
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, SECOND
@@ -32,8 +30,7 @@ async def take(tx: Tx, visitor: Shopper) -> None:
         if not await tx.run(_TAKE, holder, tx.now, tx.now - DAY, most * worth):
             row = await tx.one(_BEGAN, holder)
             wait = DAY if row is None else row["began_at"] + DAY - tx.now
-            raise Refusal(
-                "rate_limited",
+            raise rate_limited(
                 "Too many new carts from this address; go on with one of them, or try again later.",
-                facts={"retry_after": max(1, math.ceil(wait / SECOND))},
+                wait / SECOND,
             )

@@ -101,7 +101,8 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
         await tx.one(_LOCK, store_id)
         row = await tx.one(_COUNT, actor.owner_id, store_id)
         if row is not None and row["n"] >= MOST:
-            faults = [Fault("storeId", "too_many", f"A store has at most {MOST} categories.")]
+            text = "A store has at most {most} categories."
+            faults = [Fault("storeId", "too_many", text, {"most": MOST})]
         faults += await _faults(tx, actor, draft, store_id)
     values = await actions.check(tx, actor, CATEGORIES, draft, faults=faults)
     return await slugs.complete(tx, await actions.insert(tx, actor, CATEGORIES, values))

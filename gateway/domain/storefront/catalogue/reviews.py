@@ -19,7 +19,7 @@ from gateway.records import actions, settled_rows, slices, store
 from gateway.records.access import Actor
 from gateway.records.derived import global_id_of
 from gateway.records.draft import Draft, check, refusal
-from gateway.records.errors import Fault, Refusal
+from gateway.records.errors import Fault, Refusal, rate_limited
 from gateway.records.places import Place
 from gateway.records.record import CREATED_AT, Record, Row, records_of
 from gateway.records.resource import Field, Filter, Form, Reference, Resource
@@ -201,10 +201,10 @@ def _written_already() -> Refusal:
 
 def _too_many(visitor: Shopper, now: int, day: int) -> Refusal:
     begins = dates.begin(day + DAY, visitor.zone)
-    return Refusal(
-        "rate_limited", f"A customer may write {MOST_A_DAY} reviews a day; try again tomorrow.",
-        facts={"retry_after": max(1, -(-(begins - now) // SECOND))},
-    )  # fmt: skip
+    return rate_limited(
+        f"A customer may write {MOST_A_DAY} reviews a day; try again tomorrow.",
+        (begins - now) / SECOND,
+    )
 
 
 MOST_BYTES = 4_194_304

@@ -45,7 +45,7 @@ from customers c join stores s on s.id = c.store_id where c.id = $1 and c.email 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The texts of a mail, each in Portuguese and in English; the link stands between them."""
+    """The texts of a mail, each in both languages; the link stands between them."""
 
     before: tuple[str, str]
     after: tuple[str, str]
@@ -53,8 +53,8 @@ class Texts:
 
 
 def _both(key: str) -> tuple[str, str]:
-    portuguese, english = (texts.of(code).forms[f"mail.{key}"][0] for code in ("pt-BR", "en"))
-    return portuguese, english
+    home, english = (texts.of(code).forms[f"mail.{key}"][0] for code in texts.BOTH)
+    return home, english
 
 
 SUBJECTS: dict[Kind, str] = {
@@ -92,7 +92,7 @@ def _letter(mail: QueuedMail, row: Row, link: str) -> Letter:
     before = [text.format(store=store) for text in said.before]
     parts = ["\n".join(before), *[link] * bool(link), "\n".join(said.after)]
     body = Body(
-        language="pt-BR", store=store, title=SUBJECTS[kind], opening=before,
+        language=texts.HOME, store=store, title=SUBJECTS[kind], opening=before,
         link_label=said.link, link=link, closing=said.after,
     )  # fmt: skip
     return Letter(

@@ -15,8 +15,9 @@ from babel.dates import format_date
 from gateway.domain.queued_mail import Letter, Post, QueuedMail, line
 from gateway.domain.sales import document_lines, pix
 from gateway.domain.sales.order_mails import Kind
+from gateway.domain.storefront.mail import order_texts
 from gateway.domain.storefront.mail.bodies import Amounts, Body, as_html, as_text, with_query
-from gateway.domain.storefront.mail.order_texts import LANGUAGES, Texts
+from gateway.domain.storefront.mail.order_texts import Texts
 from gateway.records.values import zones
 from outbox.database.transaction import Row, Tx
 from outbox.durations import SECOND
@@ -56,7 +57,7 @@ async def letter(tx: Tx, mail: QueuedMail, post: Post) -> Letter | None:
 
 def _letter(mail: QueuedMail, kind: Kind, order: Row, link: str) -> Letter:
     language = order["language"]
-    texts = LANGUAGES[language]
+    texts = order_texts.of(language)
     number, store = order["number"], line(order["store"])
     free = kind == "order_paid" and not order["total"]
     title = texts.free_title if free else texts.titles[kind]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from babel import Locale
 
@@ -13,14 +14,6 @@ KINDS: Mapping[Kind, int] = {
 }  # fmt: skip
 """The kinds of mails, and how many sentences each opens with."""
 METHODS = ("pix", "boleto", "card", "transfer", "cash")
-
-
-def _reais(centavos: int) -> str:
-    return "R$ " + f"{centavos // 100:,}".replace(",", ".") + f",{centavos % 100:02d}"
-
-
-def _brl(centavos: int) -> str:
-    return f"R${centavos // 100:,}.{centavos % 100:02d}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +51,13 @@ class Texts:
     methods: Mapping[str, str]
 
 
-def _of(code: str, money: Callable[[int], str]) -> Texts:
+@cache
+def of(code: str) -> Texts:
+    """Return the texts of the mails in a language."""
     language = texts.of(code)
+
+    def money(centavos: int) -> str:
+        return language.money(centavos / 100).replace("\xa0", " ")
 
     def raw(key: str) -> str:
         """Return a text with its placeholders."""
@@ -82,6 +80,3 @@ def _of(code: str, money: Callable[[int], str]) -> Texts:
         time=raw("time"), brasilia=raw("brasilia"), locale=language.locale,
         methods={method: raw(f"method.{method}") for method in METHODS},
     )  # fmt: skip
-
-
-LANGUAGES: Mapping[str, Texts] = {"pt-BR": _of("pt-BR", _reais), "en": _of("en", _brl)}

@@ -13,6 +13,7 @@ provider proves it, so that two accounts are never merged.
 
 from typing import Any
 
+from gateway import texts
 from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.sign_in import sign_in
 from gateway.domain.storefront.sign_in.idp_tokens import Identity
@@ -29,8 +30,8 @@ from outbox.ids import digest_of
 
 MOST = 10
 """Most identities of one customer."""
-NAMELESS = {"en": "Customer", "pt-BR": "Cliente"}
-"""The name of a customer whose provider tells none, in the language of the store."""
+NAMELESS = "customer.nameless"
+"""The key of the name of a customer whose provider tells none, in the language of the store."""
 
 _KNOWN = """
 select customer_id from customer_identities where store_id = $1 and issuer = $2 and subject = $3
@@ -115,10 +116,14 @@ async def _return(
     return welcomed
 
 
+def _nameless() -> set[str]:
+    return {texts.of(code)(NAMELESS) for code in texts.CODES}
+
+
 async def _complete(tx: Tx, visitor: Shopper, identity: Identity, customer: Record) -> Record:
     """Store what the provider knows now and the account lacks: name, email, and its proof."""
     changes: dict[str, Any] = {}
-    if identity.name is not None and customer["name"] in NAMELESS.values():
+    if identity.name is not None and customer["name"] in _nameless():
         changes = actions.changes_of(customer, {"name": identity.name})
     email, own = identity.email, customer["email"]
     if email is not None and own is None:
@@ -137,7 +142,7 @@ async def _create(
     await hold_store(tx, visitor)
     try:
         customer = await customers.create(
-            tx, visitor, name=identity.name or NAMELESS[visitor.store["language"]],
+            tx, visitor, name=identity.name or texts.of(visitor.store["language"])(NAMELESS),
             email=identity.email, email_verified=identity.trusted,
         )  # fmt: skip
     except Refusal:

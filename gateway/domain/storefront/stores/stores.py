@@ -16,6 +16,7 @@ from gateway.records.resource import BY_NAME, BY_TIME, Field, Filter, Remove, Re
 from gateway.records.values import cep, formats, hostnames, nested, numbers, pix_key
 from gateway.records.values.nested import Member
 from gateway.records.values.strictjson import dumps
+from gateway.texts import CODES, HOME
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 
@@ -154,9 +155,9 @@ STORES = Resource(
             "https://shop.example.com/account/verify",
         ),
         Field(
-            "language", "language", formats.one_of("pt-BR", "en"),
-            "Language of the mails about orders and of the storefront's errors.", "pt-BR",
-            default="pt-BR", nullable=False,
+            "language", "language", formats.one_of(HOME, *(code for code in CODES if code != HOME)),
+            "Language of the mails about orders and of the storefront's errors.", HOME,
+            default=HOME, nullable=False,
         ),
         Field(
             "orderMails", "order_mails", formats.boolean(),

@@ -4,11 +4,10 @@ A try counts before its check, so that parallel tries all count, also those of o
 """
 
 import hashlib
-import math
 
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.networks import networks_of
-from gateway.records.errors import Refusal
+from gateway.records.errors import rate_limited
 from outbox.clock import Clock
 
 NEVER = float("-inf")
@@ -45,11 +44,7 @@ class AttemptLimit:
             if now - since >= self._seconds:
                 count, since = 0, now
             if count >= self._most * worth:
-                raise Refusal(
-                    "rate_limited",
-                    self._message,
-                    facts={"retry_after": math.ceil(since + self._seconds - now)},
-                )
+                raise rate_limited(self._message, since + self._seconds - now)
             counted.append((key, (count + 1, since)))
         for key, entry in counted:
             self._counts.put(key, *entry)

@@ -78,7 +78,10 @@ async def test_a_list_is_uploaded_checked_and_imported(console: Site, maria: Gue
 
 
 async def test_faults_are_told_in_the_language_of_the_page(console: Site, maria: Guest) -> None:
-    file = "Nome;E-mail;Empresa\r\nBia;bia;\r\n;ana@x.com;\r\nCaio;;Padaria São João\r\n"
+    file = (
+        "Nome;E-mail;Empresa\r\nBia;bia;\r\n;ana@x.com;\r\nCaio;;Padaria São João\r\n"
+        f"{'{i}' * 100};i@x.com;\r\n"
+    )
     page = await maria.upload(AT, file.encode())
     columns: dict[str, Any] = {
         "column-0": "name", "column-1": "email", "column-2": "companyId",
@@ -86,20 +89,28 @@ async def test_faults_are_told_in_the_language_of_the_page(console: Site, maria:
     await maria.submit(page.path, act="check", **columns)
     await Importing(console.db).run_once()
     portuguese = (await maria.get(page.path, Accept_Language="pt-BR")).html
-    for told in ("Informe um e-mail, como", "Informe um nome.", "espera o id, não o nome"):
+    for told in (
+        "Informe um e-mail, como",
+        "Informe um nome.",
+        "espera o id, não o nome",
+        "Use no máximo 200 caracteres.",
+    ):
         assert told in portuguese
     assert "Send an e-mail" not in portuguese
     english = (await maria.get(page.path)).html
     assert "The column takes ids, not names" in english
     assert "companyId:" not in english
-    # Faults of a version that stored the error alone.
-    await console.db.write(_forget_codes)
+    # Faults of the versions that stored no parameters, and the error alone.
+    await console.db.write(_forget, "parameters = '{}'")
+    older = (await maria.get(page.path, Accept_Language="pt-BR")).html
+    assert "O texto é longo demais." in older
+    await console.db.write(_forget, "field = null, code = null")
     older = (await maria.get(page.path, Accept_Language="pt-BR")).html
     assert "companyId: There is no company of yours with this id." in older
 
 
-async def _forget_codes(tx: Tx) -> None:
-    await tx.run("update import_faults set field = null, code = null")
+async def _forget(tx: Tx, what: str) -> None:
+    await tx.run(f"update import_faults set {what}")
 
 
 async def test_an_import_is_cancelled(console: Site, maria: Guest) -> None:

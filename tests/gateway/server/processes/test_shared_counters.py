@@ -56,11 +56,11 @@ def test_the_rates_of_all_processes_together_are_those_of_the_settings(memory: i
             process.call("write", "ana")
     for process in there[:2]:
         process.sign_in("198.51.100.7")
-        process.form("198.51.100.7")
+        process.count("form", "198.51.100.7")
     with pytest.raises(Refusal):
         there[2].sign_in("198.51.100.7")
     with pytest.raises(Refusal):
-        there[2].form("198.51.100.7")
+        there[2].count("form", "198.51.100.7")
 
 
 def test_an_account_examines_in_one_process_at_a_time(memory: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database.migrate import migrate
+from outbox.database.migrate import created, migrate
 from outbox.database.postgres import signals
 from outbox.database.postgres.exclusive import open_exclusive
 from outbox.database.postgres.move_connection import open_beside
@@ -28,6 +28,7 @@ from outbox.webhooks import signing_keys
 from tests.outbox.database.postgres.conftest import Open
 from tests.outbox.database.test_leadership import candidates, the_one
 from tests.support.databases import ORDINARY, SOURCES, PostgresServer
+from tests.support.drain import rows
 from tests.support.waiting import until
 
 
@@ -188,3 +189,11 @@ async def test_a_node_of_another_database_is_not_here(
         await there.fetchval(signals._HERE, "n")
         assert [row["id"] for row in await there.fetch(signals._NODES)] == ["n"]
         assert await here.fetch(signals._NODES) == []
+
+
+async def test_what_an_overwrite_drops_has_every_function(url: str, handle: Open) -> None:
+    db = await handle(url)
+    there = await db.read(
+        rows, "select proname from pg_proc where pronamespace = current_schema()::regnamespace"
+    )
+    assert {row["proname"] for row in there} <= created(SOURCES, "postgres")[1]
