@@ -22,7 +22,9 @@ async def welcome(
     """
     told = bool(request.app[CONFIG].mail.host) and not created
     new = told and not devices.is_known(request, user_id)
-    token = await guard.sign_in(request, visitor, user_id, proofs.facts_of(request) if new else None)
+    token = await guard.sign_in(
+        request, visitor, user_id, proofs.facts_of(request) if new else None
+    )
     response = pages.to(where)
     if kept is not None and not kept_forms.belongs(kept, user_id):
         response = pages.to(HOME, "form_dropped")
