@@ -10,10 +10,10 @@ from gateway.console.layout import error_pages, pages, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
-from gateway.console.records import inputs
+from gateway.console.records import inputs, masks
 from gateway.console.records.inputs import Typed
 from gateway.domain.sales import company_settings, logos
-from gateway.domain.sales.company_settings import COMPANY, PREFIXES
+from gateway.domain.sales.company_settings import COMPANY, PREFIXES, CompanySettings
 from gateway.records.draft import check
 from gateway.records.errors import Refusal
 from gateway.records.values.format import of_json
@@ -27,8 +27,7 @@ PATH = "/console/settings/company"
 async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the settings."""
     settings = await request.app[DB].read(company_settings.read, visitor.actor)
-    typed = {one.name: settings.values[one.column] or "" for one in COMPANY.fields}
-    return await _page(request, visitor, typed, str(settings.version), {})
+    return await _page(request, visitor, _typed(settings), str(settings.version), {})
 
 
 async def save(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
@@ -63,8 +62,7 @@ async def upload_logo(request: web.Request, visitor: SignedIn, form: Upload) -> 
         texts = request[READER].texts
         faults = {"logo": texts(f"company.logo_{refusal.faults[0].code}")}
         settings = await request.app[DB].read(company_settings.read, visitor.actor)
-        typed = {one.name: settings.values[one.column] or "" for one in COMPANY.fields}
-        return await _page(request, visitor, typed, str(settings.version), faults, 400)
+        return await _page(request, visitor, _typed(settings), str(settings.version), faults, 400)
     await request.app[DB].write(company_settings.set_logo, visitor.actor, logo)
     return pages.to(PATH, "saved")
 
@@ -73,6 +71,14 @@ async def remove_logo(request: web.Request, visitor: SignedIn, form: Form) -> we
     """Remove the logo."""
     await request.app[DB].write(company_settings.set_logo, visitor.actor, None)
     return pages.to(PATH, "saved")
+
+
+def _typed(settings: CompanySettings) -> Typed:
+    """Return the settings as the form shows them."""
+    return {
+        one.name: masks.masked(one.name, settings.values[one.column] or "")
+        for one in COMPANY.fields
+    }
 
 
 async def _page(

@@ -263,7 +263,12 @@ def _pairs(
     texts: Texts, members: Mapping[str, Any], value: Mapping[str, Any]
 ) -> list[tuple[str, Markup]]:
     return [
-        (label_of(texts, name), _cell(texts, name, members[name], inner))
+        (label_of(texts, name), _cell(texts, name, members[name], _worded(texts, name, inner)))
         for name, inner in value.items()
         if name in members
     ]
+
+
+def _worded(texts: Texts, name: str, value: Any) -> Any:
+    """Return the word for a type that the console offers, such as a way to ship."""
+    return word_of(texts, value) if name == "type" and isinstance(value, str) else value

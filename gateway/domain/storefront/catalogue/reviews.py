@@ -82,6 +82,7 @@ REVIEWS = Resource(
             on_create=False, default="published", nullable=False,
         ),
     ),
+    search=("text",),
     events={},
     derived=(global_id_of("Review"),),
     filters=(

@@ -207,6 +207,7 @@ async def _place(
         buyer=buyer,
         expires_at=expires_at,
         with_deal=bool(store["deal_on_checkout"]),
+        language=store["language"],
     )
     assert tokens.access is not None, "a new order has a new token"
     order = await placing.place(tx, actor, what, digest_of(tokens.access))

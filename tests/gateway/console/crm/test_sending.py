@@ -222,6 +222,7 @@ async def test_an_invoice_has_the_company_and_its_pix_code(
         ("a\u0301gua e c\u0327a\u0303o", "água e ção"),
         ("<b>&amp; “aspas” – €", "<b>&amp; “aspas” – €"),
         ("☕\u202e\u0007", ":coffee:"),
+        ("Café ☕ da Serra😀", "Café da Serra"),
     ],
 )
 def test_a_file_has_every_script_in_its_letters(sent: str, shown: str) -> None:
