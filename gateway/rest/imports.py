@@ -1,8 +1,10 @@
 """Handles imports: a CSV file becomes a job, which a client reads and can cancel."""
 
+import csv
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Literal
 
 import msgspec
@@ -168,7 +170,6 @@ def import_of(entry: Entry) -> Operation:
 
     plural = "".join(word.capitalize() for word in resource.plural.split("-"))
     fields = [f.name for f in resource.creatable.values() if f.example is not None][:3]
-    example = ",".join(fields) + "\r\n"
     accepted = shapes.struct(RUNNING)
     key = f" or by {resource.key}" if resource.key else ""
     return Operation(
@@ -198,9 +199,19 @@ def import_of(entry: Entry) -> Operation:
             ),
             *OPTIONS,
         ),
-        body=Shape({"type": "string", "format": "binary"}, example), body_type=BYTES,
+        body=Shape({"type": "string", "format": "binary"}, _file(resource)), body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
+
+
+def _file(resource: Resource) -> str:
+    """Return a short file: what a record needs, and columns enough to see how they are separated."""
+    plain = [f for f in resource.creatable.values() if isinstance(f.example, str | int)]
+    needed = [f for f in plain if f.required]
+    chosen = needed + [f for f in plain if not f.required and not f.reference][:2]
+    text = StringIO()
+    csv.writer(text).writerows(([f.name for f in chosen], [f.example for f in chosen]))
+    return text.getvalue()
 
 
 def _parts(resource: Resource) -> str:
