@@ -22,7 +22,7 @@ from gateway.domain.imports.options import CHOICES, options_of
 from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
-from gateway.records.values import dates
+from gateway.records.values import cells, dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
 from gateway.rest.body import PRIVATE
@@ -205,12 +205,14 @@ def import_of(entry: Entry) -> Operation:
 
 
 def _file(resource: Resource) -> str:
-    """Return a short file: what a record needs, and columns enough to see how they are separated."""
-    plain = [f for f in resource.creatable.values() if isinstance(f.example, str | int)]
-    needed = [f for f in plain if f.required]
-    chosen = needed + [f for f in plain if not f.required and not f.reference][:2]
+    """Return a short file: what a new record needs, and one or two columns beside it."""
+    told = [f for f in resource.creatable.values() if f.example is not None]
+    needed = [f for f in told if f.required or f.name == "items"]
+    plain = (f for f in told if isinstance(f.example, str | int | float) and not f.reference)
+    chosen = needed + [f for f in plain if f not in needed][:2]
+    line = [f.example if isinstance(f.example, str) else cells.write(f.example) for f in chosen]
     text = StringIO()
-    csv.writer(text).writerows(([f.name for f in chosen], [f.example for f in chosen]))
+    csv.writer(text).writerows(([f.name for f in chosen], line))
     return text.getvalue()
 
 
