@@ -5,10 +5,7 @@ It builds an example of a record like a real one: check, compute, view.
 It is one module because each shape is made of the schema and the example of a record.
 """
 
-import csv
 import hashlib
-import io
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -167,17 +164,6 @@ def some(form: Form, names: Sequence[str], title: str) -> Shape:
     schema = {"type": "object", "properties": {f.name: sent(form, f, parts) for f in fields}}
     example = {f.name: f.example for f in fields if f.example is not None}
     return Shape(schema, example, title, parts)
-
-
-def file(resource: Resource) -> tuple[list[str], str]:
-    """Return the headings of a CSV file with one record, and the file."""
-    names = dict.fromkeys((*resource.required, *resource.creatable))
-    fields = [resource.named[name] for name in names]
-    fields = [f for f in fields if f.example is not None and (f.required or not f.reference)][:3]
-    cells = [f.example if isinstance(f.example, str) else json.dumps(f.example) for f in fields]
-    headings, text = [f.name for f in fields], io.StringIO()
-    csv.writer(text).writerows([headings, cells])
-    return headings, text.getvalue()
 
 
 def page_of(item: Shape, *, selected: Shape | None = None, beside: Shape | None = None) -> Shape:

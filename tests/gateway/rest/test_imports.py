@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from gateway.domain.imports.importing import Importing
 from gateway.records.access import Actor
 from outbox.database.transaction import Database, Tx
 from tests.gateway.rest.test_exports import ODD
-from tests.support.document import answer_faults
+from tests.support.document import DOCUMENT, answer_faults
 from tests.support.erasing import dropped
 from tests.support.rest import Person, Reply, RestApi
 
@@ -78,6 +79,21 @@ async def everything(who: Person, plural: str) -> list[dict[str, Any]]:
     given = ("id", "createdAt", "updatedAt")
     body = (await who.get(f"/api/{plural}?limit=100&sort=name,createdAt")).body
     return [{k: v for k, v in one.items() if k not in given} for one in body["data"]]
+
+
+@pytest.mark.parametrize("plural", ENTRIES)
+async def test_the_example_of_the_document_imports(api: RestApi, ana: Person, plural: str) -> None:
+    """A reference of it names a record of the reader."""
+    media = DOCUMENT["paths"][f"/api/import/{plural}"]["post"]["requestBody"]["content"]
+    text = media["application/octet-stream"]["example"]
+    store = {"name": "Shop", "hostname": "a.example"}
+    for path, made in (("stores", store), ("contacts", {"name": "Ana"})):
+        one = (await ana.post(f"/api/{path}", made)).body["id"]
+        field = "storeId" if path == "stores" else "relatedTo"
+        if field in text:
+            text = re.sub(r"[0-9a-f]{24}", one, text)
+    body = await imported(api, ana, plural, text)
+    assert (counts(body), body["warnings"]) == ((1, 1, 0, 0, 0), 0), body
 
 
 async def test_contacts_match_by_email_else_are_created(api: RestApi, ana: Person) -> None:
