@@ -59,6 +59,8 @@ class Query:
     """Further conditions; `{}` in the SQL stands for the value."""
     ordered_by: str = ""
     """An order in SQL, in place of `order`."""
+    of_few: bool = False
+    """Whether a condition names few ids."""
     nothing: bool = False
     """Nothing can match."""
     counted: bool = True
@@ -76,7 +78,9 @@ class Query:
         The index of all records of the owner would be walked to its end for a filter that finds
         few old ones.
         """
-        found = f"select id from {resource.table} where {OWNED} and {offered.sql} limit {most}"
+        self.of_few = True
+        owned = OWNED_OF_FEW if offered.sql.startswith("id in ") else OWNED
+        found = f"select id from {resource.table} where {owned} and {offered.sql} limit {most}"
         self.narrow(f"id in ({found})", value)
         self.ordered_by = "created_at + 0 desc, id desc"
 
@@ -230,7 +234,8 @@ def _too_far(walks: bool) -> Refusal:
 
 def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
     """Return the WHERE condition and its parameters after the owner, who is `$1`."""
-    where, args = OWNED if query.ids is None else OWNED_OF_FEW, list[Any]()
+    few = query.ids is not None or query.of_few
+    where, args = OWNED_OF_FEW if few else OWNED, list[Any]()
 
     def narrow(sql: str, value: Any) -> None:
         nonlocal where

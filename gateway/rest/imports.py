@@ -170,7 +170,7 @@ def import_of(entry: Entry) -> Operation:
 
     plural = "".join(word.capitalize() for word in resource.plural.split("-"))
     file = _file(resource)
-    heading = next(csv.reader([file]))[0]
+    heading = next(csv.reader(file.splitlines()))[0]
     accepted = shapes.struct(RUNNING)
     key = f" or by {resource.key}" if resource.key else ""
     return Operation(

@@ -18,7 +18,7 @@ from gateway.console.layout.display import inert, word_of
 from gateway.console.layout.reader import EPOCH
 from gateway.console.records import overdue
 from gateway.console.records.inputs import kind_of, plain
-from gateway.console.records.masks import MASKS, masked
+from gateway.records.values.masks import MASKS, masked
 from gateway.console.records.references import Names, ids_in, target_of
 from gateway.console.records.words import label_of
 from gateway.records.record import Record
@@ -28,7 +28,7 @@ from gateway.records.values.schemas import INSTANT
 from gateway.texts import Texts
 
 TIMES = {"createdAt": "created_at", "updatedAt": "updated_at"}
-NONE = Markup('<span class="faint">–</span>')
+NONE = Markup('<span class="faint unset">–</span>')
 NARROW = 18
 """Characters that every column of a table shows."""
 PROSE = ("notes", "reason", "lostReason", "text")
