@@ -21,6 +21,7 @@ from tests.gateway.rest.test_exports import ODD
 from tests.support.document import DOCUMENT, answer_faults
 from tests.support.erasing import dropped
 from tests.support.rest import Person, Reply, RestApi
+from tests.support.tables import in_turn
 
 
 async def upload(who: Person, plural: str, text: str | bytes, query: str = "") -> Reply:
@@ -169,7 +170,7 @@ async def test_each_bad_line_is_reported_and_the_others_are_written(
 CARD = b"BEGIN:VCARD\nFN:Ana\nEND:VCARD\nBEGIN:VCARD\nFN:Bia\n"
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("data", "fault"),
     [
         (b"", "line 1"),
@@ -262,7 +263,7 @@ async def test_a_mapping_in_json_names_any_heading(api: RestApi, ana: Person, do
     assert (one["notes"], one["tags"], one["email"]) == ("gosta de chá", ["vip"], "ana@x.com")
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("parts", "field", "said"),
     [
         ({"columns": '{"Nome": "nam"}'}, "columns", "there are id, name, email"),

@@ -11,6 +11,7 @@ from gateway.rest.document.operations import Operation, Parameter
 from gateway.rest.queries import rule_of
 from gateway.rest.routes import ROUTES
 from tests.support.rest import RestApi
+from tests.support.tables import in_turn
 
 ASKED: list[tuple[str, str, Operation]] = [
     (method, path, operation)
@@ -52,7 +53,7 @@ async def test_every_operation_names_each_parameter_that_does_not_fit(api: RestA
             assert (await api.nobody.call(method, target)).status == 401, path
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("path", "wrong", "message"),
     [
         ("contacts", "limit=abc", "Send a whole number from 1; the default is 20."),
@@ -88,7 +89,7 @@ async def test_a_message_names_the_parameter_and_what_fits(
     assert reply.body["details"][0]["message"].startswith(message)
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("path", "right"),
     [
         ("contacts", "limit=101"), ("contacts", "page=99999999999999999999"), ("contacts", "sort="),
@@ -112,7 +113,7 @@ async def test_a_key_without_the_scope_learns_nothing_of_the_query(api: RestApi)
 LINE = {"description": "Tea", "quantity": 1, "unitPrice": 2, "discont": 1}
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("method", "path", "body", "names"),
     [
         ("POST", "contacts", {"name": "Bo", "nmae": 1, "id": 1}, ["nmae", "id"]),

@@ -15,6 +15,7 @@ from gateway.server.http.inbound import Connection
 from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
 from tests.support.site import Site, serving
+from tests.support.tables import in_turn
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
@@ -240,7 +241,7 @@ async def test_keep_alive_shortens_as_places_run_out(db: Database) -> None:
             writer.close()
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("head", "status"),
     [
         (b"".join(b"X%d: %s\r\n" % (n, b"x" * 7_000) for n in range(6)), 431),
