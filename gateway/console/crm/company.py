@@ -10,12 +10,13 @@ from gateway.console.layout import error_pages, pages, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
-from gateway.console.records import inputs, masks
+from gateway.console.records import inputs
 from gateway.console.records.inputs import Typed
 from gateway.domain.sales import company_settings, logos
 from gateway.domain.sales.company_settings import COMPANY, PREFIXES, CompanySettings
 from gateway.records.draft import check
 from gateway.records.errors import Refusal
+from gateway.records.values import masks
 from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from gateway.server.http.multipart import Upload

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.console.records.inputs import Input
-from gateway.console.records.masks import masked
 from gateway.console.records.reference_input import Picked
 from gateway.console.records.references import name_of
 from gateway.domain.catalogue import BY_TABLE
@@ -16,6 +15,7 @@ from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.records.searching import words_of
 from gateway.records.values.folding import fold
+from gateway.records.values.masks import masked
 from outbox.database.transaction import Tx
 
 MOST = 10
