@@ -103,6 +103,8 @@ class Page:
 
 def order_of(resource: Resource, query: Query) -> str:
     """Return the order in SQL, made total by the id. Raises KeyError for an unknown name."""
+    if not (query.ordered_by or query.order) and query.since is None:
+        return NEWEST
     return query.ordered_by or order_by(keys_of(resource, query))
 
 
@@ -212,7 +214,9 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
 
 
 def is_empty(query: Query) -> bool:
-    return query.nothing or query.ids == [] or not searching.is_searchable(query.search)
+    if query.search and not searching.is_searchable(query.search):
+        return True
+    return query.nothing or query.ids == []
 
 
 def _is_searched(resource: Resource, query: Query) -> bool:

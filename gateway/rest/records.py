@@ -69,7 +69,7 @@ def read(resource: Resource) -> Operation:
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
-        chosen = selection_of(request, resource) if request.query_string else None
+        chosen = selection_of(request, resource) if _selects(request) else None
         if chosen is not None and chosen.includes:
             return await selections.one(request, caller, resource, record_id, chosen)
         record = await request.app[DB].read(actions.read, caller, resource, record_id)
@@ -183,7 +183,7 @@ def page(resource: Resource, **of: str) -> Operation:
         if query.ids is not None and len(query.ids) > MOST:
             # Each hundred after the first costs as much as a page.
             request.app[LIMITS].read_more(caller.owner_id, (len(query.ids) - 1) // MOST)
-        chosen = selection_of(request, resource) if request.query_string else None
+        chosen = selection_of(request, resource) if _selects(request) else None
         if chosen is not None:
             content, included = await selections.read(request, caller, resource, query, chosen)
             cursor = text_of(resource, query, content.onward)
@@ -208,6 +208,14 @@ def page(resource: Resource, **of: str) -> Operation:
         return lists.page(request, caller, resource, content, beside, _link(request, cursor))
 
     return describe.page(resource, **of)(handle)
+
+
+def _selects(request: web.Request) -> bool:
+    """Return whether a request selects fields or references."""
+    if not request.query_string:
+        return False
+    query = request.query
+    return "fields" in query or "include" in query
 
 
 def _link(request: web.Request, cursor: str | None) -> dict[str, str]:

@@ -37,8 +37,8 @@ MARGIN = 1.1
 """How much the calls may be above their figure: how often the loop turns in between varies."""
 # The files entered and the Python calls of each trip.
 MOST = {
-    "create": (38, 205), "list": (31, 101), "checkout": (68, 890), "console save": (46, 315),
-    "delivery": (53, 515),
+    "create": (37, 190), "list": (26, 92), "checkout": (68, 869), "console save": (45, 315),
+    "delivery": (50, 501),
 }  # fmt: skip
 
 Act = Callable[[], Awaitable[object]]

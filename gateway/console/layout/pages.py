@@ -263,10 +263,8 @@ async def _acted(request: web.Request, visitor: SignedIn, act: Act) -> web.Strea
         response = await act(visitor)
     except Refusal as refusal:
         response = refused(request, visitor, refusal)
-    session = visitor.session
-    if request.method == "GET" and session is not None and session.reveals:
-        return await kept_forms.bring_back(request, visitor, response)
-    return response
+    kept = request.method == "GET" and visitor.session is not None and visitor.session.reveals
+    return await kept_forms.bring_back(request, visitor, response) if kept else response
 
 
 def charge(request: web.Request, visitor: SignedIn, tokens: int) -> None:

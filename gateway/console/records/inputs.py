@@ -67,14 +67,8 @@ def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
 
 @cache
 def _of_field(texts: Texts, field: Field) -> Input:
-    one = _input(
-        texts,
-        field.name,
-        field.format.schema,
-        wording.hint_of(texts, field),
-        field.required or not field.nullable,
-        wording.noun_of(field),
-    )
+    hint, required = wording.hint_of(texts, field), field.required or not field.nullable
+    one = _input(texts, field.name, field.format.schema, hint, required, wording.noun_of(field))
     if field.reference is not None:
         kind: Kind = "records" if field.listed_in else "record"
         return replace(one, kind=kind, to=field.reference.table, by=field.reference.by)
