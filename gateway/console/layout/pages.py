@@ -208,6 +208,8 @@ async def _as_stranger(
     except Crowded as crowded:
         return await _slowed(request, crowded.seconds)
     try:
+        # Those that came with it take their places in line; a page may need no other wait.
+        await asyncio.sleep(0)
         response = await make()
         if turns.waits(holder):
             await asyncio.sleep(STRANGERS_PAUSE_SECONDS)
