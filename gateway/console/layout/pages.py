@@ -1,6 +1,5 @@
 """Wraps the handlers of pages and forms: who the visitor is, errors, and response headers."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from urllib.parse import quote, urlsplit
@@ -15,19 +14,19 @@ from gateway.console.layout import (
     static_files,
     templates,
     troubles,
+    turns,
 )
 from gateway.console.layout.error_pages import refused
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER, reader_of
 from gateway.console.layout.templates import TROUBLES
-from gateway.domain.accounts.networks import share_of
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, CONFIG, REQUEST_ID
 from gateway.server.http import multipart
-from gateway.server.http.rate_limits import LIMITS, REST_SECONDS
+from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger
-from outbox.database.fair_limit import Crowded, FairSemaphore
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import commits
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import is_id
@@ -38,16 +37,6 @@ Action = Callable[[web.Request, SignedIn, Form], Awaitable[web.StreamResponse]]
 Upload = Callable[[web.Request, SignedIn, multipart.Upload], Awaitable[web.StreamResponse]]
 Limit = Callable[[web.Request, SignedIn], web.StreamResponse | None]
 Act = Callable[[SignedIn], Awaitable[web.StreamResponse]]
-AT_ONCE = 3
-"""Pages of an account that are made at the same time: each takes milliseconds of the event loop."""
-WAITING = 256
-PAUSE_SECONDS = 0.02
-"""Between the pages of an account that asks for more at a time."""
-TURNS = web.AppKey("CONSOLE_TURNS", FairSemaphore)
-STRANGERS_AT_ONCE = 2
-"""The same for an address whose visitors are not signed in: no rate limits their pages."""
-STRANGERS_PAUSE_SECONDS = 0.05
-STRANGERS = web.AppKey("STRANGERS_TURNS", FairSemaphore)
 
 ENROL = "/console/account/two-factor"
 """The page on which an account sets up two-factor authentication."""
@@ -72,8 +61,7 @@ def set_up(app: web.Application) -> None:
     app[static_files.FILES] = static_files.files()
     app[templates.ENVIRONMENT] = templates.environment()
     app[error_pages.SLOWED] = {}
-    app[TURNS] = FairSemaphore(WAITING * AT_ONCE, each=AT_ONCE, waiting=WAITING)
-    app[STRANGERS] = FairSemaphore(WAITING, each=STRANGERS_AT_ONCE, waiting=WAITING)
+    turns.set_up(app)
     menu.set_up(app)
 
 
@@ -161,7 +149,7 @@ async def _answer(
             request[TROUBLES] = troubles.of(request, visitor) if visitor.troubled else troubles.NONE
         if visitor.session is None:
             stranger = visitor
-            response = await _as_stranger(
+            response = await turns.of_stranger(
                 request, lambda: _to_stranger(request, stranger, act, public=public)
             )
         elif not enrolling and _must_enrol(request, visitor):
@@ -169,10 +157,11 @@ async def _answer(
         elif not brief:
             response = await _acted(request, visitor, act)
         else:
-            response = await _in_turn(request, visitor, visitor.session.owner_id, act)
+            make = partial(_acted, request, visitor, act)
+            response = await turns.of_account(request, visitor.session.owner_id, make)
     except Refusal as refusal:
         refusal_page = partial(_refused, request, visitor, refusal)
-        response = await _as_stranger(request, refusal_page)
+        response = await turns.of_stranger(request, refusal_page)
     except Crowded as crowded:
         facts = {"retry_after": crowded.seconds}
         response = refused(request, visitor, Refusal("rate_limited", "error.crowded", facts=facts))
@@ -198,24 +187,6 @@ async def _answer(
     return response
 
 
-async def _as_stranger(
-    request: web.Request, make: Callable[[], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """Return a response in its turn among those of the visitor's address."""
-    turns, holder = request.app[STRANGERS], share_of(guard.client_of(request).address)
-    try:
-        await turns.take(holder)
-    except Crowded as crowded:
-        return await _slowed(request, crowded.seconds)
-    try:
-        response = await make()
-        if turns.waits(holder):
-            await asyncio.sleep(STRANGERS_PAUSE_SECONDS)
-        return response
-    finally:
-        turns.leave(holder)
-
-
 async def _to_stranger(
     request: web.Request, visitor: SignedIn, act: Act, *, public: bool
 ) -> web.StreamResponse:
@@ -228,34 +199,6 @@ async def _refused(
     request: web.Request, visitor: SignedIn | None, refusal: Refusal
 ) -> web.StreamResponse:
     return refused(request, visitor, refusal)
-
-
-async def _in_turn(
-    request: web.Request, visitor: SignedIn, owner_id: str, act: Act
-) -> web.StreamResponse:
-    """Return the page in its turn among those of the account; above the rate, that there is one."""
-    turns = request.app[TURNS]
-    if not turns.take_free(owner_id):
-        try:
-            await turns.take(owner_id)
-        except Crowded as crowded:
-            return await _slowed(request, crowded.seconds)
-    try:
-        wait = request.app[LIMITS].page(owner_id)
-        if wait:
-            return await _slowed(request, wait)
-        response = await _acted(request, visitor, act)
-        if turns.waits(owner_id):
-            await asyncio.sleep(PAUSE_SECONDS)
-        return response
-    finally:
-        turns.leave(owner_id)
-
-
-async def _slowed(request: web.Request, wait: int) -> web.StreamResponse:
-    # A client that asks again at once then keeps nobody busy.
-    await asyncio.sleep(REST_SECONDS)
-    return error_pages.slowed(request, wait)
 
 
 async def _acted(request: web.Request, visitor: SignedIn, act: Act) -> web.StreamResponse:
