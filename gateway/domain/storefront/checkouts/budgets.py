@@ -53,7 +53,7 @@ def holders(
         return ()
     per_address, per_email = (limits.per_address, limits.per_email) if total else (0, 0)
     store_id, key = visitor.store.id, ring.derive(PURPOSE)[ring.newest]
-    found = [
+    named = [
         Holder(
             _name(key, store_id, network),
             "this address" if worth == 1 else "this network",
@@ -66,11 +66,11 @@ def holders(
     if per_email:
         folded, (widest, _) = counted_email(email), visitor.networks[-1]
         who = "this email"
-        found += (
+        named += (
             Holder(_name(key, store_id, widest, folded), who, per_email, "email"),
             Holder(_name(key, store_id, "", folded), who, per_email * EVERYWHERE, "email"),
         )
-    return found
+    return named
 
 
 def _name(key: bytes, *parts: str) -> str:
